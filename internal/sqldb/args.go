@@ -9,16 +9,16 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// longerThanKeys is more bytes than a key of S3 has.
+// longerThanKeys is a length in bytes that no key of S3 exceeds.
 const longerThanKeys = 1024
 
-// errText refuses what PostgreSQL cannot store.
+// errText is returned for text that PostgreSQL cannot store.
 var errText = fmt.Errorf("text with a NUL, or that is not UTF-8, cannot be stored: %w", lethe.ErrInvalidKey)
 
-// PlainArgs makes strings, int64s and the like of the parameters, so that their
-// types in SQL do not depend on methods that their types in Go have. Text that
-// cannot be stored is refused, unless it is only looked for: then it stands as
-// one that is longer than any key, and is not found.
+// PlainArgs converts the parameters to strings, int64s and other plain types, so that their
+// SQL types do not depend on methods of their Go types. Text that cannot be stored returns
+// an error. In a statement that only searches, it is replaced by a text longer than any key,
+// which is not found.
 func PlainArgs(text string, args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, v := range args {

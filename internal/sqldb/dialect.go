@@ -9,34 +9,33 @@ import (
 	"sync"
 )
 
-// Dialect is what differs between the databases that run the same text of SQL.
+// Dialect is what differs between databases that run the same SQL texts.
 type Dialect struct {
 	Name string
-	// Alone: a transaction that writes runs alone, and need not lock what it reads.
+	// Alone: a writing transaction runs alone, and need not lock what it reads.
 	Alone bool
-	// words replace the marks without parameters.
+	// words replaces the marks without parameters.
 	words map[string]string
-	// ordered follows a SELECT of rows that are about to change, and locks them in
-	// an order.
+	// ordered returns the clause after a SELECT of rows about to change, which locks them in
+	// the order of a column.
 	ordered func(by string) string
-	// source writes the row source of a JSON array of objects.
+	// source returns the row source of a JSON array of objects.
 	source func(param int, cols []string) string
-	// list writes the row source (id) of a JSON array of strings.
+	// list returns the row source (id) of a JSON array of strings.
 	list func(param int) string
-	// param writes a placeholder, nil for ?1.
+	// param returns a placeholder; nil: ?1.
 	param func(n string) string
-	// Instead has texts that stand for others, which this database does not understand
-	// whatever its words.
+	// Instead replaces whole texts that this database does not support, whatever its words.
 	Instead map[string]string
-	// wire speaks to its connections.
+	// wire implements what database/sql lacks for its connections.
 	wire wire
-	// undo is the text that undoes a transaction (empty: ROLLBACK).
+	// undo is the statement that rolls a transaction back (empty: ROLLBACK).
 	undo string
-	// prepare changes a text before its marks are replaced, and bind makes text and
-	// parameters of those of a statement after that. Nil: they stay as they are.
+	// prepare changes a text before its marks are replaced; bind changes text and parameters
+	// of a statement after that. Nil: no change.
 	prepare func(text string) string
 	bind    func(text string, args []any) (string, []any, error)
-	// texts are those that were expanded.
+	// texts caches expanded texts.
 	texts *sync.Map
 }
 
@@ -46,8 +45,8 @@ const (
 	PostgresName = "postgres"
 )
 
-// SQLite returns the dialect of SQLite, with the words of the caller's own marks:
-// "{last fence}" and what stands for it, say.
+// SQLite returns the dialect of SQLite. words has the caller's own marks, such as "{last
+// fence}", with their replacements.
 func SQLite(words map[string]string) Dialect {
 	return Dialect{
 		Name:    SQLiteName,
@@ -72,9 +71,9 @@ func sqliteSource(param int, cols []string) string {
 	return fmt.Sprintf("(SELECT %s FROM json_each(?%d)) AS t", strings.Join(out, ", "), param)
 }
 
-// Postgres returns the dialect of PostgreSQL. It relies on READ COMMITTED: what a
-// statement waited for it sees as it is then. Rows that are deleted or changed are
-// locked FOR NO KEY UPDATE, which lets the checks of foreign keys pass.
+// Postgres returns the dialect of PostgreSQL. It relies on READ COMMITTED: a statement that
+// waited for a row sees the row as it is then. Rows to be deleted or changed are locked FOR
+// NO KEY UPDATE, which lets foreign key checks pass.
 func Postgres(words map[string]string) Dialect {
 	all := map[string]string{
 		Locked:    "FOR UPDATE SKIP LOCKED",
@@ -98,30 +97,28 @@ func Postgres(words map[string]string) Dialect {
 	}
 }
 
-// Statements are written before it is known which database will run them. These
-// stand in them for what the dialect fills in.
+// Marks in statements, which the dialect replaces.
 const (
-	// Locked follows a SELECT of rows that are claimed: those that another holds
-	// are passed over. Empty, like the next two, where one who writes is alone.
+	// Locked follows a SELECT of rows to claim and skips rows locked by others. It is empty,
+	// like the next two, where a writer runs alone.
 	Locked = "{locked}"
-	// Shared follows a SELECT of rows that must not change before the transaction
-	// ends, Exclusive one of rows that are about to change; both wait for those who
-	// hold them.
+	// Shared follows a SELECT of rows that must not change before the transaction ends,
+	// Exclusive one of rows about to change. Both wait for locks of others.
 	Shared    = "{shared}"
 	Exclusive = "{exclusive}"
 )
 
-// ExclusiveBy is Exclusive for several rows, locked in the order of a column that
-// never changes, so that two transactions do not wait for each other.
+// ExclusiveBy is Exclusive for several rows, locked in the order of a column that never
+// changes, so that two transactions do not deadlock.
 func ExclusiveBy(column string) string { return "{exclusive by " + column + "}" }
 
-// Rows is a row source named t of a parameter that is a JSON array of objects. A
-// column is a name and, for databases that need it, a type: "key text", "n bigint".
+// Rows is the row source t of a parameter that is a JSON array of objects. A column is a
+// name and, for databases that need it, a type: "key text", "n bigint".
 func Rows(param int, cols ...string) string {
 	return fmt.Sprintf("{rows %d: %s}", param, strings.Join(cols, ", "))
 }
 
-// IDs is a row source t(id) of a parameter that is a JSON array of strings.
+// IDs is the row source t(id) of a parameter that is a JSON array of strings.
 func IDs(param int) string { return fmt.Sprintf("{ids %d}", param) }
 
 var (
@@ -155,7 +152,7 @@ func (d Dialect) Expand(text string) string {
 	return text
 }
 
-// text is Expand, once for each text.
+// text is Expand with a cache.
 func (d Dialect) text(text string) string {
 	if have, ok := d.texts.Load(text); ok {
 		return have.(string)
@@ -165,7 +162,7 @@ func (d Dialect) text(text string) string {
 	return out
 }
 
-// number reads digits that a pattern has already matched.
+// number converts digits that a pattern has already matched.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

@@ -1,5 +1,6 @@
-// Package sqldb runs hand-written SQL on SQLite, PostgreSQL and MariaDB: one text for all
-// (Dialect), connections with their statements (Session), transactions that are
-// repeated when another one was faster (Runner), and errors that say what to do
-// (MapError). The ledger and adoption both stand on it. It knows no table.
+// Package sqldb runs hand-written SQL on SQLite, PostgreSQL and MariaDB. It has one text for
+// all of them (Dialect), connections with prepared statements (Session), transactions that
+// are retried after a lost race (Runner), and errors with advice for operators (MapError).
+// The ledger and adoption both use it. It knows no table: schemas and statements belong to
+// its callers.
 package sqldb

@@ -29,14 +29,14 @@ func IsUnique(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// busy reports whether another connection holds SQLite's file. A COMMIT that meets it did
-// nothing.
+// busy reports whether another connection holds SQLite's file. A COMMIT that fails with it
+// did nothing.
 func busy(err error) bool {
 	c := Code(err) & 0xff
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// advice says per primary result code what the operator should know.
+// advice is what an operator should know, by primary result code.
 var advice = map[int]struct {
 	kind error
 	text string
@@ -53,8 +53,8 @@ var advice = map[int]struct {
 	sqlite3.SQLITE_NOTADB:    {lethe.ErrCorrupt, "the file is not a database: choose another path"},
 }
 
-// MapError gives an error of the database a kind that callers know, and keeps
-// the original within.
+// MapError wraps an error of the database in the sentinel error that callers know, and keeps
+// the original.
 func MapError(err error) error {
 	c := Code(err)
 	switch c {
@@ -69,9 +69,8 @@ func MapError(err error) error {
 	return err
 }
 
-// Spoils reports whether err may have ended the transaction in which it occurred:
-// every error of PostgreSQL, and every one of SQLite but a violated constraint,
-// which undoes only its own statement.
+// Spoils reports whether err may have aborted its transaction: every error of PostgreSQL,
+// and every one of SQLite except a violated constraint, which undoes only its own statement.
 func Spoils(err error) bool {
 	c := Code(err)
 	if c == 0 {

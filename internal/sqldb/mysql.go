@@ -23,13 +23,13 @@ import (
 // MySQLName is the name of the dialect of MariaDB and MySQL.
 const MySQLName = "mysql"
 
-// MySQLMode is the sql_mode in which the dialect's statements run: names in double
-// quotes, || for concatenation, a quote is the only character of a literal that is
-// written unlike itself, and a value that does not fit is an error.
+// MySQLMode is the sql_mode of the dialect's statements. Names are in double quotes, ||
+// concatenates, only a quote is escaped in a literal, and a value that does not fit is an
+// error.
 const MySQLMode = "ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
 
 // MySQL returns the dialect of MariaDB and MySQL. It relies on MySQLMode and on READ
-// COMMITTED. What a transaction reads with a lock it sees as it is then.
+// COMMITTED: a read with a lock sees the row as it is then.
 func MySQL(words map[string]string) Dialect {
 	all := map[string]string{
 		Locked:    "FOR UPDATE SKIP LOCKED",
@@ -51,7 +51,7 @@ func MySQL(words map[string]string) Dialect {
 	}
 }
 
-// exactly is the collation in which texts are equal only if their bytes are.
+// exactly is the collation that compares texts by their bytes.
 const exactly = " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 func mysqlSource(param int, cols []string) string {
@@ -70,11 +70,12 @@ func jsonTable(param int, columns string) string {
 	return fmt.Sprintf("JSON_TABLE(?%d, '$[*]' COLUMNS (%s)) AS t", param, columns)
 }
 
-// members is a membership in a list, which is written out: an index serves literals, and
-// not what a function returns.
+// members matches a membership in a list. The list is written out, as an index works with
+// literals and not with a function's rows.
 var members = regexp.MustCompile(`IN \(SELECT ((?:[^()]|\([^()]*\))*) FROM \{ids (\d+)\}\)`)
 
-// listed is what members becomes: the number of its parameter, and the expression of one.
+// listed matches what replaces members: the number of its parameter, and its single
+// expression.
 var listed = regexp.MustCompile(`\?(\d+)|\{list (\d+): ([^}]*)\}`)
 
 // listMembers writes memberships as marks for bindMySQL.
@@ -84,8 +85,8 @@ func listMembers(text string) string {
 
 var identifier = regexp.MustCompile(`\bid\b`)
 
-// bindMySQL puts parameters in the order of their placeholders, which have no numbers,
-// and writes lists out.
+// bindMySQL puts parameters in the order of their placeholders, which have no numbers, and
+// writes lists out.
 func bindMySQL(text string, args []any) (string, []any, error) {
 	var out []any
 	var errs error
@@ -103,7 +104,7 @@ func bindMySQL(text string, args []any) (string, []any, error) {
 			return "?"
 		}
 		encoded, _ := arg(m[2]).(string)
-		var list []any // of texts and numbers
+		var list []any // of strings and numbers
 		numbers := json.NewDecoder(strings.NewReader(encoded))
 		numbers.UseNumber()
 		if err := numbers.Decode(&list); err != nil {
@@ -121,7 +122,7 @@ func bindMySQL(text string, args []any) (string, []any, error) {
 	return text, out, errs
 }
 
-// mysqlWire speaks to MariaDB and MySQL.
+// mysqlWire implements wire for MariaDB and MySQL.
 type mysqlWire struct{ sqlWire }
 
 func (mysqlWire) broken(c *sql.Conn) bool {
@@ -134,13 +135,13 @@ func (mysqlWire) broken(c *sql.Conn) bool {
 	return err != nil || !valid
 }
 
-// errMySQLURL tells nothing of the address: there may be a password in it.
-var errMySQLURL = errors.New("the address cannot be read: give one such as mysql://user:password@host:3306/name")
+// errMySQLURL does not contain the address: there may be a password in it.
+var errMySQLURL = errors.New("the address is not valid: use one such as mysql://user:password@host:3306/name")
 
-// OpenMySQL makes a pool of a URL: mysql:// or mariadb://user:password@host:3306/name,
-// with these parameters: tls (preferred, which is the default, true, skip-verify, false),
-// tls-ca, tls-cert, tls-key (files in PEM), socket (a path, instead of host and port).
-// Nothing is connected yet. An error tells nothing of the password.
+// OpenMySQL returns a pool for a URL: mysql:// or mariadb://user:password@host:3306/name.
+// Its parameters are tls (preferred, the default; true; skip-verify; false), tls-ca,
+// tls-cert, tls-key (PEM files) and socket (a path, instead of host and port). It does not
+// connect yet. An error does not contain the password.
 func OpenMySQL(address string) (*sql.DB, error) {
 	config, err := mysqlConfig(address)
 	if err != nil {
@@ -171,7 +172,7 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	c.Timeout = 10 * time.Second
 	c.ConnectionAttributes = "program_name:lethe"
 	c.Logger = &mysql.NopLogger{}
-	c.ClientFoundRows = true   // rows that a statement found, not those that it changed
+	c.ClientFoundRows = true   // count rows that a statement matched, not those that it changed
 	c.InterpolateParams = true // nothing is prepared
 	c.MultiStatements = true   // a transaction begins in one round trip
 	return c, mysqlParameters(c, u)
@@ -188,7 +189,7 @@ func mysqlParameters(c *mysql.Config, u *url.URL) error {
 		case "socket":
 			c.Net, c.Addr = "unix", q.Get(name)
 		default:
-			return fmt.Errorf("the address has a parameter %s: known are socket, tls, tls-ca, tls-cert and tls-key", name)
+			return fmt.Errorf("the address has a parameter %s: supported are socket, tls, tls-ca, tls-cert and tls-key", name)
 		}
 	}
 	if c.Net == "tcp" && u.Hostname() == "" {
@@ -241,10 +242,10 @@ func mysqlTLS(c *mysql.Config, host string, q url.Values) error {
 	return nil
 }
 
-// MySQLBegin are the texts that begin a transaction that writes, in READ COMMITTED, and
-// one that reads, of one snapshot: in MySQLMode and UTC. Each answers the time, in
-// microseconds since 1970. A statement, a wait for a lock and a pause are bounded, by
-// whole seconds; in MySQL statements that write are not.
+// MySQLBegin returns the texts that begin a writing transaction, in READ COMMITTED, and one
+// that reads one snapshot, both in MySQLMode and UTC. Each returns the time in microseconds
+// since 1970. Statements, waits for locks and pauses are limited, in whole seconds. MySQL
+// does not limit statements that write.
 func MySQLBegin(statement, lock time.Duration) (write, read string) {
 	seconds := func(d time.Duration) int64 { return int64(max(1, (d+time.Second-1)/time.Second)) }
 	settings := fmt.Sprintf("SET SESSION sql_mode = '%s', time_zone = '+00:00', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, wait_timeout = %d, "+
@@ -255,5 +256,5 @@ func MySQLBegin(statement, lock time.Duration) (write, read string) {
 		settings + "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; START TRANSACTION WITH CONSISTENT SNAPSHOT" + time
 }
 
-// MySQLUnhurried lets the statements of a transaction take as long as they need.
+// MySQLUnhurried removes the time limit of a transaction's statements.
 const MySQLUnhurried = "SET SESSION net_write_timeout = 3600 /*M! , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */"

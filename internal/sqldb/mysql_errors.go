@@ -19,7 +19,7 @@ func mysqlCode(err error) uint16 {
 	return 0
 }
 
-// The numbers that are treated apart.
+// Error numbers with a meaning of their own.
 const (
 	mysqlLockWait  = 1205
 	mysqlDeadlock  = 1213
@@ -28,10 +28,10 @@ const (
 	mysqlChanged   = 1020 // MariaDB: a snapshot is older than the row
 )
 
-// mysqlNoDatabase: the user has no rights in the database. Also told of LOCK TABLES.
+// mysqlNoDatabase: the user has no rights in the database, or lacks LOCK TABLES.
 const mysqlNoDatabase = 1044
 
-// mysqlDenied: a right on a table, a column, the server, a routine is missing.
+// mysqlDenied: a right is missing on a table, a column, the server or a routine.
 var mysqlDenied = []uint16{1142, 1143, 1227, 1370}
 
 // mysqlContended are errors of transactions that lost a race.
@@ -40,15 +40,15 @@ var mysqlContended = []uint16{mysqlDeadlock, mysqlDuplicate, mysqlChanged}
 // mysqlObjections: a foreign key, a check, or a SIGNAL of a trigger.
 var mysqlObjections = []uint16{1048, 1451, 1452, 3819, 4025, 1644}
 
-// mysqlFatal are those with which the server ends the connection.
+// mysqlFatal are errors after which the server closes the connection.
 var mysqlFatal = []uint16{
 	1053, // shutdown in progress
 	1927, // MariaDB: the connection was killed
 	3169, // MySQL: the session was killed
-	4031, // MySQL: it stood still for too long
+	4031, // MySQL: it was idle for too long
 }
 
-// mysqlAdvice says per number what the operator should know.
+// mysqlAdvice is what an operator should know, by error number.
 var mysqlAdvice = []struct {
 	numbers []uint16
 	kind    error

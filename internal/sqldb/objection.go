@@ -9,8 +9,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Objection returns what a database says that refused to change a row: another row
-// needs it as it is, or a trigger raised an error.
+// Objection returns the message of a database that refused to change a row: another row
+// needs it, or a trigger raised an error.
 func Objection(err error) (text string, ok bool) {
 	var e *pgconn.PgError
 	switch code := Code(err); {

@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// minPostgres is the oldest version that is tested, as the server counts.
+// minPostgres is the oldest version tested, in the server's numbering.
 const minPostgres = 14_00_00
 
-// PostgresConfig reads the address of a PostgreSQL database. The application's name is
-// what the server shows, unless the address has one. An error tells nothing of the
-// address: there may be a password in it.
+// PostgresConfig parses the address of a PostgreSQL database. application is the name that
+// the server shows, unless the address has one. An error does not contain the address: there
+// may be a password in it.
 func PostgresConfig(url, application string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -25,11 +25,11 @@ func PostgresConfig(url, application string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// PostgresState asks for what CheckPostgres judges.
+// PostgresState selects the values for CheckPostgres.
 const PostgresState = `current_setting('server_version_num')::int, pg_is_in_recovery()`
 
-// CheckPostgres refuses a server that is too old, and a standby: what it would answer
-// may be old as well.
+// CheckPostgres returns an error for a server that is too old, and for a standby, whose
+// results may be stale.
 func CheckPostgres(version int, standby bool) error {
 	switch {
 	case version < minPostgres:

@@ -14,10 +14,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// ErrAgain makes a write run again: what it saw first has changed since.
+// ErrAgain makes a write run again: what it read has changed since.
 var ErrAgain = fmt.Errorf("what was read has changed since: %w", lethe.ErrUnavailable)
 
-// State is PostgreSQL's code of an error, empty if it has none.
+// State returns PostgreSQL's code of an error, empty if it has none.
 func State(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
@@ -26,7 +26,7 @@ func State(err error) string {
 	return ""
 }
 
-// The codes that are treated apart.
+// Error codes with a meaning of their own.
 const (
 	uniqueViolation  = "23505"
 	serialization    = "40001"
@@ -42,8 +42,8 @@ const (
 	adminShutdown    = "57P01"
 )
 
-// contended reports whether the transaction lost a race, was undone, and may well
-// succeed when it is run again.
+// contended reports whether the transaction lost a race, was rolled back, and may succeed
+// when it runs again.
 func contended(err error) bool {
 	switch State(err) {
 	case uniqueViolation, serialization, deadlock:
@@ -76,19 +76,19 @@ func Denied(err error) bool {
 	return State(err) == noPrivilege || code == mysqlNoDatabase || slices.Contains(mysqlDenied, code)
 }
 
-// NoTable reports whether a statement names a table that is not there, or lies where the
-// user does not look.
+// NoTable reports whether a statement names a table that does not exist, or is outside of
+// the user's search path.
 func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) == mysqlNoTable }
 
-// refusal reports whether an error is the server's own answer to a statement. A pooler
-// speaks in its place when it lost the server (class 08), which tells nothing.
+// refusal reports whether an error is the server's own reply to a statement. A pooler that
+// lost the server replies in its place (class 08), which reveals nothing.
 func refusal(err error) bool {
 	state := State(err)
-	// What else MariaDB says of a COMMIT does not tell whether it was done.
+	// Other errors of MariaDB at COMMIT do not show whether it was done.
 	return busy(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
-// serverAdvice says per code, or class of codes, what the operator should know.
+// serverAdvice is what an operator should know, by code or class of codes.
 var serverAdvice = map[string]struct {
 	kind error
 	text string
@@ -100,28 +100,28 @@ var serverAdvice = map[string]struct {
 	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
 	"23":            {lethe.ErrCorrupt, "rows contradict each other"},
 	"25006":         {lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows, and of a standby give the URL of the primary"},
-	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: a pooler in transaction mode lies between; " +
-		"say so in the configuration"},
-	statementExists: {lethe.ErrUnavailable, "prepared statements get mixed up: a pooler in transaction mode lies between; " +
-		"say so in the configuration"},
+	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: there is a pooler in transaction mode; " +
+		"set that in the configuration"},
+	statementExists: {lethe.ErrUnavailable, "prepared statements get mixed up: there is a pooler in transaction mode; " +
+		"set that in the configuration"},
 	"28":         {lethe.ErrUnavailable, "PostgreSQL refuses the user: check name, password and pg_hba.conf"},
 	"3D":         {lethe.ErrUnavailable, "PostgreSQL has no such database: create it"},
 	noPrivilege:  {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
-	noTable:      {lethe.ErrUnavailable, "a table is not there: was the schema dropped, or is the search path another's?"},
+	noTable:      {lethe.ErrUnavailable, "a table does not exist: check whether the schema was dropped, and the search path"},
 	"53100":      {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
 	tooManyConns: {lethe.ErrUnavailable, "PostgreSQL takes no more connections: raise max_connections or lower the pools"},
 	"53":         {lethe.ErrUnavailable, "PostgreSQL is short of resources"},
 	lockTimeout:  {lethe.ErrUnavailable, "another transaction held the rows for too long"},
 	canceled:     {lethe.ErrUnavailable, "a statement took longer than it may"},
-	"25P03":      {lethe.ErrUnavailable, "the transaction stood still for longer than it may"},
+	"25P03":      {lethe.ErrUnavailable, "the transaction was idle for longer than it may"},
 	"57":         {lethe.ErrUnavailable, "PostgreSQL is being stopped or started"},
 	"58":         {lethe.ErrUnavailable, "the disk of PostgreSQL fails"},
 	"08":         {lethe.ErrUnavailable, "the connection to PostgreSQL broke"},
-	"XX":         {lethe.ErrCorrupt, "PostgreSQL found its own data damaged, or failed inside"},
+	"XX":         {lethe.ErrCorrupt, "PostgreSQL found its data damaged, or had an internal error"},
 }
 
-// MapServerError is MapError for PostgreSQL. An error that is not the database's
-// stays as it is.
+// MapServerError is MapError for PostgreSQL. It returns an error that is not the database's
+// unchanged.
 func MapServerError(err error) error {
 	state := State(err)
 	if state == "" {
@@ -135,9 +135,9 @@ func MapServerError(err error) error {
 	return err
 }
 
-// Unreachable is the error of a connection that could not be made, or broke. Its
-// cause is told, but not wrapped: a deadline of our own must not be taken for the
-// caller's.
+// Unreachable returns the error for a connection that could not be made, or broke. It
+// contains the text of the cause, but does not wrap it: a deadline of our own must not look
+// like the caller's.
 func Unreachable(err error) error {
 	if mapped := MapError(err); errors.Is(mapped, lethe.ErrUnavailable) {
 		return mapped

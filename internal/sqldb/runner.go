@@ -17,49 +17,49 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Runner runs transactions on a database, any number at once.
+// Runner runs transactions on a database; it is safe for concurrent use.
 type Runner struct {
 	Pool    *sql.DB
 	Dialect Dialect
 	// AcquireTime is the longest wait for a connection.
 	AcquireTime time.Duration
 	Count       *Counts
-	// Commit ends a transaction. Nil sends COMMIT; a test makes it fail.
+	// Commit ends a transaction. Nil sends COMMIT; tests replace it.
 	Commit func(ctx context.Context, s *Session) error
 }
 
-// Counts are of transactions since the process began.
+// Counts count transactions since the process began.
 type Counts struct{ Members, Commits, Raced, Deadlocks, Torn atomic.Int64 }
 
-// Transaction is one to be run.
+// Transaction is a transaction to run.
 type Transaction struct {
-	// Begin is the text that begins it, with whatever else is to go in that round trip.
+	// Begin is the text that begins it, with anything else for that round trip.
 	Begin string
-	// Longest is how long it may take: a server that does not answer must not hold
-	// its callers forever.
+	// Longest limits its duration: a server that does not reply must not block callers
+	// forever.
 	Longest time.Duration
-	// Do is what happens in it, given the last row that Begin answered. It may be called
-	// more than once, and sets its results anew each time.
+	// Do is its body; began is the last row that Begin returned. It may be called more than
+	// once, and must set its results anew each time.
 	Do func(ctx context.Context, s *Session, began []string) error
 	// Committed, if set, is called after COMMIT.
 	Committed func(ctx context.Context, s *Session)
 }
 
-// ErrClosed is the error of calls after Close.
+// ErrClosed is returned by calls after Close.
 var ErrClosed = fmt.Errorf("the database is closed: %w", lethe.ErrUnavailable)
 
-// outcome is what became of one try of a transaction.
+// outcome is the result of one try of a transaction.
 type outcome int
 
 const (
-	ended     outcome = iota // with its answer, good or bad
-	raced                    // undone, because another transaction was faster
-	waited                   // undone, because another transaction held its rows for too long
-	torn                     // the connection broke before COMMIT was sent: undone
+	ended     outcome = iota // with a result, good or bad
+	raced                    // rolled back, because another transaction was faster
+	waited                   // rolled back, because another transaction locked its rows for too long
+	torn                     // the connection broke before COMMIT was sent: rolled back
 	unstarted                // the connection was broken before anything was sent
 )
 
-// tries counts what a transaction has been through.
+// tries counts the tries of a transaction by outcome.
 type tries struct{ raced, waited, torn, unstarted int }
 
 const (
@@ -81,23 +81,24 @@ func (n *tries) another(f outcome, connections int) (pause time.Duration, again 
 		n.torn++
 		return jitter(50 * time.Millisecond << n.torn), n.torn < maxTorn
 	case unstarted:
-		// After a restart of the server every idle connection turns out broken.
+		// After a restart of the server every idle connection is broken.
 		n.unstarted++
 		return 0, n.unstarted <= connections+1
 	}
 	return 0, false
 }
 
-// jitter is between half of d and d, so that those who met do not meet again.
+// jitter returns between half of d and d, so that transactions that collided do not collide
+// again.
 func jitter(d time.Duration) time.Duration {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return d/2 + time.Duration(binary.LittleEndian.Uint64(b[:])%uint64(d/2+1))
 }
 
-// Write runs a transaction until it is done, refused, or not to be done. Once it has
-// begun it does not end with ctx, but in its own time. ErrUnavailable: it was not
-// done. ErrUnknownOutcome: COMMIT was sent, and its answer is lost.
+// Write runs a transaction until it is committed, refused, or cannot be done. Once begun it
+// does not end with ctx, but by its own limit. ErrUnavailable: it was not done.
+// ErrUnknownOutcome: COMMIT was sent, and its reply is lost.
 func (r *Runner) Write(ctx context.Context, t Transaction) error {
 	return r.repeat(ctx, func() (outcome, error) { return r.try(ctx, t) })
 }
@@ -121,7 +122,7 @@ func (r *Runner) repeat(ctx context.Context, try func() (outcome, error)) error 
 	}
 }
 
-// final is the error that callers see.
+// final returns the error for callers.
 func final(f outcome, err error) error {
 	switch {
 	case err == nil:
@@ -186,7 +187,7 @@ func begin(ctx context.Context, s *Session, text string) ([]string, outcome, err
 	return nil, ended, Unreachable(err)
 }
 
-// failed undoes a transaction before its COMMIT was sent.
+// failed rolls back a transaction before its COMMIT was sent.
 func (r *Runner) failed(s *Session, err error) (outcome, error) {
 	broken := s.Broken()
 	if !broken {
@@ -203,13 +204,13 @@ func (r *Runner) failed(s *Session, err error) (outcome, error) {
 		}
 		return raced, err
 	case mysqlCode(err) == mysqlLockWait:
-		return waited, err // MariaDB finds no deadlock if it is told not to look
+		return waited, err // MariaDB can be configured not to detect deadlocks
 	}
 	return ended, err
 }
 
-// finish commits. Only the database's own refusal says that nothing happened; an
-// answer that is lost leaves the outcome unknown.
+// finish commits. Only a refusal by the database shows that nothing happened; if the reply
+// is lost the outcome is unknown.
 func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.Context, *Session)) (outcome, error) {
 	if s.failed {
 		s.Undo()
@@ -230,7 +231,7 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 		return r.failed(s, err)
 	case err != nil:
 		s.Discard()
-		// Not ErrUnavailable as well: that says that nothing happened.
+		// Not ErrUnavailable as well: that means that nothing happened.
 		return ended, fmt.Errorf("%w: COMMIT was sent: %v", lethe.ErrUnknownOutcome, Unreachable(err))
 	}
 	if committed != nil {

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// Session is one connection, with the statements prepared on it. One goroutine at
-// a time uses it.
+// Session is one connection with its prepared statements. It is not safe for concurrent use.
 type Session struct {
 	Conn    *sql.Conn
 	dialect Dialect
-	stmts   map[string]*sql.Stmt // nil: none are kept
-	// failed: a statement of a Runner's transaction failed. MariaDB may have undone all of
-	// it, and would commit what came after.
+	stmts   map[string]*sql.Stmt // nil: statements are not kept
+	// failed: a statement of a Runner's transaction failed. MariaDB may have rolled back the
+	// transaction, and would commit later statements on their own.
 	failed bool
 }
 
-// NewSession makes a session of a connection that keeps the statements it has run,
-// until Close.
+// NewSession returns a session on a connection. It keeps its prepared statements until
+// Close.
 func NewSession(conn *sql.Conn, d Dialect) *Session {
 	return &Session{Conn: conn, dialect: d, stmts: map[string]*sql.Stmt{}}
 }
 
-// Prepared returns the statement of a text, compiled once for each connection.
+// Prepared returns the statement of a text, prepared once for each connection.
 func (s *Session) Prepared(text string) (*sql.Stmt, error) {
 	if st, ok := s.stmts[text]; ok {
 		return st, nil
@@ -39,7 +38,7 @@ func (s *Session) Prepared(text string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// Run runs a statement of SQLite outside of every caller's context.
+// Run runs a statement of SQLite without a caller's context.
 func (s *Session) Run(text string) error {
 	st, err := s.Prepared(text)
 	if err == nil {
@@ -56,11 +55,11 @@ func (s *Session) Close() error {
 	return s.Conn.Close()
 }
 
-// rollbackTime is how long a transaction that failed may take to end.
+// rollbackTime is how long the rollback of a failed transaction may take.
 const rollbackTime = 5 * time.Second
 
-// Script runs a text of one or several statements in one round trip. It returns the
-// last row that the last of them answers, nil if it answers none.
+// Script runs a text of one or several statements in one round trip. It returns the last row
+// of the last statement, nil if that returns none.
 func (s *Session) Script(ctx context.Context, text string) (last []string, err error) {
 	return s.dialect.wire.script(ctx, s.Conn, text)
 }
@@ -68,7 +67,7 @@ func (s *Session) Script(ctx context.Context, text string) (last []string, err e
 // Broken reports whether the connection is gone.
 func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 
-// Undo ends a transaction that failed.
+// Undo rolls back a transaction that failed.
 func (s *Session) Undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
 	defer cancel()
@@ -89,7 +88,7 @@ func (s *Session) Give() {
 	}
 }
 
-// Execute runs a statement that answers no rows.
+// Execute runs a statement that returns no rows.
 func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Result, error) {
 	if s.stmts != nil {
 		st, err := s.Prepared(text)
@@ -107,7 +106,7 @@ func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Res
 	return res, err
 }
 
-// Ask runs a statement that answers rows.
+// Ask runs a statement that returns rows.
 func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, error) {
 	if s.stmts != nil {
 		st, err := s.Prepared(text)
@@ -125,7 +124,7 @@ func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, 
 	return rows, err
 }
 
-// AskOne runs a statement that answers at most one row.
+// AskOne runs a statement that returns at most one row.
 func (s *Session) AskOne(ctx context.Context, text string, args []any) Scanner {
 	if s.stmts != nil {
 		st, err := s.Prepared(text)
@@ -143,7 +142,7 @@ func (s *Session) AskOne(ctx context.Context, text string, args []any) Scanner {
 	return row
 }
 
-// bind makes what the driver takes of a statement.
+// bind returns text and parameters of a statement as the driver takes them.
 func (s *Session) bind(text string, args []any) (string, []any, error) {
 	plain, err := PlainArgs(text, args)
 	if err != nil || s.dialect.bind == nil {
@@ -157,7 +156,7 @@ type Scanner interface {
 	Scan(dest ...any) error
 }
 
-// NoRow is the answer of a statement that could not be run.
+// NoRow is the row of a statement that could not be run.
 type NoRow struct{ Err error }
 
 // Scan implements Scanner.

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Quoted is a name in double quotes.
+// Quoted returns a name in double quotes.
 func Quoted(name string) string {
 	return `"` + strings.ReplaceAll(strings.ReplaceAll(name, "\x00", ""), `"`, `""`) + `"`
 }
 
-// Literal is a text in single quotes.
+// Literal returns a text in single quotes.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// JSON encodes a parameter for Rows and IDs. It panics on what cannot be encoded: a
-// fault of the caller's types.
+// JSON encodes a parameter for Rows and IDs. It panics on a value that cannot be encoded,
+// which is a programming error.
 func JSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -39,7 +39,7 @@ func Collect[T any](rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]T, error
 	return out, MapError(rows.Err())
 }
 
-// One scans rows of a single column.
+// One scans a row of a single column.
 func One[T any](rows *sql.Rows) (v T, err error) {
 	err = rows.Scan(&v)
 	return v, err

@@ -11,10 +11,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// wire is how a connection is spoken to where database/sql has no word for it.
+// wire is what database/sql lacks for a connection.
 type wire interface {
-	// script runs one or several statements in one round trip. It returns the last row
-	// that the last of them answers, nil if it answers none.
+	// script runs one or several statements in one round trip. It returns the last row of
+	// the last statement, nil if that returns none.
 	script(ctx context.Context, c *sql.Conn, text string) ([]string, error)
 	// commit ends a transaction: errRolledBack.
 	commit(ctx context.Context, c *sql.Conn) error
@@ -22,10 +22,10 @@ type wire interface {
 	broken(c *sql.Conn) bool
 }
 
-// errRolledBack: COMMIT was answered, and nothing was done.
+// errRolledBack is returned when COMMIT rolled back.
 var errRolledBack = fmt.Errorf("the transaction had failed before its end: %w", lethe.ErrUnavailable)
 
-// pgWire speaks PostgreSQL's simple protocol: all statements in one message.
+// pgWire uses PostgreSQL's simple protocol: all statements in one message.
 type pgWire struct{}
 
 func (pgWire) script(ctx context.Context, c *sql.Conn, text string) (last []string, err error) {
@@ -84,8 +84,7 @@ func rawPostgres(c *sql.Conn, fn func(*pgx.Conn) error) error {
 	})
 }
 
-// sqlWire speaks to a database by database/sql alone; its driver runs several
-// statements in one call.
+// sqlWire uses database/sql alone; the driver runs several statements in one call.
 type sqlWire struct{}
 
 func (sqlWire) script(ctx context.Context, c *sql.Conn, text string) (last []string, err error) {
