@@ -5,21 +5,20 @@ import (
 	"hash/crc32"
 )
 
-// BlockSize is how many bytes of a blob one checksum is over; the last block of a
-// blob may be shorter. A block and what it is read from fit the second-level cache
-// of a core together: one of 256 KiB costs a whole read 10 % more processor time.
+// BlockSize is the number of bytes under one checksum; the last block of a blob may be
+// shorter. A block and its source buffer fit into a core's second-level cache together. With
+// 256 KiB a whole read takes 10 % more processor time.
 const BlockSize = 128 << 10
 
-// BlockSums are the CRC-32C (Castagnoli) of the blocks that a blob consists of, in
-// order. The zero value says that they are not known; of a blob that is one block,
-// its own CRC says as much.
+// BlockSums are the CRC-32C (Castagnoli) of a blob's blocks, in order. The zero value: not
+// known. A blob of one block needs none, as its own CRC serves.
 type BlockSums struct {
 	Size int64    `json:"size,omitempty"` // bytes of each block but the last
 	Sums []uint32 `json:"sums,omitempty"`
 }
 
-// Check returns an error of no kind unless the sums are unknown, or those of a blob
-// of size bytes.
+// Check returns an error, with no sentinel, unless the sums are unknown or match a blob of
+// size bytes.
 func (b BlockSums) Check(size int64) error {
 	if b.Size == 0 && len(b.Sums) == 0 || b.Size > 0 && int64(len(b.Sums)) == Blocks(size, b.Size) {
 		return nil
@@ -27,25 +26,25 @@ func (b BlockSums) Check(size int64) error {
 	return fmt.Errorf("lethe: %d sums of blocks of %d bytes are not those of %d bytes", len(b.Sums), b.Size, size)
 }
 
-// Blocks is the number of blocks of so many bytes that make up size bytes.
+// Blocks returns how many blocks of block bytes make up size bytes.
 func Blocks(size, block int64) int64 { return (size + block - 1) / block }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CRC32C is the CRC-32C of data that follows what has the sum given; 0: nothing.
+// CRC32C returns the CRC-32C of data appended to bytes with the CRC sum; 0: no bytes before.
 func CRC32C(sum uint32, data []byte) uint32 { return crc32.Update(sum, castagnoli, data) }
 
-// BlockHash computes the CRC-32C of what is written to it, of all and by block. It
+// BlockHash computes the CRC-32C of what is written to it, in total and by block. It
 // implements io.Writer.
 type BlockHash struct {
 	size int64
-	n    int64 // bytes of the block at hand
+	n    int64 // bytes of the current block
 	last uint32
 	all  uint32
-	sums []uint32 // of the blocks before
+	sums []uint32 // of the completed blocks
 }
 
-// NewBlockHash returns one for blocks of size bytes.
+// NewBlockHash returns a BlockHash for blocks of size bytes.
 func NewBlockHash(size int64) *BlockHash { return &BlockHash{size: size} }
 
 // Write never fails.
@@ -68,10 +67,10 @@ func (h *BlockHash) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// CRC32C is that of all that was written.
+// CRC32C returns the sum of everything written.
 func (h *BlockHash) CRC32C() uint32 { return h.all }
 
-// Sums are those of what was written; none if it is one block.
+// Sums returns the sums of the blocks written; none for a single block.
 func (h *BlockHash) Sums() BlockSums {
 	if len(h.sums) == 0 {
 		return BlockSums{}

@@ -51,7 +51,7 @@ const (
 	Live State = 2
 	// Condemned is no longer referenced and is deleted when due.
 	Condemned State = 3
-	// Dead is condemned with its attempts used up; its bytes still lie there.
+	// Dead is condemned with no attempts left; its bytes are still stored.
 	Dead State = 4
 )
 
@@ -73,7 +73,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state(%d)", int(s))
 }
 
-// Reason says why a blob was condemned; it is kept through to the dead letters.
+// Reason is why a blob was condemned; dead letters keep it.
 type Reason string
 
 // The reasons for which a blob is condemned.
@@ -89,11 +89,11 @@ const (
 	ReasonRebalance    Reason = "rebalance"     // moved to another backend
 	ReasonDamaged      Reason = "damaged"       // a damaged or lost copy beside a sound one
 	ReasonSurplus      Reason = "surplus"       // more replicas than wanted
-	ReasonUnverified   Reason = "unverified"    // a copy that was not verified lately, beside the same bytes just uploaded
-	ReasonOrphan       Reason = "orphan"        // a key of ours without a row
+	ReasonUnverified   Reason = "unverified"    // a copy not verified recently, beside the same bytes just uploaded
+	ReasonOrphan       Reason = "orphan"        // a key of this store without a row
 )
 
-// ContentKind says what a content's digest is taken over.
+// ContentKind is what a content's digest covers.
 type ContentKind string
 
 // The kinds of content.
@@ -105,8 +105,8 @@ const (
 	Multipart ContentKind = "multipart"
 )
 
-// Sentinel errors, to be tested with errors.Is. Packages wrap them with what
-// was being done and to which name.
+// Sentinel errors, for errors.Is. Packages wrap them with the operation and the name
+// concerned.
 var (
 	ErrNoSuchBucket       = errors.New("no such bucket")
 	ErrBucketExists       = errors.New("bucket already exists")
@@ -132,41 +132,40 @@ var (
 	ErrNoRoom             = errors.New("no backend has room")
 	ErrBackendInUse       = errors.New("backend is in use")
 	ErrTrashNotFound      = errors.New("no such trash entry")
-	// ErrHeld: a hold keeps what lies there from being deleted or replaced.
+	// ErrHeld: a hold protects the object from being deleted or replaced.
 	ErrHeld = errors.New("held")
 
-	// ErrReaped: the intent was reaped or abandoned before it was committed;
-	// the write must fail, its bytes are already on their way out.
+	// ErrReaped: the intent was reaped or abandoned before it was committed. The write must
+	// fail; its bytes are being removed.
 	ErrReaped = errors.New("write intent was reaped")
-	// ErrFenced: the row was taken over by another claim, or left the state
-	// that the transition starts from; nothing was changed.
+	// ErrFenced: another claim took the row over, or it left the state that the transition
+	// starts from. Nothing was changed.
 	ErrFenced = errors.New("claim was taken over")
-	// ErrContentKnown: a write need not send its bytes: they lie there, and can be
-	// referenced without them.
+	// ErrContentKnown: a write need not send its bytes. They are stored already and can be
+	// referenced.
 	ErrContentKnown = errors.New("content is there already")
-	// ErrContentGone: a write that wanted to reference a content without
-	// uploading found none that is open and sound.
+	// ErrContentGone: a write without an upload found no content to reference that is open
+	// and sound.
 	ErrContentGone = errors.New("content is not available for reference")
-	// ErrUnverified: of a content that was to be referenced without uploading, no
-	// copy was written or verified within the trust window: read one first, or upload.
+	// ErrUnverified: no copy of the content was written or verified within the trust window.
+	// Read a copy first, or upload.
 	ErrUnverified = errors.New("content was not verified lately")
-	// ErrUnknownOutcome: a transaction's commit may or may not have happened;
-	// look the operation up by its id, never guess.
+	// ErrUnknownOutcome: a transaction may or may not have been committed. Look the
+	// operation up by its id; never guess.
 	ErrUnknownOutcome = errors.New("outcome of the transaction is unknown")
-	// ErrCorrupt: rows or bytes contradict each other; the message says which.
+	// ErrCorrupt: rows or bytes are inconsistent; the message names them.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrBackendMismatch: the backend carries another store's identity, or a
-	// newer epoch than the ledger's: deletes stop until a person decides.
+	// ErrBackendMismatch: the backend has another store's identity, or a newer epoch than
+	// the ledger's. Deletes are held until a person decides.
 	ErrBackendMismatch = errors.New("backend and ledger do not belong together")
-	// ErrClock: the clock ran back behind the ledger's, or was set forward: nothing is removed
-	// for its age before it has caught up.
+	// ErrClock: the clock ran back behind the ledger's, or was set forward. Until it has
+	// caught up nothing is removed for its age.
 	ErrClock = errors.New("clock is in doubt")
 	// ErrUnavailable: the ledger or every copy on the backends is unreachable.
 	ErrUnavailable = errors.New("unavailable")
 )
 
-// refusals are errors by which a ledger says that it did nothing, because of what it
-// knows.
+// refusals are errors by which a ledger reports that it did nothing, because of its state.
 var refusals = []error{
 	ErrNoSuchBucket, ErrNoSuchKey, ErrNoSuchUpload, ErrTrashNotFound,
 	ErrPreconditionFailed, ErrContentGone, ErrContentKnown, ErrReaped, ErrFenced, ErrBackendMismatch,
@@ -174,9 +173,9 @@ var refusals = []error{
 	ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall,
 }
 
-// Refused reports whether a ledger has answered so that its transaction certainly did
-// not happen, and why. An error without a name is not taken for that: it may say that
-// the operation was done before. Nor is ErrUnavailable: it tells nothing of the rows.
+// Refused reports whether an error of a ledger means that its transaction certainly did not
+// happen. Errors that are not listed may come from an operation that was done before.
+// ErrUnavailable is not a refusal: it is not about the rows.
 func Refused(err error) bool {
 	return !errors.Is(err, ErrUnknownOutcome) && slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 }

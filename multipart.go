@@ -14,10 +14,9 @@ type SegmentSum struct {
 	Size   int64
 }
 
-// MultipartDigest is the digest of a Multipart content: the hex SHA-256 over,
-// for each segment in order, its 32 bytes of SHA-256 and its size as 8 bytes,
-// big endian. Segments of zero bytes are no segments and must not be listed. It
-// fails with ErrCorrupt if a digest is not a hex SHA-256.
+// MultipartDigest returns the digest of a Multipart content: the hex SHA-256 over each
+// segment's SHA-256 (32 bytes) and size (8 bytes, big endian), in order. Segments of zero
+// bytes must not be listed. ErrCorrupt if a digest is not a hex SHA-256.
 func MultipartDigest(segments []SegmentSum) (string, error) {
 	sum := sha256.New()
 	for i, s := range segments {

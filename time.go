@@ -53,26 +53,26 @@ func (t Time) String() string {
 	return t.Time().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// Clock tells the time. The ledger owns the one that matters; tests and the
-// simulation set their own.
+// Clock returns the time. The ledger's clock decides; tests and the simulation set their
+// own.
 type Clock interface {
 	Now() Time
 }
 
-// SystemClock is the machine's clock. It is the only place that reads it.
+// SystemClock is the machine's clock, read nowhere else.
 type SystemClock struct{}
 
 // Now returns the current time in microseconds.
 func (SystemClock) Now() Time { return FromTime(time.Now()) }
 
-// started anchors Monotonic where it is not known when the machine started.
+// started is the zero of Monotonic where the machine's start is not known.
 var started = time.Now()
 
-// Monotonic is a clock that neither jumps nor runs back when the machine's clock
-// is set. On Linux it counts the time in which the machine slept or the process was
-// stopped, elsewhere only the latter. Only differences of its times mean something:
-// it begins at 1 s, on Linux when the machine starts (BootID), elsewhere when the
-// process does. It tells how long something lasts, never what is due.
+// Monotonic is a clock that neither jumps nor runs back when the machine's clock is set. On
+// Linux it includes time in which the machine slept or the process was stopped, elsewhere
+// only the latter. Only differences of its times have a meaning. It begins at 1 s when the
+// machine starts (Linux, BootID) or when the process does. Use it for durations, never for
+// what is due.
 type Monotonic struct{}
 
 // Now returns the time since the machine or the process started, plus one second.
@@ -84,8 +84,8 @@ func (Monotonic) Now() Time {
 	return Time((since + time.Second) / time.Microsecond)
 }
 
-// BootID names the start of the machine from which Monotonic counts, so that its times
-// can be compared over a restart of the process; empty where that is not known.
+// BootID identifies the machine start from which Monotonic counts, so that its times can be
+// compared across restarts of the process; empty where it is not known.
 func BootID() string { return bootID() }
 
 // Sleep waits for d, or until ctx ends, whose error it answers. It does not wait at

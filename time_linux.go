@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// sinceBoot reads CLOCK_BOOTTIME, which goes on while the machine sleeps; ok is
-// false where the kernel does not have it.
+// sinceBoot returns CLOCK_BOOTTIME, which includes time asleep; ok is false if the kernel
+// lacks it.
 func sinceBoot() (d time.Duration, ok bool) {
 	const clockBoottime = 7
 	var ts syscall.Timespec
@@ -17,7 +17,7 @@ func sinceBoot() (d time.Duration, ok bool) {
 	return time.Duration(ts.Nano()), errno == 0
 }
 
-// bootID reads the id that the kernel draws when the machine starts.
+// bootID returns the id that the kernel generates when the machine starts.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -4,8 +4,7 @@ package lethe
 
 import "time"
 
-// sinceBoot returns nothing: the clock that goes on while the machine sleeps is
-// Linux's.
+// sinceBoot returns false: only Linux has a clock that includes time asleep.
 func sinceBoot() (time.Duration, bool) { return 0, false }
 
 func bootID() string { return "" }

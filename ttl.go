@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// MaxTTL is the longest time to live that is accepted: 100 years of 365
-	// days. Added to any present instant it stays far from Forever.
+	// MaxTTL is the longest time to live accepted: 100 years of 365 days. Added to any
+	// present instant it stays far below Forever.
 	MaxTTL = 100 * 365 * day
-	// MinTTL is the shortest time to live that is accepted: the resolution of
-	// Time. Anything shorter would be zero in the ledger, which means "none".
+	// MinTTL is the shortest time to live accepted: the resolution of Time. A shorter one
+	// would be stored as zero, which means "none".
 	MinTTL = time.Microsecond
 
 	day  = 24 * time.Hour
 	week = 7 * day
 )
 
-// ttlForm is what errors say is accepted.
+// ttlForm describes the accepted form in errors.
 const ttlForm = "a number with a unit, such as 90s, 15m, 12h, 30d, 2w or 1d12h, up to 100 years (36500d)"
 
-// ParseTTL reads a time to live: one or more numbers, each with a unit
-// (w, d, h, m, s and Go's ms, us, ns), added up: "90s", "15m", "30d", "1d12h",
-// "1.5h". A day is 24 hours, a week 7 days. Everything that
-// time.ParseDuration accepts is accepted, as long as the sum is within MinTTL
-// and MaxTTL. Errors wrap ErrInvalidTTL and say what is accepted.
+// ParseTTL parses a time to live: one or more numbers, each with a unit (w, d, h, m, s and
+// Go's ms, us, ns), added up: "90s", "15m", "30d", "1d12h", "1.5h". A day is 24 hours, a
+// week 7 days. It accepts everything that time.ParseDuration does, if the sum is within
+// MinTTL and MaxTTL. Errors wrap ErrInvalidTTL and describe the accepted form.
 func ParseTTL(s string) (time.Duration, error) {
 	rest := strings.TrimPrefix(s, "+")
 	if rest == "" {
@@ -70,7 +69,7 @@ func cutTTL(s string) (number, unit, rest string) {
 	return number, rest[:u], rest[u:]
 }
 
-// ttlPart reads one number with its unit; problem is empty if it is good.
+// ttlPart parses one number with its unit; problem is empty if it is valid.
 func ttlPart(number, unit string) (d time.Duration, problem string) {
 	if number == "" {
 		return 0, fmt.Sprintf("has no number before %q", brief(unit))
@@ -92,7 +91,7 @@ func ttlPart(number, unit string) (d time.Duration, problem string) {
 		return 0, fmt.Sprintf("has the unknown unit %q", brief(unit))
 	}
 	d, err := time.ParseDuration(number + goUnit)
-	// Number and unit are well formed, so that only the size can be wrong.
+	// Number and unit are well-formed, so only the size can be wrong.
 	if err != nil || d > MaxTTL/of {
 		return 0, "is longer than 100 years"
 	}
@@ -103,7 +102,7 @@ func ttlError(s, problem string) error {
 	return fmt.Errorf("%w: %q %s; use %s", ErrInvalidTTL, brief(s), problem, ttlForm)
 }
 
-// brief keeps what a client sent from flooding an error text.
+// brief shortens client input for an error text.
 func brief(s string) string {
 	const most = 64 // bytes
 	if len(s) <= most {
@@ -112,9 +111,9 @@ func brief(s string) string {
 	return s[:most] + "..."
 }
 
-// FormatTTL writes d in the grammar of ParseTTL, in days and below: "30d",
-// "1d12h", "1m30s", "1.5s". For 0 < d, ParseTTL of it is d again, within its
-// bounds. Zero is "0s"; a negative d carries a leading minus.
+// FormatTTL returns d in the grammar of ParseTTL, in days and smaller units: "30d", "1d12h",
+// "1m30s", "1.5s". Within its bounds ParseTTL returns d again. Zero is "0s"; a negative d
+// has a leading minus.
 func FormatTTL(d time.Duration) string {
 	days, rest := d/day, d%day
 	if days == 0 {
@@ -126,7 +125,7 @@ func FormatTTL(d time.Duration) string {
 	return fmt.Sprintf("%dd%s", days, strings.TrimPrefix(trimDuration(rest), "-"))
 }
 
-// trimDuration is time.Duration's text without parts that are zero at its end.
+// trimDuration returns time.Duration's text without trailing zero parts.
 func trimDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -138,13 +137,12 @@ func trimDuration(d time.Duration) string {
 	return s
 }
 
-// ParseExpiresAt reads an instant in RFC 3339 with its zone, such as
-// "2031-01-31T12:00:00Z" or "2031-01-31T12:00:00.5+01:00", truncated to
-// microseconds. It must lie after now and at most MaxTTL ahead. Errors wrap
-// ErrInvalidTTL and say what is accepted.
+// ParseExpiresAt parses an instant in RFC 3339 with its zone, such as "2031-01-31T12:00:00Z"
+// or "2031-01-31T12:00:00.5+01:00", truncated to microseconds. It must be after now and at
+// most MaxTTL ahead. Errors wrap ErrInvalidTTL and describe the accepted form.
 func ParseExpiresAt(s string, now Time) (Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
-	// Go lets an hour of one digit and a decimal comma through.
+	// Go accepts an hour of one digit and a decimal comma.
 	if err != nil || s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
 		return 0, expiresError(s, expiresProblem(s))
 	}
