@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// The sums are those of the blocks, however the bytes come.
+// TestBlockHash: the sums are those of the blocks, however the bytes are written.
 func TestBlockHash(t *testing.T) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,8 +23,8 @@ func TestIDsSortByMicrosecond(t *testing.T) {
 	}
 }
 
-// FuzzParseBlobKey: a name that a backend lists is a blob's of this store if it is
-// the one that the blob has, to the last byte; no other store's, and no other blob's.
+// FuzzParseBlobKey: a listed name is a blob's if it is exactly BlobKey of this store and the
+// blob, and no other store's or blob's.
 func FuzzParseBlobKey(f *testing.F) {
 	store := lethe.NewID(1, strings.NewReader("0123456789"))
 	id := lethe.NewID(1_800_000_000_000_000, strings.NewReader("abcdefghij"))
@@ -60,8 +60,8 @@ func FuzzParseBlobKey(f *testing.F) {
 	})
 }
 
-// FuzzParseID: what is an id is one to the letter, and says when it was made; the
-// refusal of anything else quotes it.
+// FuzzParseID: an id parses only in its exact form and has its time; the error for anything
+// else quotes it.
 func FuzzParseID(f *testing.F) {
 	made := string(lethe.NewID(1_800_000_000_000_000, strings.NewReader("abcdefghij")))
 	for _, seed := range []string{"", made, made[1:], made + "0", strings.ToUpper(made), made[:25] + "w", made[:25] + "\x00", made[:24] + "é", strings.Repeat("v", 26)} {

@@ -3,9 +3,9 @@
 //
 // # The protocol
 //
-// Bytes lie on backends; why they lie there, and when they go, is written in
-// the ledger. Every physical thing on a backend is a blob, and every blob is
-// one ledger row in exactly one state:
+// Bytes are on backends; the ledger records why they are there and until when. Every
+// physical thing on a backend is a blob, and every blob is one ledger row in exactly one
+// state:
 //
 //	           commit                    last reference gone
 //	pending ------------> live -------------------------------> condemned ----settled----> (row gone)
@@ -22,16 +22,17 @@
 // transaction that drops its last reference. Physical deletes are issued for
 // condemned blobs only, after that state is durable, by one routine.
 //
-// A blob's name is random and never used twice. A delete that comes late,
-// twice, or from a worker believed dead therefore hits only bytes that nobody
-// refers to: no lock, no lease and no clock protects live data, the name does.
-// Claims and fences only keep the books exact and avoid wasted work.
+// A blob's name is random and never used twice. A delete that comes late, twice, or from a
+// worker believed dead therefore hits only bytes without references. No lock, lease or clock
+// protects live data, the name does. Claims and fences only keep the counters exact and
+// avoid wasted work.
 //
 // Time is a value, taken from the ledger's clock; a remote call has four
 // outcomes (done, not done, unknown, lands late) and never happens inside a
 // transaction.
 //
-// The package imports the standard library only.
+// What lives here: ids, states, reasons, times, digests and sentinel errors. It imports the
+// standard library only; the ledger, the stores and the engine are packages of their own.
 package lethe
 
 import (

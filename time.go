@@ -88,8 +88,8 @@ func (Monotonic) Now() Time {
 // compared across restarts of the process; empty where it is not known.
 func BootID() string { return bootID() }
 
-// Sleep waits for d, or until ctx ends, whose error it answers. It does not wait at
-// all if d is not above zero.
+// Sleep waits for d, or until ctx ends and returns its error. It does not wait if d is 0 or
+// less.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -104,7 +104,7 @@ func second(change func(*receipt.Segment)) rewritten {
 	}}
 }
 
-// again cuts the segment after the first i anew, of other receipts.
+// again cuts the segments after the first i once more, from other receipts.
 func again(i int) rewritten {
 	return rewritten{3, func(l []receipt.Segment) (out []receipt.Segment) {
 		s, err := receipt.Cut(store, l[i-1].Seal, []receipt.Batch{{Receipts: some(7, 5)}}, 5)
@@ -137,7 +137,7 @@ var rewriting = map[string]rewritten{
 	"it was cut short":             {2, func(l []receipt.Segment) []receipt.Segment { return l[:2] }},
 }
 
-// Each way of rewriting a chain is found, and at the seal where it was.
+// TestRewrittenChain: each way to rewrite a chain is found, at the seal concerned.
 func TestRewrittenChain(t *testing.T) {
 	for name, r := range rewriting {
 		t.Run(name, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestRewrittenChain(t *testing.T) {
 	}
 }
 
-// A head that was noted before the anchor proves nothing of what is there: who
-// drops all that it covers can put any chain behind it.
+// TestHeadBeforeTheAnchor: a head noted before the anchor proves nothing: any chain can
+// follow once everything it covers is dropped.
 func TestHeadBeforeTheAnchor(t *testing.T) {
 	list := chain(t, 3, 5, 5)
 	noted := list[0].Head()
@@ -175,7 +175,7 @@ func TestHeadBeforeTheAnchor(t *testing.T) {
 	}
 }
 
-// Another store's chain is not this one's.
+// TestChainOfAnotherStore: the chain of another store fails the check.
 func TestChainOfAnotherStore(t *testing.T) {
 	s := chain(t, 1)[0]
 	c := receipt.Checker{Store: "another"}
@@ -206,7 +206,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// Names do not depend on how their parts are divided.
+// TestNames: names depend on how their parts are divided.
 func TestNames(t *testing.T) {
 	names := []receipt.Name{
 		receipt.OfObject("a", "bc"), receipt.OfObject("ab", "c"), receipt.OfObject("", "abc"), receipt.OfContent("abc"), receipt.OfBlob("abc"),
@@ -245,8 +245,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What is looked for in a page is found, all of it and nothing else, where a name
-// has many and where it has none.
+// TestSearch: a search in a page returns exactly the receipts of a name, whether there are
+// many or none.
 func TestSearch(t *testing.T) {
 	for _, p := range chain(t, 1500)[0].Pages {
 		list, err := receipt.Decode(p.Body)

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// TestRefusal: only the server's own word says that a COMMIT did nothing; that of a
-// pooler that lost the server, or of a server on its way out, leaves it unknown.
+// TestRefusal: only the server's own reply proves that a COMMIT did nothing. That of a
+// pooler without a server, or of a server shutting down, leaves it unknown.
 func TestRefusal(t *testing.T) {
 	for _, c := range []struct {
 		err  error

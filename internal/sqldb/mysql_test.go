@@ -65,8 +65,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestMySQLStatements: parameters go where their numbers say, lists and row sources are
-// what their JSON holds, and no text is taken for anything else.
+// TestMySQLStatements: parameters go to their numbers, lists and row sources hold their
+// JSON, and no text is misread.
 func TestMySQLStatements(t *testing.T) {
 	o := openMySQL(t, servers.MariaDB(t), time.Minute, time.Second)
 	odd := []string{"a", `b'"\`, "c`ä?1", `{"d"} \' -- `, "\n<>&"}
@@ -158,7 +158,7 @@ func TestMySQLSettings(t *testing.T) {
 	}
 }
 
-// TestMySQLRaces: a deadlock is tried again, and so is a wait, a few times.
+// TestMySQLRaces: a deadlock is retried, and so is a wait, a few times.
 func TestMySQLRaces(t *testing.T) {
 	database := servers.MariaDB(t)
 	o := openMySQL(t, database, time.Minute, time.Second)
@@ -214,7 +214,8 @@ func TestMySQLRaces(t *testing.T) {
 	}
 }
 
-// TestMySQLObjection: a foreign key and a trigger that raises are told from other errors.
+// TestMySQLObjection: foreign keys and triggers that raise are distinguished from other
+// errors.
 func TestMySQLObjection(t *testing.T) {
 	o := openMySQL(t, servers.MariaDB(t), time.Minute, time.Second)
 	must(t, o.write(func(ctx context.Context, s *Session) error { return put(ctx, s, "a", 1) }))
@@ -233,8 +234,8 @@ func TestMySQLObjection(t *testing.T) {
 	}
 }
 
-// TestMySQLFailedStatement: what came before and after a statement that failed is not
-// committed, whoever overlooks the error.
+// TestMySQLFailedStatement: nothing before or after a failed statement is committed, even if
+// the error is ignored.
 func TestMySQLFailedStatement(t *testing.T) {
 	o := openMySQL(t, servers.MariaDB(t), time.Minute, time.Second)
 	err := o.write(func(ctx context.Context, s *Session) error {
@@ -249,8 +250,8 @@ func TestMySQLFailedStatement(t *testing.T) {
 	}
 }
 
-// TestMySQLConnections: one that breaks before COMMIT is undone and tried again; where
-// the answer to COMMIT is lost nobody knows.
+// TestMySQLConnections: a transaction whose connection breaks before COMMIT is rolled back
+// and retried. If the reply to COMMIT is lost the outcome is unknown.
 func TestMySQLConnections(t *testing.T) {
 	server := servers.NewMariaDB(t)
 	database := server.Database()
@@ -271,7 +272,7 @@ func TestMySQLConnections(t *testing.T) {
 		t.Errorf("%s, torn %d", got, o.Count.Torn.Load())
 	}
 
-	// Every idle connection turns out broken after a restart.
+	// Every idle connection is broken after a restart.
 	server.Kill()
 	server.Restart()
 	must(t, o.write(func(ctx context.Context, s *Session) error { return put(ctx, s, "c", 1) }))
@@ -294,7 +295,7 @@ func TestMySQLConnections(t *testing.T) {
 	}
 }
 
-// TestMySQLAddresses: an error says what to do, and never tells the password.
+// TestMySQLAddresses: an error describes what to do, and never contains the password.
 func TestMySQLAddresses(t *testing.T) {
 	database := servers.MariaDB(t)
 	for address, want := range map[string]string{
