@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger/memledger"
 )
 
-// TestConformance holds the in-memory ledger to the suite of all ledgers.
+// TestConformance runs the conformance suite on the in-memory ledger.
 func TestConformance(t *testing.T) {
 	ledgertest.Run(t, func(_ testing.TB, o ledger.Options) ledgertest.Ledger { return memledger.New(o) })
 }

@@ -29,8 +29,7 @@ func put(tb testing.TB, db *memledger.DB, id, key string, ttl time.Duration) led
 	return done.Object
 }
 
-// TestTransitions: the hook is told of every change of state, and of nothing
-// else.
+// TestTransitions: the hook is called for every change of state, and for nothing else.
 func TestTransitions(t *testing.T) {
 	db, c := newDB(t, ledger.Options{})
 	var seen []string

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// seeded is a source of ids that gives the same ones again for the same seed.
+// seeded is a source of ids that repeats for the same seed.
 type seeded struct{ *rand.ChaCha8 }
 
 func newSeeded(seed byte) seeded { return seeded{rand.NewChaCha8([32]byte{seed})} }
@@ -95,7 +95,8 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// A clock that is set forward is not followed, and one that is corrected is.
+// TestAClockSetForward: a clock that is set forward is not followed, one that is corrected
+// is.
 func TestAClockSetForward(t *testing.T) {
 	boot := clocktest.At(1)
 	db, wall := newDB(t, ledger.Options{Boot: boot, ClockJump: 5 * time.Minute})

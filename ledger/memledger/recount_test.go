@@ -42,7 +42,7 @@ func filled(t *testing.T) *DB {
 	return db
 }
 
-// TestRecountFinds: every rule of the books can fail.
+// TestRecountFinds: every rule of the recount can fail.
 func TestRecountFinds(t *testing.T) {
 	breaks := map[string]func(*DB){
 		"refs":                 func(db *DB) { db.contents.rows[0].Refs++ },

@@ -55,8 +55,8 @@ func TestBackupWhileServing(t *testing.T) {
 	}
 }
 
-// TestAccept: a restored copy is another database of the same store, and deletes
-// nothing until it is told to.
+// TestAccept: a restored copy is another database of the same store, and deletes nothing
+// until a person allows it.
 func TestAccept(t *testing.T) {
 	l := newLedger(t)
 	l.condemnOne("k")
@@ -84,7 +84,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestCheckFile: what is damaged, foreign or missing is refused.
+// TestCheckFile: a file that is damaged, foreign or missing is refused.
 func TestCheckFile(t *testing.T) {
 	l := newLedger(t)
 	for i := range 50 {

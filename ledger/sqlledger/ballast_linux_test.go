@@ -46,8 +46,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// On a disk without a free byte objects can be deleted, all of them, and a process
-// can start and end.
+// TestForgettingNeedsNoRoom: on a disk without a free byte all objects can be deleted, and a
+// process can start and end.
 func TestForgettingNeedsNoRoom(t *testing.T) {
 	dir := disk(t, "40m")
 	path := filepath.Join(dir, "ledger.db")
@@ -82,7 +82,7 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 	sound(t, db)
 }
 
-// fillTheLog writes until the log of writes can take no more.
+// fillTheLog writes until the write-ahead log is full.
 func (l *fixture) fillTheLog() {
 	l.t.Helper()
 	for range 10_000 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ballastOf is the size of a ledger's ballast, -1 if there is none.
+// ballastOf returns the size of a ledger's ballast, -1 if there is none.
 func ballastOf(t *testing.T, db *DB) int64 {
 	t.Helper()
 	info, err := os.Stat(db.path + ".ballast")
@@ -32,7 +32,7 @@ func on(t *testing.T, db *DB, fn func()) {
 	}
 }
 
-// room has the writer believe that so many bytes are free, and look again.
+// room makes the writer see so many free bytes, and check again.
 func room(t *testing.T, db *DB, bytes int64) {
 	t.Helper()
 	on(t, db, func() {
@@ -63,8 +63,8 @@ func tooMuch(t *testing.T, db *DB) {
 
 const mib = 1 << 20
 
-// On a full disk the ballast goes, deletes go on, what needs room is refused; all
-// is as before when there is room again.
+// TestBallastOnAFullDisk: on a full disk the ballast is given up, deletes work, and writes
+// that need space are refused. All is as before once there is space.
 func TestBallastOnAFullDisk(t *testing.T) {
 	db := openTest(t, filePath(t), ledger.Options{}, Ballast(mib))
 	setUp(t, db)
@@ -90,7 +90,7 @@ func TestBallastOnAFullDisk(t *testing.T) {
 	l.begin(10)
 }
 
-// refusesGrowth fails unless what needs room is refused.
+// refusesGrowth fails unless writes that need space are refused.
 func (l *fixture) refusesGrowth() {
 	l.t.Helper()
 	_, err := l.Begin(l.ctx, ledger.Intent{ID: l.id(), Backend: "disk", Size: 1})
@@ -103,8 +103,8 @@ func (l *fixture) refusesGrowth() {
 	l.refused(err, lethe.ErrNoRoom)
 }
 
-// A process that finds the ballast given up refuses what needs room, too; one that
-// finds none because there never was room does not.
+// TestBallastOfTheProcessBefore: a process that finds the ballast given up refuses writes
+// that need space, too. One that finds none because there was never space does not.
 func TestBallastOfTheProcessBefore(t *testing.T) {
 	path := filePath(t)
 	for _, given := range []bool{true, false} {
@@ -124,7 +124,7 @@ func TestBallastOfTheProcessBefore(t *testing.T) {
 	}
 }
 
-// A ledger that is only prepared to move to another name leaves nothing behind.
+// TestAdoptLaysNoBallast: preparing a ledger to move to another name leaves no ballast.
 func TestAdoptLaysNoBallast(t *testing.T) {
 	db := openTest(t, filePath(t), ledger.Options{})
 	setUp(t, db)

@@ -34,7 +34,7 @@ func TestClaimCondemned(t *testing.T) {
 	l.refused(err, lethe.ErrBackendMismatch)
 }
 
-// TestClaimResumes: After leaves out what was due before.
+// TestClaimResumes: After leaves out rows due before.
 func TestClaimResumes(t *testing.T) {
 	l := newLedger(t)
 	first := l.condemnOne("a")
@@ -46,7 +46,7 @@ func TestClaimResumes(t *testing.T) {
 	}
 }
 
-// TestSettleGone: the row goes, with its bytes, once.
+// TestSettleGone: the row is removed, with its bytes, once.
 func TestSettleGone(t *testing.T) {
 	l := newLedger(t)
 	a, b := l.condemnOne("a"), l.condemnOne("b")
@@ -112,7 +112,7 @@ func TestSettleLate(t *testing.T) {
 	}
 }
 
-// TestSettleFenced: who was taken for dead changes nothing any more.
+// TestSettleFenced: a worker that was believed dead changes nothing any more.
 func TestSettleFenced(t *testing.T) {
 	l := newLedger(t)
 	id := l.condemnOne("a").ID

@@ -21,9 +21,9 @@ func TestResetClockOnPostgres(t *testing.T) {
 	resetClock(t, func(o ledger.Options) *DB { return openServerAt(t, url, o) })
 }
 
-// resetClock: after a clock that was ten days ahead was set right, and the
-// ledger's with it, everything goes on as if it had been right, except that what
-// was to live a while from the wrong time on lives that much longer.
+// resetClock: after a clock that was ten days ahead is corrected, and the ledger's with it,
+// everything continues as if it had been right. Only objects that live for a time from the
+// wrong instant live that much longer.
 func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	const ahead = 10 * 24 * time.Hour
 	clock := newTestClock()
@@ -37,7 +37,7 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.putTTL("during", "dd", time.Hour)
 	l.remove("claimed")
 	clock.Advance(readGrace)
-	for range 2 { // the second is beyond the hour's limit
+	for range 2 { // the second exceeds the hour's limit
 		_, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10, Deletes: ledger.Limit{PerHour: 1}})
 		l.ok(err)
 		l.condemnOne("another")
@@ -86,8 +86,8 @@ func (l *fixture) hidden(key string, want bool) {
 	}
 }
 
-// dies checks that nothing waits for the time that the clock had shown: claims go
-// stale, condemned blobs are due, and the writer is silent.
+// dies checks that nothing waits for the wrong time: claims go stale, condemned blobs are
+// due, and the writer is silent.
 func (l *fixture) dies(silent lethe.ID) {
 	l.t.Helper()
 	_, err := l.RecoverClaims(l.ctx, 5*time.Minute, 10)
@@ -104,8 +104,8 @@ func (l *fixture) dies(silent lethe.ID) {
 	}
 }
 
-// Receipts of what went while the clock was ahead are sealed and dropped in their
-// turn after it was reset, and hold nothing up.
+// TestReceiptsOfAResetClock: receipts from the time in which the clock was ahead are sealed
+// and dropped in order after the reset, and block nothing.
 func TestReceiptsOfAResetClock(t *testing.T) {
 	const ahead, keep = 90 * 24 * time.Hour, 24 * time.Hour
 	clock := newTestClock()
@@ -140,7 +140,7 @@ func TestReceiptsOfAResetClock(t *testing.T) {
 
 func errorOf(_ ledger.ClockState, err error) error { return err }
 
-// seal seals what there is.
+// seal seals all receipts.
 func (l *fixture) seal() {
 	l.t.Helper()
 	u, err := l.UnsealedReceipts(l.ctx, 10)

@@ -64,8 +64,8 @@ func segmentBlobs(t *testing.T, db *DB, key string) []ledger.Blob {
 	return r.Segments[0].Blobs
 }
 
-// TestReapedIntentCannotCommit: what was reaped stays so, and the failed
-// commit leaves nothing.
+// TestReapedIntentCannotCommit: a reaped intent stays reaped, and the failed commit leaves
+// nothing.
 func TestReapedIntentCannotCommit(t *testing.T) {
 	ctx := context.Background()
 	db := openTest(t, Memory, ledger.Options{})
@@ -101,8 +101,8 @@ func TestReapedIntentCannotCommit(t *testing.T) {
 	sound(t, db)
 }
 
-// TestRoomIsReserved: pending bytes count, grow with the beat, and make room
-// again only when they are gone.
+// TestRoomIsReserved: pending bytes count, grow with heartbeats, and free room only when
+// they are gone.
 func TestRoomIsReserved(t *testing.T) {
 	ctx := context.Background()
 	db := openTest(t, Memory, ledger.Options{})
@@ -153,7 +153,7 @@ func TestBucketQuota(t *testing.T) {
 	}
 }
 
-// TestEndings: wish, default and maximum of a bucket.
+// TestEndings: requested time, default and maximum of a bucket.
 func TestEndings(t *testing.T) {
 	now := lethe.Time(1_000_000)
 	at := now.Add

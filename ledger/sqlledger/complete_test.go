@@ -44,8 +44,8 @@ func TestComplete(t *testing.T) {
 	l.refused(err, lethe.ErrNoSuchUpload)
 }
 
-// TestCompleteOfPartsMarkedMeanwhile: a part that is marked suspect after it was
-// chosen becomes no segment.
+// TestCompleteOfPartsMarkedMeanwhile: a part marked suspect after it was chosen becomes no
+// segment.
 func TestCompleteOfPartsMarkedMeanwhile(t *testing.T) {
 	l := newLedger(t)
 	u := l.upload("k", 0)
@@ -66,7 +66,7 @@ func TestCompleteOfPartsMarkedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCompleteAgain: a client that lost the answer asks again.
+// TestCompleteAgain: a client that lost the response repeats the request.
 func TestCompleteAgain(t *testing.T) {
 	l := newLedger(t)
 	u := l.upload("k", 0)
@@ -126,8 +126,8 @@ func TestCompleteRefusals(t *testing.T) {
 	l.ok(err)
 }
 
-// TestCompleteDuplicate: a content that is there and sound is referenced, and the
-// parts go.
+// TestCompleteDuplicate: an existing sound content is referenced, and the parts are
+// condemned.
 func TestCompleteDuplicate(t *testing.T) {
 	l := newLedger(t)
 	first, err := l.Complete(l.ctx, l.parts(l.upload("a", 0), 3))

@@ -27,9 +27,9 @@ func (c *condemned) add(o condemned) {
 	c.bytes += o.bytes
 }
 
-// Blobs that were live wait for a read grace (docs/protocol.md, rule 18), except duplicates,
-// which no reader ever found. Blobs that may still be written keep their row until after the
-// late window.
+// setCondemned moves blobs to the queue. Blobs that were live wait for a read grace
+// (docs/protocol.md, rule 18), except duplicates, which no reader ever found. Blobs that may
+// still be written keep their row until after the late window.
 const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claimed_at = 0, `
 
 var (

@@ -31,8 +31,8 @@ func openAt(t testing.TB, path string, o ledger.Options) ledgertest.Ledger {
 	return &viewed{db, t}
 }
 
-// viewed is a ledger whose views are held to its counters when it is closed: after
-// whatever the test made of it.
+// viewed is a ledger whose views are compared with its counters when it is closed, whatever
+// the test did.
 type viewed struct {
 	*sqlledger.DB
 	t testing.TB
@@ -63,7 +63,7 @@ func sameViews(t testing.TB, db *sqlledger.DB) {
 
 func openMemory(_ testing.TB, o ledger.Options) ledgertest.Ledger { return memledger.New(o) }
 
-// TestConformance holds the ledger to the suite of all ledgers.
+// TestConformance runs the conformance suite on the ledger.
 func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		if !*variants {
@@ -80,7 +80,7 @@ func TestConformance(t *testing.T) {
 
 var variants = flag.Bool("ledger.variants", false, "run the suite in memory and through PgBouncer as well")
 
-// TestPostgresConformance does so with a ledger in PostgreSQL.
+// TestPostgresConformance does so on a ledger in PostgreSQL.
 func TestPostgresConformance(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
@@ -97,8 +97,8 @@ func TestPostgresConformance(t *testing.T) {
 	})
 }
 
-// histories sets how many random histories a test lives through, unless the flag
-// -rapid.checks says it.
+// histories sets the number of random histories of a test, unless the flag -rapid.checks
+// does.
 func histories(t *testing.T, checks, short string) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -114,8 +114,8 @@ func histories(t *testing.T, checks, short string) {
 	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
-// TestEqualsMemoryLedger makes the ledger and the in-memory ledger live through
-// the same random histories; -rapid.checks says how many.
+// TestEqualsMemoryLedger runs the same random histories on this ledger and the in-memory
+// one; -rapid.checks sets their number.
 func TestEqualsMemoryLedger(t *testing.T) {
 	histories(t, "150", "30")
 	ledgertest.Differ(t, 60, openMemory, openSQLite)

@@ -11,7 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Depths are the backlogs of the routines, as far as they are counted.
+// TestDepthsAreBacklogsUpToALimit: depths are the backlogs of the routines, as far as they
+// are counted.
 func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db *DB, _ string) {
 		ctx := context.Background()
@@ -65,7 +66,7 @@ func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 	})
 }
 
-// Depths read nothing but the front ends of indexes.
+// TestDepthsReadIndexesOnly: depths read only the front of indexes.
 func TestDepthsReadIndexesOnly(t *testing.T) {
 	db := openMemory(t)
 	for text, index := range map[string]string{

@@ -20,13 +20,13 @@ var (
 	ruledDue  = flags.Int("ledger.due", 2_000, "objects of each that rules end")
 )
 
-// fillRuled writes objects past the ledger's methods: living ones that a rule ends
-// in a year, and some that are due by another.
+// fillRuled inserts objects directly: live ones that a rule ends in a year, and some that
+// are due by another.
 const fillRuled = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?3)
 	INSERT INTO objects (bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags, rule_no)
 	SELECT ?1, ?2 || printf('%09d', i), printf('%s%09d', ?2, i), NULL, 0, 'etag', ?4, 0, ?5, ?5, '{}', '{}', ?6 FROM n`
 
-// ruledLedger makes a ledger of so many objects, due of them by a rule.
+// ruledLedger returns a ledger of so many objects, due of them by a rule.
 func ruledLedger(t *testing.T, objects, due int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -63,8 +63,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// readSoFar is how many bytes this process has read, files in the system's cache
-// included.
+// readSoFar returns how many bytes this process has read, including cached files.
 func readSoFar(t *testing.T) (n int64) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")
@@ -103,8 +102,8 @@ func expireAll(t *testing.T, path string, want int) int64 {
 	return pages
 }
 
-// TestARulesPassCostsWhatExpires: the same number due among ten times as many
-// objects is found with the same reads.
+// TestARulesPassCostsWhatExpires: the same number of due objects among ten times as many
+// takes the same reads.
 func TestARulesPassCostsWhatExpires(t *testing.T) {
 	few := expireAll(t, ruledLedger(t, *ruledFew, *ruledDue), *ruledDue)
 	many := expireAll(t, ruledLedger(t, *ruledMany, *ruledDue), *ruledDue)

@@ -53,8 +53,8 @@ func TestExpireLastReference(t *testing.T) {
 	}
 }
 
-// TestExpireBounds: a batch ends at its limit of rows and of blobs, but takes one
-// object at least, and says that there is more.
+// TestExpireBounds: a batch ends at its limit of rows and of blobs, but takes at least one
+// object, and reports that more are due.
 func TestExpireBounds(t *testing.T) {
 	l := newLedger(t)
 	for i := range 7 {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// ledger is a ledger under test, with a clock set by hand.
+// fixture is a ledger under test, with a clock set by the test.
 type fixture struct {
 	*DB
 	t     testing.TB
@@ -83,7 +83,7 @@ func (l *fixture) remove(key string) ledger.Deletions {
 	return out
 }
 
-// condemned stores an object, deletes it, and returns its blob once it is due.
+// condemnOne stores an object, deletes it, and returns its blob once that is due.
 func (l *fixture) condemnOne(key string) ledger.Blob {
 	l.t.Helper()
 	o := l.putTTL(key, "digest of "+key, 0)

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What is not due beyond its limit any more when Foresee comes to stop it, or was
-// allowed since it looked, is not stopped.
+// TestForeseeDecidesWhereItStops: a limit that is no longer exceeded when Foresee would trip
+// it, or that got an allowance since, does not trip.
 func TestForeseeDecidesWhereItStops(t *testing.T) {
 	for name, meanwhile := range map[string]func(*fixture) error{
 		"nothing":          func(*fixture) error { return nil },

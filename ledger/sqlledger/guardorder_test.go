@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// Whoever waits for a bucket holds no guard and nothing that is let go (docs/protocol.md, rule
-// 16): who has the bucket may want them.
+// TestGuardsAreTakenAfterBuckets: a transaction that waits for a bucket has locked no guard
+// and no release (docs/protocol.md, rule 16): the one that has the bucket may need them.
 func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 	for name, end := range map[string]func(*fixture, ledger.Guard) error{
 		"Unpark": func(l *fixture, _ ledger.Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
@@ -34,14 +34,14 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 			clock.Advance(time.Minute)
 			r, err := l.Expire(l.ctx, ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}})
 			l.ok(err)
-			clock.Advance(time.Hour) // the stop ends by itself
+			clock.Advance(time.Hour) // the limit resets by itself
 			l.waitsEmptyHanded(r.Stopped[0], func() error { return end(l, r.Stopped[0]) })
 		})
 	}
 }
 
-// waitsEmptyHanded holds the bucket of a guard until fn waits for it, and tries what
-// fn might hold meanwhile.
+// waitsEmptyHanded locks the bucket of a guard until fn waits for it, and then tries to lock
+// what fn might have locked.
 func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 	l.t.Helper()
 	tx, err := l.pg.runners[request].Pool.BeginTx(l.ctx, nil)
@@ -51,7 +51,7 @@ func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 	l.ok(tx.QueryRow(`SELECT pg_backend_pid() FROM buckets WHERE id = $1 FOR UPDATE`, g.Subject).Scan(&me))
 	ended := make(chan error, 1)
 	go func() { ended <- fn() }()
-	for waits := false; !waits; { // asked elsewhere: a transaction sees the activity that it saw first
+	for waits := false; !waits; { // on another connection: a transaction keeps seeing the activity that it saw first
 		select {
 		case err := <-ended:
 			l.t.Fatalf("it did not wait for the bucket: %v", err)

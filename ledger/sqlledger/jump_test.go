@@ -40,7 +40,7 @@ func TestAClockSetForward(t *testing.T) {
 	}
 }
 
-// clocked opens ledgers, one after the other, by a clock that ahead sets forward, on a
+// clocked opens ledgers, one after the other, with a clock that ahead sets forward, on a
 // start of the machine with an id.
 func clocked(t *testing.T, engine string) (open func(boot string) *DB, ahead func(time.Duration)) {
 	o := ledger.Options{Boot: lethe.Monotonic{}, ClockJump: 5 * time.Minute}
@@ -77,8 +77,8 @@ func noted(t *testing.T, db *DB) {
 	}
 }
 
-// A clock that is set forward while the ledger is closed is noticed when it is opened on
-// the same start of the machine, as one that is set while it is open.
+// TestAClockSetForwardMeanwhile: a jump of the clock while the ledger is closed is detected
+// at the next open on the same start of the machine, as is one while it is open.
 func TestAClockSetForwardMeanwhile(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, engine := range []string{"sqlite", "postgres"} {

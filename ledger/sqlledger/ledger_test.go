@@ -75,7 +75,7 @@ func mustPut(t testing.TB, db *DB, key, digest string) ledger.Committed {
 	return c
 }
 
-// sound fails the test if the books are wrong.
+// sound fails the test if a recount finds a difference.
 func sound(t testing.TB, db *DB) {
 	t.Helper()
 	wrong, err := db.Recount(context.Background())

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestCrowdSharesMore: after a group of several the next one waits for those who
-// come a moment later, and they share its commit; after a single one it does not.
+// TestCrowdSharesMore: after a group of several the next one waits for members that come a
+// moment later, and they share its commit; after a group of one it does not.
 func TestCrowdSharesMore(t *testing.T) {
 	db := openTest(t, Memory, ledger.Options{})
 	waits := 0
@@ -46,7 +46,7 @@ func TestCrowdSharesMore(t *testing.T) {
 	if got := notes(t, db, all...); !slices.Equal(got, all) {
 		t.Errorf("committed %v", got)
 	}
-	// Each of these comes alone: the first still waits, for nobody.
+	// Each of these comes alone; only the first waits.
 	if waits > 2 {
 		t.Errorf("single writes waited %d times", waits-1)
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// fillKeys puts empty objects under keys; those of hidden are past their time
-// when it returns.
+// fillKeys puts empty objects under keys; those of hidden have expired when it returns.
 func fillKeys(t testing.TB, db *DB, clock *clocktest.Clock, keys []string, hidden func(string) bool) {
 	t.Helper()
 	for _, k := range keys {
@@ -150,8 +149,8 @@ func TestListingReadsLittle(t *testing.T) {
 	}
 }
 
-// TestListingStopsAmongHidden: a page ends with nothing in it rather than read
-// on without end, and the next goes on.
+// TestListingStopsAmongHidden: a page ends empty rather than read without limit, and the
+// next one continues.
 func TestListingStopsAmongHidden(t *testing.T) {
 	clock := newTestClock()
 	db := openTest(t, Memory, ledger.Options{Clock: clock})

@@ -68,8 +68,8 @@ func changes(step string) (out []string) {
 	return out
 }
 
-// TestMigrationsOnlyAdd: what a step after the first changes otherwise, older instances
-// that run beside it would not understand; it has to say from which version on they do.
+// TestMigrationsOnlyAdd: if a later step does more than add, older instances beside it fail,
+// so it must name the version that they need.
 func TestMigrationsOnlyAdd(t *testing.T) {
 	for text, want := range map[string]int{
 		"-- A table; more.\nCREATE TABLE a (x BIGINT);\nCREATE INDEX i ON a (x);":                 0,
@@ -89,8 +89,8 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 	}
 }
 
-// TestMigrationsGoOn: a step that fails leaves nothing of itself, and later one goes on
-// from there. What the steps lead to, an older program refuses if one of them says so.
+// TestMigrationsGoOn: a step that fails leaves no trace, and later runs continue from there.
+// An older program refuses the result if a step requires that.
 func TestMigrationsGoOn(t *testing.T) {
 	path := filePath(t)
 	open := func() (*DB, error) { return Open(t.Context(), path, ledger.Options{}) }

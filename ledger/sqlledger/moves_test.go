@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Every move of a committed transaction is told once, and none of one that
-// failed; together they are the totals.
+// TestMovesAddUpToTheTotals: every move of a committed transaction is reported once, and
+// none of a failed one. Together they are the totals.
 func TestMovesAddUpToTheTotals(t *testing.T) {
 	ctx := context.Background()
 	db, err := Open(ctx, Memory, ledger.Options{ReadGrace: time.Microsecond})
@@ -55,8 +55,8 @@ func TestMovesAddUpToTheTotals(t *testing.T) {
 	}
 }
 
-// moveThroughAll takes one blob from its intent to the confirmed end, and one
-// that is given up to the dead letters.
+// moveThroughAll takes one blob from its intent to the confirmed end, and another to the
+// dead letters.
 func moveThroughAll(t *testing.T, db *DB) {
 	t.Helper()
 	ctx := context.Background()

@@ -51,8 +51,7 @@ func TestMemoryLedgersAreApart(t *testing.T) {
 	}
 }
 
-// TestRefusedFiles: what is not a sound ledger of ours is refused, with its
-// bytes as they were.
+// TestRefusedFiles: a file that is not a sound ledger is refused, and left unchanged.
 func TestRefusedFiles(t *testing.T) {
 	ctx := context.Background()
 	change := func(statement string) func(string) error {

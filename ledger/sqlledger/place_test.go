@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// held opens a ledger, and answers who it is and why its only backend is held.
+// held opens a ledger, and returns its identity and why its only backend is held.
 func held(t *testing.T, db *DB, err error) (ledger.Store, string) {
 	t.Helper()
 	if err != nil {
@@ -35,7 +35,7 @@ func held(t *testing.T, db *DB, err error) (ledger.Store, string) {
 	return s, list[0].Held
 }
 
-// moved reports whether a ledger has found itself to lie elsewhere than before.
+// moved reports whether a ledger was found relocated.
 func moved(t *testing.T, before, after ledger.Store, why string) bool {
 	t.Helper()
 	is := strings.HasPrefix(why, ledger.Moved)
@@ -64,8 +64,8 @@ func duplicate(t *testing.T, from, to string) {
 	}
 }
 
-// A copy of the file of a ledger is told from it at once and only once; the file
-// itself is not, under whatever name it lies.
+// TestACopiedFileIsRecognised: a copy of a ledger's file is recognised at once and only
+// once. The file itself, under any name, is not taken for one.
 func TestACopiedFileIsRecognised(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a file is not told from its copies here")
@@ -106,7 +106,7 @@ func TestACopiedFileIsRecognised(t *testing.T) {
 	}
 }
 
-// A ledger of before there were places learns its own, and is held for nothing.
+// TestAPlaceIsLearnt: a ledger without a recorded place records its own, and holds nothing.
 func TestAPlaceIsLearnt(t *testing.T) {
 	ctx, path := context.Background(), filePath(t)
 	db, err := Open(ctx, path, ledger.Options{})
@@ -124,8 +124,8 @@ func TestAPlaceIsLearnt(t *testing.T) {
 	}
 }
 
-// placed opens a ledger after its place was noted so, and reports whether it finds itself
-// to lie elsewhere, and what is noted then.
+// placed opens a ledger with a recorded place, and reports whether it is found relocated,
+// and the place recorded then.
 func placed(t *testing.T, path, place string) (bool, site) {
 	t.Helper()
 	db, err := Open(t.Context(), path, ledger.Options{})
@@ -153,8 +153,8 @@ func placed(t *testing.T, path, place string) (bool, site) {
 	return moved(t, first, again, why), now
 }
 
-// Between a file system that knows when a file was made and one that does not, the
-// number of the file tells a copy; and what one does not know is not forgotten.
+// TestACopyOnAnotherFileSystem: between file systems of which one lacks creation times, the
+// file's number reveals a copy. Marks that one lacks are not forgotten.
 func TestACopyOnAnotherFileSystem(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a file is not told from its copies here")
@@ -187,7 +187,7 @@ func TestACopyOnAnotherFileSystem(t *testing.T) {
 	}
 }
 
-// onServer makes a ledger in a database of a cluster, and answers who it is.
+// onServer makes a ledger in a database of a cluster, and returns its identity.
 func onServer(t *testing.T, url string) ledger.Store {
 	t.Helper()
 	db, err := OpenPostgres(t.Context(), url, ledger.Options{})
@@ -199,7 +199,7 @@ func onServer(t *testing.T, url string) ledger.Store {
 	return s
 }
 
-// openedAt reports whether the ledger at a URL finds itself to lie elsewhere than first.
+// openedAt reports whether the ledger at a URL is found relocated.
 func openedAt(t *testing.T, url string, first ledger.Store) bool {
 	t.Helper()
 	db, err := OpenPostgres(t.Context(), url, ledger.Options{})
@@ -223,8 +223,8 @@ func runAt(t *testing.T, url string, list ...string) {
 	}
 }
 
-// A copy of the database is told from it, on the same server; a restart of the
-// server is no copy.
+// TestACopiedDatabaseIsRecognised: a copy of the database on the same server is recognised;
+// a restart of the server is no copy.
 func TestACopiedDatabaseIsRecognised(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	url, other := pg.Database(), pg.Database()
@@ -253,8 +253,8 @@ func databaseOf(t *testing.T, url string) string {
 	return c.Database
 }
 
-// A server that does not tell a role who it is leaves that mark out: neither that nor
-// that it tells again is taken for a copy.
+// TestAServerThatDoesNotTell: a server that does not give a role its identity leaves that
+// mark out. Neither that nor its return counts as a copy.
 func TestAServerThatDoesNotTell(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	url := pg.Database()
@@ -275,7 +275,8 @@ func TestAServerThatDoesNotTell(t *testing.T) {
 	}
 }
 
-// A table that was dumped and restored into the same database is another one.
+// TestARestoredTableIsRecognised: a table restored from a dump into the same database is
+// another one.
 func TestARestoredTableIsRecognised(t *testing.T) {
 	url := servers.Postgres(t)
 	first := onServer(t, url)

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// TestServerKilled: while PostgreSQL is down every call says so, and once it is
-// back all goes on, with what was acknowledged.
+// TestServerKilled: while PostgreSQL is down every call reports it. Afterwards everything
+// works again, with all acknowledged writes.
 func TestServerKilled(t *testing.T) {
 	s := servers.NewPostgres(t)
 	db := openServerAt(t, s.Database(), ledger.Options{})

@@ -64,8 +64,7 @@ func TestMigrationsRace(t *testing.T) {
 	}
 }
 
-// TestNewerSchema: an older lethe goes on working on a newer ledger, unless that
-// says that it must not.
+// TestNewerSchema: an older lethe works on a newer ledger, unless that forbids it.
 func TestNewerSchema(t *testing.T) {
 	url := servers.Postgres(t)
 	setUp(t, openServerAt(t, url, ledger.Options{}))
@@ -107,8 +106,8 @@ func TestOpenPostgresSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestLostCommit: a COMMIT whose answer is lost leaves the outcome unknown, and
-// the operation's record tells; one that was never sent is sent again.
+// TestLostCommit: a COMMIT whose reply is lost leaves the outcome unknown, and the
+// operation's record shows it. One that was never sent is repeated.
 func TestLostCommit(t *testing.T) {
 	db := openServer(t, ledger.Options{})
 	setUp(t, db)
@@ -153,8 +152,8 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// TestOutcomeWaits: an operation that is being recorded by a transaction which
-// its caller has lost sight of is not told to have done nothing.
+// TestOutcomeWaits: Outcome waits for a transaction whose caller lost its connection,
+// instead of reporting that nothing happened.
 func TestOutcomeWaits(t *testing.T) {
 	db := openServer(t, ledger.Options{})
 	recorded, end := make(chan struct{}), make(chan struct{})

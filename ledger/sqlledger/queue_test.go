@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestTheWriterSeesTheEndFirst: a caller whose context ended, and whose member the
-// writer took back before the caller did, is answered: it must not wait forever.
+// TestTheWriterSeesTheEndFirst: if the writer takes a member back before its caller does,
+// the caller gets a result and does not wait forever.
 func TestTheWriterSeesTheEndFirst(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	m := &member{ctx: ctx, done: make(chan struct{})}
@@ -31,7 +31,8 @@ func TestTheWriterSeesTheEndFirst(t *testing.T) {
 	}
 }
 
-// TestCallersLeaveAllTheTime: whoever sees the end first, every caller returns.
+// TestCallersLeaveAllTheTime: whichever sees the end of the context first, every caller
+// returns.
 func TestCallersLeaveAllTheTime(t *testing.T) {
 	db, err := Open(t.Context(), Memory, ledger.Options{})
 	if err != nil {

@@ -54,8 +54,8 @@ func TestClaimIntents(t *testing.T) {
 	}
 }
 
-// TestUnreadablePromotion: an intent whose promise cannot be read is claimed like
-// one without a promise, along with the others.
+// TestUnreadablePromotion: an intent whose promotion is unreadable is claimed like one
+// without, along with the others.
 func TestUnreadablePromotion(t *testing.T) {
 	l := newLedger(t)
 	_, broken := l.promise("a", "d")
@@ -161,8 +161,7 @@ func TestCondemnIntent(t *testing.T) {
 	l.refused(l.CondemnIntent(l.ctx, fence, blob), lethe.ErrFenced)
 }
 
-// TestReleaseIntent: what is given back can be claimed again; its old claim is
-// worth nothing.
+// TestReleaseIntent: a released intent can be claimed again; the former claim is void.
 func TestReleaseIntent(t *testing.T) {
 	l := newLedger(t)
 	blob := l.begin(7)
@@ -177,7 +176,7 @@ func TestReleaseIntent(t *testing.T) {
 	l.refused(l.CondemnIntent(l.ctx, fence, blob), lethe.ErrFenced)
 }
 
-// TestRecoverIntents: the watchdog gives stale claims of intents back too.
+// TestRecoverIntents: the watchdog releases stale claims of intents too.
 func TestRecoverIntents(t *testing.T) {
 	l := newLedger(t)
 	l.begin(7)

@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// What receipts cost does not grow with what goes: a row for each transaction, and
-// in it some dozens of bytes for each thing; sealed, still fewer.
+// TestReceiptsAreCheap: the cost of receipts is one row per transaction and some dozens of
+// bytes per deletion; fewer once sealed.
 func TestReceiptsAreCheap(t *testing.T) {
 	const n = 1000
 	l := newLedger(t)
@@ -64,8 +64,8 @@ func TestReceiptsAreCheap(t *testing.T) {
 	}
 }
 
-// What somebody puts under the anchor, whose receipts are past their time, is told
-// to nobody who asks for a key.
+// TestNothingIsToldFromUnderTheAnchor: look-ups ignore anything stored before the anchor,
+// whose receipts were dropped.
 func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	l := newLedger(t)
 	_, err := l.Commit(l.ctx, commitOf(l.DB, "k", ledger.Uploaded{Blob: l.begin(5), Size: 5, Digest: hexSum("k")}))
@@ -94,7 +94,8 @@ func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	}
 }
 
-// A row that cannot be read is named, and once it is set aside the others are sealed.
+// TestUnreadableReceipts: the error names the unreadable row. Once it is set aside the
+// others are sealed.
 func TestUnreadableReceipts(t *testing.T) {
 	l := newLedger(t)
 	for _, key := range []string{"a", "b"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestRecountFinds: for each rule of the books there is a damage that it finds.
+// TestRecountFinds: for each rule there is a damage that it finds.
 func TestRecountFinds(t *testing.T) {
 	for damage, want := range map[string]string{
 		`UPDATE contents SET refs = refs + 1`:                                        "refs",
@@ -56,8 +56,8 @@ func TestRecountFinds(t *testing.T) {
 	}
 }
 
-// recountAfter fills a ledger with a row of every kind, damages it, and answers
-// the rules that are found broken.
+// recountAfter fills a ledger with a row of every kind, damages it, and returns the rules
+// found broken.
 func recountAfter(t *testing.T, damage string) []string {
 	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
 	l.DB = openTest(t, Memory, ledger.Options{Clock: l.clock})
@@ -109,8 +109,8 @@ func TestRecountDigests(t *testing.T) {
 	sound(t, l.DB)
 }
 
-// TestRecountBesideWriters: the books are right in every page, whatever is
-// written between two of them.
+// TestRecountBesideWriters: the recount finds nothing, whatever is written between two of
+// its pages.
 func TestRecountBesideWriters(t *testing.T) {
 	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
 	l.DB = openTest(t, filePath(t), ledger.Options{Clock: l.clock}, NoSync())

@@ -45,7 +45,8 @@ var (
 	assigned   = regexp.MustCompile(`(?:^|,)\s*(\w+) = `)
 )
 
-// Every column with a time is set by a reset of the clock, or it is known why not.
+// TestResetOfEveryTime: a reset of the clock sets every column with a time, except the
+// listed ones.
 func TestResetOfEveryTime(t *testing.T) {
 	db := openTest(t, Memory, ledger.Options{})
 	resetColumns(t, db, `SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`)
@@ -101,9 +102,8 @@ func TestResetOfWhatWasStampedAheadOnPostgres(t *testing.T) {
 	resetAhead(t, func(o ledger.Options) *DB { return openServerAt(t, url, o) })
 }
 
-// resetAhead: nothing that began while the clock was ahead goes on beyond its time
-// after the reset: neither doubt in a backend, nor what was allowed for an hour, nor
-// what a hold keeps in the trash.
+// resetAhead: after the reset nothing that began while the clock was ahead lasts longer than
+// it should: neither doubt in a backend, nor an allowance, nor a hold on the trash.
 func resetAhead(t *testing.T, open func(ledger.Options) *DB) {
 	const ahead = 300 * 24 * time.Hour
 	clock := newTestClock()
@@ -167,7 +167,7 @@ func (l *fixture) twoCopies(key, digest string) (trim ledger.Trim, kept lethe.ID
 	return ledger.Trim{Content: first.ContentID, Blobs: []lethe.ID{second.ID}, Reason: lethe.ReasonSurplus, Fence: claimed.Fence, Lease: time.Minute}, first.ID
 }
 
-// doubt holds a backend for an older copy of it, and lets it go on.
+// doubt holds a backend because its state is older, and releases it.
 func (l *fixture) doubt(backend string) {
 	l.t.Helper()
 	list, err := l.Backends(l.ctx)

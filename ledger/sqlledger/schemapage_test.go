@@ -25,8 +25,8 @@ func onPage(page string) map[string][]string {
 	return out
 }
 
-// TestSchemaPage: the page describes every table and view, and none that is not there;
-// what it says of columns is about columns that are there.
+// TestSchemaPage: the page describes every table and view and no other, and names only
+// columns that exist.
 func TestSchemaPage(t *testing.T) {
 	text, err := os.ReadFile("../schema.md")
 	if err != nil {

@@ -109,7 +109,8 @@ func TestSealingKeysAreChanged(t *testing.T) {
 	l.sealed(0)
 }
 
-// Without its sealing key a secret is not told, and nothing is lost.
+// TestSealingKeyIsMissing: without its sealing key a secret is not returned, and nothing is
+// lost.
 func TestSealingKeyIsMissing(t *testing.T) {
 	l := withSecrets(t)
 	before := l.kept()
@@ -165,7 +166,7 @@ func TestALostSharedSecretIsDropped(t *testing.T) {
 	l.ok(l.DropLost(l.ctx, "none"))
 }
 
-// A sealed secret is good for its own access key alone.
+// TestSealedSecretsAreBound: a sealed secret opens for its own access key only.
 func TestSealedSecretsAreBound(t *testing.T) {
 	l := withSecrets(t)
 	kept := l.kept()

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A run that ends between another's look and its insert is noticed. If it succeeded, the
-// other's time has not come; if not, the other begins after it.
+// TestRunThatEndedMeanwhile: a run that ends between another's look and its insert is
+// noticed. If it succeeded the other does not begin, else it does.
 func TestRunThatEndedMeanwhile(t *testing.T) {
 	for outcome, begins := range map[string]bool{"ok": false, "failed": true} {
 		t.Run(outcome, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-			// Whoever looks is not kept waiting by this lock; whoever inserts is.
+			// A read does not wait for this lock; an insert does.
 			if _, err := tx.ExecContext(ctx, `LOCK TABLE runs IN SHARE MODE`); err != nil {
 				t.Fatal(err)
 			}

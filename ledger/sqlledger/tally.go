@@ -7,8 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Each part reads an index: of intents, due rows, claims and dead letters. Live blobs are
-// not read.
+// tallyOrphans reads only indexes: of intents, due rows, claims and dead letters.
 var tallyOrphans = register(`SELECT backend, state, sum(rn), sum(rb), sum(cn), sum(cb) FROM (
 		SELECT backend, state, count(*) AS rn, sum(size) AS rb, 0 AS cn, 0 AS cb FROM blobs WHERE state = 1 AND fence = 0 GROUP BY backend, state
 		UNION ALL SELECT backend, state, count(*), sum(size), 0, 0 FROM blobs WHERE state = 3 AND fence = 0 GROUP BY backend, state

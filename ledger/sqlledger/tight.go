@@ -6,11 +6,11 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// A quota is exact under concurrent writes, which do not wait for each other while there is
-// plenty. A small write (at most roomChunk) takes the quota's lock shared while plenty is
-// free: even if as many as there are connections do so, unaware of each other, the room is
-// enough for all. Near the quota the lock is exclusive, so each write sees what the others
-// took. The lock comes last, before the counters.
+// roomChunk is the most bytes of a small write. A quota is exact under concurrent writes,
+// which do not wait for each other while there is plenty. While plenty is free a small write
+// takes the quota's lock shared: even if as many as there are connections do so, unaware of
+// each other, the room is enough for all. Near the quota the lock is exclusive, so each
+// write sees what the others took. The lock comes last, before the counters.
 const roomChunk = 16 << 20
 
 // quota is the lock of a quota.

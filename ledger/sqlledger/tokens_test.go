@@ -62,7 +62,7 @@ func adminTokens(t *testing.T, db *DB) {
 	}
 }
 
-// A token is expired from the instant on that it names.
+// TestAdminTokensExpire: a token is expired from its instant on.
 func TestAdminTokensExpire(t *testing.T) {
 	l := newLedger(t)
 	_, err := l.AddAdminToken(l.ctx, ledger.AdminToken{ID: "1", Name: "a", Role: "read", Hash: "aa"}, time.Hour)

@@ -27,8 +27,8 @@ func (h *hand) rival() {
 	}
 }
 
-// compete says in o what was done and what came of it, and whether it is to be
-// recorded: what was refused before it could do anything is not.
+// compete records in o what was done and the result, and reports whether to record it: an
+// operation refused before it could do anything is not recorded.
 func (h *hand) compete(key string, value int64, o *history.Op) bool {
 	switch h.dice.IntN(5) {
 	case 0, 1:
@@ -146,8 +146,8 @@ func (h *hand) together() {
 	}
 }
 
-// hold holds a key for a while: the version that lies there when the hold is set lies
-// there until it is lifted, its time over or not.
+// hold holds a key for a while: the version there when the hold is set stays until it is
+// lifted, expired or not.
 func (h *hand) hold() {
 	bucket, key := h.key()
 	if _, taken := h.holding.LoadOrStore(bucket+"/"+key, true); taken {

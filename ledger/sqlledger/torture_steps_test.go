@@ -52,8 +52,8 @@ func (h *hand) reference() {
 	h.fine(h.settled(op, err))
 }
 
-// update changes a key that always exists once it did: nobody else writes it, and
-// a put in progress must not make it look absent.
+// update changes a key that always exists once created: no other worker writes it, and a put
+// in progress must not make it look absent.
 func (h *hand) update() {
 	bucket, key := h.key()
 	op := h.id()
@@ -208,8 +208,8 @@ func (h *hand) reap(age time.Duration) int {
 	return len(c.Intents)
 }
 
-// drain does all that is left to be done, and checks that the books are right and
-// nobody holds anything.
+// drain completes all work, and checks that a recount finds no difference and nothing is
+// held.
 func (x *torture) drain() {
 	x.Helper()
 	h := x.hand(5000)
@@ -249,9 +249,9 @@ func (x *torture) drain() {
 // more than ten.
 const someDeadlocks = 3
 
-// TestTorture: whatever meets, the books are right after every commit, quotas
-// hold in every snapshot, what is held stays, what clients see of the keys that they
-// share is linearizable, and no caller sees a deadlock: few are run again.
+// TestTorture: under any concurrency a recount finds no difference after every commit,
+// quotas hold in every snapshot, held objects stay, and clients see a linearizable history
+// of shared keys. No caller sees a deadlock, and few transactions run again.
 func TestTorture(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"direct": func(t testing.TB) string { return servers.Postgres(t) },

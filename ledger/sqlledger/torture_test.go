@@ -33,7 +33,7 @@ type torture struct {
 	contest *history.Contest
 	written sync.Map
 	shared  sharedUploads
-	holding sync.Map // keys that somebody holds
+	holding sync.Map // keys that are held
 	counts  tortureCounts
 }
 
@@ -193,8 +193,8 @@ type hand struct {
 	number int
 	name   string
 	dice   *rand.Rand
-	// own are the keys that nobody else writes, with the version that must be there;
-	// empty if none must.
+	// own are the keys that only this worker writes, with the version that must be there;
+	// empty if none must be.
 	own map[string]lethe.ID
 }
 

@@ -53,8 +53,8 @@ func TestGroupSharesItsCounters(t *testing.T) {
 	})
 }
 
-// TestCountersThatCannotBeWritten: each member is told by itself, and those that can
-// be written are.
+// TestCountersThatCannotBeWritten: each member gets its own result, and those that can be
+// written are.
 func TestCountersThatCannotBeWritten(t *testing.T) {
 	ledgers(t, func(t *testing.T, db *DB) {
 		ctx := context.Background()

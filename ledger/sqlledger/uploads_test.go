@@ -18,7 +18,7 @@ func (l *fixture) upload(key string, ttl time.Duration) ledger.Upload {
 	return u
 }
 
-// part stores a part of size bytes; what tells equal parts from others.
+// part stores a part of size bytes; what distinguishes parts that are otherwise equal.
 func (l *fixture) part(u lethe.ID, number int, size int64, what string) ledger.Part {
 	l.t.Helper()
 	p := ledger.Part{UploadID: u, Number: number, Size: size, ETag: hexSum(what)[:32], Digest: hexSum(what)}

@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What a statement looks at counts, whether it is found in the cache or not.
+// TestPagesVisited: pages count whether they are cached or not.
 func TestPagesVisited(t *testing.T) {
 	db := openTest(t, filePath(t), ledger.Options{})
 	visited := func() int64 {

@@ -52,7 +52,7 @@ func queued(t *testing.T, db *DB) {
 	}
 }
 
-// walked asks page by page, and returns what it was told; none twice.
+// walked reads page by page, and returns all rows; none appears twice.
 func walked(t *testing.T, db *DB, q ledger.WaitingQuery) (list []ledger.Blob) {
 	t.Helper()
 	told := map[lethe.ID]bool{}
@@ -80,7 +80,7 @@ func walked(t *testing.T, db *DB, q ledger.WaitingQuery) (list []ledger.Blob) {
 	return nil
 }
 
-// A queue is told in pages of any size, each row once, by filters.
+// TestWaitingByPagesAndFilters: pages of any size have each matching row once.
 func TestWaitingByPagesAndFilters(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db *DB, _ string) {
 		queued(t, db)

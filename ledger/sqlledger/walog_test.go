@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestReadersDoNotKeepTheLogGrowing: with reads that overlap, so that there is
-// always one under way, the write-ahead log begins anew all the same.
+// TestReadersDoNotKeepTheLogGrowing: even if overlapping reads leave no moment without one,
+// the write-ahead log restarts.
 func TestReadersDoNotKeepTheLogGrowing(t *testing.T) {
 	const limit, body, writes = 4 << 20, 256 << 10, 200
 	ctx := context.Background()

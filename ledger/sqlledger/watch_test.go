@@ -29,8 +29,8 @@ func (w *watching) watch(ctx context.Context, name string) (context.Context, fun
 	}
 }
 
-// Transactions are told by the names of their methods, in which nothing of the
-// caller's appears, those that fail included.
+// TestTransactionsAreWatched: every transaction, even a failed one, is reported by its
+// method's name, without any data of the caller.
 func TestTransactionsAreWatched(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db *DB, engine string) {
 		ctx, w := context.Background(), &watching{}
@@ -75,7 +75,7 @@ func eachEngine(t *testing.T, test func(*testing.T, *DB, string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, openServer(t, ledger.Options{ReadGrace: time.Microsecond}), "postgres") })
 }
 
-// A transaction that is run again counts its tries.
+// TestTriesAreCounted: a transaction that runs again counts its tries.
 func TestTriesAreCounted(t *testing.T) {
 	db, w := openMemory(t), &watching{}
 	db.OnTransactions(w.watch)
@@ -88,7 +88,7 @@ func TestTriesAreCounted(t *testing.T) {
 	}
 }
 
-// Several may watch; the last one added is next to the transaction.
+// TestSeveralWatch: with several watches, the last one added is innermost.
 func TestSeveralWatch(t *testing.T) {
 	db := openMemory(t)
 	var order []string
@@ -109,8 +109,8 @@ func TestSeveralWatch(t *testing.T) {
 	}
 }
 
-// A transaction names the operation that it records and the blobs that it condemns,
-// whether it succeeds or not.
+// TestATransactionNamesWhatItIsAbout: a transaction reports its operation and the blobs that
+// it condemned, whether it succeeds or not.
 func TestATransactionNamesWhatItIsAbout(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db *DB, _ string) {
 		w := &watching{}

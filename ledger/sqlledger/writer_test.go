@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// hold occupies the writer until the function that it answers is called, so that
-// what is begun meanwhile shares a group.
+// hold blocks the writer until the function that it returns is called, so that writes begun
+// meanwhile share a group.
 func hold(t *testing.T, db *DB) (release func()) {
 	t.Helper()
 	running, gate, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -234,9 +234,9 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
-// TestAFailedFlushIsNotBroughtBack: what a COMMIT left in the log that could not be
-// flushed is written over before anybody is told that it did not happen, or a crash
-// would bring it back.
+// TestAFailedFlushIsNotBroughtBack: a failed flush leaves the COMMIT in the log. It is
+// overwritten before any caller learns that it did not happen; otherwise a crash would bring
+// it back.
 func TestAFailedFlushIsNotBroughtBack(t *testing.T) {
 	path := filePath(t)
 	db := openTest(t, path, ledger.Options{Clock: clocktest.New()})
@@ -255,7 +255,7 @@ func TestAFailedFlushIsNotBroughtBack(t *testing.T) {
 			t.Fatal(found, err)
 		}
 	}
-	// As long as somebody has the file open to read, the log outlives its writer.
+	// While a connection has the file open for reading, the log outlives its writer.
 	if _, err := db.Buckets(t.Context(), ledger.BucketQuery{Limit: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestCloseEndsWhatWasBegun(t *testing.T) {
 	wantNotes(t, openTest(t, path, ledger.Options{}), "a")
 }
 
-// Whoever closes a ledger that was closed is told what the first was.
+// TestCloseTwice: a second Close returns the result of the first.
 func TestCloseTwice(t *testing.T) {
 	for _, path := range []string{Memory, filePath(t)} {
 		db, err := Open(context.Background(), path, ledger.Options{})
@@ -391,8 +391,8 @@ func TestManyWriters(t *testing.T) {
 	})
 }
 
-// TestRowNamesItsError: a statement that is not run any more says why, and is not
-// taken for one whose caller has left.
+// TestRowNamesItsError: a statement that does not run any more returns the reason, and does
+// not look like one whose caller has left.
 func TestRowNamesItsError(t *testing.T) {
 	db := openMemory(t)
 	full := errors.New("the disk is full")
