@@ -130,7 +130,7 @@ var refusals = []struct{ body, code, names string }{
 	{rule(`<ID>a</ID><Filter><And><Prefix>p</Prefix><ObjectSizeGreaterThan>5</ObjectSizeGreaterThan><ObjectSizeLessThan>6</ObjectSizeLessThan></And></Filter>` + enabled + oneDay), "InvalidRequest", "No size"},
 	{`{"Rules":[{"ID":"a","Prefix":"p","Status":"Enabled","Expiration":{"Days":1},"Transitions":[{"Days":1}]}]}`, "NotImplemented", "Transition"},
 	{`{"Rules":[{"ID":"a","ID":"b","Prefix":"p","Status":"Enabled","Expiration":{"Days":1}}]}`, "MalformedXML", "ID"},
-	{`{"Rules":[]} x`, "MalformedXML", "behind its end"},
+	{`{"Rules":[]} x`, "MalformedXML", "text after its end"},
 	{`{"Rules":null}`, "MalformedXML", "no rules"},
 }
 

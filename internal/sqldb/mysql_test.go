@@ -299,11 +299,11 @@ func TestMySQLConnections(t *testing.T) {
 func TestMySQLAddresses(t *testing.T) {
 	database := servers.MariaDB(t)
 	for address, want := range map[string]string{
-		"mysql://u:topsecret@h":                                "cannot be read",
-		"mysql://u:topsecret@h/":                               "cannot be read",
-		"mysql://u:topsecret@h:x/name":                         "cannot be read",
-		"mysql://u:topsecret@/name":                            "cannot be read",
-		"mysql://u:top%secret@h/name":                          "cannot be read",
+		"mysql://u:topsecret@h":                                "is not valid",
+		"mysql://u:topsecret@h/":                               "is not valid",
+		"mysql://u:topsecret@h:x/name":                         "is not valid",
+		"mysql://u:topsecret@/name":                            "is not valid",
+		"mysql://u:top%secret@h/name":                          "is not valid",
 		"mysql://u:topsecret@h/name?charset=latin1":            "parameter charset",
 		"mysql://u:topsecret@h/name?tls=maybe":                 "preferred, true, skip-verify or false",
 		"mysql://u:topsecret@h/name?tls-ca=/nowhere":           "tls-ca",

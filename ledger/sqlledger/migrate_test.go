@@ -177,7 +177,7 @@ func TestLedgerBeforeReleaseOnPostgres(t *testing.T) {
 	db := openServerAt(t, url, ledger.Options{})
 	before := identityOf(t, db)
 	sqlOn(t, url, strings.Replace(beforeRelease, "migrations", "lethe.migrations", 1))
-	if _, err := OpenPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "begin a new ledger") {
+	if _, err := OpenPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "start a new ledger") {
 		t.Errorf("it was opened: %v", err)
 	}
 	if after := identityOf(t, db); after != before {

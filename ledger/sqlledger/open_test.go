@@ -80,7 +80,7 @@ func TestRefusedFiles(t *testing.T) {
 		"text":    {func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("no database\n", 100)), 0o600) }, "not a database", lethe.ErrCorrupt},
 		"foreign": {change("CREATE TABLE songs (title TEXT)"), "not a ledger", nil},
 		"newer":   {copied(change("INSERT INTO migrations VALUES (999, 'future', 0)")), "newer lethe", nil},
-		"early":   {copied(change(beforeRelease)), "begin a new ledger", nil},
+		"early":   {copied(change(beforeRelease)), "start a new ledger", nil},
 		"damaged": {copied(scribble), "damaged", lethe.ErrCorrupt},
 		"no id":   {copied(change("UPDATE store SET id = 'x'")), "store's id", lethe.ErrCorrupt},
 	} {

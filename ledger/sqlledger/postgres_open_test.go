@@ -223,7 +223,7 @@ func TestServerClock(t *testing.T) {
 // TestAcceptPostgres: a restored ledger has a new identity, and holds deletes.
 func TestAcceptPostgres(t *testing.T) {
 	url := servers.Postgres(t)
-	if _, err := AcceptPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "no ledger lies") {
+	if _, err := AcceptPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "has no ledger") {
 		t.Fatalf("an empty database was accepted: %v", err)
 	}
 	db := openServerAt(t, url, ledger.Options{})
