@@ -144,8 +144,8 @@ type Downer interface {
 // Placed is the optional ability of backends in whose place another one can come
 // to lie while they are open: a folder, on which a disk is mounted or not.
 type Placed interface {
-	// InPlace answers ErrDown with ErrMisplaced once what lies in the place is not
-	// what was opened. Until Reopen the store then answers every call so.
+	// InPlace returns ErrDown with ErrMisplaced once what lies in the place is not
+	// what was opened. Until Reopen the store then returns every call so.
 	InPlace() error
 	// Reopen turns to what lies in the place now. Whose that is the caller has to
 	// find out before anything else is asked of the store.

@@ -43,7 +43,7 @@ func TestExactly(t *testing.T) {
 	}
 }
 
-// stuck returns nothing, and no error, for ever.
+// stuck returns nothing, and no error, forever.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }

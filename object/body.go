@@ -262,7 +262,7 @@ func (b *body) resolve() error {
 	return nil
 }
 
-// lost says why no copy of the segment can be read.
+// lost returns why no copy of the segment can be read.
 func (b *body) lost() error {
 	kind := lethe.ErrCorrupt
 	var all []error
@@ -330,7 +330,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// sound says whether data is the content whose segments are given.
+// sound reports whether data is the content whose segments are given.
 func sound(data []byte, segments []ledger.Segment) bool {
 	for _, seg := range segments {
 		if seg.Size > int64(len(data)) {

@@ -37,7 +37,7 @@ func oneBlock(s ledger.Segment) check {
 	return c
 }
 
-// block answers where the block begins and ends that a byte is in.
+// block returns where the block begins and ends that a byte is in.
 func (c check) block(pos int64) (from, to int64) {
 	from = pos / c.each * c.each
 	return from, min(from+c.each, c.size)

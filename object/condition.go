@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// matches says whether an object with this ETag is named by the list: "*", or
+// matches reports whether an object with this ETag is named by the list: "*", or
 // ETags separated by commas, with or without quotes. Weak ETags ("W/") name none.
 func matches(list, etag string) bool {
 	for item := range strings.SplitSeq(list, ",") {

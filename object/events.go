@@ -17,7 +17,7 @@ type Events struct {
 	// land. sure is false if the ledger did not confirm; the reaper will see to it.
 	Abandoned func(blob lethe.ID, late, sure bool, cause error)
 	// Deduped: an object references bytes that existed; saved is their number,
-	// uploaded says that they were sent all the same.
+	// uploaded reports whether they were sent all the same.
 	Deduped func(o ledger.Object, saved int64, uploaded bool)
 	// Unrecorded: bytes may lie on a backend, and the ledger was told neither what they
 	// are for nor that they were given up, or may not have been. It is told once for

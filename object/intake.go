@@ -93,7 +93,7 @@ func (in *intake) failed() error {
 	return in.err
 }
 
-// ended says that the whole body was read and is what it must be.
+// ended reports whether the whole body was read and is what it must be.
 func (in *intake) ended() bool { return in.err == io.EOF }
 
 // digest and etag are the hex SHA-256 and MD5 of what was read.

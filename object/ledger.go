@@ -54,7 +54,7 @@ type BucketLedger interface {
 // DocumentLedger keeps opaque documents of a bucket (ACL, policy, CORS, tags).
 type DocumentLedger interface {
 	PutDocument(ctx context.Context, d ledger.Document) error
-	// Document answers nil, nil if there is none.
+	// Document returns nil, nil if there is none.
 	Document(ctx context.Context, bucket, kind string) ([]byte, error)
 	DeleteDocument(ctx context.Context, d ledger.Document) error
 	// SetBucketOwner changes the owner; the dedup domain stays.
@@ -111,7 +111,7 @@ type CopyLedger interface {
 	MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error)
 	// MarkSound records that they were found sound by reads that began so long ago.
 	MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error)
-	// BlockSums answers the sums of the blocks of a blob from one to another, both of
+	// BlockSums returns the sums of the blocks of a blob from one to another, both of
 	// them included; none unless all of them are known.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
 	// NoteBlocks keeps the sums of a live blob of size bytes that was read and had its
@@ -155,7 +155,7 @@ type UploadLedger interface {
 	CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error)
 	// Complete: ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
 	// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Parts of zero
-	// bytes are no segments. Asked again by the same operation, it answers the object as long as
+	// bytes are no segments. Asked again by the same operation, it returns the object as long as
 	// that lies under its key.
 	Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error)
 	// AbortUpload condemns all parts of the upload, and its pending part intents,

@@ -27,7 +27,7 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 }
 
 // Complete makes an object of exactly the parts named and condemns the others.
-// Asked again after it succeeded it answers the object, if that still lies under
+// Asked again after it succeeded it returns the object, if that still lies under
 // its key. ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder,
 // ErrPartTooSmall, ErrIncompleteBody or ErrTooLarge if the total is not Size,
 // the errors of the ledger's Commit, ErrUnknownOutcome.
@@ -75,7 +75,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	return s.made(ctx, made), nil
 }
 
-// completed answers a completion of an upload that is gone: if it went by being
+// completed returns a completion of an upload that is gone: if it went by being
 // completed with these parts and its object still lies there, that object. Its
 // operation's id follows from the upload's, so that a client that repeats a
 // completion whose answer it lost is told the truth.

@@ -129,7 +129,7 @@ func (w *write) large(ctx context.Context, begun []byte) (PutResult, error) {
 	return w.upload(ctx, u)
 }
 
-// fixed says that all of the commit is known before the body was read, so that
+// fixed reports whether all of the commit is known before the body was read, so that
 // the reaper may finish it from proof (docs/protocol.md, rule 19).
 func (w *write) fixed() bool {
 	r := w.r

@@ -13,7 +13,7 @@ import (
 // window is what of an object is read.
 type window struct{ offset, length int64 }
 
-// window answers what the request asks of the object: ErrInvalidRange if that
+// window returns what the request asks of the object: ErrInvalidRange if that
 // lies beyond it.
 func (r *GetRequest) window(o ledger.Object) (window, error) {
 	switch {
@@ -28,7 +28,7 @@ func (r *GetRequest) window(o ledger.Object) (window, error) {
 }
 
 // ParseRange reads the value of a Range header, as RFC 9110 section 14.1.2 has it:
-// one range of bytes. It answers nil for what is to be ignored: what is no range, or
+// one range of bytes. It returns nil for what is to be ignored: what is no range, or
 // several.
 func ParseRange(header string) *Range {
 	spec, bytes := strings.CutPrefix(header, "bytes=")

@@ -45,7 +45,7 @@ func bodiesOfSizes() map[string][]string {
 	}
 }
 
-// files makes a world on folders, and answers where they are.
+// files makes a world on folders, and returns where they are.
 func files(t *testing.T) (*world, map[string]string) {
 	roots, stores := map[string]string{}, map[string]blob.Store{}
 	for _, id := range []string{"disk1", "disk2"} {
@@ -138,7 +138,7 @@ func piece(whole string, r *object.Range) string {
 	return whole[from:to]
 }
 
-// changed says that what is read by the range, of a whole in which the file begins at
+// changed reports whether what is read by the range, of a whole in which the file begins at
 // start, is not what it was.
 func changed(good, bad []byte, start int, r *object.Range) bool {
 	if r == nil {
@@ -262,7 +262,7 @@ func TestSumsAreLearntOnce(t *testing.T) {
 	})
 }
 
-// pieceOf reads a piece, and answers what went wrong.
+// pieceOf reads a piece, and returns what went wrong.
 func pieceOf(w *world, key string) error {
 	_, err := w.read(object.GetRequest{Bucket: bucket, Key: key, Range: &object.Range{Offset: 1 << 20, Length: 4096}})
 	return err

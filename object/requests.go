@@ -105,7 +105,7 @@ type PartRequest struct {
 	Body        io.Reader
 	Size        int64 // -1: unknown
 	SHA256, MD5 string
-	// Finish is as in PutRequest; it answers the part's checksums.
+	// Finish is as in PutRequest; it returns the part's checksums.
 	Finish func() (map[string]string, error)
 }
 
@@ -118,7 +118,7 @@ type PartCopyRequest struct {
 	Range                   *Range
 	SourceIf                ReadCondition
 	// Wrap, if set, sees the bytes on their way (to compute checksums), and
-	// Finish answers the checksums afterwards.
+	// Finish returns the checksums afterwards.
 	Wrap   func(io.Reader) io.Reader
 	Finish func() (map[string]string, error)
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// unknown says that the transaction may or may not have happened.
+// unknown reports whether the transaction may or may not have happened.
 func unknown(err error) bool {
 	return errors.Is(err, lethe.ErrUnknownOutcome) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// refused says that the transaction certainly did not happen.
+// refused reports whether the transaction certainly did not happen.
 func refused(err error) bool {
 	return !unknown(err) && (lethe.Refused(err) || errors.Is(err, lethe.ErrUnavailable))
 }
@@ -26,7 +26,7 @@ type operation struct {
 	op   lethe.ID
 	what string
 	run  func(ctx context.Context) error
-	// proxy says that another may do it in our place under the same op (the
+	// proxy reports whether another may do it in our place under the same op (the
 	// reaper, by promotion), so that ErrReaped leaves the outcome open.
 	proxy bool
 }
@@ -129,7 +129,7 @@ func (s *Store) giveUp(ctx context.Context, a abandonment) error {
 	return fmt.Errorf("%w: the reaper may yet finish it: %w", lethe.ErrUnknownOutcome, a.cause)
 }
 
-// abandon condemns an intent's row. It says whether the ledger has confirmed
+// abandon condemns an intent's row. It reports whether the ledger has confirmed
 // that nobody will make an object of it; if it did not, the reaper takes the row
 // when its heartbeat is old.
 func (s *Store) abandon(ctx context.Context, a abandonment) bool {

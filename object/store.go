@@ -29,7 +29,7 @@ type Options struct {
 	// Pick names the backends that may take size bytes (-1: unknown), best first.
 	// Default: all, in the order of their ids.
 	Pick func(size int64) []string
-	// Refuse says why no backend takes size bytes, once none of those picked had
+	// Refuse returns why no backend takes size bytes, once none of those picked had
 	// room: ErrNoRoom, or ErrUnavailable if waiting may help. Default: what each said.
 	Refuse  func(size int64) error
 	Cache   cache.Cache // default: none

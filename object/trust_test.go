@@ -99,7 +99,7 @@ type doubtful struct {
 	copied bool // by CopyObject
 }
 
-// lost says that the bytes may be gone: a copy by reference rests on the older copy, as
+// lost reports whether the bytes may be gone: a copy by reference rests on the older copy, as
 // long as that is trusted; and there is nothing to copy once that is gone.
 func (d doubtful) lost() bool { return d.copied && d.copies == 1 && (d.window > 0 || !d.after) }
 

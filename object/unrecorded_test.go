@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// fates has each method suffer its modes in turn, the last one for ever.
+// fates has each method suffer its modes in turn, the last one forever.
 func (w *world) fates(of map[string][]mode) {
 	w.ledger.mu.Lock()
 	defer w.ledger.mu.Unlock()

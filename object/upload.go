@@ -66,7 +66,7 @@ func (u *upload) reserve() int64 {
 	return u.size
 }
 
-// again says whether the body can still be sent to another backend.
+// again reports whether the body can still be sent to another backend.
 func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
 
 // sent is a blob whose bytes lie on its backend, verified.
@@ -103,7 +103,7 @@ func (s *Store) send(ctx context.Context, u *upload) (sent, error) {
 	return sent{}, s.refused(u.size, failures)
 }
 
-// refused says why no backend took size bytes.
+// refused returns why no backend took size bytes.
 func (s *Store) refused(size int64, failures []error) error {
 	for _, err := range failures {
 		if !errors.Is(err, lethe.ErrNoRoom) || errors.Is(err, lethe.ErrUnknownOutcome) {
@@ -119,7 +119,7 @@ func (s *Store) refused(size int64, failures []error) error {
 	return errors.Join(failures...)
 }
 
-// elsewhere says that another backend may do better. While the reaper may yet
+// elsewhere reports whether another backend may do better. While the reaper may yet
 // finish the write from where it went wrong, nothing more is done under its
 // operation: a second failure would be told as certain.
 func elsewhere(err error) bool {

@@ -125,7 +125,7 @@ func TestWishesThatAreRefused(t *testing.T) {
 	}
 }
 
-// repeating answers the bytes of a list, then those of zeros that count up.
+// repeating returns the bytes of a list, then those of zeros that count up.
 type repeating struct{ chunks [][]byte }
 
 func (r *repeating) Read(p []byte) (int, error) {

@@ -132,7 +132,7 @@ func (h *Handler) admit(v *visit) error {
 	return &problem{status: http.StatusTooManyRequests, text: "too many requests from your address; wait a moment", retry: max(wait, time.Second)}
 }
 
-// serve answers the errors of fn. The visit takes the request that the mux
+// serve returns the errors of fn. The visit takes the request that the mux
 // made, which knows the code in the path.
 func (h *Handler) serve(fn func(http.ResponseWriter, *visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

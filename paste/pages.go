@@ -73,7 +73,7 @@ func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// spoken writes a time to live for people; zero is for ever.
+// spoken writes a time to live for people; zero is forever.
 func spoken(d time.Duration) string {
 	if d == 0 {
 		return "for ever"

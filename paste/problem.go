@@ -73,7 +73,7 @@ func from(err, sentinel error) string {
 	return text
 }
 
-// fail answers an error in the form that the client wants.
+// fail returns an error in the form that the client wants.
 func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	if errors.Is(err, lethe.ErrNotModified) {
 		w.WriteHeader(http.StatusNotModified)

@@ -29,7 +29,7 @@ func (h *Handler) find(v *visit) (ledger.Object, error) {
 	return o, err
 }
 
-// show answers a paste: the page for browsers, else the paste itself.
+// show returns a paste: the page for browsers, else the paste itself.
 func (h *Handler) show(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Vary", "Accept")
 	if v.browser {
@@ -38,7 +38,7 @@ func (h *Handler) show(w http.ResponseWriter, v *visit) error {
 	return h.raw(w, v)
 }
 
-// raw answers a paste as it was sent.
+// raw returns a paste as it was sent.
 func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	o, err := h.find(v)
 	if err != nil {

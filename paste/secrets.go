@@ -50,7 +50,7 @@ func hashed(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// opens says whether the token is the one whose hash was kept, in constant time.
+// opens reports whether the token is the one whose hash was kept, in constant time.
 func opens(token, hash string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashed(token)), []byte(hash)) == 1
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// counting answers every byte value equally often.
+// counting returns every byte value equally often.
 type counting struct{ n int }
 
 func (c *counting) Read(p []byte) (int, error) {

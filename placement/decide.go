@@ -68,7 +68,7 @@ func (a *aims) wanted() int {
 type plan struct {
 	copies []replica
 	trims  []trim
-	// stuck says why less is planned than is wanted; empty: it is not.
+	// stuck returns why less is planned than is wanted; empty: it is not.
 	stuck string
 }
 
@@ -196,7 +196,7 @@ func (a *aims) leaves(backend, leave string, size int64) bool {
 	return from != nil && slices.ContainsFunc(a.sites, func(to site) bool { return a.evens(*from, to, size) })
 }
 
-// evens says that moving size bytes makes the two more alike.
+// evens reports whether moving size bytes makes the two more alike.
 func (a *aims) evens(from, to site, size int64) bool {
 	if !to.use || to.ID == from.ID || to.takes(size) != "" {
 		return false

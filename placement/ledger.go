@@ -22,7 +22,7 @@ type Ledger interface {
 
 // QueueReader shows the queue for plans.
 type QueueReader interface {
-	// QueuedPlacements answers what is queued, and claims nothing.
+	// QueuedPlacements returns what is queued, and claims nothing.
 	QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) ([]ledger.QueuedPlacement, error)
 }
 
@@ -86,9 +86,9 @@ type UsageLedger interface {
 
 // WalkLedger walks what is there, and marks what is found.
 type WalkLedger interface {
-	// PlacedContents answers a page of all contents by id.
+	// PlacedContents returns a page of all contents by id.
 	PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]ledger.Placement, error)
-	// Placed answers where the bytes of subjects lie, each named once, in their order.
+	// Placed returns where the bytes of subjects lie, each named once, in their order.
 	Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.Placement, error)
 	Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)

@@ -115,7 +115,7 @@ func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.Pl
 	return said(moves.Done, "")
 }
 
-// changed says that what was planned is not what would be done now.
+// changed reports whether what was planned is not what would be done now.
 type changed struct{ now string }
 
 // Error implements error.

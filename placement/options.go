@@ -20,7 +20,7 @@ type Options struct {
 
 	Strategy Strategy // where one more copy goes first (default Pack)
 	Replicas int      // copies of each content, each on its own backend (default 1)
-	// Health says why a backend takes no writes now (breaker.Store.Writable); nil: it
+	// Health returns why a backend takes no writes now (breaker.Store.Writable); nil: it
 	// does.
 	Health func(backend string) error
 
@@ -101,7 +101,7 @@ func (o *Options) aims(ctx context.Context) (aims, error) {
 	return newAims(o, figures), nil
 }
 
-// Step does one bounded batch, tells add what it did, and says whether more is due
+// Step does one bounded batch, tells add what it did, and reports whether more is due
 // now. reclaim.Borrow makes a routine of the engine of what has such steps.
 type Step = func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 

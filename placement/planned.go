@@ -158,7 +158,7 @@ func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add 
 }
 
 // leave queues the copies of a plan that still lie where they were seen, unless
-// refuse says why not; even says that they leave only to even out.
+// refuse returns why not; even says that they leave only to even out.
 func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string, int64), refuse func(moves.Item) string, even bool) (out []moves.Result, err error) {
 	rows, err := o.Ledger.BlobsByID(ctx, idsOf(list))
 	if err != nil {

@@ -192,7 +192,7 @@ func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error
 	return true, err
 }
 
-// final says that neither another source nor another backend would do better.
+// final reports whether neither another source nor another backend would do better.
 func final(err error) bool {
 	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrReaped)
 }

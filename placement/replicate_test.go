@@ -193,7 +193,7 @@ func TestLedgerFailuresEndThePass(t *testing.T) {
 // away is a ledger that a copy's end does not reach.
 type away struct {
 	placement.Ledger
-	commit, abandon []error // in turn, the last for ever; nil: it does
+	commit, abandon []error // in turn, the last forever; nil: it does
 }
 
 func next(list *[]error) (err error) {

@@ -19,7 +19,7 @@ type RouterOptions struct {
 	Strategy Strategy // default Pack
 	Order    []string // ids of all backends, in the order of configuration
 	Ledger   UsageLedger
-	// Health says why a backend takes no writes now (breaker.Store.Writable); nil,
+	// Health returns why a backend takes no writes now (breaker.Store.Writable); nil,
 	// or a nil answer: it does.
 	Health func(backend string) error
 	// Spacers tell how much room is left on backends without a quota.
@@ -106,7 +106,7 @@ func (r *Router) Wrote(b ledger.Blob, size int64) {
 	r.since[b.Backend] += size
 }
 
-// Usage answers the figures of all backends in the order of configuration, with
+// Usage returns the figures of all backends in the order of configuration, with
 // what this process wrote since they were read.
 func (r *Router) Usage() []Usage {
 	r.mu.Lock()
@@ -143,7 +143,7 @@ func unwell(err error) string {
 // nevertheless, for the ledger to decide.
 func (r *Router) Pick(size int64) []string { return r.o.Strategy.choose(r.Usage(), size) }
 
-// Refuse says why no backend takes size bytes: for object.Options.Refuse, once
+// Refuse returns why no backend takes size bytes: for object.Options.Refuse, once
 // none of those that were picked did.
 func (r *Router) Refuse(size int64) error {
 	e := &RefusalError{Size: size}
@@ -161,7 +161,7 @@ type Refusal struct {
 	Why     string
 }
 
-// RefusalError says why no backend takes some bytes. It is lethe.ErrUnavailable if
+// RefusalError returns why no backend takes some bytes. It is lethe.ErrUnavailable if
 // one of them is only down for now, else lethe.ErrNoRoom. Its text is fit for
 // clients.
 type RefusalError struct {

@@ -100,7 +100,7 @@ func (a *aims) foresee(p ledger.Placement) (d deeds) {
 	return d
 }
 
-// copied counts a copy as made, and answers it.
+// copied counts a copy as made, and returns it.
 func (d *deeds) copied(a *aims, r replica) ledger.Blob {
 	b := r.from[0]
 	b.ID, b.Backend, b.VerifiedAt = "", r.to[0], 1

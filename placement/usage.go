@@ -49,7 +49,7 @@ func (u Usage) Ratio() float64 {
 	return float64(u.Used()) / unknown
 }
 
-// takes says why the backend is passed over for size more bytes (below 0: not
+// takes returns why the backend is passed over for size more bytes (below 0: not
 // known how many); empty if it is not.
 func (u Usage) takes(size int64) string {
 	free, limited := u.Free()
@@ -70,7 +70,7 @@ func (u Usage) takes(size int64) string {
 	return ""
 }
 
-// full says that only room is missing.
+// full reports whether only room is missing.
 func (u Usage) full(size int64) bool {
 	u.Capacity = 0
 	return u.takes(size) == ""

@@ -12,7 +12,7 @@ import (
 // enough is how many subjects may be due before the walks stop queueing more.
 const enough = 2000
 
-// full says that the queue has enough to do.
+// full reports whether the queue has enough to do.
 func (o *Options) full(ctx context.Context) (bool, error) {
 	b, err := o.Ledger.PlaceBacklog(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ type leaving struct {
 
 func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
 
-// next answers the next of them, by id.
+// next returns the next of them, by id.
 func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
 	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
 	if err != nil {

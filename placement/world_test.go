@@ -166,7 +166,7 @@ func (w *world) whole(key string, size int) {
 	}
 }
 
-// pass runs a routine to its end and answers its counts.
+// pass runs a routine to its end and returns its counts.
 func (w *world) pass(r interface {
 	Pass(string) placement.Step
 }) map[string]int64 {

@@ -26,7 +26,7 @@ func (l *Loop) planner(name string) (Scheduled, Planner, error) {
 	return chosen[0], p, nil
 }
 
-// Plans says whether the routine can say item by item what it would take.
+// Plans reports whether the routine can say item by item what it would take.
 func (l *Loop) Plans(name string) bool {
 	_, _, err := l.planner(name)
 	return err == nil
@@ -47,7 +47,7 @@ func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) err
 // Application is items of one routine to be taken.
 type Application struct {
 	Routine string
-	// Next answers the next items, as many as are taken at a time: io.EOF if there
+	// Next returns the next items, as many as are taken at a time: io.EOF if there
 	// are no more.
 	Next func() ([]plan.Item, error)
 	// Each is told what became of them.

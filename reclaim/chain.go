@@ -23,7 +23,7 @@ type ChainWalk struct {
 }
 
 // Next checks the next segment: *receipt.Broken if the chain does not hold there. At
-// its end it answers the head, and false.
+// its end it returns the head, and false.
 func (w *ChainWalk) Next(ctx context.Context) (head receipt.Head, more bool, err error) {
 	if w.anchor.Seq == 0 {
 		w.checker = receipt.Checker{Store: w.Store, Noted: w.Noted}
@@ -65,7 +65,7 @@ func (w *ChainWalk) step(ctx context.Context) (head receipt.Head, more bool, err
 	return head, true, w.checker.Next(s, pages)
 }
 
-// moved says that segments were dropped by their age since the walk began: what it
+// moved reports whether segments were dropped by their age since the walk began: what it
 // met may have gone under its feet, and it begins anew.
 func (w *ChainWalk) moved(ctx context.Context) (bool, error) {
 	first, err := w.Ledger.Seals(ctx, 0, 1)
@@ -75,5 +75,5 @@ func (w *ChainWalk) moved(ctx context.Context) (bool, error) {
 	return len(first) > 0 && (first[0].Seq != w.anchor.Seq || first[0].Dropped != w.anchor.Dropped), nil
 }
 
-// Checked answers what the walk has checked so far.
+// Checked returns what the walk has checked so far.
 func (w *ChainWalk) Checked() receipt.Checker { return w.checker }

@@ -259,7 +259,7 @@ func waits(err error, c *Counts) error {
 }
 
 // disbelieve lets what was found absent wait, as what lies in the backend's place may be
-// another: absence there proves nothing. It answers how many are believed, none.
+// another: absence there proves nothing. It returns how many are believed, none.
 func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, c *Counts) (absent int) {
 	for i := range items {
 		if items[i].Result == ledger.Absent {
@@ -348,7 +348,7 @@ func outcomes(keys []string, results []blob.Result, whole error) []error {
 	return said
 }
 
-// inOrder says that the answer speaks of each key once, in the order asked.
+// inOrder reports whether the answer speaks of each key once, in the order asked.
 func inOrder(keys []string, results []blob.Result) bool {
 	return slices.EqualFunc(keys, results, func(key string, r blob.Result) bool { return r.Key == key })
 }
@@ -379,7 +379,7 @@ func (s Safety) decide(b ledger.Blob, err error, now lethe.Time) ledger.SettleIt
 	return item
 }
 
-// resting says whether the backend was found down a moment ago.
+// resting reports whether the backend was found down a moment ago.
 func (k *Clean) resting(backend string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // the one that the backends belong to. Every other one waits.
 type Spared interface {
 	Routine
-	// SparedAs says why it destroys nothing then.
+	// SparedAs returns why it destroys nothing then.
 	SparedAs() string
 }
 
@@ -37,7 +37,7 @@ func (*Watch) SparedAs() string { return "it takes back claims, and removes noth
 // that it belongs to, and not for what is wrong with the backend.
 func ledgerInDoubt(b ledger.Backend) bool { return b.HeldFor == ledger.HeldForLedger }
 
-// Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
+// Confirmed reports whether what the ledger has due may go: ErrBackendMismatch while
 // one of the backends is held because the ledger was restored, or is a copy, until
 // a person confirms (Accept), or while none of them carries the epoch that would tell.
 // Another error means that no backend could be asked yet whom it belongs to; one that

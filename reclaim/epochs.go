@@ -28,7 +28,7 @@ type epoch struct {
 	// Accepted is the epoch under which a person last gave the backend to the ledger.
 	Accepted int64      `json:"accepted"`
 	At       lethe.Time `json:"at"`
-	// Challenge says that whoever wrote it is held, and does not use the backend under it:
+	// Challenge reports whether whoever wrote it is held, and does not use the backend under it:
 	// see contest. After is the last epoch that it knew then.
 	Challenge bool  `json:"challenge,omitempty"`
 	After     int64 `json:"after,omitempty"`
@@ -68,7 +68,7 @@ func (e epochs) before(n int64) (out epochs) {
 	return out
 }
 
-// between says whether an epoch lies between two.
+// between reports whether an epoch lies between two.
 func (e epochs) between(from, to int64) bool {
 	return slices.ContainsFunc(e, func(x int64) bool { return x > from && x < to })
 }
@@ -121,7 +121,7 @@ func (g *Guard) beyond(n int64) (int64, error) {
 	return n + 1 + draw(epochStep), nil
 }
 
-// drawn answers a random number below n, a power of two.
+// drawn returns a random number below n, a power of two.
 func drawn(n int64) int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

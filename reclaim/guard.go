@@ -38,7 +38,7 @@ type Guard struct {
 	Boot lethe.Clock
 	// Sleep, if set, lets Admit wait instead of refusing, for whom no later pass follows.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Draw answers a random number from 0 up to, and without, n, which is a power of two
+	// Draw returns a random number from 0 up to, and without, n, which is a power of two
 	// (default crypto/rand).
 	Draw func(n int64) int64
 
@@ -75,7 +75,7 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	return errors.Join(stopped(id, b.Held), g.contest(ctx, b))
 }
 
-// Absent says whether what is not found on a backend is gone for certain: nil if it is.
+// Absent reports whether what is not found on a backend is gone for certain: nil if it is.
 // What lies in the backend's place may be another, or an older copy of it
 // (ErrBackendMismatch). That a person holds the deletes, or that the ledger is one of two,
 // is no reason to doubt what lies there: whoever restored a ledger learns what it lacks.
@@ -129,7 +129,7 @@ func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
 	return err
 }
 
-// place tells whether the backend is there at all.
+// place reports whether the backend is there at all.
 func (g *Guard) place(id string, why ledger.BackendHold) {
 	if g.Place == nil {
 		return
@@ -140,7 +140,7 @@ func (g *Guard) place(id string, why ledger.BackendHold) {
 	g.Place(id, why.Reason)
 }
 
-// look says why the backend does not fit the ledger, or nothing. Another
+// look returns why the backend does not fit the ledger, or nothing. Another
 // instance may advance the epoch meanwhile: what is judged is a listing during
 // which the ledger's numbers stood still.
 func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledger.BackendHold, err error) {
@@ -171,7 +171,7 @@ func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledg
 	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be judged", id)
 }
 
-// judge says why a backend must not be deleted on, or nothing if all is well: the last
+// judge returns why a backend must not be deleted on, or nothing if all is well: the last
 // epoch there is the one that the ledger has confirmed, or the one that it intends.
 func judge(b ledger.Backend, found epochs) ledger.BackendHold {
 	stop := func(about ledger.HeldFor, format string, args ...any) ledger.BackendHold {
@@ -310,7 +310,7 @@ func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) 
 	return resumed, g.remove(ctx, id, store.ID, old)
 }
 
-// confirm notes that what was intended lies on the backend, and answers what lies behind
+// confirm notes that what was intended lies on the backend, and returns what lies behind
 // it. What lies between the epoch before and that one is another ledger's, which may have
 // thought that it is the first to advance; and where the epoch before is missing, what was
 // intended was written to another disk.

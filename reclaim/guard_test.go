@@ -153,7 +153,7 @@ func TestAnOlderLedgerIsHeld(t *testing.T) {
 	want(w, "objects on the backend", w.bytes.Len(), 1)
 }
 
-// usurp has another ledger advance the epoch of the backend by so much, and answers the
+// usurp has another ledger advance the epoch of the backend by so much, and returns the
 // number.
 func (w *world) usurp(by int64) int64 {
 	w.Helper()

@@ -62,7 +62,7 @@ type LimitLedger interface {
 	Guards(ctx context.Context) ([]ledger.Guard, error)
 	// AllowGuard ends a stop, and allows so much more.
 	AllowGuard(ctx context.Context, a ledger.Allowance) error
-	// EndStops ends the stops for limits that there are no more, and answers them.
+	// EndStops ends the stops for limits that there are no more, and returns them.
 	EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error)
 	ClockLedger
 }
@@ -70,7 +70,7 @@ type LimitLedger interface {
 // ClockLedger notes that clocks are in doubt.
 type ClockLedger interface {
 	// DoubtClock notes why the clock of a backend, or with none named the ledger's
-	// own, is in doubt, or that it is not, and answers what was noted before.
+	// own, is in doubt, or that it is not, and returns what was noted before.
 	DoubtClock(ctx context.Context, backend, why string) (before string, err error)
 	ClockDoubt(ctx context.Context, backend string) (why string, err error)
 	// LedgerTime is the ledger's now.
@@ -137,7 +137,7 @@ type LifecycleLedger interface {
 	Restamp(ctx context.Context, limit int) (ledger.Restamped, error)
 	RestampBacklog(ctx context.Context) (ledger.Backlog, error)
 	// RuledUploads lists open uploads that rules give up now. AbortRuled does so if
-	// a rule that is in force says so in that transaction, and answers it:
+	// a rule that is in force says so in that transaction, and returns it:
 	// ErrNoSuchUpload otherwise, and ErrHeld while a hold keeps the upload.
 	RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error)
 	AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error)
@@ -161,7 +161,7 @@ type RunLedger interface {
 	// BeatRun and FinishRun: ErrFenced if the run is not in progress.
 	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
 	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
-	// LastRuns answers the newest run of each routine and, apart, its newest
+	// LastRuns returns the newest run of each routine and, apart, its newest
 	// successful one.
 	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
 	// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
@@ -176,7 +176,7 @@ type SoloLedger interface {
 	// began after Seen. A stale one is ended first, whether the new run begins or not.
 	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
 	// EndStaleRuns ends every run in progress whose heartbeat is older than age,
-	// and answers them.
+	// and returns them.
 	EndStaleRuns(ctx context.Context, age time.Duration) ([]ledger.Run, error)
 }
 
@@ -209,7 +209,7 @@ type HoldChanger interface {
 // DeadLedger keeps the dead letters.
 type DeadLedger interface {
 	Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter, error)
-	// DeadByID answers those of the rows that are dead letters, in any order.
+	// DeadByID returns those of the rows that are dead letters, in any order.
 	DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error)
 	// Requeue condemns dead blobs again, due now, attempts at zero.
 	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
@@ -222,13 +222,13 @@ type DeadLedger interface {
 // VerifyLedger is what verify recounts and marks.
 type VerifyLedger interface {
 	// Recount recomputes references, counters and state rules from the rows in
-	// one snapshot and answers every difference; there should be none.
+	// one snapshot and returns every difference; there should be none.
 	Recount(ctx context.Context) ([]ledger.Discrepancy, error)
 	Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error)
 	Marker
-	// BlobsByID answers the rows that exist, in any order.
+	// BlobsByID returns the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
-	// BlockSums answers the sums of the blocks of a blob from one to another, both of
+	// BlockSums returns the sums of the blocks of a blob from one to another, both of
 	// them included; none unless all of them are known.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
 	// NoteBlocks keeps those of a live blob of size bytes that was read and had its

@@ -18,7 +18,7 @@ import (
 type Timetable interface {
 	// Next is the first instant after the given one at which a run begins.
 	Next(after lethe.Time) lethe.Time
-	// Window says whether work may go on at the instant, and until when.
+	// Window reports whether work may go on at the instant, and until when.
 	Window(at lethe.Time) (open bool, closes lethe.Time)
 }
 
@@ -60,14 +60,14 @@ type Loop struct {
 	Spans    Spans
 	// Monotonic measures how long the loop waits (default lethe.Monotonic).
 	Monotonic lethe.Clock
-	// Sleep waits for d or the end of ctx, and says whether the time came (default:
+	// Sleep waits for d or the end of ctx, and reports whether the time came (default:
 	// a timer).
 	Sleep func(ctx context.Context, d time.Duration) bool
 
-	// Ready says whether the ledger answers; while it does not, runs by the timetable
+	// Ready reports whether the ledger answers; while it does not, runs by the timetable
 	// wait. Nil: it does.
 	Ready func() bool
-	// Confirmed says whether the ledger is the one that the backends belong to
+	// Confirmed reports whether the ledger is the one that the backends belong to
 	// (Guard.Confirmed). It is asked before each step of a routine that is not Spared,
 	// and before plans of it are applied. Nil: it is.
 	Confirmed func(ctx context.Context) error
@@ -202,7 +202,7 @@ const (
 )
 
 // await waits for a routine's next time, a retry before it if that is not 0, a
-// Wake, or the end of ctx; it says whether the time came.
+// Wake, or the end of ctx; it reports whether the time came.
 func (l *Loop) await(ctx context.Context, s Scheduled, retry time.Duration) bool {
 	for {
 		now := l.Clock.Now()
@@ -257,13 +257,13 @@ func (l *Loop) sleepUntil(ctx context.Context, at lethe.Time) waited {
 	}
 }
 
-// sleepFor waits for d or the end of ctx; it says whether the time came.
+// sleepFor waits for d or the end of ctx; it reports whether the time came.
 func sleepFor(ctx context.Context, d time.Duration) bool {
 	return lethe.Sleep(ctx, d) == nil
 }
 
 // Once runs the named routines (all if none is named) one after the other, each
-// until nothing is due, and answers their counts by name.
+// until nothing is due, and returns their counts by name.
 func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]int64, error) {
 	chosen, err := l.choose(only)
 	if err != nil {
@@ -317,7 +317,7 @@ func (l *Loop) choose(only []string) ([]Scheduled, error) {
 	return chosen, nil
 }
 
-// States answers what the loop knows of each routine.
+// States returns what the loop knows of each routine.
 func (l *Loop) States() map[string]State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

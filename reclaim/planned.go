@@ -17,7 +17,7 @@ type Planner interface {
 	Items(ctx context.Context, yield func(plan.Item) error) error
 	// Apply takes those of the items that a pass would still take, and that are still
 	// what they were seen to be: the transaction that takes one says so. It takes
-	// nothing else, and answers one result for each item that it came to.
+	// nothing else, and returns one result for each item that it came to.
 	Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error)
 }
 

@@ -74,7 +74,7 @@ func (g *Guard) begun(id string) bool {
 	return g.quiet[id].since != 0
 }
 
-// moved says whether the epoch is another one than when it was last asked, or written.
+// moved reports whether the epoch is another one than when it was last asked, or written.
 func (g *Guard) moved(id string, epoch int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *Guard) wait(id string) (d time.Duration, begun bool) {
 	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0
 }
 
-// Admit says whether deletes on a backend may go on now: it fits (Check), and since this
+// Admit reports whether deletes on a backend may go on now: it fits (Check), and since this
 // process, or the life of the ledger, began nobody else has advanced its epoch for a
 // beat (ErrNotQuiet).
 func (g *Guard) Admit(ctx context.Context, id string) error {

@@ -128,7 +128,7 @@ func (r *Reap) promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.
 	return Superseded, nil
 }
 
-// prove says whether the bytes are there and are what was promised, and answers the
+// prove reports whether the bytes are there and are what was promised, and returns the
 // sums of their blocks. An error means that it cannot tell.
 func (r *Reap) prove(ctx context.Context, in ledger.ClaimedIntent) (bool, lethe.BlockSums, error) {
 	var none lethe.BlockSums

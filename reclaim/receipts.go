@@ -28,7 +28,7 @@ type ReceiptLedger interface {
 
 // ReceiptReader reads receipts and their chain.
 type ReceiptReader interface {
-	// Receipts answers what is kept under the names, in the order in which it went.
+	// Receipts returns what is kept under the names, in the order in which it went.
 	Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Receipt, error)
 	// Seals pages through the chain, from the anchor; ReceiptPages reads a segment.
 	Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal, error)
@@ -42,7 +42,7 @@ type ReceiptReader interface {
 // that are past their time. It runs once at a time: the chain has one end.
 type Receipts struct {
 	Ledger ReceiptLedger
-	// Age says whether the ledger's clock is in doubt; nil: it never is.
+	// Age reports whether the ledger's clock is in doubt; nil: it never is.
 	Age   AgeLedger
 	Store lethe.ID
 	// Keep is how long receipts are kept after what they tell of.

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// seals runs the routine of receipts, and answers the seals that it made.
+// seals runs the routine of receipts, and returns the seals that it made.
 func (w *world) seals(keep time.Duration) (made []receipt.Seal) {
 	w.Helper()
 	w.pass(&reclaim.Receipts{

@@ -25,7 +25,7 @@ type Recount struct {
 // Name returns "recount".
 func (*Recount) Name() string { return "recount" }
 
-// Plan answers nothing: there is no backlog.
+// Plan returns nothing: there is no backlog.
 func (*Recount) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass recounts once.

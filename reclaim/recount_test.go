@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// tallies answers what it is.
+// tallies returns what it is.
 type tallies []ledger.Tally
 
 func (t tallies) TallyOrphans(context.Context) ([]ledger.Tally, error) { return t, nil }

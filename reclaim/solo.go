@@ -68,7 +68,7 @@ func (l *Loop) lastSuccess(ctx context.Context, name string) (ledger.Run, error)
 	return good[name], err
 }
 
-// due says whether the time of a run has come since the last success.
+// due reports whether the time of a run has come since the last success.
 func (s Scheduled) due(last ledger.Run, now lethe.Time) bool {
 	if s.Rest > 0 && last.FinishedAt != 0 {
 		return last.FinishedAt.Add(s.Rest) <= now
@@ -76,7 +76,7 @@ func (s Scheduled) due(last ledger.Run, now lethe.Time) bool {
 	return soloDue(s.Timetable, last.StartedAt, now)
 }
 
-// soloDue says whether the time of a run has come since the last success.
+// soloDue reports whether the time of a run has come since the last success.
 func soloDue(t Timetable, last, now lethe.Time) bool {
 	if last == 0 {
 		return true

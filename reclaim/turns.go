@@ -83,12 +83,12 @@ func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 
 // TurnLedger tells which buckets have work.
 type TurnLedger interface {
-	// DueBuckets looks at a stretch of the buckets, and answers those that have
+	// DueBuckets looks at a stretch of the buckets, and returns those that have
 	// something that is due. What it answers may be old at once: it is a hint.
 	DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error)
 }
 
-// look answers whose turn the next batch is; none: the oldest's.
+// look returns whose turn the next batch is; none: the oldest's.
 func (t *turns) look(ctx context.Context, l TurnLedger, r *ring, backend string) ([]ledger.Turn, error) {
 	if !t.crowded || t.wait > 0 {
 		return nil, nil

@@ -68,7 +68,7 @@ func (v *Verify) Name() string {
 	return "verify"
 }
 
-// Plan answers nothing: verify has no backlog.
+// Plan returns nothing: verify has no backlog.
 func (*Verify) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass recounts first, then recomputes the chain of receipts, then goes through the

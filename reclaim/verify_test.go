@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// check verifies, and answers the problems by kind and name.
+// check verifies, and returns the problems by kind and name.
 func (w *world) check(checksums bool) (found []reclaim.Problem) {
 	w.Helper()
 	v := &reclaim.Verify{Ledger: w.ledger, Stores: w.stores, Store: w.store, Checksums: checksums, Limit: 2,

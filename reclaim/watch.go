@@ -26,7 +26,7 @@ type Watch struct {
 // Name returns "watch".
 func (*Watch) Name() string { return "watch" }
 
-// Plan answers nothing: what is stale is known only when it is taken back.
+// Plan returns nothing: what is stale is known only when it is taken back.
 func (*Watch) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass ends stale runs, and recovers stale claims batch by batch.

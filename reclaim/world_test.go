@@ -119,7 +119,7 @@ func (w *world) remove(keys ...string) {
 	w.clock.Advance(time.Minute)
 }
 
-// pass runs a routine until nothing is due, and answers its counts.
+// pass runs a routine until nothing is due, and returns its counts.
 func (w *world) pass(r reclaim.Routine) map[string]int64 {
 	w.Helper()
 	counts := &reclaim.Counts{}

@@ -38,15 +38,15 @@ const (
 	NotDone
 	// DoneError has the effect and answers with blob.ErrUnknown.
 	DoneError
-	// Late answers blob.ErrUnknown now and has the effect when the test releases
+	// Late returns blob.ErrUnknown now and has the effect when the test releases
 	// it (Faulty.Late). A call without an effect is just answered so.
 	Late
-	// Down has no effect and answers blob.ErrDown and blob.ErrNotDone.
+	// Down has no effect and returns blob.ErrDown and blob.ErrNotDone.
 	Down
 	// Partial has part of the effect: a Delete treats each key by Fault.Key and
 	// answers without an error; a List ends after Fault.Keep entries, and the
 	// body of a Get after Fault.Keep bytes, with Fault.Err. A Put stores nothing
-	// and answers blob.ErrUnknown.
+	// and returns blob.ErrUnknown.
 	Partial
 	// Disorder makes a List tell its first two entries in the wrong order; other
 	// calls pass.

@@ -180,7 +180,7 @@ func (f *Faulty) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	return nil, fault.failure(call)
 }
 
-// deletePart deletes some of the keys, and answers about some of them.
+// deletePart deletes some of the keys, and returns about some of them.
 func (f *Faulty) deletePart(ctx context.Context, call Call, fault Fault) ([]blob.Result, error) {
 	outcomes := make([]Outcome, len(call.Keys))
 	var wanted []string

@@ -205,7 +205,7 @@ func (b *breaker) full() {
 // errFull: the backend said so a moment ago.
 var errFull = errors.New("its disk is full")
 
-// writable says why the backend should be given no writes now; nil if it may.
+// writable returns why the backend should be given no writes now; nil if it may.
 func (b *breaker) writable() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

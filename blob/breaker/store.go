@@ -49,7 +49,7 @@ func (s *Store) Down() string {
 	return ""
 }
 
-// Writable says why the backend should be given no writes now: blob.ErrDown while
+// Writable returns why the backend should be given no writes now: blob.ErrDown while
 // the breaker is open and its pause lasts, blob.ErrFull a while after the backend
 // said so. Once the pause is over it may be tried.
 func (s *Store) Writable() error { return s.b.writable() }
@@ -113,7 +113,7 @@ func judge(ctx context.Context, err error) result {
 	return failure
 }
 
-// timeout says that the call took too long by the backend's own measure.
+// timeout reports whether the call took too long by the backend's own measure.
 func timeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &t) && t.Timeout()

@@ -112,7 +112,7 @@ func (w *walk) concerns(folder, name string) bool {
 	return w.wants(key, false) || w.wants(key, true)
 }
 
-// wants tells whether the key, or any key in the folder of that name, is asked
+// wants reports whether the key, or any key in the folder of that name, is asked
 // for.
 func (w *walk) wants(key string, dir bool) bool {
 	if !dir {

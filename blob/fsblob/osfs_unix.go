@@ -81,7 +81,7 @@ func (o *opened) close() error {
 // Close implements FS.
 func (f *osFS) Close() error { return f.at.Load().close() }
 
-// inPlace says whether the folder that was opened still lies under its path: a
+// inPlace reports whether the folder that was opened still lies under its path: a
 // disk that was mounted there, or is not any more, makes it another one.
 func (f *osFS) inPlace() error {
 	now, err := os.Stat(f.opt.Root)

@@ -50,7 +50,7 @@ func (s *Store) Shut(why string) bool {
 // Open lets calls through. It reports whether the gate was shut.
 func (s *Store) Open() bool { return s.why.Swap(nil) != nil }
 
-// Misplaced says why the gate is shut; empty if it is open.
+// Misplaced returns why the gate is shut; empty if it is open.
 func (s *Store) Misplaced() string {
 	if why := s.why.Load(); why != nil {
 		return *why

@@ -27,7 +27,7 @@ type entry struct {
 
 // readAnswer reads an answer to DeleteObjects and compares it with the request:
 // S3 may answer "200 OK" and say that nothing was deleted, leave names out, or
-// break off (docs/protocol.md, rule 8). It answers an entry for each of the names asked for.
+// break off (docs/protocol.md, rule 8). It returns an entry for each of the names asked for.
 // An answer that is not one whole document, or speaks of a name that nobody asked
 // for, says nothing about any of them: errProtocol.
 func readAnswer(body []byte, asked []string) (map[string]error, error) {

@@ -114,7 +114,7 @@ func (s *Store) harm(rule types.LifecycleRule) string {
 	return ""
 }
 
-// covers says whether the rule may concern our objects, which carry no tags.
+// covers reports whether the rule may concern our objects, which carry no tags.
 func (s *Store) covers(rule types.LifecycleRule) bool {
 	prefix := olderPrefix(rule)
 	if f := rule.Filter; f != nil {

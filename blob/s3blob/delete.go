@@ -91,7 +91,7 @@ func whole(targets []*target) error {
 	return targets[0].err
 }
 
-// isGone says that there are certainly no bytes any more.
+// isGone reports whether there are certainly no bytes any more.
 func isGone(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
 // deleteAll asks for all targets, and again for those whose end is not known. On

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// fill puts k0, k1 and so on, and answers their keys.
+// fill puts k0, k1 and so on, and returns their keys.
 func fill(t *testing.T, s *Store, n int) []string {
 	t.Helper()
 	keys := make([]string, n)

@@ -128,7 +128,7 @@ func (v *verdict) silence(ctx context.Context, err error) {
 	}
 }
 
-// neverSent says that the request did not leave: no credentials were found to sign
+// neverSent reports whether the request did not leave: no credentials were found to sign
 // it, or no connection was made. So nothing can have been done.
 func neverSent(err error) bool {
 	var sent *smithyhttp.RequestSendError

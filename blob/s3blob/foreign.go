@@ -72,7 +72,7 @@ func md5Of(out *s3.HeadObjectOutput) string {
 	return etag
 }
 
-// plainTag says that the ETag is made of the bytes, and not of what they are encrypted to.
+// plainTag reports whether the ETag is made of the bytes, and not of what they are encrypted to.
 func plainTag(out *s3.HeadObjectOutput) bool {
 	return out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
 }
@@ -89,7 +89,7 @@ func alikeOf(out *s3.HeadObjectOutput) string {
 }
 
 // OpenForeign implements blob.Foreign: the service is asked for the very ETag, and
-// what it answers is compared, as not every one looks at the condition.
+// what it returns is compared, as not every one looks at the condition.
 func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
 	if err := errors.Join(s.checkForeign(ctx, seen.Key), checkMarker(seen.Key, seen.Size)); err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	return b, nil
 }
 
-// nothing answers a Get of no bytes, which S3 has no range for.
+// nothing returns a Get of no bytes, which S3 has no range for.
 func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) {
 	if _, err := s.Stat(ctx, key); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) 
 	return http.NoBody, nil
 }
 
-// noBody answers a Get that the service refused: beyond the end there is nothing,
+// noBody returns a Get that the service refused: beyond the end there is nothing,
 // and that is no error.
 func (s *Store) noBody(ctx context.Context, key string, offset int64, err error) (io.ReadCloser, error) {
 	v := judge(ctx, err)

@@ -102,7 +102,7 @@ func await(ctx context.Context, changed chan struct{}, pause time.Duration) erro
 	}
 }
 
-// leave ends a request, and answers the pause that follows.
+// leave ends a request, and returns the pause that follows.
 func (sl slot) leave(v verdict) time.Duration {
 	p := sl.p
 	p.mu.Lock()

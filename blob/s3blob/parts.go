@@ -119,7 +119,7 @@ func (s *Store) sendParts(ctx context.Context, u *upload) error {
 	return sending.Wait()
 }
 
-// buffer answers one that a part has left, or a new one.
+// buffer returns one that a part has left, or a new one.
 func (s *Store) buffer(free chan []byte, buffers *int, held int64, size int) []byte {
 	select {
 	case buf := <-free:

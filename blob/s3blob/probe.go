@@ -89,7 +89,7 @@ const (
 	forDelete
 )
 
-// may probes if it is time to, and answers blob.ErrUnfit if the bucket must not
+// may probes if it is time to, and returns blob.ErrUnfit if the bucket must not
 // be used so.
 func (s *Store) may(ctx context.Context, p purpose) error {
 	if err := s.ready(ctx); err != nil {

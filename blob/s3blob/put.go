@@ -139,7 +139,7 @@ func (s *Store) sendWhole(ctx context.Context, key string, data []byte) (verdict
 	return v, err
 }
 
-// mayChange says why nothing may be sent any more.
+// mayChange returns why nothing may be sent any more.
 func mayChange(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (b *sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut says that the connection broke while the body was written, before its end:
+// cut reports whether the connection broke while the body was written, before its end:
 // what came of it, the service cannot store.
 func (b *sending) cut(err error) bool {
 	var op *net.OpError
@@ -177,7 +177,7 @@ func (s *Store) refusedUnheard(ctx context.Context, key string, v verdict) verdi
 	return v
 }
 
-// refuseExisting answers blob.ErrExist if there is something under the key.
+// refuseExisting returns blob.ErrExist if there is something under the key.
 func (s *Store) refuseExisting(ctx context.Context, key string) error {
 	switch _, err := s.Stat(ctx, key); {
 	case err == nil:

@@ -194,7 +194,7 @@ func (s *Store) split(key string) (folder, name string) {
 // maxName is the longest name that every file system takes, in bytes.
 const maxName = 255
 
-// check refuses keys that are no names of files of the other program, and answers what
+// check refuses keys that are no names of files of the other program, and returns what
 // is wrong with the place.
 func (s *Store) check(ctx context.Context, key string) error {
 	if err := blob.CheckForeign(key); err != nil {

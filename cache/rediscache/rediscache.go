@@ -76,7 +76,7 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	return value, c.found(ctx, err)
 }
 
-// GetAged is Get that also answers how much longer the value is held, which is
+// GetAged is Get that also returns how much longer the value is held, which is
 // above zero.
 func (c *Cache) GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool) {
 	err := c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {

@@ -81,7 +81,7 @@ func (s *Store) addBackend(id string, st blob.Store) {
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
 }
 
-// absent says whether a blob that was not found on a backend is gone for certain (docs/protocol.md,
+// absent reports whether a blob that was not found on a backend is gone for certain (docs/protocol.md,
 // rule 13), which is asked of the backend's epoch.
 func (s *Store) absent(ctx context.Context, id, key string) error {
 	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Guard == nil {
@@ -90,7 +90,7 @@ func (s *Store) absent(ctx context.Context, id, key string) error {
 	return s.within(ctx, id, s.Guard.Absent)
 }
 
-// health says why a backend should be given no writes now.
+// health returns why a backend should be given no writes now.
 func (s *Store) health(id string) error {
 	if g := s.gates[id]; g != nil && g.Down() != "" {
 		return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, g.Down())

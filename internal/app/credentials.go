@@ -21,7 +21,7 @@ type Credentials struct {
 	Secret config.Secret
 	// Path is the file that holds them; empty if the configuration does.
 	Path string
-	// Fresh says that they were generated just now.
+	// Fresh reports whether they were generated just now.
 	Fresh bool
 }
 

@@ -50,7 +50,7 @@ func (a *App) tellHeld(ctx context.Context, w io.Writer) {
 	}
 }
 
-// readiness says why the store should get no requests, nil if it should.
+// readiness returns why the store should get no requests, nil if it should.
 func (a *App) readiness(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()

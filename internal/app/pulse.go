@@ -65,7 +65,7 @@ func (p *pulse) beat(ctx context.Context) {
 	p.took = now.Sub(start)
 }
 
-// answers says whether it did when it was last asked.
+// answers reports whether it did when it was last asked.
 func (p *pulse) answers() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

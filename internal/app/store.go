@@ -172,7 +172,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closing(fn func() error) { s.closes = append(s.closes, fn) }
 
-// shared says that other processes may work on the ledger.
+// shared reports whether other processes may work on the ledger.
 func (s *Store) shared() bool { return s.Config.Database.On() }
 
 // lock takes the data folder. Commands beside a shared ledger need none.

@@ -146,7 +146,7 @@ func unnamed(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unnamedKey{}, true)
 }
 
-// shows says whether the spans of work show names and texts of errors.
+// shows reports whether the spans of work show names and texts of errors.
 func (t *tracer) shows(ctx context.Context) bool {
 	return t != nil && t.Names && ctx.Value(unnamedKey{}) == nil
 }

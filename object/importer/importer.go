@@ -70,7 +70,7 @@ type Item struct {
 	Tag         string
 	Bucket, Key string
 	TTL         time.Duration
-	// Refused says why it cannot be imported; empty: it can.
+	// Refused returns why it cannot be imported; empty: it can.
 	Refused string
 }
 

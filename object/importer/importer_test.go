@@ -82,7 +82,7 @@ func (w *world) importer() *importer.Importer {
 	return i
 }
 
-// run imports and answers what became of each key.
+// run imports and returns what became of each key.
 func (w *world) run(r importer.Request) map[string]importer.Outcome {
 	w.t.Helper()
 	out := map[string]importer.Outcome{}

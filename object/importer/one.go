@@ -26,7 +26,7 @@ func (i *Importer) mark(info blob.ForeignInfo) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Look answers the item with the tag of the bytes that lie there now.
+// Look returns the item with the tag of the bytes that lie there now.
 func (i *Importer) Look(ctx context.Context, item Item) (Item, error) {
 	if err := i.o.Call(ctx); err != nil {
 		return item, err
@@ -173,7 +173,7 @@ func (i *Importer) attrs(info blob.ForeignInfo) ledger.Attrs {
 	}
 }
 
-// compare says whether an object holds the bytes: by its mark, else by their MD5,
+// compare reports whether an object holds the bytes: by its mark, else by their MD5,
 // which is read where the backend does not tell it.
 func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.Object) (Outcome, string, error) {
 	if o.Size == info.Size && o.Attrs.User[Mark] == i.mark(info) {

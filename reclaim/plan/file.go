@@ -244,7 +244,7 @@ func (r *Reader) finish(text []byte) error {
 	return io.EOF
 }
 
-// Check reads a plan to its end and says whether it is whole.
+// Check reads a plan to its end and reports whether it is whole.
 func Check(r io.Reader) (Header, End, error) {
 	in, err := NewReader(r)
 	if err != nil {

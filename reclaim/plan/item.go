@@ -13,7 +13,7 @@ type Item struct {
 	// Kind is what it is: object, trash, blob, intent, upload, dead, backend, rules,
 	// foreign, content, part.
 	Kind string `json:"kind"`
-	// ID names it for ever: the version of an object, the id of an entry, blob or
+	// ID names it forever: the version of an object, the id of an entry, blob or
 	// upload; the name of a backend or a bucket; the key of what is foreign.
 	ID       string    `json:"id"`
 	Bucket   string    `json:"bucket,omitempty"`

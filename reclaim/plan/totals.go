@@ -81,7 +81,7 @@ func (t *Totals) find(do, why, backend string) int {
 	return slices.IndexFunc(t.Groups, func(g Group) bool { return g.Do == do && g.Why == why && g.Backend == backend })
 }
 
-// By answers how much each routine or command would take.
+// By returns how much each routine or command would take.
 func (t *Totals) By() map[string]Sum {
 	out := map[string]Sum{}
 	for _, g := range t.Groups {

@@ -131,5 +131,5 @@ func (c *chunk) in(folder int) []row {
 	return c.rows[at(folder):at(folder+1)]
 }
 
-// whole says that the chunk is all that the ledger has.
+// whole reports whether the chunk is all that the ledger has.
 func (c *chunk) whole() bool { return c.low == "" && c.high == ledger.WalkDone }

@@ -53,7 +53,7 @@ func (w *walk) freed(c *reclaim.Counts, blobs []ledger.Blob) {
 	}
 }
 
-// mayCondemn says whether orphans can be condemned at all: the pact holds, and
+// mayCondemn reports whether orphans can be condemned at all: the pact holds, and
 // they are not too many to be true.
 func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	orphans, keys := w.counts.Get(Orphans), w.counts.Get(Keys)

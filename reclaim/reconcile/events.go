@@ -37,7 +37,7 @@ type Events struct {
 	Walked func(backend string, counts map[string]int64)
 	// Broken: a walk was cut off; the next run takes it up.
 	Broken func(backend string, err error)
-	// Dangling: a live blob's bytes are missing or damaged. Copies says whether it is
+	// Dangling: a live blob's bytes are missing or damaged. Copies reports whether it is
 	// healed or lost.
 	Dangling func(l Loss)
 	// Condemned: orphans were condemned.

@@ -25,7 +25,7 @@ type WalkLedger interface {
 	// FinishWalk ends a walk; if it compared everything, findings that it did not come
 	// upon are forgotten: ErrFenced.
 	FinishWalk(ctx context.Context, e ledger.WalkEnd) (ledger.WalkEnded, error)
-	// Walks answers the newest walks over a backend, newest first.
+	// Walks returns the newest walks over a backend, newest first.
 	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
 }
 
@@ -43,17 +43,17 @@ type FindingLedger interface {
 
 // RowLedger reads rows, and marks them.
 type RowLedger interface {
-	// BlobStubs answers a page of all blobs after an id, by id.
+	// BlobStubs returns a page of all blobs after an id, by id.
 	BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]ledger.Stub, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
 	Backends(ctx context.Context) ([]ledger.Backend, error)
 }
 
-// Pact tells whether a backend and the ledger belong together; *reclaim.Guard is
+// Pact reports whether a backend and the ledger belong together; *reclaim.Guard is
 // one.
 type Pact interface {
-	// Check answers ErrBackendMismatch if they do not, or if a person has to decide
+	// Check returns ErrBackendMismatch if they do not, or if a person has to decide
 	// that first; another error if it could not be told.
 	Check(ctx context.Context, backend string) error
 }

@@ -118,7 +118,7 @@ func (r *reality) must(err error) {
 
 func (r *reality) newID() lethe.ID { return lethe.RandomID(r.at.Now()) }
 
-// put stores an object as a writer does, and answers the key of its blob.
+// put stores an object as a writer does, and returns the key of its blob.
 func (r *reality) put(key, body string) string {
 	r.Helper()
 	sum := sha256.Sum256([]byte(body))

@@ -118,7 +118,7 @@ func (*Routine) SparedAs() string {
 	return "it reports, and its orphans are condemned by a transaction that refuses where deletes are held"
 }
 
-// Plan answers nothing: whether there is something to do only a walk can tell.
+// Plan returns nothing: whether there is something to do only a walk can tell.
 func (*Routine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass walks over one backend after the other. One that cannot be walked over does

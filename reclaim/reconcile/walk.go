@@ -68,7 +68,7 @@ func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	return err
 }
 
-// trust looks whether the pact holds. If not it answers why, and the walk only
+// trust looks whether the pact holds. If not it returns why, and the walk only
 // reports.
 func (w *walk) trust(ctx context.Context) (doubt string, err error) {
 	err = w.o.Pact.Check(ctx, w.backend)

@@ -93,7 +93,7 @@ func (w *world) routine() *reconcile.Routine {
 	return reconcile.New(o)
 }
 
-// try runs the routine to its end, and answers its counts.
+// try runs the routine to its end, and returns its counts.
 func (w *world) try() (map[string]int64, error) {
 	w.Helper()
 	counts := &reclaim.Counts{}

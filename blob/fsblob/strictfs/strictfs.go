@@ -19,7 +19,7 @@ type Op struct {
 	Path string // of the file or folder, from the root
 }
 
-// ErrLie, returned by Hooks.Before, leaves out the effect and answers that all
+// ErrLie, returned by Hooks.Before, leaves out the effect and returns that all
 // went well, as a disk does that ignores flushes.
 var ErrLie = errors.New("lie")
 
