@@ -10,10 +10,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// ErrNoPlan: the routine cannot say item by item what it would take.
+// ErrNoPlan is returned for a routine that cannot list its items one by one.
 var ErrNoPlan = errors.New("the routine makes no plan")
 
-// planner finds a routine that makes plans: ErrNoPlan.
+// planner returns a routine that makes plans, or ErrNoPlan.
 func (l *Loop) planner(name string) (Scheduled, Planner, error) {
 	chosen, err := l.choose([]string{name})
 	if err != nil {
@@ -26,13 +26,14 @@ func (l *Loop) planner(name string) (Scheduled, Planner, error) {
 	return chosen[0], p, nil
 }
 
-// Plans reports whether the routine can say item by item what it would take.
+// Plans reports whether the routine can list item by item what it would take.
 func (l *Loop) Plans(name string) bool {
 	_, _, err := l.planner(name)
 	return err == nil
 }
 
-// Items gives every item that a routine would take now to yield: ErrNoPlan.
+// Items passes every item that a routine would take now to yield. It returns
+// ErrNoPlan if the routine makes no plans.
 func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) error) error {
 	_, p, err := l.planner(name)
 	if err != nil {
@@ -47,10 +48,10 @@ func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) err
 // Application is items of one routine to be taken.
 type Application struct {
 	Routine string
-	// Next returns the next items, as many as are taken at a time: io.EOF if there
-	// are no more.
+	// Next returns the next items, as many as are taken at a time, and io.EOF after
+	// the last.
 	Next func() ([]plan.Item, error)
-	// Each is told what became of them.
+	// Each receives their results.
 	Each func([]plan.Result)
 }
 

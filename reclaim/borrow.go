@@ -7,22 +7,22 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// Borrowed is a routine of a package that does not know this one: its steps tell a
-// function what they did.
+// Borrowed is a routine of a package that does not import this one. Its steps
+// report to a function what they did.
 type Borrowed interface {
 	Name() string
 	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 	Plan(ctx context.Context) (ledger.Backlog, error)
 }
 
-// borrowedPlans is what one that makes plans has beside that.
+// borrowedPlans are the additional methods of a borrowed routine that makes plans.
 type borrowedPlans interface {
 	Borrowed
 	Items(ctx context.Context, yield func(plan.Item) error) error
 	Apply(ctx context.Context, worker string, items []plan.Item, add func(name string, n int64)) ([]plan.Result, error)
 }
 
-// Borrow makes a Routine of one that is borrowed, and a Planner of one that makes
+// Borrow returns a Routine around a borrowed one, and a Planner if that makes
 // plans.
 func Borrow(b Borrowed) Routine {
 	if p, ok := b.(borrowedPlans); ok {

@@ -14,16 +14,16 @@ import (
 type ChainWalk struct {
 	Ledger ReceiptReader
 	Store  lethe.ID
-	// Noted are heads that were noted elsewhere, each with where.
+	// Noted are heads that were recorded elsewhere, with the name of that place.
 	Noted map[receipt.Head]string
 
 	checker receipt.Checker
-	anchor  receipt.Seal // the first one that was met; zero: none yet
+	anchor  receipt.Seal // the first one read; zero: none yet
 	after   int64
 }
 
-// Next checks the next segment: *receipt.Broken if the chain does not hold there. At
-// its end it returns the head, and false.
+// Next checks the next segment. It returns *receipt.Broken if the chain does not
+// hold there, and the head and false at the end.
 func (w *ChainWalk) Next(ctx context.Context) (head receipt.Head, more bool, err error) {
 	if w.anchor.Seq == 0 {
 		w.checker = receipt.Checker{Store: w.Store, Noted: w.Noted}
@@ -65,8 +65,8 @@ func (w *ChainWalk) step(ctx context.Context) (head receipt.Head, more bool, err
 	return head, true, w.checker.Next(s, pages)
 }
 
-// moved reports whether segments were dropped by their age since the walk began: what it
-// met may have gone under its feet, and it begins anew.
+// moved reports whether old segments were dropped since the walk began. What the
+// walk has compared may be gone then, and it begins anew.
 func (w *ChainWalk) moved(ctx context.Context) (bool, error) {
 	first, err := w.Ledger.Seals(ctx, 0, 1)
 	if err != nil {

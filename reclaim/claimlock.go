@@ -2,9 +2,9 @@ package reclaim
 
 import "context"
 
-// ClaimLock runs a claim, and as far as it can no other claim of that name at the same
-// time. It returns the claim's error, or that of a ctx that ended while it waited. Claims
-// are disjoint without it: it spares contention. Nil runs each claim at once.
+// ClaimLock runs a claim while, if possible, no other claim of that name runs. It
+// returns the claim's error, or that of a ctx that ended during the wait. Claims
+// are disjoint without it: it only avoids contention. Nil runs each claim at once.
 type ClaimLock func(ctx context.Context, name string, claim func(context.Context) error) error
 
 // locked runs a claim under a lock.

@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// settleTime bounds the recording of results after a stop was asked for: what
-// was deleted should be settled, and is deleted again harmlessly if it is not.
+// settleTime bounds how long results are recorded after a stop was requested. What
+// was deleted should be settled; if it is not, it is deleted again without harm.
 const settleTime = 10 * time.Second
 
 // Clean is the only place that deletes blobs (docs/protocol.md, rule 5): it claims
@@ -37,9 +37,9 @@ type Clean struct {
 	// Controller decides how many blobs of a backend a batch has, and how many batches
 	// are under way while the next one is claimed.
 	Controller *throttle.Controller
-	// Admit, if set, says whether ledger and backend belong together (Guard.Admit). It
-	// is asked before each batch, and again before bytes are recorded as absent: what
-	// cannot be told is refused (docs/protocol.md, rule 13).
+	// Admit, if set, returns nil if ledger and backend belong together
+	// (Guard.Admit). It is called before each batch, and again before bytes are
+	// recorded as absent. Doubt refuses the batch (docs/protocol.md, rule 13).
 	Admit  func(ctx context.Context, backend string) error
 	Lock   ClaimLock  // of claims, for each backend
 	Plans  PlanLedger // of plans only
@@ -66,8 +66,8 @@ func (k *Clean) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return sum, nil
 }
 
-// Pass goes round the backends, one batch a step, until none has anything due. After
-// Rounds.Time it begins anew.
+// Pass visits the backends in rotation, one batch a step, until none has anything
+// due. After Rounds.Time it begins anew.
 func (k *Clean) Pass(worker string) Step {
 	return k.Rounds.of(func() Step { return k.round(worker) })
 }
@@ -108,7 +108,7 @@ func (k *Clean) backends() []string {
 
 // queue is what a pass knows of the blobs to be deleted on one backend.
 type queue struct {
-	request ledger.ClaimRequest // for the oldest: After moves on
+	request ledger.ClaimRequest // for the oldest first; After advances
 	ring    *ring
 	turns   turns
 	empty   bool // nothing more is due
@@ -142,11 +142,11 @@ func (k *Clean) batches(ctx context.Context, q *queue, parallel int, c *Counts) 
 type batch struct {
 	ledger.Claimed
 	ended func(deleted int)
-	at    lethe.Time // when it was asked whether it may be, by the monotonic clock
+	at    lethe.Time // when it was admitted, by the monotonic clock
 }
 
-// next claims a batch as soon as the limits allow a call, or none if nothing is due or
-// the backend is down or must not be deleted on.
+// next claims a batch as soon as the limits allow a call. It returns none if
+// nothing is due, or if the backend is down or held.
 func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 	backend := q.request.Backend
 	due, err := !k.resting(backend), error(nil)
@@ -169,8 +169,8 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 	return batch{claimed, ended, at}, err
 }
 
-// claim takes a batch, or none if the backend must not be deleted on now. It compares
-// the backend with the ledger first, which costs a request.
+// claim takes a batch, or none if deletes on the backend are not allowed now. It
+// first compares the backend with the ledger, which costs a request.
 func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed ledger.Claimed, err error) {
 	backend := q.request.Backend
 	if err := k.admit(ctx, backend); err != nil {
@@ -195,7 +195,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed ledger.
 	if err != nil {
 		return ledger.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", backend, err)
 	}
-	if len(r.Turns) == 0 { // only the oldest tell when nothing is left
+	if len(r.Turns) == 0 { // only a claim of the oldest shows that nothing is left
 		q.request.After = claimed.LastDue
 		q.empty = len(claimed.Blobs) < r.Limit || len(claimed.Blobs) == 0
 		q.turns.oldest(!q.empty)
@@ -236,7 +236,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 	return items, nil
 }
 
-// admit asks whether the backend is the ledger's.
+// admit checks that the backend belongs to the ledger.
 func (k *Clean) admit(ctx context.Context, backend string) error {
 	if k.Admit == nil {
 		return nil
@@ -244,8 +244,8 @@ func (k *Clean) admit(ctx context.Context, backend string) error {
 	return k.Admit(ctx, backend)
 }
 
-// waits takes a backend that is held, or not yet known to be nobody else's, for what it
-// is: no failure of the pass.
+// waits turns a backend that is held, or not yet known to be unused by other
+// ledgers, into no failure of the pass.
 func waits(err error, c *Counts) error {
 	switch {
 	case errors.Is(err, ErrNotQuiet):
@@ -258,8 +258,9 @@ func waits(err error, c *Counts) error {
 	return nil
 }
 
-// disbelieve lets what was found absent wait, as what lies in the backend's place may be
-// another: absence there proves nothing. It returns how many are believed, none.
+// disbelieve defers the blobs that were reported absent: another backend may lie in
+// the place, so absence proves nothing. It returns how many are believed, which is
+// 0.
 func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, c *Counts) (absent int) {
 	for i := range items {
 		if items[i].Result == ledger.Absent {
@@ -270,9 +271,9 @@ func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, c *Cou
 	return 0
 }
 
-// delete issues the one delete call for a claimed batch and decides for each
-// blob what is to be recorded. It ends in time (Safety.DeleteTime): nothing is sent by a
-// process that stood still for longer.
+// delete issues the one delete call for a claimed batch and decides what to record
+// for each blob. The call is bounded by Safety.DeleteTime: a process that was
+// suspended for longer sends nothing.
 func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Counts) ([]ledger.SettleItem, int) {
 	intime := func() error {
 		if took := k.boot().Sub(claimed.at); took >= k.Safety.DeleteTime() {
@@ -318,9 +319,9 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 
 func (k *Clean) boot() lethe.Time { return cmp.Or[lethe.Clock](k.Boot, lethe.Monotonic{}).Now() }
 
-// outcomes finds what the backend said of each key. An answer that leaves a key
-// out says nothing of it: unknown (docs/protocol.md, rule 8). One that speaks twice of a
-// key is believed where it is worse.
+// outcomes finds the backend's result for each key. A key that the response leaves
+// out is unknown (docs/protocol.md, rule 8). Of two results for one key the worse
+// counts.
 func outcomes(keys []string, results []blob.Result, whole error) []error {
 	said := make([]error, len(keys))
 	if inOrder(keys, results) {
@@ -330,7 +331,7 @@ func outcomes(keys []string, results []blob.Result, whole error) []error {
 		return said
 	}
 	if whole == nil {
-		whole = fmt.Errorf("%w: the backend's answer leaves the key out", blob.ErrUnknown)
+		whole = fmt.Errorf("%w: the response of the backend has no result for this key", blob.ErrUnknown)
 	}
 	spoken := make(map[string]error, len(results))
 	for _, r := range results {
@@ -348,19 +349,19 @@ func outcomes(keys []string, results []blob.Result, whole error) []error {
 	return said
 }
 
-// inOrder reports whether the answer speaks of each key once, in the order asked.
+// inOrder reports whether the response has each key once, in the order asked.
 func inOrder(keys []string, results []blob.Result) bool {
 	return slices.EqualFunc(keys, results, func(key string, r blob.Result) bool { return r.Key == key })
 }
 
-// confirmed says that a key's bytes are certainly not there any more.
+// confirmed reports whether a key's bytes are certainly gone.
 func confirmed(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
-// errCutOff: the pass was to stop while the delete was under way (its window or its time
-// ended, or the process does), which says nothing about the blob.
+// errCutOff is recorded for a delete that the end of the pass interrupted (its
+// window or time ended, or the process stops). It proves nothing about the blob.
 var errCutOff = errors.New("cut off")
 
-// decide says what to record for a claimed blob after its delete ended in err.
+// decide returns what to record for a claimed blob after its delete ended in err.
 func (s Safety) decide(b ledger.Blob, err error, now lethe.Time) ledger.SettleItem {
 	item := ledger.SettleItem{ID: b.ID}
 	switch {

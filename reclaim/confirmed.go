@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Spared is a routine that goes on while nobody has confirmed that the ledger is
-// the one that the backends belong to. Every other one waits.
+// Spared is a routine that runs even while it is not confirmed that the ledger is
+// the one that the backends belong to. Every other routine waits.
 type Spared interface {
 	Routine
-	// SparedAs returns why it destroys nothing then.
+	// SparedAs returns why the routine destroys nothing then.
 	SparedAs() string
 }
 
@@ -33,15 +33,17 @@ func (*Recount) SparedAs() string { return "it reads" }
 // SparedAs implements Spared.
 func (*Watch) SparedAs() string { return "it takes back claims, and removes nothing" }
 
-// ledgerInDoubt reports whether a backend is held because the ledger may not be the one
-// that it belongs to, and not for what is wrong with the backend.
+// ledgerInDoubt reports whether a backend is held because it may not belong to this
+// ledger, and not for a fault of the backend.
 func ledgerInDoubt(b ledger.Backend) bool { return b.HeldFor == ledger.HeldForLedger }
 
-// Confirmed reports whether what the ledger has due may go: ErrBackendMismatch while
-// one of the backends is held because the ledger was restored, or is a copy, until
-// a person confirms (Accept), or while none of them carries the epoch that would tell.
-// Another error means that no backend could be asked yet whom it belongs to; one that
-// has told is enough, as Check asks the others before anything is deleted there.
+// Confirmed returns nil if what the ledger has due may be removed. It returns
+// ErrBackendMismatch while a backend is held because the ledger was restored or is
+// a copy, until an operator accepts it (Accept), and while no backend carries an
+// epoch.
+//
+// Another error means that no backend could be read yet. One that was read is
+// enough, as Check reads each of the others before anything is deleted there.
 func (g *Guard) Confirmed(ctx context.Context) error {
 	all, err := g.Ledger.Backends(ctx)
 	if err != nil {
@@ -74,8 +76,8 @@ func (g *Guard) Confirmed(ctx context.Context) error {
 	return none
 }
 
-// unlessUnconfirmed makes a step that destroys do nothing while the ledger is in
-// doubt: what is due is reported by plans, and waits.
+// unlessUnconfirmed makes a destructive step do nothing while the ledger is in
+// doubt. Plans still list what is due.
 func (l *Loop) unlessUnconfirmed(r Routine, step Step) Step {
 	return func(ctx context.Context, c *Counts) (bool, error) {
 		switch err := l.confirmed(ctx, r); {

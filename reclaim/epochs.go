@@ -19,25 +19,27 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// epoch is the content of an epoch object: for people, and for a ledger that finds
-// another's.
+// epoch is the content of an epoch object. It is read by people and by other
+// ledgers.
 type epoch struct {
 	Store lethe.ID `json:"store"`
 	DB    lethe.ID `json:"db"`
 	Epoch int64    `json:"epoch"`
-	// Accepted is the epoch under which a person last gave the backend to the ledger.
+	// Accepted is the epoch under which an operator last gave the backend to the
+	// ledger.
 	Accepted int64      `json:"accepted"`
 	At       lethe.Time `json:"at"`
-	// Challenge reports whether whoever wrote it is held, and does not use the backend under it:
-	// see contest. After is the last epoch that it knew then.
+	// Challenge: the ledger that wrote it is held, and does not use the backend
+	// under it (see contest). After is the last epoch that it knew then.
 	Challenge bool  `json:"challenge,omitempty"`
 	After     int64 `json:"after,omitempty"`
 }
 
 const (
 	epochDir = "/epoch/"
-	// epochStep bounds by how much an epoch lies beyond the one before: two ledgers draw
-	// the same once in so many times, and 63 bits last for 500 years of minutes.
+	// epochStep bounds by how much an epoch lies beyond the one before. A larger
+	// step makes it less likely that two ledgers draw the same; 63 bits last for
+	// 500 years of minutes.
 	epochStep = 1 << 36
 )
 
@@ -73,12 +75,12 @@ func (e epochs) between(from, to int64) bool {
 	return slices.ContainsFunc(e, func(x int64) bool { return x > from && x < to })
 }
 
-// epochs lists the epoch objects of a backend, in one request of a service.
+// epochs lists the epoch objects of a backend, in one request to a service.
 func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found epochs, err error) {
 	err = g.Stores[id].List(ctx, string(store)+epochDir, "", func(i blob.Info) error {
 		n, err := strconv.ParseInt(i.Key[len(store)+len(epochDir):], 10, 64)
 		if err != nil || epochKey(store, n) != i.Key {
-			return fmt.Errorf("%w: %s is no epoch object; look at it, and remove it by hand if it is not Lethe's", lethe.ErrCorrupt, i.Key)
+			return fmt.Errorf("%w: %s is no epoch object; check it, and remove it by hand if it is not Lethe's", lethe.ErrCorrupt, i.Key)
 		}
 		found = append(found, n)
 		return nil
@@ -86,8 +88,8 @@ func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found ep
 	return found, err
 }
 
-// standing lists the epochs of a backend without the challenges that were answered: who
-// wrote them had not seen yet that a person has given the backend to this ledger.
+// standing lists the epochs of a backend without the challenges that were settled:
+// their ledgers had not seen yet that an operator gave the backend to this one.
 func (g *Guard) standing(ctx context.Context, store ledger.Store, b ledger.Backend) (epochs, error) {
 	found, err := g.epochs(ctx, b.ID, store.ID)
 	if err != nil || b.Accepted == 0 || found.last() == b.Epoch {
@@ -112,7 +114,7 @@ func (g *Guard) standing(ctx context.Context, store ledger.Store, b ledger.Backe
 // beyond draws the next epoch after one.
 func (g *Guard) beyond(n int64) (int64, error) {
 	if n > math.MaxInt64-epochStep-1 {
-		return 0, fmt.Errorf("reclaim: %w: there is no epoch beyond %d; look at the epoch objects of the backend, and remove by hand what is not Lethe's", lethe.ErrCorrupt, n)
+		return 0, fmt.Errorf("reclaim: %w: there is no epoch beyond %d; check the epoch objects of the backend, and remove by hand those that are not Lethe's", lethe.ErrCorrupt, n)
 	}
 	draw := g.Draw
 	if draw == nil {
@@ -139,7 +141,7 @@ func (g *Guard) put(ctx context.Context, id string, e epoch) error {
 	return nil
 }
 
-// read reads an epoch object; one that makes no sense says nothing.
+// read reads an epoch object. One that cannot be parsed yields the zero epoch.
 func (g *Guard) read(ctx context.Context, id, key string) (e epoch, err error) {
 	body, err := g.Stores[id].Get(ctx, key, 0, -1)
 	if err != nil {
@@ -169,13 +171,16 @@ func (g *Guard) remove(ctx context.Context, id string, store lethe.ID, old epoch
 	return err
 }
 
-// contest tells the ledger that goes on with a backend that another lives, which is held
-// because of what it found: by an epoch beyond all others, a challenge. The other is held
-// by it as well, so that neither destroys anything that either lists before a person
-// decides. A challenge that is the last epoch there, whoever's it is, has told everybody.
-// Where a person has decided since this ledger advanced the backend last there is nothing
-// to contest; if one decides while the challenge is on its way, that is answered
-// (standing). It is looked for at each look, as it may have been written to another disk.
+// contest shows the ledger that goes on with a backend that this held ledger is in
+// use as well. It writes an epoch beyond all others, a challenge, which holds the
+// other ledger too: neither deletes anything that either lists before an operator
+// decides.
+//
+// A challenge that is already the last epoch, of any ledger, suffices. If an
+// operator decided since this ledger last advanced the backend there is nothing to
+// contest. If one decides while the challenge is being written, the challenge is
+// settled (standing). Each look checks for the challenge, as it may have been
+// written to another disk.
 func (g *Guard) contest(ctx context.Context, b ledger.Backend) error {
 	if b.HeldFor != ledger.HeldForLedger {
 		return nil
@@ -187,7 +192,7 @@ func (g *Guard) contest(ctx context.Context, b ledger.Backend) error {
 	const tries = 5
 	for range tries {
 		found, err := g.epochs(ctx, b.ID, store.ID)
-		if err != nil || len(found) == 0 && b.Epoch > 0 { // nothing: what lies there is not the backend
+		if err != nil || len(found) == 0 && b.Epoch > 0 { // without epochs it is not the backend
 			return err
 		}
 		if len(found) > 0 {
@@ -206,5 +211,5 @@ func (g *Guard) contest(ctx context.Context, b ledger.Backend) error {
 			return err
 		}
 	}
-	return fmt.Errorf("reclaim: epoch of backend %s could not be contested: it goes on advancing", b.ID)
+	return fmt.Errorf("reclaim: epoch of backend %s could not be contested: another ledger keeps advancing it", b.ID)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// Estimate says what applying a plan costs: calls to backends, by the size of
-// batches, and time, by what the newest successful run of each routine took for an
-// item. A routine of which no run is known has no time.
+// Estimate returns what applying a plan costs: calls to backends, by the size of
+// batches, and time, by what the newest successful run of each routine took per
+// item. A routine without a known run has no time.
 func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, error) {
 	_, runs, err := l.Ledger.LastRuns(ctx)
 	if err != nil {
@@ -32,8 +32,8 @@ func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, e
 	return out, nil
 }
 
-// pacedBy names the routine whose runs say how long items take, and its count of
-// them. What drain, rebalance and survey queue replicate looks after.
+// pacedBy names the routine whose runs show how long items take, and its count of
+// them. What drain, rebalance and survey queue is handled by replicate.
 func pacedBy(do string) (routine, count string) {
 	switch do {
 	case "drain", "rebalance":
@@ -51,7 +51,7 @@ func timed(e *plan.Estimate, r ledger.Run, count string, items int64) {
 		e.Rate = float64(done) / took
 		e.Seconds = float64(items) / e.Rate
 		if e.Do == "reconcile" {
-			e.Seconds = took // it walks over everything all the same
+			e.Seconds = took // it walks over everything in any case
 		}
 		e.Basis = fmt.Sprintf("run %s: %d in %.3g s", r.ID, done, took)
 	}
@@ -63,15 +63,15 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 	case "clean":
 		return batchesOf(g.Items, l.batchOf(do))
 	case "reap":
-		return 2 * g.Items // one that asks for the blob, one that reads it
+		return 2 * g.Items // one looks the blob up, one reads it
 	case "reconcile":
-		return g.Items // one that asks for the key, beside the listing
+		return g.Items // one looks the key up, beside the listing
 	case "drain", "rebalance":
-		return 3 * g.Blobs // one that reads the copy, one that puts the new one, one that verifies it
+		return 3 * g.Blobs // one reads the copy, one puts the new one, one verifies it
 	case "replicate", "survey":
 		return 3 * g.Copies // the same
 	case "import":
-		return 4 * g.Items // two that ask for the foreign key, one that reads it, one that puts the blob
+		return 4 * g.Items // two look the foreign key up, one reads it, one puts the blob
 	}
 	return 0
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Events tells what the engine does; logs, audit lines and metrics are made of
-// them elsewhere. Nil funcs are silent. They are called after the ledger's
-// transaction, from the routine's goroutine, and must not block for long.
+// Events are the engine's reports, from which logs, audit lines and metrics are
+// made elsewhere. Nil funcs are silent. They are called after the ledger's
+// transaction, in the routine's goroutine, and must not block for long.
 type Events struct {
-	// Reclaimed: a batch of objects went, by reason (expiry or purge).
+	// Reclaimed: a batch of objects was removed, by reason (expiry or purge).
 	Reclaimed func(reason lethe.Reason, r ledger.Reclaimed)
 	// Deleting: a batch is about to be deleted from a backend.
 	Deleting func(backend string, blobs int)
 	// Settled: the results of a batch were recorded; absent counts the blobs that
-	// the backend said it did not have.
+	// the backend reported as absent.
 	Settled func(backend string, absent int, s ledger.Settled)
 	// Unsettled: the results of a batch could not be recorded, though bytes may be
 	// gone; its claims go stale and are taken over, and the blobs deleted again.
@@ -23,30 +23,31 @@ type Events struct {
 	// Results: the blobs of a batch that was settled, and what was recorded for
 	// each, in the same order.
 	Results func(backend string, blobs []ledger.Blob, items []ledger.SettleItem)
-	// DeleteFailed: one blob could not be deleted; dead says it was the last try.
+	// DeleteFailed: one blob could not be deleted; dead reports whether it was the
+	// last try.
 	DeleteFailed func(b ledger.Blob, reason string, dead bool)
-	// BackendDown: a backend did not work at all; its items wait.
+	// BackendDown: a backend did not work at all; its blobs wait.
 	BackendDown func(backend string, err error)
 	// IntentResolved: the reaper resolved an intent.
 	IntentResolved func(b ledger.Blob, r Resolution)
 	// UploadAborted: a stale multipart upload was aborted.
 	UploadAborted func(u ledger.Upload)
-	// UploadRuled: a lifecycle rule gave an incomplete upload up.
+	// UploadRuled: a lifecycle rule aborted an incomplete upload.
 	UploadRuled func(u ledger.Upload, rule string)
 	// ClaimsRecovered: claims of dead workers were taken back.
 	ClaimsRecovered func(r ledger.Recovered)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
-	// Stopped: deletions of a kind are beyond their limit, and stop.
+	// Stopped: deletions of a kind tripped their limit, and wait.
 	Stopped func(g ledger.Guard)
-	// ClockDoubted: the clocks of ledger and backend differ too much, and why, or,
-	// empty, they do not any more.
+	// ClockDoubted: the clocks of ledger and backend differ too much, and why;
+	// empty: they agree again.
 	ClockDoubted func(backend, why string)
-	// Released: deletes on a backend that had carried no epoch go on.
+	// Released: deletes resume on a backend that had carried no epoch.
 	Released func(backend string)
-	// RunTakenOver: a run that had shown no sign of life was ended as interrupted.
+	// RunTakenOver: a run without a heartbeat was ended as interrupted.
 	RunTakenOver func(r ledger.Run)
-	// Found: verify found something wrong.
+	// Found: verify found a problem.
 	Found func(p Problem)
 	// RunEnded: a run that did something, or failed, ended.
 	RunEnded func(r ledger.Run, err error)

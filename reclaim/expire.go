@@ -9,13 +9,13 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// Drop tells the cache that contents lost their last reference. It is a hint:
+// Drop notifies the cache that contents lost their last reference. It is a hint:
 // visibility is decided by the object row, always (docs/protocol.md, rule 11).
 type Drop func(ctx context.Context, contents []lethe.ID)
 
-// Expire removes objects whose time has come, oldest first, and by turns of the
-// buckets where more is due than a batch. What it costs is what expires: it reads
-// the indexes of due times and nothing that lives.
+// Expire removes objects that are due, oldest first, and fairly among buckets when
+// more is due than a batch. Its cost depends on what expires: it reads the indexes
+// of due times and no live rows.
 type Expire struct {
 	Ledger ExpireLedger
 	Batch  ledger.Batch
@@ -38,8 +38,9 @@ func (e *Expire) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return e.Ledger.ExpireBacklog(ctx)
 }
 
-// Pass lets go what is held no more, looks ahead, and begins at the oldest due
-// object; each step is one transaction. After Rounds.Time it begins anew.
+// Pass releases what is not held any more, checks the deletion limits ahead, and
+// begins at the oldest due object. Each step is one transaction. After Rounds.Time
+// it begins anew.
 func (e *Expire) Pass(string) Step { return e.Rounds.of(e.round) }
 
 func (e *Expire) round() Step {
@@ -51,7 +52,7 @@ func (e *Expire) round() Step {
 	return unlessBehind(e.Ledger, inTurn(e.unpark, e.foresee, due))
 }
 
-// fair lets the buckets take turns where more is due than a batch.
+// fair schedules the buckets fairly when more is due than a batch.
 func (e *Expire) fair() reclaimer {
 	var t turns
 	return func(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
@@ -64,7 +65,7 @@ func (e *Expire) fair() reclaimer {
 		}
 		ended(out.Objects)
 		if len(b.Turns) > 0 {
-			out.More = true // only the oldest tell when nothing is left
+			out.More = true // only a batch of the oldest shows that nothing is left
 		} else {
 			t.oldest(out.More)
 		}
@@ -80,7 +81,7 @@ func (e *Expire) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, e
 // reclaimer is a transition that removes a batch of what is due.
 type reclaimer func(context.Context, ledger.Batch) (ledger.Reclaimed, error)
 
-// sized makes batches as large as they may be now.
+// sized sets the size of batches that the backoff level allows now.
 func sized(batch reclaimer, t *throttle.Controller) reclaimer {
 	return func(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 		b.Limit, b.MaxBlobs = t.Size(b.Limit), t.Size(b.MaxBlobs)

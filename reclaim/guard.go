@@ -14,45 +14,47 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Guard keeps the pairing of ledger and backends (docs/protocol.md, rule 13): an epoch object on
-// every backend names the ledger that may delete there, and advances. A ledger that was
-// restored, copied or cloned, or a backend that was put back or swapped, is recognised
-// by it, and deletes stop until a person decides.
+// Guard keeps the pairing of ledger and backends (docs/protocol.md, rule 13). An
+// epoch object on every backend names the ledger that may delete there, and
+// advances. It reveals a ledger that was restored, copied or cloned, and a backend
+// that was restored or swapped. Deletes then stop until an operator decides.
 //
-// An epoch lies further on than the one before by a number that was drawn, so that it is
-// a nonce, too: of two ledgers that came from one neither knows the other's next. Its
-// object is written once, under its number, so that one listing tells who has advanced,
-// and nobody writes over another's. The guard alone removes those that lie behind the
-// one that was confirmed.
+// The distance to the next epoch is random, so that an epoch is a nonce as well: of
+// two ledgers with one origin neither knows the other's next. Its object is written
+// once, under its number, so that one listing shows who has advanced, and no ledger
+// overwrites another's. Only the guard removes those before the confirmed one.
 type Guard struct {
 	Ledger GuardLedger
 	Stores map[string]blob.Store
 	Clock  lethe.Clock
 	Events *Events
-	// Place, if set, is told at each look why what lies in a backend's place cannot
-	// be the backend, or nothing if it can. Stores must not be what it shuts.
+	// Place, if set, is given at each look why the backend cannot lie in its place,
+	// or "" if it can. Stores must not be what it shuts.
 	Place func(backend, why string)
-	// Beat is how often Advance is called (default as in Safety). Boot measures how long
-	// nobody else has advanced an epoch (default lethe.Monotonic).
+	// Beat is how often Advance is called (default as in Safety). Boot measures how
+	// long no other ledger has advanced an epoch (default lethe.Monotonic).
 	Beat time.Duration
 	Boot lethe.Clock
-	// Sleep, if set, lets Admit wait instead of refusing, for whom no later pass follows.
+	// Sleep, if set, makes Admit wait instead of refuse, for callers without a
+	// later pass.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Draw returns a random number from 0 up to, and without, n, which is a power of two
-	// (default crypto/rand).
+	// Draw returns a random number in [0, n); n is a power of two (default
+	// crypto/rand).
 	Draw func(n int64) int64
 
-	told atomic.Bool // one of the backends has said whom it belongs to
+	told atomic.Bool // the epoch of one backend at least was read
 
 	mu    sync.Mutex
 	quiet map[string]quiet // by backend
 }
 
-// Check compares the backend with the ledger. What does not fit holds the
-// backend's deletes and is returned as ErrBackendMismatch; other errors mean
-// that it could not be told, and nothing was changed. A backend that was held
-// because it carried no epoch is let go once it carries the right one again, and one
-// that is held for what says nothing of the ledger is held for that as well.
+// Check compares the backend with the ledger. A mismatch holds the backend's
+// deletes and is returned as ErrBackendMismatch. Other errors mean that the
+// comparison failed, and nothing was changed.
+//
+// A backend that was held because it carried no epoch is released once it carries
+// the right one again. One that is held for a fault of its own is held for a doubt
+// in the ledger as well.
 func (g *Guard) Check(ctx context.Context, id string) error {
 	b, why, err := g.look(ctx, id)
 	if err != nil {
@@ -75,10 +77,10 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	return errors.Join(stopped(id, b.Held), g.contest(ctx, b))
 }
 
-// Absent reports whether what is not found on a backend is gone for certain: nil if it is.
-// What lies in the backend's place may be another, or an older copy of it
-// (ErrBackendMismatch). That a person holds the deletes, or that the ledger is one of two,
-// is no reason to doubt what lies there: whoever restored a ledger learns what it lacks.
+// Absent returns nil if what is not found on a backend is gone for certain. Another
+// backend, or an older copy, may lie in its place (ErrBackendMismatch). A hold by
+// an operator, or a ledger that is one of two, does not cast doubt on the bytes:
+// after a restore, absent bytes must be found.
 func (g *Guard) Absent(ctx context.Context, id string) error {
 	err := g.Check(ctx, id)
 	if !errors.Is(err, lethe.ErrBackendMismatch) {
@@ -95,8 +97,9 @@ func stopped(id, why string) error {
 	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, why)
 }
 
-// besides is the reason of a backend that was held before the ledger was doubted: a
-// person's stays, what is wrong with the backend is looked at again once it is let go.
+// besides is the reason of a backend that was held before the ledger was in doubt.
+// An operator's reason stays. A fault of the backend is checked again once it is
+// released.
 func besides(b ledger.Backend, why ledger.BackendHold) ledger.BackendHold {
 	if b.HeldFor != ledger.HeldForAbsence {
 		why.Reason = b.Held + "; " + why.Reason
@@ -104,8 +107,8 @@ func besides(b ledger.Backend, why ledger.BackendHold) ledger.BackendHold {
 	return why
 }
 
-// hold holds the backend as it was seen. If another decided meanwhile nothing is
-// changed, and nothing deleted either before the next look.
+// hold holds the backend as it was seen. If another instance decided meanwhile
+// nothing is changed, and nothing deleted before the next look.
 func (g *Guard) hold(ctx context.Context, seen ledger.Backend, why ledger.BackendHold) error {
 	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
 	case errors.Is(err, lethe.ErrFenced):
@@ -121,7 +124,7 @@ func (g *Guard) hold(ctx context.Context, seen ledger.Backend, why ledger.Backen
 func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
 	err := g.Ledger.ChangeHold(ctx, seen, ledger.BackendHold{})
 	if errors.Is(err, lethe.ErrFenced) {
-		return fmt.Errorf("%w: backend %s was held or accepted while it was looked at: it is looked at again", lethe.ErrBackendMismatch, seen.ID)
+		return fmt.Errorf("%w: backend %s was held or accepted during the check: it is checked again", lethe.ErrBackendMismatch, seen.ID)
 	}
 	if err == nil {
 		g.Events.released(seen.ID)
@@ -129,7 +132,7 @@ func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
 	return err
 }
 
-// place reports whether the backend is there at all.
+// place checks that the backend is there at all.
 func (g *Guard) place(id string, why ledger.BackendHold) {
 	if g.Place == nil {
 		return
@@ -141,8 +144,8 @@ func (g *Guard) place(id string, why ledger.BackendHold) {
 }
 
 // look returns why the backend does not fit the ledger, or nothing. Another
-// instance may advance the epoch meanwhile: what is judged is a listing during
-// which the ledger's numbers stood still.
+// instance may advance the epoch meanwhile, so a listing counts only if the
+// ledger's numbers did not change during it.
 func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledger.BackendHold, err error) {
 	const tries = 5
 	for range tries {
@@ -156,7 +159,7 @@ func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledg
 		}
 		why := judge(before, found)
 		if err != nil {
-			// Whose it is cannot be told: refuse on doubt.
+			// The backend cannot be identified: refuse on doubt.
 			why = ledger.BackendHold{For: ledger.HeldForBackend, Reason: err.Error()}
 		}
 		if why.For == "" {
@@ -168,11 +171,12 @@ func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledg
 			return b, why, err
 		}
 	}
-	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be judged", id)
+	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be compared", id)
 }
 
-// judge returns why a backend must not be deleted on, or nothing if all is well: the last
-// epoch there is the one that the ledger has confirmed, or the one that it intends.
+// judge returns why the backend must not be deleted on, or nothing. The last epoch
+// there has to be the one that the ledger has confirmed, or the one that it
+// intends.
 func judge(b ledger.Backend, found epochs) ledger.BackendHold {
 	stop := func(about ledger.HeldFor, format string, args ...any) ledger.BackendHold {
 		return ledger.BackendHold{For: about, Reason: fmt.Sprintf(format, args...)}
@@ -197,14 +201,14 @@ func judge(b ledger.Backend, found epochs) ledger.BackendHold {
 }
 
 // Advance writes the next epoch: intended in the ledger, written to the backend,
-// confirmed in the ledger. A crash in between is resolved by the next call.
+// confirmed in the ledger. The next call completes what a crash interrupts.
 func (g *Guard) Advance(ctx context.Context, id string) error {
 	if err := g.Check(ctx, id); err != nil {
 		return err
 	}
 	resumed, err := g.write(ctx, id)
 	if err == nil && resumed {
-		// A copy may know what was intended, and not what comes after it.
+		// A copy may know the intended epoch, but not the one after it.
 		_, err = g.write(ctx, id)
 	}
 	if errors.Is(err, lethe.ErrFenced) {
@@ -213,8 +217,9 @@ func (g *Guard) Advance(ctx context.Context, id string) error {
 	return err
 }
 
-// Heartbeat is Advance, unless another instance on the ledger has advanced the epoch
-// since the last call: then it is a Check. One instance writes each beat, all look.
+// Heartbeat is Advance, unless another instance of the ledger has advanced the
+// epoch since the last call: then it is Check. One instance writes in each beat,
+// all check.
 func (g *Guard) Heartbeat(ctx context.Context, id string) error {
 	if g.begun(id) {
 		_, b, err := g.lookup(ctx, id)
@@ -228,10 +233,9 @@ func (g *Guard) Heartbeat(ctx context.Context, id string) error {
 	return g.Advance(ctx, id)
 }
 
-// Accept lets deletes on a held backend go on, after one quiet beat: the operator has
-// decided that this ledger and this backend belong together. It takes the backend over
-// under an epoch beyond everything found there, which tells other ledgers that it was
-// decided.
+// Accept releases a held backend after one quiet beat: the operator has decided
+// that it belongs to this ledger. The backend gets an epoch beyond all that are
+// found there, which shows the decision to other ledgers.
 func (g *Guard) Accept(ctx context.Context, id string) error {
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
@@ -271,7 +275,7 @@ func (g *Guard) Accept(ctx context.Context, id string) error {
 	return g.remove(ctx, id, store.ID, found)
 }
 
-// write advances the epoch, or goes on where that was cut off (resumed).
+// write advances the epoch, or completes an interrupted advance (resumed).
 func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) {
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
@@ -310,10 +314,10 @@ func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) 
 	return resumed, g.remove(ctx, id, store.ID, old)
 }
 
-// confirm notes that what was intended lies on the backend, and returns what lies behind
-// it. What lies between the epoch before and that one is another ledger's, which may have
-// thought that it is the first to advance; and where the epoch before is missing, what was
-// intended was written to another disk.
+// confirm records that the intended epoch lies on the backend, and returns the
+// epochs before it. Epochs between the last confirmed one and this one are of
+// another ledger, which may have taken itself for the first to advance. If the last
+// confirmed one is missing, the intended one was written to another disk.
 func (g *Guard) confirm(ctx context.Context, store ledger.Store, b ledger.Backend) (old epochs, err error) {
 	found, err := g.standing(ctx, store, b)
 	if err != nil {
@@ -325,7 +329,7 @@ func (g *Guard) confirm(ctx context.Context, store ledger.Store, b ledger.Backen
 		if err := g.Check(ctx, b.ID); err != nil {
 			return nil, err
 		}
-		return nil, lethe.ErrFenced // another instance was faster
+		return nil, lethe.ErrFenced // another instance confirmed it first
 	case found.last() < b.Intended:
 		return nil, fmt.Errorf("reclaim: epoch %d was written to backend %s, which does not list it", b.Intended, b.ID)
 	}

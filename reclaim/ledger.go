@@ -8,10 +8,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what the engine needs of the ledger; *sqlledger.DB satisfies it. Every
+// Ledger is what the engine needs of the ledger; *sqlledger.DB implements it. Every
 // method is atomic, and ledger/ledgertest is the suite that every ledger passes. A
-// limit that is not above zero is no limit. "Older than" and "for age" include
-// the very instant. Fences are drawn by claims that find something, and grow.
+// limit of zero or less is no limit. "Older than" and "for age" include the very
+// instant. Fences are drawn by claims that find something, and grow.
 type Ledger interface {
 	ExpireLedger
 	CleanLedger
@@ -28,13 +28,14 @@ type Ledger interface {
 	ReceiptLedger
 }
 
-// AgeLedger knows whether its clock is in doubt, so that nothing may go for its age.
+// AgeLedger reports whether its clock is in doubt, so that nothing is removed by
+// age.
 type AgeLedger interface {
-	// ClockBehind is by how much the machine's clock lies behind the latest time in the
-	// ledger, 0 if by no more than a minute.
+	// ClockBehind returns how far the machine's clock is behind the latest time in
+	// the ledger, and 0 if that is a minute at most.
 	ClockBehind() time.Duration
-	// ClockAhead is by how much the clock was set forward since the ledger was opened, 0
-	// if by no more than clocks are corrected by.
+	// ClockAhead returns by how much the clock was set forward since the ledger was
+	// opened, and 0 for ordinary corrections.
 	ClockAhead() time.Duration
 }
 
@@ -42,42 +43,42 @@ type AgeLedger interface {
 type ExpireLedger interface {
 	AgeLedger
 	TurnLedger
-	// Expire removes up to a batch of due objects, oldest first or by turns: rows deleted,
-	// references counted down by content, contents without references dropped and
-	// their blobs condemned, counters moved. One transaction. The blobs died when
-	// the last of their references was due. A batch ends before the row that would
-	// condemn more than MaxBlobs, but takes one row at least.
+	// Expire removes up to a batch of due objects, oldest first or of the given
+	// buckets, in one transaction: it deletes rows, counts references down, drops
+	// contents without references, condemns their blobs and moves the counters. The
+	// blobs died when the last of their references was due. A batch ends before the
+	// row that would condemn more than MaxBlobs, but takes one row at least.
 	Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
 	ExpireBacklog(ctx context.Context) (ledger.Backlog, error)
-	// Foresee stops what is due beyond the limits before the first of it goes, and
-	// answers what it stopped just now.
+	// Foresee stops what is due beyond the limits before the first of it is
+	// removed, and returns what it stopped just now.
 	Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error)
-	// Unpark returns up to limit rows to their due index where something was let go:
-	// what a hold kept that was lifted, or a limit stopped that allows it.
+	// Unpark requeues up to limit deferred rows: those of a hold that was released,
+	// or of a limit that allows them now.
 	Unpark(ctx context.Context, limit int) (ledger.Unparked, error)
 }
 
-// LimitLedger keeps what is stopped for its limit, or for a clock in doubt.
+// LimitLedger records what a tripped limit, or a clock in doubt, has stopped.
 type LimitLedger interface {
 	Guards(ctx context.Context) ([]ledger.Guard, error)
 	// AllowGuard ends a stop, and allows so much more.
 	AllowGuard(ctx context.Context, a ledger.Allowance) error
-	// EndStops ends the stops for limits that there are no more, and returns them.
+	// EndStops ends the stops of limits that no longer exist, and returns them.
 	EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error)
 	ClockLedger
 }
 
-// ClockLedger notes that clocks are in doubt.
+// ClockLedger records that clocks are in doubt.
 type ClockLedger interface {
-	// DoubtClock notes why the clock of a backend, or with none named the ledger's
-	// own, is in doubt, or that it is not, and returns what was noted before.
+	// DoubtClock records why the clock of a backend, or the ledger's own if none is
+	// named, is in doubt, or that it is not. It returns what was recorded before.
 	DoubtClock(ctx context.Context, backend, why string) (before string, err error)
 	ClockDoubt(ctx context.Context, backend string) (why string, err error)
-	// LedgerTime is the ledger's now.
+	// LedgerTime returns the ledger's current time.
 	LedgerTime(ctx context.Context) (lethe.Time, error)
 }
 
-// CleanLedger hands out condemned blobs and records what became of them.
+// CleanLedger hands out condemned blobs and records their results.
 type CleanLedger interface {
 	TurnLedger
 	// CondemnedDue reports whether there is something to claim, due at after or later.
@@ -86,10 +87,10 @@ type CleanLedger interface {
 	// refuses with ErrBackendMismatch while deletes on the backend are held, or if
 	// it is not registered.
 	ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error)
-	// Settle removes the rows of bytes confirmed gone, schedules retries, moves to
-	// the dead letters. A row whose claim is older than its late_until is kept, due
-	// then: an upload may have landed after the delete, however late the settling.
-	// Fence 0 settles nothing.
+	// Settle removes the rows of bytes that are confirmed gone, schedules retries,
+	// and moves the rest to the dead letters. A row whose claim is older than its
+	// late_until is kept, due then: an upload may have landed after the delete,
+	// however late it is settled. Fence 0 settles nothing.
 	Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error)
 	// RecoverClaims takes back claims (of condemned and pending rows) older than
 	// grace.
@@ -97,7 +98,7 @@ type CleanLedger interface {
 	CleanBacklog(ctx context.Context, backend string) (ledger.Backlog, error)
 }
 
-// ReapLedger resolves intents whose writer went silent.
+// ReapLedger resolves intents without a heartbeat.
 type ReapLedger interface {
 	AgeLedger
 	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
@@ -105,8 +106,8 @@ type ReapLedger interface {
 	ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error)
 	// Promote commits a proven intent in its writer's place: ErrFenced,
 	// ErrPreconditionFailed if it was superseded meanwhile (nothing changed), and
-	// the errors of Commit. What the writer still has under way may land late. The
-	// sums are those of the bytes that prove it, kept if the writer knew none.
+	// the errors of Commit. What the writer has in flight may land late. The sums
+	// are those of the proving bytes, kept if the writer recorded none.
 	Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (ledger.Committed, error)
 	// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.
 	CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error
@@ -118,40 +119,40 @@ type ReapLedger interface {
 // UploadLedger finds and aborts stale multipart uploads.
 type UploadLedger interface {
 	AgeLedger
-	// StaleUploads lists uploads that were left lying, AbortStale aborts one by the
-	// same decision in its own transaction: ErrNoSuchUpload if it is not, or gone, and
-	// ErrHeld while a hold keeps it.
+	// StaleUploads lists stale uploads. AbortStale makes the same decision again in
+	// its own transaction and aborts one: ErrNoSuchUpload if it is gone or not
+	// stale, ErrHeld while a hold keeps it.
 	StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error)
 	AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) error
 	UploadBacklog(ctx context.Context, s ledger.Stale) (ledger.Backlog, error)
 }
 
-// LifecycleLedger acts on the lifecycle rules of buckets. What they end is stamped
-// on objects, and goes by Expire.
+// LifecycleLedger applies the lifecycle rules of buckets. Rules stamp an end on
+// objects, which Expire then removes.
 type LifecycleLedger interface {
 	AgeLedger
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
 	RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error)
-	// Restamp stamps up to limit objects of one bucket whose rules changed, and
-	// remembers how far it came.
+	// Restamp reapplies the rules to up to limit objects of one bucket whose rules
+	// changed, and records its progress.
 	Restamp(ctx context.Context, limit int) (ledger.Restamped, error)
 	RestampBacklog(ctx context.Context) (ledger.Backlog, error)
-	// RuledUploads lists open uploads that rules give up now. AbortRuled does so if
-	// a rule that is in force says so in that transaction, and returns it:
+	// RuledUploads lists open uploads that rules abort now. AbortRuled aborts one
+	// if a rule in force in that transaction requires it, and returns the rule:
 	// ErrNoSuchUpload otherwise, and ErrHeld while a hold keeps the upload.
 	RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error)
 	AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error)
 }
 
-// PurgeLedger empties the trash and drops what bookkeeping keeps for a while.
+// PurgeLedger empties the trash and drops records whose time is over.
 type PurgeLedger interface {
 	AgeLedger
 	// Purge removes up to a batch of trash entries that are due.
 	Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
 	PurgeBacklog(ctx context.Context) (ledger.Backlog, error)
 	// Prune drops operation outcomes older than OpsKept, finished runs beyond the
-	// last 1,000 of each routine, and nameless buckets that are empty; up to
-	// limit rows. It returns how many went.
+	// last 1,000 of each routine, and empty nameless buckets, up to limit rows. It
+	// returns how many it dropped.
 	Prune(ctx context.Context, limit int) (int, error)
 }
 
@@ -161,15 +162,15 @@ type RunLedger interface {
 	// BeatRun and FinishRun: ErrFenced if the run is not in progress.
 	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
 	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
-	// LastRuns returns the newest run of each routine and, apart, its newest
+	// LastRuns returns the newest run of each routine and, separately, its newest
 	// successful one.
 	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
-	// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
+	// InterruptRuns marks the unfinished runs of a dead worker.
 	InterruptRuns(ctx context.Context, worker string) (int, error)
 	SoloLedger
 }
 
-// SoloLedger decides who runs what must not run twice at once.
+// SoloLedger decides which instance runs a routine that must run once at a time.
 type SoloLedger interface {
 	// BeginRun starts a run of a routine unless another BeginRun's is in progress
 	// on another worker with a heartbeat younger than Stale, or a run succeeded that
@@ -180,26 +181,26 @@ type SoloLedger interface {
 	EndStaleRuns(ctx context.Context, age time.Duration) ([]ledger.Run, error)
 }
 
-// GuardLedger keeps the pact between ledger and backends (docs/protocol.md, rule 13).
+// GuardLedger keeps the pairing of ledger and backends (docs/protocol.md, rule 13).
 type GuardLedger interface {
 	ClockLedger
 	Identity(ctx context.Context) (ledger.Store, error)
 	// AddBackend registers a backend or updates its quota.
 	AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error)
 	Backends(ctx context.Context) ([]ledger.Backend, error)
-	// SetEpoch moves (intended, epoch) forward; it never goes back, and what is
-	// intended is confirmed before another is: ErrFenced.
+	// SetEpoch moves (intended, epoch) forward and never back. What is intended has
+	// to be confirmed before another is: ErrFenced.
 	SetEpoch(ctx context.Context, backend string, intended, epoch int64) error
-	// HoldBackend stops deletes on a backend with a reason, or lets them go on
-	// with an empty one.
+	// HoldBackend holds deletes on a backend for a reason, or releases them with an
+	// empty one.
 	HoldBackend(ctx context.Context, backend, reason string) error
 	HoldChanger
 }
 
-// HoldChanger holds backends for those who look at them side by side.
+// HoldChanger holds backends for callers that check them concurrently.
 type HoldChanger interface {
-	// ChangeHold stops deletes on a backend, or lets them go on with the zero hold, if
-	// hold and epoch are as seen: ErrFenced otherwise.
+	// ChangeHold holds deletes on a backend, or releases them with the zero hold,
+	// if hold and epoch are as seen: ErrFenced otherwise.
 	ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error
 	// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends,
 	// and ends its hold: ErrFenced.
@@ -209,7 +210,7 @@ type HoldChanger interface {
 // DeadLedger keeps the dead letters.
 type DeadLedger interface {
 	Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter, error)
-	// DeadByID returns those of the rows that are dead letters, in any order.
+	// DeadByID returns the rows that are dead letters, in any order.
 	DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error)
 	// Requeue condemns dead blobs again, due now, attempts at zero.
 	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
@@ -228,31 +229,31 @@ type VerifyLedger interface {
 	Marker
 	// BlobsByID returns the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
-	// BlockSums returns the sums of the blocks of a blob from one to another, both of
-	// them included; none unless all of them are known.
+	// BlockSums returns the sums of the blocks of a blob from first to last, both
+	// included. It returns none unless all of them are recorded.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
-	// NoteBlocks keeps those of a live blob of size bytes that was read and had its
-	// digest, in the place of those that are known; it reports whether it did: not if
-	// the blob is not live any more.
+	// NoteBlocks records the sums of a live blob of size bytes that was read and
+	// matched its digest, replacing those recorded before. It reports whether it
+	// did: not if the blob is not live any more.
 	NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error)
 	ReceiptReader
 }
 
-// Marker notes what was found of the bytes of live blobs. Rows that are not live any
-// more are left alone; both return how many rows they changed.
+// Marker records what was found of the bytes of live blobs. Rows that are not live
+// any more are left alone; both methods return how many rows they changed.
 type Marker interface {
 	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
-	// MarkSound notes that they were found sound by reads that began so long ago.
+	// MarkSound records that they were found sound by reads that began so long ago.
 	MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error)
 }
 
-// PlanLedger reads what the routines would take now, item by item, by the same
+// PlanLedger lists what the routines would take now, item by item, by the
 // conditions under which they take it.
 type PlanLedger interface {
 	DueObjects(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
 	DueTrash(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
 	DueBlobs(ctx context.Context, q ledger.DueQuery) ([]ledger.Blob, error)
-	// ObjectsNamed and BlobsByID read what has become of what a plan names.
+	// ObjectsNamed and BlobsByID read the rows that a plan names as they are now.
 	ObjectsNamed(ctx context.Context, names []ledger.Named) ([]ledger.Due, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 }

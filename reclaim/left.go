@@ -9,16 +9,16 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Leaver is a routine that can tell whether something of what it takes is due now,
-// by reads that do not grow with how much is.
+// Leaver is a routine that can report whether something is due now, by reads whose
+// cost does not grow with how much is due.
 type Leaver interface {
 	Routine
 	Left(ctx context.Context) (bool, error)
 }
 
-// leaves tells of a run that ended for its limit, if it left something behind: a last
-// batch that was full says only that there may be more. What holds keep is not left:
-// whoever comes to it puts it aside.
+// leaves reports whether a run that ended for its limit left something. A full last
+// batch only shows that there may be more. What holds keep does not count: it is
+// deferred when a pass comes to it.
 func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	if !run.atLimit.Load() || ctx.Err() != nil {
 		return nil
@@ -64,7 +64,8 @@ func (l *Lifecycle) Left(ctx context.Context) (bool, error) {
 	return anyUpload(l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: 1}))
 }
 
-// leftOf asks what is due of a ledger that can tell; of others it may be anything.
+// leftOf asks a ledger that can report what is due. For others something may always
+// be due.
 func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLedger) (bool, error)) (bool, error) {
 	if l == nil {
 		return true, nil
@@ -77,11 +78,11 @@ func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLed
 }
 
 const (
-	// leftPage is how many due rows are read at once to find one that counts: those
-	// under holds, or to be stamped anew, do not.
+	// leftPage is how many due rows are read at once to find one that counts. Rows
+	// under holds, or whose rules have to be reapplied, do not.
 	leftPage = 100
-	// leftPages bounds how often: so many that do not count are taken for a sign that
-	// more is left, and the next run knows.
+	// leftPages bounds how many pages are read. So many that do not count are taken
+	// for a sign that more is left; the next run finds out.
 	leftPages = 20
 )
 

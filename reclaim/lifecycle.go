@@ -8,15 +8,15 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// Lifecycle brings objects up to the rules of their buckets: where rules have
-// changed it stamps objects anew, and it gives up incomplete uploads whose time a
-// rule says is over. What rules end goes by Expire, which asks them again.
+// Lifecycle brings objects up to the rules of their buckets. It reapplies rules
+// that have changed, and aborts incomplete uploads whose rule is due. Expire
+// removes what rules end, and evaluates them again.
 type Lifecycle struct {
 	Ledger LifecycleLedger
 	Limit  int // objects, or uploads, per step
 	Events *Events
-	// Configure sets the rules that the configuration has, before anything else.
-	// Nil: there are none.
+	// Configure sets the rules of the configuration, before anything else. Nil:
+	// there are none.
 	Configure func(ctx context.Context) error
 	// Controller decides how many objects a step takes.
 	Controller *throttle.Controller
@@ -25,13 +25,12 @@ type Lifecycle struct {
 // Name returns "lifecycle".
 func (*Lifecycle) Name() string { return "lifecycle" }
 
-// Plan counts the objects that may have to be stamped anew.
+// Plan counts the objects to which rules may have to be reapplied.
 func (l *Lifecycle) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return l.Ledger.RestampBacklog(ctx)
 }
 
-// Pass stamps anew what has to be, going on where the last pass ended, and then
-// gives uploads up.
+// Pass reapplies rules, from where the last pass ended, and then aborts uploads.
 func (l *Lifecycle) Pass(string) Step {
 	return inTurn(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
 }
@@ -43,11 +42,11 @@ func (l *Lifecycle) configure(ctx context.Context, _ *Counts) (bool, error) {
 	return false, l.Configure(ctx)
 }
 
-// restamp stamps one batch of one bucket.
+// restamp reapplies the rules to one batch of one bucket.
 func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
 	r, err := l.Ledger.Restamp(ctx, l.Controller.Size(l.Limit))
 	if err != nil {
-		return false, fmt.Errorf("reclaim: stamp objects with the rules of their bucket: %w", err)
+		return false, fmt.Errorf("reclaim: reapply lifecycle rules: %w", err)
 	}
 	c.Add(Items, int64(r.Seen))
 	c.Add("seen", int64(r.Seen))
@@ -58,11 +57,11 @@ func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
 	return r.More, nil
 }
 
-// uploads gives up uploads, each in a transaction that asks the rules again.
+// uploads aborts uploads, each in a transaction that evaluates the rules again.
 func (l *Lifecycle) uploads(ctx context.Context, c *Counts) (bool, error) {
 	due, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: l.Limit})
 	if err != nil {
-		return false, fmt.Errorf("reclaim: uploads that rules give up: %w", err)
+		return false, fmt.Errorf("reclaim: list uploads that rules abort: %w", err)
 	}
 	for _, u := range due {
 		rule, err := l.Ledger.AbortRuled(ctx, u.Upload.ID)

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// Timetable says when a routine runs; schedule.Schedule is one.
+// Timetable decides when a routine runs; schedule.Schedule is one.
 type Timetable interface {
 	// Next is the first instant after the given one at which a run begins.
 	Next(after lethe.Time) lethe.Time
@@ -22,29 +22,30 @@ type Timetable interface {
 	Window(at lethe.Time) (open bool, closes lethe.Time)
 }
 
-// Scheduled is a routine with when and how hard it works.
+// Scheduled is a routine with its timetable, limits and rate.
 type Scheduled struct {
 	Routine   Routine
 	Timetable Timetable
 	Workers   int // passes at once; at least 1
-	// Solo: the routine walks over everything, so that of all instances one runs it
-	// at a time, and none before its time after the last success has come.
+	// Solo: the routine walks over everything. Only one instance runs it at a time,
+	// and not before the next time after the last success.
 	Solo bool
-	// Rest, of a routine that is Solo, is how long after the end of the last success, on
-	// whatever instance, the next run begins; the Timetable then says how often an
-	// instance looks whether it may. 0: runs begin by the Timetable.
+	// Rest, for a Solo routine, is the pause after the end of the last success on
+	// any instance before the next run. The Timetable then sets how often an
+	// instance checks. 0: runs begin by the Timetable.
 	Rest time.Duration
-	// Most bounds what one run takes, counted by the count that Takes names (default
-	// Items); 0 is no limit. When so much was taken and more is due the run ends, once
-	// each worker has ended its step, with the count Limited; what is left waits for
-	// the next run. One that left nothing, as far as its routine can tell (Leaver), is
-	// not Limited.
+	// Most bounds what one run takes, measured by the count that Takes names
+	// (default Items); 0 is no limit. A run that took so much while more is due
+	// ends, once each worker has ended its step, with the count Limited. The rest
+	// waits for the next run. A run that left nothing, as far as its routine can
+	// tell (Leaver), is not Limited.
 	Most  int64
 	Takes string
-	// Rate is called after each step with the items done; it waits as long as
-	// a rate limit asks. Nil: no limit.
+	// Rate is called after each step with the items done, and waits as long as a
+	// rate limit requires. Nil: no limit.
 	Rate func(ctx context.Context, items int) error
-	// Controller decides how long the routine rests between steps. Nil: it does not.
+	// Controller decides how long the routine rests between steps. Nil: it does not
+	// rest.
 	Controller *throttle.Controller
 }
 
@@ -54,36 +55,35 @@ type Loop struct {
 	Routines []Scheduled
 	Ledger   RunLedger
 	Clock    lethe.Clock
-	Worker   string          // this process's name in claims and runs
+	Worker   string          // name of this process in claims and runs
 	NewID    func() lethe.ID // ids of runs
 	Events   *Events
 	Spans    Spans
 	// Monotonic measures how long the loop waits (default lethe.Monotonic).
 	Monotonic lethe.Clock
-	// Sleep waits for d or the end of ctx, and reports whether the time came (default:
-	// a timer).
+	// Sleep waits for d or the end of ctx, and reports whether the time came
+	// (default: a timer).
 	Sleep func(ctx context.Context, d time.Duration) bool
 
-	// Ready reports whether the ledger answers; while it does not, runs by the timetable
+	// Ready reports whether the ledger answers. While it does not, scheduled runs
 	// wait. Nil: it does.
 	Ready func() bool
-	// Confirmed reports whether the ledger is the one that the backends belong to
-	// (Guard.Confirmed). It is asked before each step of a routine that is not Spared,
-	// and before plans of it are applied. Nil: it is.
+	// Confirmed returns nil if the ledger is the one that the backends belong to
+	// (Guard.Confirmed). It is called before each step of a routine that is not
+	// Spared, and before its plans are applied. Nil: the ledger is confirmed.
 	Confirmed func(ctx context.Context) error
-	// BeatEvery is how often a run in progress shows that it is alive (default 10 s),
-	// and Stale how long one may show none before its routine is taken over from it
-	// (default 1 min).
+	// BeatEvery is the interval of a run's heartbeat (default 10 s). A run without
+	// a heartbeat for Stale (default 1 min) is taken over.
 	BeatEvery time.Duration
 	Stale     time.Duration
 
 	mu    sync.Mutex
 	state map[string]*State
 	busy  map[string]chan struct{}
-	waits map[string]context.CancelFunc // of routines that wait for their time
+	waits map[string]context.CancelFunc // of routines that wait
 }
 
-// With makes a loop of other routines that is like l otherwise.
+// With returns a loop like l with other routines.
 func (l *Loop) With(routines ...Scheduled) *Loop {
 	return &Loop{
 		Routines: routines, Ledger: l.Ledger, Clock: l.Clock, Worker: l.Worker, NewID: l.NewID, Events: l.Events, Spans: l.Spans,
@@ -94,17 +94,17 @@ func (l *Loop) With(routines ...Scheduled) *Loop {
 // State is what the loop knows of a routine.
 type State struct {
 	Running bool
-	LastRun lethe.Time // end of the last pass, whether it did something or not
+	LastRun lethe.Time // end of the last pass, even if it did nothing
 	LastErr string
-	// LastGood is the end of the last pass without an error, or when it was last
-	// found that another instance had made one.
+	// LastGood is the end of the last pass without an error, or when one of another
+	// instance was last found.
 	LastGood lethe.Time
 	NextRun  lethe.Time
 	Counts   map[string]int64 // of the run in progress, or the last one
 }
 
 // Run drives the routines until ctx ends, and returns when all have stopped. A
-// failed run is reported by Events and tried again at the next time.
+// failed run is reported to Events and tried again at the next time.
 func (l *Loop) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, s := range l.Routines {
@@ -113,12 +113,12 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Retries of a run that failed, or that another instance has under way: a run
-// that did not succeed does not put off the next one.
+// Retries of a run that failed, or that another instance is doing: a run without
+// success does not put off the next one.
 const (
 	retryMin = 5 * time.Second
 	retryMax = time.Minute
-	// readyRetry is how often it is asked whether the ledger answers again.
+	// readyRetry is how often Ready is called again.
 	readyRetry = time.Second
 )
 
@@ -147,8 +147,8 @@ func (l *Loop) drive(ctx context.Context, s Scheduled) {
 	}
 }
 
-// firstTry is when a routine first runs, 0 if not before its next time: a process that
-// was started again in the night goes on with the night's work.
+// firstTry is when a routine first runs, 0 if not before its next time. A process
+// that is restarted within a window continues the work of that window.
 func (l *Loop) firstTry(s Scheduled) time.Duration {
 	if open, closes := s.Timetable.Window(l.Clock.Now()); open && closes != lethe.Forever {
 		return time.Millisecond
@@ -167,8 +167,8 @@ func nextRetry(err error, last time.Duration) time.Duration {
 	return min(max(2*last, retryMin), retryMax)
 }
 
-// Wake lets routines that wait for their time begin at once, as there is work for
-// them. Outside of its window a routine goes on waiting.
+// Wake starts routines that wait for their time at once, because there is work.
+// Outside its window a routine keeps waiting.
 func (l *Loop) Wake(names ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,17 +192,16 @@ func (l *Loop) waking(ctx context.Context, name string) (context.Context, contex
 }
 
 const (
-	// maxSleep bounds one wait, so that a clock that is set, a machine that was
-	// suspended, and an instant that never comes are all found out.
+	// maxSleep bounds one wait, so that a changed clock, a suspended machine and an
+	// instant that never comes are all noticed.
 	maxSleep = time.Minute
-	// setBack is how far the clock has to run back behind the time that really
-	// passed to be taken for a clock that was set: then the instant that it was on
-	// its way to means nothing any more.
+	// setBack is how far the clock has to fall behind the elapsed time to count as
+	// set back. The instant waited for is then meaningless.
 	setBack = time.Minute
 )
 
-// await waits for a routine's next time, a retry before it if that is not 0, a
-// Wake, or the end of ctx; it reports whether the time came.
+// await waits for a routine's next time, for an earlier retry if that is not 0, for
+// a Wake, or for the end of ctx. It reports whether the time came.
 func (l *Loop) await(ctx context.Context, s Scheduled, retry time.Duration) bool {
 	for {
 		now := l.Clock.Now()
@@ -223,7 +222,7 @@ func (l *Loop) await(ctx context.Context, s Scheduled, retry time.Duration) bool
 	}
 }
 
-// waited says how a wait ended.
+// waited is how a wait ended.
 type waited int
 
 const (
@@ -232,7 +231,8 @@ const (
 	set          // the clock was set back
 )
 
-// sleepUntil waits for an instant, as long as the clock goes on as time does.
+// sleepUntil waits for an instant, as long as the clock keeps pace with elapsed
+// time.
 func (l *Loop) sleepUntil(ctx context.Context, at lethe.Time) waited {
 	monotonic, sleep := l.Monotonic, l.Sleep
 	if monotonic == nil {
@@ -281,7 +281,7 @@ func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]i
 	return done, errors.Join(errs...)
 }
 
-// Plan says what each of the named routines (all if none is named) would find to
+// Plan returns what each of the named routines (all if none is named) would find to
 // do now.
 func (l *Loop) Plan(ctx context.Context, only []string) (map[string]ledger.Backlog, error) {
 	chosen, err := l.choose(only)
@@ -340,8 +340,8 @@ func (l *Loop) note(name string, change func(*State)) {
 	change(l.state[name])
 }
 
-// enter waits until the routine does not run in this loop, and keeps others from
-// running it until leave is called. It fails if ctx ends first.
+// enter waits until the routine does not run in this loop, and blocks other runs of
+// it until leave is called. It fails if ctx ends first.
 func (l *Loop) enter(ctx context.Context, name string) (leave func(), err error) {
 	l.mu.Lock()
 	if l.busy == nil {
@@ -360,9 +360,9 @@ func (l *Loop) enter(ctx context.Context, name string) (leave func(), err error)
 	}
 }
 
-// once runs a routine until nothing is due, with its workers, and records the
-// run if it did something or failed. One that must be alone is refused with
-// ErrRunning; byTime it runs only if its time has come.
+// once runs a routine until nothing is due, with its workers, and records the run
+// if it did something or failed. A solo routine that runs elsewhere is refused with
+// ErrRunning. If byTime is set it runs only when its time has come.
 func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[string]int64, err error) {
 	name := s.Routine.Name()
 	leave, err := l.enter(ctx, name)
@@ -398,7 +398,7 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[s
 	return counts, err
 }
 
-// work runs the routine's passes side by side until each finds nothing more.
+// work runs the routine's passes in parallel until each finds nothing more.
 func (l *Loop) work(ctx context.Context, s Scheduled, run *recorder) error {
 	errs := make([]error, max(s.Workers, 1))
 	var wg sync.WaitGroup
@@ -414,7 +414,8 @@ func (l *Loop) work(ctx context.Context, s Scheduled, run *recorder) error {
 	return l.leaves(ctx, s, run)
 }
 
-// joined joins errors, one of each text: what stops one worker mostly stops all.
+// joined joins errors without repeating a text: several workers mostly fail for one
+// cause.
 func joined(errs []error) error {
 	var kept []error
 	told := map[string]bool{}
@@ -433,8 +434,9 @@ func joined(errs []error) error {
 // Limited is the count of a run that ended for its limit.
 const Limited = "limited"
 
-// spent says that a run has taken as much as it may, and notes that it ends for it,
-// if its worker would have gone on: one that has not begun yet does not know.
+// spent reports whether a run has taken as much as it may. It records that the run
+// ends for its limit, if its worker would have continued: before the first step
+// that is not known.
 func (s Scheduled) spent(run *recorder, knows bool) bool {
 	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
 		return false

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// rounds is how many batches of each place in flight one step takes: the more, the
-// less it matters that the places run empty at its end.
+// rounds is how many batches per place in flight one step takes. A higher number
+// hides that the places run empty at its end.
 const rounds = 8
 
-// overlap keeps n batches of a backend under way: while some are deleted, others
-// are claimed and settled, so that neither backend nor ledger waits for the other.
-// It returns when all that it claimed is settled.
+// overlap keeps n batches of a backend in flight: some are deleted while others are
+// claimed and settled, so that neither backend nor ledger waits for the other. It
+// returns when all that it claimed is settled.
 func (k *Clean) overlap(ctx context.Context, q *queue, n int, c *Counts) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -2,13 +2,13 @@ package reclaim
 
 import "context"
 
-// Pass makes one pass of a routine as a run makes it, with one worker and in the
-// caller's goroutine: each step under the gate of Confirmed, ended for its limit,
-// governed and throttled. It is no run: nothing is recorded, and nothing keeps another
-// from running beside it. It returns what it did, whether it failed or not.
+// Pass makes one pass of a routine as a run does, with one worker and in the
+// caller's goroutine. Each step is checked by Confirmed, bounded by the limit, and
+// throttled. It is not a run: nothing is recorded, and another may run
+// concurrently. It returns what it did, even if it failed.
 func (l *Loop) Pass(ctx context.Context, s Scheduled, worker string) (map[string]int64, error) {
 	run := l.newRun(s.Routine.Name())
-	run.started = true // so that no row of it is begun
+	run.started = true // so that no row is written
 	err := l.pass(ctx, s, run, worker)
 	if err == nil {
 		err = l.leaves(ctx, s, run)

@@ -8,16 +8,16 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// Planner is a routine that can say item by item what a pass would take now, and
+// Planner is a routine that can list item by item what a pass would take now, and
 // take exactly such items.
 type Planner interface {
 	Routine
-	// Items gives every item that a pass would take now to yield, and changes
+	// Items passes every item that a pass would take now to yield, and changes
 	// nothing. It reads by the conditions under which a pass takes them.
 	Items(ctx context.Context, yield func(plan.Item) error) error
-	// Apply takes those of the items that a pass would still take, and that are still
-	// what they were seen to be: the transaction that takes one says so. It takes
-	// nothing else, and returns one result for each item that it came to.
+	// Apply takes the items that a pass would still take, and that are still as
+	// they were seen. Their own transaction checks that. It takes nothing else, and
+	// returns one result for each item that it came to.
 	Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error)
 }
 
@@ -39,8 +39,8 @@ func unlessDoubted(ctx context.Context, ledger AgeLedger, work func(context.Cont
 	return err
 }
 
-// pages reads what is due page by page. What a hold keeps does not go, but is put aside,
-// and is no part of a plan.
+// pages reads what is due page by page. What a hold keeps is deferred, and is no
+// part of a plan.
 func pages(ctx context.Context, read func(context.Context, ledger.DueQuery) (ledger.DuePage, error), each func(ledger.Due) error) error {
 	for q := (ledger.DueQuery{Limit: planPage}); ; {
 		p, err := read(ctx, q)
@@ -90,8 +90,7 @@ func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
 	return pages(ctx, e.Plans.DueObjects, func(d ledger.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
 }
 
-// Apply removes those of the objects that are still the version that was seen, and
-// due.
+// Apply removes the objects that still have the version that was seen, and are due.
 func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
@@ -114,7 +113,7 @@ func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
 	return pages(ctx, p.Plans.DueTrash, func(d ledger.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
 }
 
-// Apply removes those of the entries that are still there, and due.
+// Apply removes the entries that are still there, and due.
 func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, p.Ledger, func(ctx context.Context) error {
@@ -126,20 +125,20 @@ func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Count
 	})
 	for _, n := range a.left {
 		if err == nil {
-			a.result(n, plan.Gone, "it was restored or purged, or put aside for a hold")
+			a.result(n, plan.Gone, "it was restored or purged, or deferred for a hold")
 		}
 	}
 	return a.out, err
 }
 
-// application is items on their way to their results.
+// application is a set of items whose results are collected.
 type application struct {
 	items map[ledger.Named]plan.Item
 	left  []ledger.Named
 	out   []plan.Result
 }
 
-// applied names items; one that is named twice counts once.
+// applied indexes items; one that is named twice counts once.
 func applied(items []plan.Item) *application {
 	a := &application{items: make(map[ledger.Named]plan.Item, len(items))}
 	for _, i := range items {
@@ -159,7 +158,7 @@ func (a *application) result(n ledger.Named, o plan.Outcome, detail string) {
 	a.out = append(a.out, plan.Result{Item: a.items[n], Outcome: o, Detail: detail})
 }
 
-// reclaim has batches take what is named, until one takes nothing more.
+// reclaim takes what is named in batches, until a batch takes nothing more.
 func (a *application) reclaim(ctx context.Context, batch reclaimer, b ledger.Batch, done func(ledger.Reclaimed)) error {
 	for len(a.left) > 0 {
 		b.Only = a.left
@@ -176,7 +175,7 @@ func (a *application) reclaim(ctx context.Context, batch reclaimer, b ledger.Bat
 	return nil
 }
 
-// take notes what went.
+// take records what was removed.
 func (a *application) take(went []ledger.Named) {
 	gone := make(map[ledger.Named]bool, len(went))
 	for _, n := range went {
@@ -192,7 +191,7 @@ func (a *application) take(went []ledger.Named) {
 	a.left = left
 }
 
-// spare says of the objects that were left why, by what lies there now.
+// spare finds out why objects were left, by what lies under their keys now.
 func (a *application) spare(now []ledger.Due) {
 	type place struct {
 		bucket lethe.ID
@@ -212,7 +211,7 @@ func (a *application) spare(now []ledger.Due) {
 		case !d.At.Time().Equal(a.items[n].Due):
 			a.result(n, plan.NotDue, "it is due "+d.At.String())
 		default:
-			a.result(n, plan.Busy, "it is held, its rule is not in force any more, or another works on it")
+			a.result(n, plan.Busy, "it is held, its rule is no longer in force, or another worker has it")
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// blobPages reads blobs that are due page by page.
+// blobPages reads due blobs page by page.
 func blobPages(ctx context.Context, from PlanLedger, q ledger.DueQuery, each func(ledger.Blob) error) error {
 	q.Limit = planPage
 	for {
@@ -34,7 +34,7 @@ func blobPages(ctx context.Context, from PlanLedger, q ledger.DueQuery, each fun
 	}
 }
 
-// Items are the condemned blobs that are due, of all backends.
+// Items are the condemned blobs that are due, on all backends.
 func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 	for _, id := range k.backends() {
 		q := ledger.DueQuery{State: lethe.Condemned, Backend: id}
@@ -49,8 +49,7 @@ func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 	return nil
 }
 
-// Apply deletes those of the blobs that are still condemned, due and claimed by
-// nobody.
+// Apply deletes the blobs that are still condemned, due and unclaimed.
 func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	byBackend := map[string][]plan.Item{}
 	for _, i := range items {
@@ -104,7 +103,7 @@ func (k *Clean) applyOn(ctx context.Context, r ledger.ClaimRequest, a *applicati
 	return ctx.Err()
 }
 
-// settled notes the results of deletes.
+// settled records the results of deletes.
 func (a *application) settled(items []ledger.SettleItem) {
 	var went []ledger.Named
 	for _, item := range items {
@@ -130,7 +129,7 @@ func (a *application) drop(n ledger.Named) {
 	}
 }
 
-// rest gives everything that is left the same result.
+// rest gives all remaining items the same result.
 func (a *application) rest(o plan.Outcome, detail string) {
 	for _, n := range a.left {
 		a.result(n, o, detail)
@@ -138,7 +137,7 @@ func (a *application) rest(o plan.Outcome, detail string) {
 	a.left = nil
 }
 
-// explain says of the blobs that are left why they could not be claimed in a state.
+// explain finds out why the remaining blobs could not be claimed in a state.
 func (a *application) explain(ctx context.Context, from PlanLedger, in lethe.State, now lethe.Time) error {
 	rows, err := from.BlobsByID(ctx, idsOf(a.left))
 	if err != nil {
@@ -175,16 +174,16 @@ func idsOf(names []ledger.Named) []lethe.ID {
 	return out
 }
 
-// Items are the intents whose writers have been silent for too long.
+// Items are the intents whose writers have sent no heartbeat for too long.
 func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
 	q := ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge}
 	return blobPages(ctx, r.Plans, q, func(b ledger.Blob) error {
 		return yield(plan.Item{Do: r.Name(), Kind: kindIntent, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
-			Why: "its writer is silent: promoted if its bytes prove the write, else condemned", Due: b.BeatAt.Add(r.Safety.MinAge).Time()})
+			Why: "no heartbeat of its writer: promoted if its bytes prove the write, else condemned", Due: b.BeatAt.Add(r.Safety.MinAge).Time()})
 	})
 }
 
-// Apply resolves those of the intents that are still silent.
+// Apply resolves the intents that still have no heartbeat.
 func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, r.Ledger, func(ctx context.Context) error {
@@ -204,7 +203,7 @@ func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *C
 	return a.out, err
 }
 
-// resolved notes how an intent was resolved.
+// resolved records how an intent was resolved.
 func (a *application) resolved(n ledger.Named, res Resolution) {
 	o := plan.Done
 	switch res {

@@ -10,8 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// uploadItem is an upload whose time is over as an item. One that is held frees
-// nothing.
+// uploadItem returns a stale upload as an item. One that is held frees nothing.
 func uploadItem(do string, u ledger.OverdueUpload) plan.Item {
 	i := plan.Item{Do: do, Kind: kindUpload, ID: string(u.Upload.ID), Bucket: u.Upload.Bucket, Key: u.Upload.Key,
 		Size: u.Bytes, Blobs: u.Blobs, Frees: u.Bytes, Due: u.At.Time()}
@@ -32,14 +31,14 @@ func uploadItem(do string, u ledger.OverdueUpload) plan.Item {
 	return i
 }
 
-// Items are the uploads that were left lying, those that are held among them.
+// Items are the stale uploads, including those that are held.
 func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error {
 	list, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Held: true})
 	return eachUpload(list, err, u.Name(), yield)
 }
 
-// Items are the uploads that lifecycle rules give up now, those that are held among
-// them. Stamping anew destroys nothing, and is no part of a plan.
+// Items are the uploads that lifecycle rules abort now, including those that are
+// held. Reapplying rules destroys nothing, and is no part of a plan.
 func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) error {
 	list, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Held: true})
 	return eachUpload(list, err, l.Name(), yield)
@@ -54,7 +53,7 @@ func eachUpload(list []ledger.OverdueUpload, err error, do string, yield func(pl
 	return err
 }
 
-// Apply aborts those of the uploads that are still untouched and not held.
+// Apply aborts the uploads that are still untouched and not held.
 func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, u.Ledger, func(ctx context.Context) error {
@@ -69,8 +68,8 @@ func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Cou
 	return a.out, err
 }
 
-// Apply gives up those of the uploads that a rule in force still gives up, and that
-// are not held.
+// Apply aborts the uploads that a rule in force still aborts, and that are not
+// held.
 func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, l.Ledger, func(ctx context.Context) error {
@@ -91,7 +90,7 @@ func (a *application) uploads(abort func(ledger.Upload) error, c *Counts) error 
 		i := a.items[n]
 		switch err := abort(ledger.Upload{ID: n.ID, Bucket: i.Bucket, Key: i.Key}); {
 		case errors.Is(err, lethe.ErrNoSuchUpload):
-			a.result(n, plan.Changed, "it is gone, or was gone on with")
+			a.result(n, plan.Changed, "it is gone, or was continued")
 		case errors.Is(err, lethe.ErrHeld):
 			a.result(n, plan.Held, err.Error())
 		case err != nil:

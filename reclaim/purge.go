@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// Purge empties the trash of entries whose undo window has passed, prunes what
-// bookkeeping keeps only for a while, and shrinks the ledger's file.
+// Purge removes trash entries whose undo window has passed, prunes old records, and
+// shrinks the ledger's file.
 type Purge struct {
 	Ledger PurgeLedger
 	Batch  ledger.Batch
@@ -32,8 +32,8 @@ func (p *Purge) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return p.Ledger.PurgeBacklog(ctx)
 }
 
-// Pass prunes, gives unused room of the ledger's file back to the disk, and
-// removes due entries batch by batch. After Rounds.Time it begins anew.
+// Pass prunes, returns unused space of the ledger's file to the disk, and removes
+// due entries batch by batch. After Rounds.Time it begins anew.
 func (p *Purge) Pass(string) Step { return p.Rounds.of(p.round) }
 
 func (p *Purge) round() Step {
@@ -60,17 +60,17 @@ func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
 	return limit > 0 && n >= limit, nil
 }
 
-// shrinking is a ledger with a file that can be made smaller.
+// shrinking is a ledger whose file can be made smaller.
 type shrinking interface {
-	// Vacuum gives up to so many unused pages back to the disk. A ledger without a
+	// Vacuum returns up to so many unused pages to the disk. A ledger without a
 	// file of its own returns errors.ErrUnsupported.
 	Vacuum(ctx context.Context, pages int) (freed int, err error)
 }
 
-// shrinkStep is how many pages of the ledger's file a step gives back at full speed.
+// shrinkStep is how many pages of the ledger's file a step frees at full speed.
 const shrinkStep = 1024
 
-// shrink gives back what the file of a ledger that has one does not need.
+// shrink frees what the ledger's file, if there is one, does not need.
 func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
 	file, ok := p.Ledger.(shrinking)
 	if !ok {
@@ -79,7 +79,7 @@ func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
 	pages := p.Controller.Size(shrinkStep)
 	n, err := file.Vacuum(ctx, pages)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return false, nil // PostgreSQL looks after its files itself
+		return false, nil // PostgreSQL manages its files itself
 	}
 	c.Add("pages", int64(n))
 	if err != nil {

@@ -11,24 +11,25 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ErrNotQuiet: the process has not seen yet that nobody else advances the epoch of a
-// backend. It goes on by itself.
+// ErrNotQuiet is returned while the process has not yet watched for long enough
+// that no other ledger advances the epoch of a backend. It resolves by itself.
 var ErrNotQuiet = errors.New("waits for one beat in which no other ledger advances the backend")
 
-// quiet says since when a process has seen nobody else advance the epoch of a backend.
+// quiet records since when a process has seen no other ledger advance the epoch of
+// a backend.
 type quiet struct {
 	since lethe.Time // by Guard.Boot; 0: it has not advanced the epoch itself yet
-	of    string     // which ledger that was, see paired
+	of    string     // the ledger's identity, see paired
 	epoch int64      // as last seen by Heartbeat
 }
 
-// paired says in which life of the ledger its epochs were seen: another server, another
-// timeline, or a decision of a person begins a new one.
+// paired identifies the life of the ledger in which its epochs were seen. Another
+// server, another timeline, or a decision of an operator begins a new one.
 func paired(store ledger.Store, b ledger.Backend) string {
 	return fmt.Sprintf("%s %s %d", store.DB, store.Life, b.Accepted)
 }
 
-// fits notes that a backend and a ledger were seen to fit.
+// fits records that a backend and a ledger were seen to match.
 func (g *Guard) fits(store ledger.Store, b ledger.Backend) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -37,8 +38,8 @@ func (g *Guard) fits(store ledger.Store, b ledger.Backend) {
 	}
 }
 
-// begin notes that this process has advanced an epoch. Nobody else can know the first one
-// of a backend: then there is nobody to wait for.
+// begin records that this process has advanced an epoch. No other ledger can know
+// the first one of a backend, so there is nothing to wait for.
 func (g *Guard) begin(store ledger.Store, b ledger.Backend, first bool) {
 	now := g.boot()
 	g.mu.Lock()
@@ -61,7 +62,7 @@ func (g *Guard) note(id string, q quiet) {
 	g.quiet[id] = q
 }
 
-// restart forgets that nobody else was seen.
+// restart begins the wait anew.
 func (g *Guard) restart(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +75,7 @@ func (g *Guard) begun(id string) bool {
 	return g.quiet[id].since != 0
 }
 
-// moved reports whether the epoch is another one than when it was last asked, or written.
+// moved reports whether the epoch has changed since it was last read or written.
 func (g *Guard) moved(id string, epoch int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,13 +88,15 @@ func (g *Guard) moved(id string, epoch int64) bool {
 
 func (g *Guard) boot() lethe.Time { return cmp.Or[lethe.Clock](g.Boot, lethe.Monotonic{}).Now() }
 
-// quietTime is a beat, in which every other ledger looks, and half of one, by which
-// such a look has ended, and what was deleted after an earlier one (Safety.DeleteTime).
+// quietTime is one beat, in which every other ledger checks, and half of one. By
+// then such a check has ended, and so have the deletes of an earlier one
+// (Safety.DeleteTime).
 func (g *Guard) quietTime() time.Duration {
 	return cmp.Or(g.Beat, Safety{}.WithDefaults().Beat) * 3 / 2
 }
 
-// wait is how long nobody else has to be seen yet; begun says that it has begun.
+// wait returns how much longer no other ledger may be seen; begun reports whether
+// the wait has begun.
 func (g *Guard) wait(id string) (d time.Duration, begun bool) {
 	now := g.boot()
 	g.mu.Lock()
@@ -102,9 +105,9 @@ func (g *Guard) wait(id string) (d time.Duration, begun bool) {
 	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0
 }
 
-// Admit reports whether deletes on a backend may go on now: it fits (Check), and since this
-// process, or the life of the ledger, began nobody else has advanced its epoch for a
-// beat (ErrNotQuiet).
+// Admit returns nil if deletes on a backend may go on now. The backend has to match
+// (Check), and for one beat since this process, or the life of the ledger, began no
+// other ledger may have advanced its epoch (ErrNotQuiet).
 func (g *Guard) Admit(ctx context.Context, id string) error {
 	for {
 		if err := g.Check(ctx, id); err != nil {

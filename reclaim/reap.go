@@ -16,18 +16,18 @@ import (
 // Resolution is how the reaper resolved an intent.
 type Resolution string
 
-// The resolutions. The happy path, a writer committing its own intent, is no
-// matter of the reaper's.
+// The resolutions. A writer that commits its own intent never meets the reaper.
 const (
 	Promoted   Resolution = "promoted"   // bytes complete and proven: committed in the writer's place
 	Dropped    Resolution = "dropped"    // no bytes, or bytes that prove nothing
 	Superseded Resolution = "superseded" // the key was written or removed since
-	Ambiguous  Resolution = "ambiguous"  // cannot tell: next tick
-	Vanished   Resolution = "vanished"   // somebody else resolved it first
+	Ambiguous  Resolution = "ambiguous"  // undecided: next tick
+	Vanished   Resolution = "vanished"   // another worker resolved it first
 )
 
-// Reap resolves intents whose writers went silent (docs/protocol.md, rule 19). Only proof
-// promotes: size and digest fixed beforehand, and bytes that match both.
+// Reap resolves intents whose writers stopped their heartbeat (docs/protocol.md,
+// rule 19). Only proof promotes: size and digest fixed beforehand, and bytes that
+// match both.
 type Reap struct {
 	Ledger ReapLedger
 	Stores map[string]blob.Store
@@ -47,14 +47,14 @@ func (r *Reap) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return r.Ledger.ReapBacklog(ctx, r.Safety.MinAge)
 }
 
-// claim takes silent intents, under the lock.
+// claim takes intents without a heartbeat, under the lock.
 func (r *Reap) claim(ctx context.Context, q ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	return locked(r.Lock, "reap", r.Ledger.ClaimIntents)(ctx, q)
 }
 
-// Pass claims silent intents batch by batch, the longest silent first, and
-// resolves each. What it gives back as ambiguous waits for the next pass: this one
-// goes on behind it, so that a backend that is down holds up no others.
+// Pass claims intents without a heartbeat batch by batch, the oldest first, and
+// resolves each. Ambiguous ones wait for the next pass: this one continues behind
+// them, so that a backend that is down does not block others.
 func (r *Reap) Pass(worker string) Step {
 	q := ledger.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
 	return unlessBehind(r.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
@@ -75,7 +75,7 @@ func (r *Reap) Pass(worker string) Step {
 	})
 }
 
-// finish resolves one claimed intent and tells of it.
+// finish resolves one claimed intent and reports it.
 func (r *Reap) finish(ctx context.Context, fence int64, in ledger.ClaimedIntent, c *Counts) (Resolution, error) {
 	res, err := r.resolve(ctx, fence, in)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Reap) finish(ctx context.Context, fence int64, in ledger.ClaimedIntent,
 	return res, nil
 }
 
-// resolve brings one claimed intent to its end, or gives it back.
+// resolve promotes, condemns or releases one claimed intent.
 func (r *Reap) resolve(ctx context.Context, fence int64, in ledger.ClaimedIntent) (Resolution, error) {
 	proven, sums, err := r.prove(ctx, in)
 	if err != nil {
@@ -123,13 +123,13 @@ func (r *Reap) promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.
 	case errors.Is(err, lethe.ErrUnknownOutcome), errors.Is(err, lethe.ErrUnavailable):
 		return "", err
 	}
-	// Everything else says for certain that the write cannot be made any more: its
-	// bucket is gone, its quota used up, its precondition no longer holds.
+	// Every other error is certain: the write cannot be made any more, because its
+	// bucket is gone, its quota used up, or its precondition false.
 	return Superseded, nil
 }
 
-// prove reports whether the bytes are there and are what was promised, and returns the
-// sums of their blocks. An error means that it cannot tell.
+// prove reports whether the bytes are there and match what was promised, and
+// returns the sums of their blocks. An error means that it is undecided.
 func (r *Reap) prove(ctx context.Context, in ledger.ClaimedIntent) (bool, lethe.BlockSums, error) {
 	var none lethe.BlockSums
 	if in.Promotion == nil || len(in.Promotion.Commit.Blobs) != 1 {
@@ -157,7 +157,7 @@ func (r *Reap) prove(ctx context.Context, in ledger.ClaimedIntent) (bool, lethe.
 	return err == nil && have.size == want.Size && have.digest == want.Digest, have.blocks, err
 }
 
-// sums are what bytes were found to be.
+// sums describe bytes that were read.
 type sums struct {
 	size   int64
 	digest string // hex SHA-256
@@ -176,7 +176,7 @@ func readSums(ctx context.Context, store blob.Store, key string, block int64) (s
 	return sums{n, hex.EncodeToString(digest.Sum(nil)), blocks.Sums()}, err
 }
 
-// ignoreFenced takes a lost claim for what it is: somebody else's work now.
+// ignoreFenced drops the error of a lost claim: another worker has the item now.
 func ignoreFenced(err error) error {
 	if errors.Is(err, lethe.ErrFenced) {
 		return nil

@@ -11,16 +11,16 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// ReceiptLedger keeps receipts of what went.
+// ReceiptLedger keeps receipts of deletions.
 type ReceiptLedger interface {
-	// UnsealedReceipts reads up to limit receipts that no seal covers, and the batch
-	// that goes beyond it, with the end of the chain.
+	// UnsealedReceipts reads receipts that no seal covers, up to limit and to the
+	// end of their batch, with the end of the chain.
 	UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed, error)
-	// SealReceipts puts a segment at the end of the chain, in the place of the
-	// batches that it was cut from: ErrFenced if another was sealed meanwhile.
+	// SealReceipts appends a segment to the chain, and drops the batches that it
+	// was cut from: ErrFenced if another was sealed meanwhile.
 	SealReceipts(ctx context.Context, s receipt.Segment) error
-	// DropReceipts drops up to limit of the oldest segments of which every receipt is
-	// older than keep; the last of their seals stays as the anchor.
+	// DropReceipts drops up to limit of the oldest segments of which every receipt
+	// is older than keep. The last of their seals stays as the anchor.
 	DropReceipts(ctx context.Context, keep time.Duration, limit int) (segments int, err error)
 	ReceiptBacklog(ctx context.Context, s ledger.Sealing) (ledger.Backlog, error)
 	ReceiptReader
@@ -28,7 +28,7 @@ type ReceiptLedger interface {
 
 // ReceiptReader reads receipts and their chain.
 type ReceiptReader interface {
-	// Receipts returns what is kept under the names, in the order in which it went.
+	// Receipts returns the receipts kept under the names, in the order of deletion.
 	Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Receipt, error)
 	// Seals pages through the chain, from the anchor; ReceiptPages reads a segment.
 	Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal, error)
@@ -38,22 +38,23 @@ type ReceiptReader interface {
 	UnsealedPage(ctx context.Context, after int64, limit int) ([]receipt.Batch, error)
 }
 
-// Receipts seals receipts of deletion, link by link of one chain, and drops those
-// that are past their time. It runs once at a time: the chain has one end.
+// Receipts seals receipts of deletion, link by link of one chain, and drops the
+// expired ones. It runs once at a time: the chain has one end.
 type Receipts struct {
 	Ledger ReceiptLedger
 	// Age reports whether the ledger's clock is in doubt; nil: it never is.
 	Age   AgeLedger
 	Store lethe.ID
-	// Keep is how long receipts are kept after what they tell of.
+	// Keep is how long receipts are kept after the deletion.
 	Keep   time.Duration
 	Safety Safety
 	Events *Events
 }
 
 const (
-	// segmentSize is how many receipts a segment has at most, but for the rest of its
-	// last transaction's: some 20 MB of memory while it is cut, and a write of 1.
+	// segmentSize is how many receipts a segment has at most, plus the rest of the
+	// last transaction's. Cutting it takes some 20 MB of memory, and writing it 1
+	// MB.
 	segmentSize = 20_000
 	// segmentWorth is how many are sealed without waiting for more.
 	segmentWorth = 10_000
@@ -64,12 +65,12 @@ const (
 // Name returns "receipts".
 func (*Receipts) Name() string { return "receipts" }
 
-// Plan counts the receipts that are to be sealed, and those that wait for more.
+// Plan counts the receipts to be sealed, and those that wait for more.
 func (r *Receipts) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return r.Ledger.ReceiptBacklog(ctx, ledger.Sealing{Worth: segmentWorth, After: r.Safety.SealAfter})
 }
 
-// Pass seals what there is, then drops what is past its time.
+// Pass seals what there is, then drops what has expired.
 func (r *Receipts) Pass(string) Step { return inTurn(r.seal, unlessBehind(r.Age, r.drop)) }
 
 // seal seals one segment, if there is enough for one or it has waited long enough.
@@ -87,7 +88,7 @@ func (r *Receipts) seal(ctx context.Context, c *Counts) (bool, error) {
 	}
 	err = r.Ledger.SealReceipts(ctx, s)
 	if errors.Is(err, lethe.ErrFenced) {
-		return false, nil // another instance believes that this one is dead, and seals
+		return false, nil // another instance took over and seals
 	}
 	if err != nil {
 		return false, fmt.Errorf("reclaim: seal segment %d: %w", s.Seq, err)

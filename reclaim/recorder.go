@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// beatEvery is how often a run in progress shows that it is alive.
+// beatEvery is the interval of a run's heartbeat.
 const beatEvery = 10 * time.Second
 
 // recorder keeps a run's row. A run that does nothing leaves none.
@@ -23,15 +23,15 @@ type recorder struct {
 	mu      sync.Mutex
 	run     ledger.Run
 	started bool
-	atLimit atomic.Bool // it ends for that
+	atLimit atomic.Bool // the run ends for its limit
 }
 
 // errTakenOver ends a run that another instance has ended as stale.
-var errTakenOver = errors.New("taken over by another instance: this one had shown no sign of life")
+var errTakenOver = errors.New("taken over by another instance: this one had sent no heartbeat")
 
-// alive runs work, and shows meanwhile that the run lives, even while a step takes
-// long. A run that was taken over is broken off. What it takes away, it takes on
-// behalf of the run, and of who asked for it.
+// alive runs work and sends the run's heartbeat meanwhile, even while a step takes
+// long. A run that was taken over is cancelled. Its deletions are recorded on
+// behalf of the run, and of the operator who started it.
 func (r *recorder) alive(ctx context.Context, work func(context.Context) error) error {
 	by := lethe.CallerOf(ctx)
 	by.Run = r.run.ID
@@ -76,7 +76,7 @@ func (r *recorder) note(ctx context.Context) {
 	}
 }
 
-// beat is a sign of life of a run that is recorded.
+// beat is the heartbeat of a recorded run.
 func (r *recorder) beat(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *recorder) finish(ctx context.Context, failure error) map[string]int64 {
 	return counts
 }
 
-// ensureStarted starts the row if no beat has done so.
+// ensureStarted writes the row if no heartbeat has done so.
 func (r *recorder) ensureStarted(ctx context.Context) error {
 	if r.started {
 		return nil

@@ -7,16 +7,15 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TallyLedger recounts what waits.
+// TallyLedger counts what is waiting.
 type TallyLedger interface {
 	TallyOrphans(ctx context.Context) ([]ledger.Tally, error)
 }
 
 // Recount compares the counters of orphan bytes (condemned blobs and dead letters)
-// and of intents with a count of the rows. As each change of a row moves its
-// counter in the same transaction, a difference is a defect of the ledger or of
-// Lethe: it is reported, and nothing is corrected. What a correction would hide
-// could be a row that went missing.
+// and of intents with a count of the rows. Each transaction moves row and counter
+// together, so a difference is a defect of the ledger or of Lethe. It is reported,
+// and nothing is corrected: a correction could hide a row that went missing.
 type Recount struct {
 	Ledger TallyLedger
 	Events *Events

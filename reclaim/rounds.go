@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Rounds makes a pass that goes on for long begin again at the front. A pass takes
-// the oldest first and remembers how far it came, so as not to read again what it
-// left dead behind it; what became due behind its place, because a hold was lifted,
-// a claim was taken over or a limit allows it again, would otherwise wait until
-// nothing more is due at all. Beginning again costs a few transactions, whatever
-// the number of objects. The zero value never begins again.
+// Rounds makes a long pass begin again at the oldest. A pass remembers how far it
+// came, so as not to read again the rows that it left dead. Rows that become due
+// behind its place, because a hold was released, a claim was taken over or a limit
+// allows them again, would otherwise wait until nothing more is due. Beginning
+// again costs a few transactions, whatever the number of objects. The zero value
+// never begins again.
 type Rounds struct {
 	// Time is Safety.PassTime. 0: a pass goes on from where it is.
 	Time time.Duration
@@ -21,7 +21,7 @@ type Rounds struct {
 	Clock lethe.Clock
 }
 
-// of makes one pass of many.
+// of returns one pass made of many.
 func (r Rounds) of(begin func() Step) Step {
 	step := begin()
 	if r.Time <= 0 {

@@ -16,20 +16,20 @@ type Routine interface {
 	// Pass begins a pass: a walk over everything that is due, in steps. Passes of
 	// several workers may run at once; claims keep them disjoint.
 	Pass(worker string) Step
-	// Plan says what a pass would find to do now; it changes nothing.
+	// Plan returns what a pass would find to do now; it changes nothing.
 	Plan(ctx context.Context) (ledger.Backlog, error)
 }
 
-// Step does one bounded batch, adds to the counts what it did, and says whether
+// Step does one bounded batch, adds to the counts what it did, and reports whether
 // more is due now.
 type Step func(ctx context.Context, c *Counts) (more bool, err error)
 
-// Counts adds up what a run did, by name; safe for concurrent use. "items" is
-// the progress that rate limits and progress bars go by.
+// Counts adds up what a run did, by name. It is safe for concurrent use. "items"
+// measures progress for rate limits and progress bars.
 type Counts struct {
 	mu sync.Mutex
 	n  map[string]int64
-	in *Counts // counts along: the run's, if these are one worker's
+	in *Counts // those of the run, if these are one worker's
 }
 
 // Items is the name of the count that measures progress.

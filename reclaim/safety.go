@@ -15,8 +15,8 @@ type Safety struct {
 	// MinAge is how long an intent's heartbeat must be silent before the reaper
 	// takes it: protects a slow but living writer from failing. Default 5 min.
 	MinAge time.Duration
-	// LateWindow is the longest time that an upload may still land after its
-	// writer gave up on it or was given up: protects from bytes without a row.
+	// LateWindow is the longest time in which an upload may still land after it was
+	// given up, by its writer or by the reaper: protects from bytes without a row.
 	// Default 1 h.
 	LateWindow time.Duration
 	// ReadGrace is how long a blob that was live stays on its backend after it was
@@ -24,7 +24,7 @@ type Safety struct {
 	// longer extend it. Default 1 min.
 	ReadGrace time.Duration
 	// ClaimGrace is the age at which a claim counts as left by a dead worker:
-	// protects a slow worker from doing its work twice. Default 5 min.
+	// protects a slow worker from having its work repeated. Default 5 min.
 	ClaimGrace time.Duration
 	// MultipartStale is how long a multipart upload may lie untouched before it is
 	// aborted: protects clients that pause. Default 24 h.
@@ -35,29 +35,30 @@ type Safety struct {
 	// Attempts is how often a delete is tried before it becomes a dead letter:
 	// protects the queue from items that never succeed. Default 10.
 	Attempts int
-	// OrphanGrace is how long ago a backend's key without a row must have been seen
-	// first, and its name been made, before it is condemned: protects from a ledger that
-	// is not what it seems, until a person notices. Default 48 h.
+	// OrphanGrace is the minimum age of a key without a row, by its first sighting
+	// and by its name, before it is condemned: gives an operator time to notice
+	// that the ledger is not the right one. Default 48 h.
 	OrphanGrace time.Duration
-	// PlanAge is the age at which a plan is refused unless it is forced: protects from
-	// acting on what somebody looked at too long ago. Default 24 h.
+	// PlanAge is the age at which a plan is refused unless it is forced: protects
+	// from applying an outdated plan. Default 24 h.
 	PlanAge time.Duration
 	// OpsKept is how long the outcome of an operation can be looked up: protects
 	// clients whose answer was lost. Default 24 h.
 	OpsKept time.Duration
-	// PassTime is how long a pass goes on from where it is before it begins again at
-	// the oldest: bounds how long what became due behind its place waits while more
-	// and more is due before it. Default 1 min.
+	// PassTime is how long a pass advances before it begins again at the oldest:
+	// bounds how long rows that become due behind its place wait. Default 1 min.
 	PassTime time.Duration
-	// Beat is how often every process looks who has advanced the epochs of backends, and
-	// one advances them: within it a ledger notices that it is one of two. Default 1 min.
+	// Beat is how often every process checks the epochs of backends, and one
+	// advances them: within it a ledger notices that it is one of two. Default 1
+	// min.
 	Beat time.Duration
-	// ClockJump is how far the wall clock may run ahead of the time since the machine
-	// started before nothing goes by age: protects what lives for a while from a clock
-	// that was set forward. More than clocks are corrected by. Default 5 min.
+	// ClockJump is how far the wall clock may run ahead of the time since the
+	// machine started before nothing is removed by age: protects from a clock that
+	// was set forward. It exceeds ordinary corrections. Default 5 min.
 	ClockJump time.Duration
-	// SealAfter is how long a receipt of deletion waits at most to be sealed, where
-	// few things go: it keeps segments few, which every look-up reads. Default 10 min.
+	// SealAfter is the longest time that a receipt of deletion waits to be sealed
+	// where little is deleted: it keeps segments few, which every look-up reads.
+	// Default 10 min.
 	SealAfter time.Duration
 }
 
@@ -82,15 +83,15 @@ func (s Safety) WithDefaults() Safety {
 	}
 }
 
-// DeleteTime is how long deletes may last after it was seen that ledger and backend
-// belong together: half a beat, after which nobody relies on that any more.
+// DeleteTime is how long deletes may last after ledger and backend were compared:
+// half a beat. After that the comparison does not count any more.
 func (s Safety) DeleteTime() time.Duration { return s.WithDefaults().Beat / 2 }
 
-// RunBeat is how often a run in progress shows that it lives: several times within
-// ClaimGrace, after which the watchdog ends one that does not.
+// RunBeat is the interval of a run's heartbeat: several times within ClaimGrace,
+// after which the watchdog ends a run without one.
 func (s Safety) RunBeat() time.Duration { return min(beatEvery, s.WithDefaults().ClaimGrace/4) }
 
-// Validate reports every field that cannot be meant, by its name.
+// Validate returns an error for each invalid field, by its name.
 func (s Safety) Validate() error {
 	var errs []error
 	for _, f := range []struct {

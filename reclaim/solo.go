@@ -11,19 +11,19 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ErrRunning: the routine runs once at a time, and runs on another instance.
+// ErrRunning is returned for a solo routine that runs on another instance.
 var ErrRunning = errors.New("runs elsewhere")
 
-// staleRun is how long a run may show no sign of life before its routine is taken
-// over from it: it costs work done twice, and never harm.
+// staleRun is how long a run may send no heartbeat before it is taken over. Too
+// early a takeover repeats work, and does no harm.
 const staleRun = time.Minute
 
 // soloSlack is how much before its time a run may have begun, by a clock that is
-// ahead, to be the run of that time.
+// ahead, and still count as the run of that time.
 const soloSlack = time.Minute
 
-// beginSolo records a run that must be alone. It says no without an error if its
-// time has not come; ErrRunning if it runs elsewhere.
+// beginSolo records a run that must be alone. It returns false without an error if
+// its time has not come, and ErrRunning if it runs elsewhere.
 func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime bool) (bool, error) {
 	seen := lethe.Forever
 	if byTime {
@@ -47,11 +47,11 @@ func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime b
 	case begun.Other.FinishedAt != 0:
 		return false, nil // it has succeeded just now
 	}
-	return false, fmt.Errorf("%s: %w, on %s since %s (last sign of life %s)",
+	return false, fmt.Errorf("%s: %w, on %s since %s (last heartbeat %s)",
 		s.Routine.Name(), ErrRunning, begun.Other.Worker, begun.Other.StartedAt, begun.Other.BeatAt)
 }
 
-// notBegun tells of a run that failed before it was recorded.
+// notBegun reports a run that failed before it was recorded.
 func (l *Loop) notBegun(r *recorder, err error) error {
 	if err == nil {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Spans tell that work begins, and when it has ended, for traces. What they answer
-// is the context of the work, and is called with its end. A nil func is silent;
-// they return fast and may be called from several goroutines at once.
+// Spans report when work begins and ends, for traces. Each returns the context of
+// the work, and a function that is called at its end. A nil func is silent. They
+// return fast and may be called from several goroutines at once.
 type Spans struct {
-	// Run: a run begins; told at its end are its counts.
+	// Run: a run begins; its counts are given at its end.
 	Run func(ctx context.Context, r ledger.Run) (context.Context, func(counts map[string]int64, err error))
 	// Batch: one batch of a routine begins; items is how many it did.
 	Batch func(ctx context.Context, routine string) (context.Context, func(items int64, err error))
@@ -23,7 +23,7 @@ func (s Spans) run(ctx context.Context, r ledger.Run) (context.Context, func(map
 	return s.Run(ctx, r)
 }
 
-// batches makes each step known.
+// batches reports each step to Spans.
 func (s Spans) batches(routine string, step Step) Step {
 	if s.Batch == nil {
 		return step

@@ -10,22 +10,22 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Batches take the oldest work first, which is fair as long as one batch is all
-// there is. When more is due, every second batch takes turns instead: of each
-// bucket that has something due its share, so that ten objects of one bucket do
-// not wait for ten million of another. Whose turn it is is learnt by looking at a
-// stretch of the buckets, from where the last look ended, round and round: what
-// that costs is bounded, and is nothing while there is no more than a batch.
+// Batches take the oldest work first, which is fair while one batch takes all that
+// is due. When more is due, every second batch is divided among the buckets that
+// have something due, so that ten objects of one bucket do not wait for ten million
+// of another. The buckets are found by a look at a stretch of them, from where the
+// last look ended. The cost of a look is bounded, and there is none while a batch
+// is enough.
 //
-// Who is alone is looked at more and more rarely, up to every mostAlone batches.
+// A bucket that is alone is looked at more and more rarely, up to every mostAlone
+// batches.
 const (
-	stretch   = 256 // buckets of one look, each a look into an index
+	stretch   = 256 // buckets of one look, each an index look-up
 	mostAlone = 8
 )
 
-// ring is where the looks of a routine have come to: all its passes go round the
-// same ring, so that a pass that is cut short does not begin where it began before.
-// The zero value is ready.
+// ring is the cursor of a routine's looks. All its passes share it, so that a pass
+// that is cut short does not begin where it began before. The zero value is ready.
 type ring struct {
 	mu   sync.Mutex
 	from lethe.ID
@@ -45,23 +45,25 @@ func (r *ring) moved(t ledger.Turns) {
 	}
 }
 
-// turns decides which batches of a pass take turns, and of which buckets. The zero
-// value begins with the oldest.
+// turns decides which batches of a pass are divided, and among which buckets. The
+// zero value begins with the oldest.
 type turns struct {
-	after   map[lethe.ID]lethe.Time // what is known to be done, by bucket
+	after   map[lethe.ID]lethe.Time // how far each bucket is done
 	crowded bool                    // more is due than one batch
 	wait    int                     // batches of the oldest before the next look
 	alone   int                     // looks in a row that found one bucket at most
 }
 
-// oldest notes that a batch took the oldest, and whether more was due than it took.
+// oldest records that a batch took the oldest, and whether more was due than it
+// took.
 func (t *turns) oldest(more bool) {
 	t.crowded = more
 	t.wait = max(t.wait-1, 0)
 }
 
-// next is whose turn it is by a look that began at from; none: the oldest's. Those
-// whose work is older come later, because what the others leave is theirs.
+// next returns the buckets of the next batch by a look that began at from; none:
+// take the oldest. Buckets whose work is older come later, because they get what
+// the others leave.
 func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 	if t.after == nil {
 		t.after = make(map[lethe.ID]lethe.Time)
@@ -81,14 +83,14 @@ func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 	return list
 }
 
-// TurnLedger tells which buckets have work.
+// TurnLedger finds the buckets that have work.
 type TurnLedger interface {
 	// DueBuckets looks at a stretch of the buckets, and returns those that have
-	// something that is due. What it answers may be old at once: it is a hint.
+	// something due. The result is a hint: it may be outdated at once.
 	DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error)
 }
 
-// look returns whose turn the next batch is; none: the oldest's.
+// look returns the buckets of the next batch; none: take the oldest.
 func (t *turns) look(ctx context.Context, l TurnLedger, r *ring, backend string) ([]ledger.Turn, error) {
 	if !t.crowded || t.wait > 0 {
 		return nil, nil

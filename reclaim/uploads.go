@@ -10,12 +10,12 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Uploads aborts multipart uploads that were left lying.
+// Uploads aborts stale multipart uploads.
 type Uploads struct {
 	Ledger UploadLedger
 	Safety Safety
-	// StaleOn is shorter than Safety.MultipartStale for uploads with a part on a
-	// backend, as where room is scarce; by backend.
+	// StaleOn replaces Safety.MultipartStale by a shorter time for uploads with a
+	// part on a backend where room is scarce; by backend.
 	StaleOn map[string]time.Duration
 	Limit   int // uploads per step
 	Events  *Events
@@ -24,8 +24,8 @@ type Uploads struct {
 // Name returns "multipart".
 func (*Uploads) Name() string { return "multipart" }
 
-// stale is when an upload was left lying: what plans and counts, and what aborts,
-// asks by it.
+// stale returns the conditions under which an upload is stale, for plans, counts
+// and aborts alike.
 func (u *Uploads) stale() ledger.Stale {
 	return ledger.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn}
 }
@@ -36,7 +36,7 @@ func (u *Uploads) Plan(ctx context.Context) (ledger.Backlog, error) {
 }
 
 // Pass aborts stale uploads, each in its own transaction that checks its age and
-// its holds again: a client that came back in between keeps its upload.
+// its holds again: an upload that was continued meanwhile is kept.
 func (u *Uploads) Pass(string) Step {
 	return unlessBehind(u.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
 		stale, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Limit: u.Limit})
@@ -56,7 +56,7 @@ func (u *Uploads) Pass(string) Step {
 	})
 }
 
-// countAborted counts what became of an upload that was to be aborted.
+// countAborted counts the result of one abort.
 func countAborted(c *Counts, up ledger.OverdueUpload, err error) error {
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchUpload):

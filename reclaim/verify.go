@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Problem is something verify found wrong.
+// Problem is an inconsistency that verify found.
 type Problem struct {
 	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable", "receipts", "sums"
 	Backend string
@@ -31,36 +31,37 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s on %s: %s", p.Kind, p.Name, p.Backend, p.Detail)
 }
 
-// Verify recounts the books and compares rows with bytes. It is the store's
-// fsck: it should find nothing, always. It marks live blobs that are missing or
-// damaged as suspect, and deletes nothing.
+// Verify recounts the ledger and compares rows with bytes, as fsck does for a file
+// system. On a sound store it finds nothing. It marks live blobs that are missing
+// or damaged as suspect, and deletes nothing.
 type Verify struct {
 	Ledger VerifyLedger
 	Stores map[string]blob.Store
 	Store  lethe.ID
 	// Checksums reads every live blob and compares its digest; without it only the
-	// suspect ones are read. What is read has the sums of its blocks afterwards. A pass that was cut off is taken up by the next one
-	// where it stopped.
+	// suspect ones are read. Blobs that are read get the sums of their blocks. An
+	// interrupted pass is continued by the next one.
 	Checksums bool
 	Limit     int // rows per step
 	Events    *Events
-	// Keep is how long receipts are kept. The chain of receipts begins after what a
-	// pass before has found only if that is as long ago.
+	// Keep is how long receipts are kept. The chain may begin after a head that an
+	// earlier pass recorded only if that was at least so long ago.
 	Keep  time.Duration
 	Clock lethe.Clock
-	// Boot runs on while the process stands still, and never jumps (default
-	// lethe.Monotonic): by it a blob is verified since its read began.
+	// Boot runs on while the machine is suspended, and never jumps (default
+	// lethe.Monotonic). It measures the age of a verification from the start of the
+	// read.
 	Boot lethe.Clock
 	// Report, if set, receives every problem as it is found.
 	Report func(Problem)
 
 	mu      sync.Mutex
-	stopped map[string]lethe.ID // backend -> last row of a walk that was cut off
+	stopped map[string]lethe.ID // backend -> last row of an interrupted walk
 	head    receipt.Head        // of the receipts, as the last pass found it
 	headAt  lethe.Time          // when that was
 }
 
-// Name returns "verify", or "checksums" if it reads them.
+// Name returns "verify", or "checksums" if it reads all blobs.
 func (v *Verify) Name() string {
 	if v.Checksums {
 		return "checksums"
@@ -71,8 +72,8 @@ func (v *Verify) Name() string {
 // Plan returns nothing: verify has no backlog.
 func (*Verify) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
-// Pass recounts first, then recomputes the chain of receipts, then goes through the
-// rows of each backend, then through the keys of each backend.
+// Pass recounts, recomputes the chain of receipts, goes through the rows of each
+// backend, and then through the keys of each backend.
 func (v *Verify) Pass(string) Step {
 	ids := make([]string, 0, len(v.Stores))
 	for id := range v.Stores {
@@ -106,8 +107,8 @@ func (v *Verify) books(ctx context.Context, c *Counts) (bool, error) {
 	return false, nil
 }
 
-// receipts recomputes the chain of receipts, a segment in each step, and holds it
-// against the head that the pass before found.
+// receipts recomputes the chain of receipts, a segment in each step, and compares
+// it with the head that the pass before found.
 func (v *Verify) receipts() Step {
 	w := ChainWalk{Ledger: v.Ledger, Store: v.Store}
 	v.mu.Lock()
@@ -134,7 +135,7 @@ func (v *Verify) receipts() Step {
 	}
 }
 
-// heads remembers where the chain ends, if it goes on from where it ended before.
+// heads records where the chain ends, if it continues from the earlier end.
 func (v *Verify) heads(c *Counts, walked receipt.Checker, head receipt.Head) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -144,15 +145,15 @@ func (v *Verify) heads(c *Counts, walked receipt.Checker, head receipt.Head) {
 	}
 	if lost := walked.Unheld(); len(lost) > 0 && now.Sub(v.headAt) < v.Keep {
 		v.problem(c, Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", lost[0].Seq), Detail: fmt.Sprintf(
-			"an earlier check has noted it, and the chain begins after it: what went until %s is said to be past its time",
+			"an earlier check recorded it, and the chain begins after it: receipts until %s are claimed to have expired",
 			lethe.Time(walked.Until).Time().Format(time.RFC3339))})
 		return
 	}
 	v.head, v.headAt = head, now
 }
 
-// rows compares live rows with the bytes: each must be there, in its size, and
-// with Checksums in its digest.
+// rows compares live rows with the bytes: each must exist with its size, and with
+// Checksums with its digest.
 func (v *Verify) rows(backend string) Step {
 	q := ledger.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
 	return func(ctx context.Context, c *Counts) (bool, error) {
@@ -170,7 +171,7 @@ func (v *Verify) rows(backend string) Step {
 		for _, b := range blobs {
 			p := v.inspect(ctx, b)
 			if ctx.Err() != nil {
-				return false, ctx.Err() // what failed says nothing about the bytes
+				return false, ctx.Err() // the failure proves nothing about the bytes
 			}
 			c.Add(Items, 1)
 			c.Add("rows", 1)
@@ -186,7 +187,7 @@ func (v *Verify) rows(backend string) Step {
 					return false, err
 				}
 				if !still {
-					continue // it was deleted meanwhile: nothing is missing
+					continue // it was deleted meanwhile
 				}
 				bad = append(bad, b.ID)
 				v.problem(c, *p)
@@ -201,8 +202,8 @@ func (v *Verify) rows(backend string) Step {
 	}
 }
 
-// resume is where the walk over a backend's rows begins: at its first row, or
-// with Checksums where the last walk was cut off.
+// resume is where the walk over a backend's rows begins: at its first row, or with
+// Checksums where the last walk was interrupted.
 func (v *Verify) resume(backend string) lethe.ID {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -221,10 +222,10 @@ func (v *Verify) stop(backend string, after lethe.ID) {
 	v.stopped[backend] = after
 }
 
-// boot is the time by the clock that runs on while the process stands still.
+// boot is the time of the clock that runs on while the machine is suspended.
 func (v *Verify) boot() lethe.Time { return cmp.Or[lethe.Clock](v.Boot, lethe.Monotonic{}).Now() }
 
-// mark notes what was found by reads since began.
+// mark records the findings of reads since began.
 func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, good []ledger.Blob) error {
 	if len(bad) > 0 {
 		if _, err := v.Ledger.MarkSuspect(ctx, bad, "verify"); err != nil {
@@ -243,8 +244,8 @@ func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, goo
 	return nil
 }
 
-// stillSound leaves those out that somebody else has come to suspect since they
-// were read: reading a page may take long, and what was found first is older.
+// stillSound leaves out blobs that became suspect since they were read: reading a
+// page may take long, and the earlier finding is older.
 func (v *Verify) stillSound(ctx context.Context, read []ledger.Blob) ([]lethe.ID, error) {
 	if len(read) == 0 {
 		return nil, nil
@@ -311,8 +312,8 @@ func (v *Verify) inspect(ctx context.Context, b ledger.Blob) *Problem {
 	return p
 }
 
-// sums holds the sums of a blob's blocks against those of its bytes, which have its
-// digest, and keeps these where there are none, or others.
+// sums compares the sums of a blob's blocks with those of its bytes, which match
+// its digest, and records these where there are none, or others.
 func (v *Verify) sums(ctx context.Context, b ledger.Blob, want lethe.BlockSums) (kind, detail string, err error) {
 	if want.Size == 0 {
 		return "", "", nil
@@ -322,7 +323,7 @@ func (v *Verify) sums(ctx context.Context, b ledger.Blob, want lethe.BlockSums) 
 		if err != nil || slices.Equal(known, want.Sums) {
 			return "", "", err
 		}
-		kind, detail = "sums", "the sums of its blocks are not those of its bytes, which have its digest; they were computed anew"
+		kind, detail = "sums", "the block sums do not match its bytes, which match its digest; they were recomputed"
 	}
 	_, err = v.Ledger.NoteBlocks(ctx, b.ID, b.Size, want)
 	return kind, detail, err
@@ -331,8 +332,8 @@ func (v *Verify) sums(ctx context.Context, b ledger.Blob, want lethe.BlockSums) 
 // errPage ends a listing after one page.
 var errPage = errors.New("page is full")
 
-// keys looks for keys without a row: the listing first, then the look-up, so
-// that what is written meanwhile has its row.
+// keys looks for keys without a row: the listing first, then the look-up, so that
+// what is written meanwhile has its row.
 func (v *Verify) keys(backend string) Step {
 	after := ""
 	return func(ctx context.Context, c *Counts) (bool, error) {

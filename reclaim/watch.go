@@ -7,15 +7,15 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// WatchLedger gives back what dead workers left.
+// WatchLedger takes back what dead workers left.
 type WatchLedger interface {
 	CleanLedger
 	SoloLedger
 }
 
-// Watch takes back what dead workers left claimed, and ends the runs that they
-// left open. Taking back too early costs only work done twice: the earlier
-// claim's settle finds another fence.
+// Watch takes back what dead workers left claimed, and ends the runs that they left
+// open. Taking back too early only repeats work: the earlier claim's settle is
+// fenced.
 type Watch struct {
 	Ledger WatchLedger
 	Safety Safety

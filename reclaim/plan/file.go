@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Version is the format's. A file is lines of JSON: a Header, Items, and last an
-// End with the digest of all that stands before it.
+// Version is the format version. A file is lines of JSON: a Header, Items, and last
+// an End with the digest of all lines before it.
 const Version = 1
 
 // maxLine bounds a line in bytes; lifecycle rules are the longest that one holds.
 const maxLine = 2 << 20
 
-// Header says whose plan it is.
+// Header identifies the plan and its ledger.
 type Header struct {
 	Version int       `json:"lethe_plan"`
 	Store   string    `json:"store"`
@@ -30,8 +30,8 @@ type Header struct {
 	By      string    `json:"by,omitempty"` // version of the program
 }
 
-// End sums the plan up. SHA256 is that of all bytes before the line, and of the
-// line without it.
+// End holds the totals of the plan. SHA256 is that of all bytes before the line,
+// and of the line without the digest.
 type End struct {
 	End       bool       `json:"end"`
 	Totals    Totals     `json:"totals"`
@@ -39,7 +39,7 @@ type End struct {
 	SHA256    string     `json:"sha256"`
 }
 
-// Errors of a file that is no plan, or not the one that was written.
+// Errors of a file that is not a plan, or was changed.
 var (
 	ErrFormat  = errors.New("this is not a plan")
 	ErrAltered = errors.New("the plan was changed or cut off after it was written: make a new one")
@@ -83,10 +83,10 @@ func (w *Writer) Add(i Item) error {
 	return w.line(i)
 }
 
-// Totals are those of what was added.
+// Totals returns the totals of the items added so far.
 func (w *Writer) Totals() *Totals { return &w.totals }
 
-// Close ends the plan; the estimates are of its totals.
+// Close ends the plan; the estimates belong to its totals.
 func (w *Writer) Close(estimates []Estimate) (End, error) {
 	end := End{End: true, Totals: w.totals, Estimates: estimates}
 	digest, err := end.digest(w.sum)
@@ -105,7 +105,7 @@ type failure struct {
 	Failed string `json:"failed"`
 }
 
-// Fail ends a plan that could not be made, so that who reads it learns why.
+// Fail ends a plan that could not be made, and records why for its readers.
 func (w *Writer) Fail(why error) error {
 	if err := w.line(failure{why.Error()}); err != nil {
 		return err
@@ -121,7 +121,7 @@ func failed(text []byte) error {
 	return fmt.Errorf("the plan could not be made: %s", f.Failed)
 }
 
-// digest adds the line without its digest to the sum of what stands before it.
+// digest adds the line without its digest to the sum of the lines before it.
 func (e End) digest(sum hash.Hash) (string, error) {
 	e.SHA256 = ""
 	text, err := json.Marshal(e)
@@ -132,11 +132,11 @@ func (e End) digest(sum hash.Hash) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Reader reads a plan. What it has read is certain only once Next has answered
+// Reader reads a plan. What it has read is certain only once Next has returned
 // io.EOF: read a plan to its end (Check) before acting on any of it.
 type Reader struct {
 	Header Header
-	End    End // once Next has answered io.EOF
+	End    End // once Next has returned io.EOF
 	in     *bufio.Reader
 	sum    hash.Hash
 	totals Totals
@@ -180,7 +180,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// strict decodes one value, and nothing else, into fields that are known.
+// strict decodes one value, and nothing else, into known fields.
 func strict(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

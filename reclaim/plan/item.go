@@ -6,37 +6,38 @@ import (
 	"time"
 )
 
-// Item is one thing that would be taken, and what it was when it was seen.
+// Item is one thing that would be taken, and its state when it was seen.
 type Item struct {
-	// Do is who takes it: the name of a routine, or of a command.
+	// Do is the name of the routine or command that takes it.
 	Do string `json:"do"`
-	// Kind is what it is: object, trash, blob, intent, upload, dead, backend, rules,
+	// Kind is one of object, trash, blob, intent, upload, dead, backend, rules,
 	// foreign, content, part.
 	Kind string `json:"kind"`
-	// ID names it forever: the version of an object, the id of an entry, blob or
-	// upload; the name of a backend or a bucket; the key of what is foreign.
+	// ID identifies it permanently: the version of an object, the id of an entry,
+	// blob or upload; the name of a backend or a bucket; the key of a foreign
+	// object.
 	ID       string    `json:"id"`
 	Bucket   string    `json:"bucket,omitempty"`
 	BucketID string    `json:"bucket_id,omitempty"`
 	Key      string    `json:"key,omitempty"`
 	Backend  string    `json:"backend,omitempty"`
 	Size     int64     `json:"size"`             // bytes, logical for objects
-	Copies   int64     `json:"copies,omitempty"` // that are made
-	Blobs    int64     `json:"blobs,omitempty"`  // that are condemned with it, as far as is known
-	Frees    int64     `json:"frees,omitempty"`  // bytes of those
-	Shared   bool      `json:"shared,omitempty"` // others refer to its bytes: who goes last frees them
+	Copies   int64     `json:"copies,omitempty"` // made for it
+	Blobs    int64     `json:"blobs,omitempty"`  // condemned with it, as far as known
+	Frees    int64     `json:"frees,omitempty"`  // bytes of those blobs
+	Shared   bool      `json:"shared,omitempty"` // other objects refer to its bytes; the last one frees them
 	Why      string    `json:"why"`
 	Due      time.Time `json:"due,omitzero"`
-	// Seen is what else it must still be, in words of its own kind.
+	// Seen is further state that it must still have, in a form of its kind.
 	Seen string `json:"seen,omitempty"`
 	// With is what the command was given for it.
 	With string `json:"with,omitempty"`
 }
 
-// Outcome is what became of an item when a plan was applied.
+// Outcome is how an item of an applied plan ended.
 type Outcome string
 
-// The outcomes. Everything but Done left the item as it was.
+// The outcomes. Every one but Done left the item as it was.
 const (
 	Done    Outcome = "done"
 	Already Outcome = "done before"
@@ -48,14 +49,14 @@ const (
 	Failed  Outcome = "failed" // tried; the item's own retries go on
 )
 
-// Result is what became of one item.
+// Result is the outcome of one item.
 type Result struct {
 	Item    Item    `json:"item"`
 	Outcome Outcome `json:"outcome"`
 	Detail  string  `json:"detail,omitempty"`
 }
 
-// check refuses what no plan has written.
+// check refuses an item that no plan writes.
 func (i Item) check() error {
 	switch {
 	case i.Do == "" || i.Kind == "" || i.ID == "":

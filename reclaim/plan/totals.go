@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Sum is a number of items and what they amount to.
+// Sum is a number of items and their totals.
 type Sum struct {
 	Items  int64 `json:"items"`
 	Bytes  int64 `json:"bytes"`            // of the items
 	Copies int64 `json:"copies,omitempty"` // made
 	Blobs  int64 `json:"blobs,omitempty"`  // condemned with them, at least
 	Frees  int64 `json:"frees,omitempty"`  // bytes of those
-	Shared int64 `json:"shared,omitempty"` // items whose bytes others refer to as well
+	Shared int64 `json:"shared,omitempty"` // items whose bytes other objects refer to
 }
 
 // Add counts an item.
@@ -29,7 +29,7 @@ func (s *Sum) Add(i Item) {
 	}
 }
 
-// Group is the items that go by one routine for one reason on one backend.
+// Group is the items of one routine for one reason on one backend.
 type Group struct {
 	Do      string    `json:"do"`
 	Why     string    `json:"why"`
@@ -39,20 +39,20 @@ type Group struct {
 	Examples []string `json:"examples,omitempty"`
 }
 
-// MaxGroups bounds the groups that are told apart, MaxExamples the items that are
-// named in each: what is beyond the first is summed up as "other".
+// MaxGroups bounds the groups that are counted separately, MaxExamples the items
+// that are named in each. Further groups are counted as "other".
 const (
 	MaxGroups   = 200
 	MaxExamples = 3
 )
 
-// Totals sums items up as they come.
+// Totals sums up items one by one.
 type Totals struct {
 	Sum
 	Groups []Group `json:"groups"`
 }
 
-// other is why items beyond MaxGroups go.
+// other is the reason of items beyond MaxGroups.
 const other = "other"
 
 // Add counts an item.
@@ -97,10 +97,10 @@ func (t *Totals) By() map[string]Sum {
 	return out
 }
 
-// Does are the routines and commands that would take something, in order.
+// Does returns the routines and commands that would take something, in order.
 func (t *Totals) Does() []string { return slices.Sorted(maps.Keys(t.By())) }
 
-// Name is what a person calls the item.
+// Name returns the item's name for people.
 func (i Item) Name() string {
 	switch {
 	case i.Key != "" && i.Bucket != "":
@@ -111,8 +111,8 @@ func (i Item) Name() string {
 	return strings.TrimSpace(i.ID)
 }
 
-// Estimate is what applying the items of one routine costs, by what its last run
-// that succeeded took. Seconds is 0 if no such run is known.
+// Estimate is what applying the items of one routine costs, by its last successful
+// run. Seconds is 0 if no such run is known.
 type Estimate struct {
 	Do      string  `json:"do"`
 	Calls   int64   `json:"calls"`             // to backends

@@ -10,8 +10,9 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// foretell tells, at the end of a dry run, which orphans would be condemned: those
-// that are ripe, unless they are too many to be true, and as many as one walk takes.
+// foretell reports, at the end of a dry run, which orphans would be condemned:
+// those that are ripe, unless their share is too high, and as many as one walk
+// takes.
 func (w *walk) foretell(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if w.o.Would == nil || len(w.would) == 0 {
 		return w.finish(ctx, c)
@@ -27,7 +28,7 @@ func (w *walk) foretell(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	return w.finish(ctx, c)
 }
 
-// tell tells of changes, one after the other.
+// tell reports changes, one after the other.
 func (w *walk) tell(fn func(Change), list ...Change) {
 	if fn == nil {
 		return
@@ -42,12 +43,12 @@ func (w *walk) tell(fn func(Change), list ...Change) {
 
 func (w *walk) did(list ...Change) { w.tell(w.o.Did, list...) }
 
-// may says that a key may be changed.
+// may reports whether a key may be changed.
 func (w *walk) may(key string) bool {
 	return w.o.Chosen == nil || w.o.Chosen[Place{w.backend, key}]
 }
 
-// chosen are the keys of the backend that alone may be changed; nil: all may.
+// chosen are the only keys of the backend that may be changed; nil: all may.
 func (w *walk) chosen() []string {
 	if w.o.Chosen == nil {
 		return nil

@@ -21,8 +21,8 @@ type row struct {
 func (r row) size() int64        { return r.what >> 2 }
 func (r row) state() lethe.State { return lethe.State(r.what&3) + 1 }
 
-// folder is the number of the fan-out folder in which the blob lies: ten of the
-// last bits of its id, the order of which is that of the folders' names.
+// folder is the number of the blob's fan-out folder: ten of the last bits of its
+// id, in the order of the folders' names.
 func (r row) folder() int { return int(uint16(r.id[14])<<8|uint16(r.id[15])) >> 3 & (folders - 1) }
 
 const (
@@ -35,12 +35,12 @@ var letters = base32.NewEncoding(digits).WithPadding(base32.NoPadding)
 
 func rowOf(s ledger.Stub) (r row, err error) {
 	if len(s.ID) != idLetters {
-		return r, fmt.Errorf("%w: blob %q has no proper id", lethe.ErrCorrupt, s.ID)
+		return r, fmt.Errorf("%w: blob %q has an invalid id", lethe.ErrCorrupt, s.ID)
 	}
 	var text [idLetters]byte
 	copy(text[:], s.ID)
 	if _, err := letters.Decode(r.id[:], text[:]); err != nil {
-		return r, fmt.Errorf("%w: blob %q has no proper id", lethe.ErrCorrupt, s.ID)
+		return r, fmt.Errorf("%w: blob %q has an invalid id", lethe.ErrCorrupt, s.ID)
 	}
 	r.what = s.Size<<2 | int64(s.State-1)
 	return r, nil
@@ -51,7 +51,7 @@ func (r row) blob() lethe.ID { return lethe.ID(letters.EncodeToString(r.id[:])) 
 // folderName is the name of a fan-out folder.
 func folderName(n int) string { return string([]byte{digits[n>>5], digits[n&31]}) }
 
-// names writes the keys of rows without making a string of each.
+// names writes the keys of rows without allocating a string for each.
 type names struct {
 	buf  []byte
 	head int // bytes of "store/"
@@ -85,7 +85,7 @@ type loader struct {
 	rows    []row
 }
 
-// smallChunk is how many rows are read before room for a whole chunk is taken.
+// smallChunk is how many rows are read before memory for a whole chunk is taken.
 const smallChunk = 50_000
 
 // load reads the chunk after a place.
@@ -93,7 +93,7 @@ func (l *loader) load(ctx context.Context, low lethe.ID) (chunk, error) {
 	c := chunk{rows: l.rows[:0], low: low, high: low}
 	for len(c.rows) < l.o.Chunk {
 		if len(c.rows) > smallChunk && cap(c.rows) < l.o.Chunk {
-			c.rows = slices.Grow(c.rows, l.o.Chunk+l.o.Page-len(c.rows)) // once, instead of by and by
+			c.rows = slices.Grow(c.rows, l.o.Chunk+l.o.Page-len(c.rows)) // once, not step by step
 		}
 		page, err := l.o.Ledger.BlobStubs(ctx, c.high, l.o.Page)
 		if err != nil {

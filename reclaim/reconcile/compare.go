@@ -12,28 +12,29 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// perCall is how many keys one call of a listing answers, as S3 does.
+// perCall is how many keys one call of a listing returns, as in S3.
 const perCall = 1000
 
-// mostCandidates bounds what one listing of a folder is remembered to differ in.
+// mostCandidates bounds how many differences are remembered of one listing of a
+// folder.
 const mostCandidates = 10_000
 
 var (
 	// errEnd ends a listing at the end of the chunk.
 	errEnd = errors.New("end of the chunk")
-	// errDisorder is a listing that contradicts itself.
-	errDisorder = errors.New("its listing is out of order, and proves nothing")
+	// errDisorder is returned for a listing that contradicts itself.
+	errDisorder = errors.New("its listing is out of order and proves nothing")
 )
 
-// candidates are what a listing and the ledger's rows differ in: claims, that are
-// looked into once the listing has come to its end.
+// candidates are the differences between a listing and the ledger's rows. They are
+// checked once the listing is complete.
 type candidates struct {
-	unknown []blob.Info // our names, not among the rows
+	unknown []blob.Info // names of this store, not among the rows
 	foreign []blob.Info
 	absent  []lethe.ID // live rows, not listed
 	resized []lethe.ID // live rows, listed in another size
 	keys    int64      // listed
-	skipped int64      // beyond what is remembered
+	skipped int64      // beyond mostCandidates
 }
 
 func (c *candidates) n() int {
@@ -53,7 +54,7 @@ func (c *candidates) full() bool {
 type merge struct {
 	w     *walk
 	names *names
-	rows  []row // that are left
+	rows  []row // not compared yet
 	// prefix of the keys listed, and the key after which the range ends; empty: with
 	// the prefix.
 	prefix, until string
@@ -134,7 +135,7 @@ func (w *walk) folder(c *chunk, n int) span {
 	return s
 }
 
-// compare merges a span. Only a listing that came to its end has candidates.
+// compare merges a span. Only a complete listing yields candidates.
 func (w *walk) compare(ctx context.Context, s span) (candidates, error) {
 	m := &merge{w: w, names: newNames(w.o.Store), rows: s.rows, prefix: s.prefix, until: s.until, last: s.after}
 	if err := w.o.Call(ctx); err != nil {
@@ -150,8 +151,8 @@ func (w *walk) compare(ctx context.Context, s span) (candidates, error) {
 	return m.found, nil
 }
 
-// beyond finds the keys that lie in no fan-out folder, and none of which can be a
-// blob: it jumps over each folder at its first key.
+// beyond finds the keys that lie in no fan-out folder and so cannot be blobs. It
+// jumps over each folder at its first key.
 func (w *walk) beyond(ctx context.Context) (candidates, error) {
 	var found candidates
 	after := ""
@@ -180,7 +181,7 @@ func (w *walk) beyond(ctx context.Context) (candidates, error) {
 			return nil
 		})
 		if err != nil && !errors.Is(err, errEnd) {
-			return candidates{}, fmt.Errorf("list what is foreign: %w", err)
+			return candidates{}, fmt.Errorf("list foreign keys: %w", err)
 		}
 	}
 	return found, nil

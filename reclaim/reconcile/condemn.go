@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// condemn returns what condemns the orphans that are ripe, batch by batch, once
+// condemn returns a step that condemns the ripe orphans, batch by batch, once
 // everything was compared, and then finishes the walk.
 func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 	after := ""
@@ -53,8 +53,8 @@ func (w *walk) freed(c *reclaim.Counts, blobs []ledger.Blob) {
 	}
 }
 
-// mayCondemn reports whether orphans can be condemned at all: the pact holds, and
-// they are not too many to be true.
+// mayCondemn reports whether orphans may be condemned at all: the pairing holds,
+// and their share is plausible.
 func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	orphans, keys := w.counts.Get(Orphans), w.counts.Get(Keys)
 	if orphans == 0 {
@@ -65,7 +65,7 @@ func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) 
 		return false, err
 	}
 	if why == "" && orphans > fewOrphans && float64(orphans) > w.o.MostShare*float64(keys) {
-		why = fmt.Sprintf("%d of %d keys have no row, which is too many to be true: is this an older copy of the ledger? "+
+		why = fmt.Sprintf("%d of %d keys have no row, which is implausibly many: is this an older copy of the ledger? "+
 			"If not, raise reclaim.orphans.most_share", orphans, keys)
 	}
 	if why == "" {
@@ -78,8 +78,8 @@ func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) 
 	return false, nil
 }
 
-// epoch is that of the pact, read before the pact is checked: what is condemned
-// under it was checked under it.
+// epoch is the backend's epoch, read before the pairing is checked: orphans are
+// condemned only under an epoch that was checked.
 func (w *walk) epoch(ctx context.Context) (int64, error) {
 	backends, err := w.o.Ledger.Backends(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *walk) ripen(ctx context.Context) error {
 	}
 }
 
-// countRipe counts the orphans that a walk that is no dry run would condemn.
+// countRipe counts the orphans that a real walk would condemn.
 func (w *walk) countRipe(c *reclaim.Counts, list []ledger.Finding) {
 	for _, f := range list {
 		id, _ := lethe.ParseBlobKey(w.o.Store, f.Key)

@@ -11,15 +11,15 @@ const (
 	Orphans   = "orphans"    // names of this store without a row
 	Condemned = "condemned"  // orphans that were condemned
 	Freed     = "bytes"      // bytes of the condemned
-	Foreign   = "foreign"    // keys outside our naming
+	Foreign   = "foreign"    // keys outside the store's naming
 	Elsewhere = "elsewhere"  // blobs whose row names another backend
 	Missing   = "missing"    // live rows without bytes
 	WrongSize = "wrong_size" // live rows with bytes of another size
 	Lost      = "lost"       // missing or damaged blobs without a sound copy
-	Healing   = "healing"    // missing or damaged blobs that a copy replaces
+	Healing   = "healing"    // missing or damaged blobs with a sound copy
 	Healed    = "healed"     // found by an earlier walk, sound by now
-	Skipped   = "skipped"    // differences beyond what one walk looks at
-	HeldBack  = "held_back"  // orphans that were spared because they are too many
+	Skipped   = "skipped"    // differences beyond what one walk checks
+	HeldBack  = "held_back"  // orphans that were not condemned because they are too many
 	RipeCount = "would_condemn"
 )
 
@@ -29,16 +29,16 @@ type Loss struct {
 	ledger.Standing
 }
 
-// Events tells what walks find; logs, audit lines and metrics are made of them
-// elsewhere. Nil funcs are silent. They are called after the ledger's transaction,
-// from several goroutines, and must not block for long.
+// Events are the reports of walks, from which logs, audit lines and metrics are
+// made elsewhere. Nil funcs are silent. They are called after the ledger's
+// transaction, from several goroutines, and must not block for long.
 type Events struct {
 	// Walked: a walk over a backend ended; counts as named above.
 	Walked func(backend string, counts map[string]int64)
-	// Broken: a walk was cut off; the next run takes it up.
+	// Broken: a walk was interrupted; the next run continues it.
 	Broken func(backend string, err error)
-	// Dangling: a live blob's bytes are missing or damaged. Copies reports whether it is
-	// healed or lost.
+	// Dangling: a live blob's bytes are missing or damaged. Copies is 0 if it is
+	// lost; otherwise it is healed.
 	Dangling func(l Loss)
 	// Condemned: orphans were condemned.
 	Condemned func(backend string, blobs []ledger.Blob)

@@ -18,8 +18,8 @@ import (
 // mostObjects is how many objects a loss names.
 const mostObjects = 20
 
-// judge looks into what a listing and the rows differ in, after the listing, and
-// records what is left of it.
+// judge checks the differences between a listing and the rows, after the listing,
+// and records those that remain.
 func (w *walk) judge(ctx context.Context, c *reclaim.Counts, found candidates) error {
 	w.add(c, Keys, found.keys)
 	c.Add(reclaim.Items, found.keys)
@@ -78,7 +78,7 @@ func (w *walk) foreign(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 	return w.record(ctx, list)
 }
 
-// told is a key as it can be written down.
+// told is a key in the form in which it is recorded.
 func told(key string) string {
 	if utf8.ValidString(key) && !strings.ContainsRune(key, 0) {
 		return key
@@ -86,7 +86,7 @@ func told(key string) string {
 	return strconv.Quote(key)
 }
 
-// strange says what a foreign key may be.
+// strange describes a foreign key.
 func strange(key string) string {
 	if store, _, found := strings.Cut(key, "/"); found {
 		if _, err := lethe.ParseID(store); err == nil {
@@ -96,8 +96,7 @@ func strange(key string) string {
 	return "not a name of this store; left alone"
 }
 
-// unknown looks up names that were listed, and that the rows read before did not
-// have.
+// unknown looks up names that were listed but had no row when the rows were read.
 func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
 	ids := make([]lethe.ID, len(page))
 	for i, info := range page {
@@ -118,9 +117,9 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 		case known && there == w.backend:
 			continue // it was written meanwhile
 		case known:
-			f.Kind, f.Detail = ledger.FoundElsewhere, "its row says that it lies on "+there+"; left alone"
+			f.Kind, f.Detail = ledger.FoundElsewhere, "its row places it on "+there+"; left alone"
 		case w.counts.Get(Orphans) >= int64(w.o.Keep):
-			// There is no room to write it down: a call for each would take days where the
+			// There is no room to record it. A call for each would take days if the
 			// ledger is an older copy.
 			w.add(c, Orphans, 1)
 			w.add(c, Skipped, 1)
@@ -148,7 +147,7 @@ func countOf(k ledger.FindingKind) string {
 	return Orphans
 }
 
-// lies asks for a key by name: nil if there are no bytes, for certain.
+// lies looks up a key by name. It returns nil if there certainly are no bytes.
 func (w *walk) lies(ctx context.Context, key string) (*blob.Info, error) {
 	if err := w.o.Call(ctx); err != nil {
 		return nil, err
@@ -158,13 +157,13 @@ func (w *walk) lies(ctx context.Context, key string) (*blob.Info, error) {
 	case errors.Is(err, blob.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look at %s: %w", key, err)
+		return nil, fmt.Errorf("look up %s: %w", key, err)
 	}
 	return &info, nil
 }
 
-// dangling asks for blobs by name that were not listed as their rows say. Then it
-// reads their rows: what is live still is missing, or damaged.
+// dangling looks up blobs by name that were not listed as their rows require. Then
+// it reads their rows: those that are still live are missing or damaged.
 func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) error {
 	lies := make(map[lethe.ID]*blob.Info, len(ids))
 	for _, id := range ids {
@@ -191,7 +190,7 @@ func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) 
 	return w.lose(ctx, c, losses, doubt == "")
 }
 
-// finding says what is wrong with a live blob; nil if nothing is.
+// finding describes what is wrong with a live blob; nil if nothing is.
 func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
 	f := &ledger.Finding{
 		Key: lethe.BlobKey(w.o.Store, s.Blob.ID), Kind: ledger.FoundMissing, Detail: "its bytes are missing",
@@ -202,7 +201,7 @@ func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
 		return nil
 	case lies != nil:
 		f.Kind, f.Size = ledger.FoundSize, lies.Size
-		f.Detail = fmt.Sprintf("%d bytes lie there, should be %d", lies.Size, s.Blob.Size)
+		f.Detail = fmt.Sprintf("it has %d bytes, should have %d", lies.Size, s.Blob.Size)
 	}
 	if s.Copies > 0 {
 		f.Detail += fmt.Sprintf("; healed from %d other copies", s.Copies)
@@ -215,8 +214,8 @@ func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
 	return f
 }
 
-// lose marks what is missing or damaged suspect if it may, which has placement heal
-// it, and writes it down.
+// lose marks a missing or damaged blob suspect if it may, which makes placement
+// heal it, and records it.
 func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may bool) error {
 	if len(losses) == 0 {
 		return nil
@@ -240,12 +239,12 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may b
 	return nil
 }
 
-// suspect marks what is missing or damaged, or tells that it would.
+// suspect marks missing or damaged blobs, or reports that it would.
 func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
 	var ids []lethe.ID
 	var changes []Change
 	for _, l := range losses {
-		if w.may(l.Finding.Key) && !(w.o.DryRun && l.Blob.Suspect) { // one that is nothing new
+		if w.may(l.Finding.Key) && !(w.o.DryRun && l.Blob.Suspect) { // one that is suspect already
 			ids = append(ids, l.Blob.ID)
 			changes = append(changes, Change{l.Finding, l.Copies})
 		}

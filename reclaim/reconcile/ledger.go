@@ -7,37 +7,39 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what the routine needs of the ledger; *sqlledger.DB satisfies it. Every
-// method is atomic, and ledger/ledgertest is the suite that every ledger passes.
+// Ledger is what the routine needs of the ledger; *sqlledger.DB implements it.
+// Every method is atomic, and ledger/ledgertest is the suite that every ledger
+// passes.
 type Ledger interface {
 	WalkLedger
 	FindingLedger
 	RowLedger
 }
 
-// WalkLedger keeps how far walks have come.
+// WalkLedger records the progress of walks.
 type WalkLedger interface {
-	// BeginWalk begins a walk over a backend, or answers the one that was cut off:
+	// BeginWalk begins a walk over a backend, or returns the interrupted one:
 	// ErrBackendMismatch.
 	BeginWalk(ctx context.Context, s ledger.WalkStart) (ledger.Walk, error)
-	// SaveWalk moves a walk on: ErrFenced if it has ended, or is elsewhere.
+	// SaveWalk records progress: ErrFenced if the walk has ended, or has another
+	// position.
 	SaveWalk(ctx context.Context, s ledger.WalkStep) error
-	// FinishWalk ends a walk; if it compared everything, findings that it did not come
-	// upon are forgotten: ErrFenced.
+	// FinishWalk ends a walk. If the walk compared everything, findings that it did
+	// not meet are dropped: ErrFenced.
 	FinishWalk(ctx context.Context, e ledger.WalkEnd) (ledger.WalkEnded, error)
 	// Walks returns the newest walks over a backend, newest first.
 	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
 }
 
-// FindingLedger keeps what walks found, and acts on it.
+// FindingLedger records what walks found, and acts on it.
 type FindingLedger interface {
 	// Sight records findings of a walk, up to a number of each backend: ErrFenced.
 	Sight(ctx context.Context, s ledger.Sighting) (recorded int, err error)
 	Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error)
-	// CondemnOrphans gives orphans a row, condemned, if all that speaks for it holds
-	// in that transaction: ErrBackendMismatch, ErrClock, ErrFenced.
+	// CondemnOrphans gives orphans a row, condemned, if all conditions hold in that
+	// transaction: ErrBackendMismatch, ErrClock, ErrFenced.
 	CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error)
-	// Standings answers, for those of the blobs that are live, what depends on them.
+	// Standings returns, for the blobs that are live, what depends on them.
 	Standings(ctx context.Context, blobs []lethe.ID, limit int) ([]ledger.Standing, error)
 }
 
@@ -50,10 +52,10 @@ type RowLedger interface {
 	Backends(ctx context.Context) ([]ledger.Backend, error)
 }
 
-// Pact reports whether a backend and the ledger belong together; *reclaim.Guard is
-// one.
+// Pact checks the pairing of a backend and the ledger; *reclaim.Guard implements
+// it.
 type Pact interface {
-	// Check returns ErrBackendMismatch if they do not, or if a person has to decide
-	// that first; another error if it could not be told.
+	// Check returns ErrBackendMismatch if they do not belong together, or an
+	// operator has to decide that. Another error means that the check failed.
 	Check(ctx context.Context, backend string) error
 }

@@ -12,10 +12,10 @@ import (
 
 var _ reclaim.Planner = (*Routine)(nil)
 
-// name is the routine's, and that of what plans have it do.
+// name is the routine's name, and that of its items in plans.
 const name = "reconcile"
 
-// Items walks over the backends as a dry run does, and gives what a walk would
+// Items walks over the backends as a dry run does, and passes what a walk would
 // change to yield.
 func (r *Routine) Items(ctx context.Context, yield func(plan.Item) error) error {
 	o := r.o
@@ -61,8 +61,8 @@ func itemOf(ch Change) plan.Item {
 	return i
 }
 
-// Apply walks over the backends of the items, and changes nothing but them, as far
-// as the walk still would.
+// Apply walks over the backends of the items, and changes nothing else, as far as
+// the walk still would.
 func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
 	o := r.o
 	backends, found, done := map[string]bool{}, map[Place]string{}, map[Place]bool{}
@@ -86,8 +86,8 @@ func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, c *rec
 		switch {
 		case done[p]:
 			out = append(out, plan.Result{Item: i, Outcome: plan.Done})
-		case err != nil: // the walk did not come to it, for all that is known
-			out = append(out, plan.Result{Item: i, Outcome: plan.Failed, Detail: "the walk was cut off"})
+		case err != nil: // the walk may not have reached it
+			out = append(out, plan.Result{Item: i, Outcome: plan.Failed, Detail: "the walk was interrupted"})
 		case seen:
 			out = append(out, plan.Result{Item: i, Outcome: plan.Held, Detail: "the walk found it and may not change it now: " + detail})
 		default:

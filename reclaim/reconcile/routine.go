@@ -28,33 +28,33 @@ type Options struct {
 	Only []string
 	// DryRun changes nothing: no row, no mark, no finding.
 	DryRun bool
-	// Grace is how old an orphan's first sighting and name must be.
+	// Grace is the minimum age of an orphan, by its first sighting and by its name.
 	Grace time.Duration
 	// Chunk is how many rows are held in memory at once, at 24 bytes each (default
-	// 2,000,000), and Small up to how many a backend is listed as one instead of
-	// folder by folder (default 100,000; negative: never).
+	// 2,000,000). A backend of up to Small rows is listed as a whole instead of by
+	// folder (default 100,000; negative: never).
 	Chunk, Small int
 	// Page is how many rows one transaction reads or changes (default 1,000).
 	Page int
-	// Parallel is how many folders are listed side by side (default 1).
+	// Parallel is how many folders are listed in parallel (default 1).
 	Parallel int
-	// Call is waited for before each call to a backend: a page of a listing (1,000
-	// keys), or a look at one key. Nil: no limit.
+	// Call is called, and may wait, before each call to a backend: a page of a
+	// listing (1,000 keys), or a look-up of one key. Nil: no limit.
 	Call func(ctx context.Context) error
 	// Keep is how many findings of each backend are kept (default 10,000).
 	Keep int
-	// MostOrphans is how many orphans one walk condemns (default 10,000); what is
-	// beyond waits for the next. MostShare is the share of the listed keys from which
-	// on orphans are too many to be true, once they are more than a few (default a
-	// tenth): none is condemned before a person raises it.
+	// MostOrphans is how many orphans one walk condemns (default 10,000); the rest
+	// waits for the next. MostShare is the share of the listed keys from which on
+	// more than a few orphans are implausible (default a tenth): none is condemned
+	// until an operator raises it.
 	MostOrphans int
 	MostShare   float64
 
 	Events *Events
-	// Would, if set, receives what a walk of a dry run would change if it were none. It
-	// is called from one goroutine at a time.
+	// Would, if set, receives what a dry run would change. It is called from one
+	// goroutine at a time.
 	Would func(Change)
-	// Only these are changed, if it is not nil: the others are only found.
+	// Only, if not nil, is all that is changed; the rest is only found.
 	Chosen map[Place]bool
 	// Did, if set, receives what was changed.
 	Did func(Change)
@@ -66,19 +66,19 @@ type Options struct {
 // Place is a key of a backend.
 type Place struct{ Backend, Key string }
 
-// Change is what a walk does about a finding: an orphan is condemned, a dangling
-// blob becomes suspect.
+// Change is what a walk does about a finding: it condemns an orphan, or marks a
+// dangling blob suspect.
 type Change struct {
 	ledger.Finding
 	// Copies are the other copies of a dangling blob, from which it is healed.
 	Copies int
 }
 
-// fewOrphans are too few to be suspicious, whatever their share.
+// fewOrphans are too few to be implausible, whatever their share.
 const fewOrphans = 100
 
-// giveUp is when a walk that was cut off is begun anew instead of taken up: what it
-// had compared is old by then.
+// giveUp is the age at which an interrupted walk is begun anew instead of
+// continued: its comparisons are outdated by then.
 const giveUp = 3 * 24 * time.Hour
 
 // maxPage keeps lists in statements short.
@@ -98,14 +98,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Routine is the routine "reconcile". It walks over everything: one at a time.
+// Routine is the routine "reconcile". It walks over everything, once at a time.
 type Routine struct{ o Options }
 
 // New makes the routine.
 func New(o Options) *Routine { return &Routine{o.withDefaults()} }
 
-// Name returns "reconcile", or "reconcile-dry" of a dry run: as a run it is no
-// success of the routine.
+// Name returns "reconcile", or "reconcile-dry" for a dry run, which does not count
+// as a success of the routine.
 func (r *Routine) Name() string {
 	if r.o.DryRun {
 		return "reconcile-dry"
@@ -118,11 +118,11 @@ func (*Routine) SparedAs() string {
 	return "it reports, and its orphans are condemned by a transaction that refuses where deletes are held"
 }
 
-// Plan returns nothing: whether there is something to do only a walk can tell.
+// Plan returns nothing: only a walk shows whether there is something to do.
 func (*Routine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
-// Pass walks over one backend after the other. One that cannot be walked over does
-// not keep the others from it; the pass fails in the end.
+// Pass walks over one backend after the other. One that fails does not block the
+// others; the pass fails in the end.
 func (r *Routine) Pass(string) reclaim.Step {
 	todo := slices.Sorted(maps.Keys(r.o.Stores))
 	if len(r.o.Only) > 0 {
@@ -139,7 +139,7 @@ func (r *Routine) Pass(string) reclaim.Step {
 		}
 		more, err := at.step(ctx, c)
 		if ctx.Err() != nil {
-			return false, ctx.Err() // what failed says nothing
+			return false, ctx.Err() // the failure proves nothing
 		}
 		if err != nil {
 			err = fmt.Errorf("reconcile: backend %s: %w", at.backend, err)

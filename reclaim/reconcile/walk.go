@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// walk is one walk over one backend, or the part of it that this run does.
+// walk is one walk over one backend, or this run's part of it.
 type walk struct {
 	o       Options
 	backend string
@@ -26,8 +26,8 @@ type walk struct {
 	folded int // folders of the chunk that are done
 
 	report sync.Mutex
-	ripe   map[string]bool // of a dry run: orphans that were seen before, long enough ago
-	would  []Change        // of a dry run: those of them that were seen again
+	ripe   map[string]bool // of a dry run: orphans seen before, long enough ago
+	would  []Change        // of a dry run: those seen again
 }
 
 // step does the next part.
@@ -43,7 +43,7 @@ func (w *walk) add(c *reclaim.Counts, name string, n int64) {
 	c.Add(name, n)
 }
 
-// begin begins the walk, or takes up the one that was cut off.
+// begin begins the walk, or continues the interrupted one.
 func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	if w.store == nil {
 		return fmt.Errorf("%w: it is not configured", lethe.ErrBackendMismatch)
@@ -68,7 +68,7 @@ func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	return err
 }
 
-// trust looks whether the pact holds. If not it returns why, and the walk only
+// trust checks the pairing. If it does not hold it returns why, and the walk only
 // reports.
 func (w *walk) trust(ctx context.Context) (doubt string, err error) {
 	err = w.o.Pact.Check(ctx, w.backend)
@@ -124,7 +124,7 @@ func (w *walk) folders(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	return true, w.save(ctx, w.read)
 }
 
-// rest looks at what lies in no folder.
+// rest compares what lies in no folder.
 func (w *walk) rest(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	found, err := w.beyond(ctx)
 	if err == nil {
@@ -136,7 +136,7 @@ func (w *walk) rest(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	return true, w.save(ctx, w.condemn())
 }
 
-// one compares a span, and looks into what differs.
+// one compares a span, and checks what differs.
 func (w *walk) one(ctx context.Context, c *reclaim.Counts, s span) error {
 	found, err := w.compare(ctx, s)
 	if err != nil {
@@ -145,7 +145,7 @@ func (w *walk) one(ctx context.Context, c *reclaim.Counts, s span) error {
 	return w.judge(ctx, c, found)
 }
 
-// save records that the chunk is done, and goes on with next.
+// save records that the chunk is done, and continues with next.
 func (w *walk) save(ctx context.Context, next func(context.Context, *reclaim.Counts) (bool, error)) error {
 	if !w.o.DryRun {
 		err := w.o.Ledger.SaveWalk(ctx, ledger.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.at.high, Counts: w.counts.Map()})

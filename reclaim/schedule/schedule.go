@@ -1,6 +1,7 @@
-// Package schedule says when a routine of the reclaim engine begins a pass and
-// when it has to rest: every interval, or by a cron expression in a time zone,
-// with an optional end of the window. It is pure: it reads no clock.
+// Package schedule decides when a routine of the reclaim engine begins a pass and
+// when it has to rest: every interval, or by a cron expression in a time zone, with
+// an optional end of the window. It is pure: it reads no clock. Running the
+// routines is the job of package reclaim.
 //
 // The text forms, which Parse reads and String writes:
 //
@@ -10,7 +11,7 @@
 //	cron "0 0 * * *" zone Europe/Berlin until 06:00 every 5m
 //
 // The third begins a pass at midnight, which goes on until nothing is due, and
-// rests from 06:00 until the next midnight; the fourth looks again every five
+// rests from 06:00 until the next midnight. The fourth checks again every five
 // minutes while the window is open.
 //
 // Daylight saving: a wall-clock time that a change skips means the instant of
@@ -61,14 +62,14 @@ const (
 	maxEvery = 365 * 24 * time.Hour
 	// searchYears covers the rarest dates: 29 February on a given weekday.
 	searchYears = 50
-	// endOfTime is 1 January 9000: no calendar is asked beyond it.
+	// endOfTime is 1 January 9000: no schedule is searched beyond it.
 	endOfTime lethe.Time = 221_845_392_000_000_000
 )
 
 var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).
 	WithMaxSearchYears(searchYears)
 
-// New checks a Spec. Its errors say what is wrong and what is accepted.
+// New checks a Spec. Its errors name what is wrong and what is accepted.
 func New(spec Spec) (Schedule, error) {
 	s := Schedule{spec: spec}
 	if spec.Every == 0 && spec.Cron == "" {
@@ -130,7 +131,8 @@ func parseExpression(expr string) (*cron.SpecSchedule, error) {
 	if !ok {
 		return nil, fmt.Errorf("is no cron expression")
 	}
-	// What is parsed is asked in wall-clock time only; the zone is ours.
+	// The parsed expression is used in wall-clock time only; the zone is handled
+	// here.
 	spec.Location = time.UTC
 	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {
 		return nil, fmt.Errorf("never comes")

@@ -9,8 +9,8 @@ import (
 
 const textForm = `use "every 1m", or "cron 0 0 * * * zone Europe/Berlin until 06:00"`
 
-// Parse reads the text form of a schedule. The quotes around the expression may
-// be left out. Errors say what is accepted.
+// Parse reads the text form of a schedule. The quotes around the expression may be
+// left out. Errors name what is accepted.
 func Parse(text string) (Schedule, error) {
 	words := strings.Fields(strings.ReplaceAll(text, `"`, " "))
 	var spec Spec
@@ -25,7 +25,7 @@ func Parse(text string) (Schedule, error) {
 			return Schedule{}, fmt.Errorf("schedule: %q is cut off after %q; %s", brief(text), brief(name), textForm)
 		}
 		if seen[name] {
-			return Schedule{}, fmt.Errorf("schedule: %q says %q twice; %s", brief(text), name, textForm)
+			return Schedule{}, fmt.Errorf("schedule: %q has %q twice; %s", brief(text), name, textForm)
 		}
 		seen[name] = true
 		if err := spec.set(name, strings.Join(words[1:1+n], " ")); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Controller decides how fast reclaiming may go. It backs off while clients wait longer
-// than they usually do, here or at another instance, and while the database or a
-// backend takes longer than usual. The slowest level that anything asks for counts, and
-// not the sum, so that reclaiming never stops. Beside that it holds deletes to the
-// operator's limits.
+// Controller decides how fast reclaiming may go. It backs off while clients wait
+// longer than usual, here or at another instance, and while the database or a
+// backend is slower than usual. The slowest level of all causes counts, and not the
+// sum, so that reclaiming never stops. It also holds deletes to the operator's
+// limits.
 //
 // The zero value with a Clock backs off for nothing and limits nothing. A nil
 // Controller does the same. It is safe for concurrent use.
@@ -67,25 +67,25 @@ const Database = ""
 // Slowed is by how much reclaiming is slowed, and why.
 type Slowed struct {
 	Level Level
-	// By is what asks for the slowest level; empty at full speed.
+	// By is the cause of the slowest level; empty at full speed.
 	By string
-	// Requests are those whose latency asks for it, if it is this instance's clients:
-	// if both kinds do, then reads.
+	// Requests are those whose latency is the cause, if they are this instance's:
+	// reads if both kinds are.
 	Requests Kind
 }
 
-// Peer is what an instance tells the others that work on the same ledger.
+// Peer is what an instance reports to the others on the same ledger.
 type Peer struct {
 	Level      Level // for the latency of its clients
-	Reclaiming bool  // it has reclaimed something since it told the last time
+	Reclaiming bool  // it has reclaimed something since its last report
 	Reclaims   bool  // it is one of those that reclaim, and takes part in limits
 }
 
-// afterStep is how long requests still feel a step that reclaimed something.
+// afterStep is how long requests are affected by a step that reclaimed something.
 const afterStep = 500 * time.Millisecond
 
-// Request notes a client's request that was answered, and how long the server took
-// for it, without the time of the client's connection.
+// Request records a client's request that was answered, and the server's time for
+// it, without the time of the client's connection.
 func (c *Controller) Request(k Kind, took time.Duration) {
 	if c == nil || c.ClientLatency == 0 {
 		return
@@ -106,7 +106,8 @@ func (c *Controller) busy(now lethe.Time) bool {
 }
 
 // Time begins to time work of a kind on a backend, or on the Database. The returned
-// function notes that it ended well, and on how many rows or keys it was; 0 notes nothing.
+// function records that it succeeded, and on how many rows or keys; 0 records
+// nothing.
 func (c *Controller) Time(on, kind string) (end func(n int)) {
 	if c == nil || c.Load == 0 {
 		return func(int) {}
@@ -139,8 +140,8 @@ func (c *Controller) loadOf(on string) Level {
 	return l.level
 }
 
-// Run does a step, and rests after it if it did not fail and more is to do. Did reports
-// whether the step reclaimed something.
+// Run does a step, and rests after it if it succeeded and more is to do. Did
+// reports whether the step reclaimed something.
 func (c *Controller) Run(ctx context.Context, step func() (did, more bool, err error)) (more bool, err error) {
 	if c == nil {
 		_, more, err = step()
@@ -167,8 +168,8 @@ func (c *Controller) enter(steps int, did bool) Level {
 	return c.level()
 }
 
-// Batch rests after a batch on a backend, as long as the backend's load asks for beyond
-// the rest that follows a step.
+// Batch rests after a batch on a backend for as long as the backend's load requires
+// beyond the rest that follows a step.
 func (c *Controller) Batch(ctx context.Context, backend string, do func() error) error {
 	if c == nil {
 		return do()
@@ -228,7 +229,7 @@ func (c *Controller) Deletes(backend string, full int) (size, parallel int) {
 	return size, max(b.Parallel, 1)
 }
 
-// level is the slowest level that anything asks for.
+// level is the slowest level of all causes.
 func (c *Controller) level() Level {
 	now := c.Clock.Now()
 	busy := c.busy(now)
@@ -273,7 +274,7 @@ func (c *Controller) LoadLevel(backend string) Level {
 	return c.loadOf(backend)
 }
 
-// Self returns what other instances should know of this one, but for Reclaims.
+// Self returns what other instances should know of this one, except Reclaims.
 func (c *Controller) Self() (p Peer) {
 	if c == nil {
 		return p
@@ -286,8 +287,8 @@ func (c *Controller) Self() (p Peer) {
 	return p
 }
 
-// SetPeers sets what the other instances told last. The limits are divided by this
-// instance and those of them that reclaim.
+// SetPeers sets the last reports of the other instances. The limits are divided by
+// this instance and those of them that reclaim.
 func (c *Controller) SetPeers(list []Peer) {
 	if c == nil {
 		return

@@ -13,11 +13,12 @@ const (
 	windowMin      = 500 * time.Millisecond
 	windowMax      = 5 * time.Second
 	windowRequests = 200
-	// fewRequests in a window do not count, unless a client waits for one of them most
-	// of the time: whoever sends the next request after the last answer sends few
+	// fewRequests in a window do not count, unless a client waits for one of them
+	// most of the time: a client that sends one request after the other sends few
 	// because they are slow.
 	fewRequests = 20
-	// clientsGone is how long after the last request there are no clients any more.
+	// clientsGone is how long after the last request there are taken to be no
+	// clients.
 	clientsGone = 2 * time.Second
 	// slowRequests is the part of the requests that may be slow.
 	slowRequests = 0.01

@@ -10,8 +10,8 @@ import (
 // from 0 to Slowest.
 type Level int
 
-// Slowest takes batches of a sixteenth and rests half of the time. That keeps about a
-// third of the free rate: a store must not take in more than it forgets.
+// Slowest takes batches of a sixteenth and rests half of the time. That keeps about
+// a third of the full rate, so that a store does not take in more than it removes.
 const Slowest Level = 4
 
 // size is what is left of a batch. 0 stays 0: no limit.
@@ -48,8 +48,8 @@ func (b *backoff) count(slow bool, share float64) {
 	b.excess = min(max(b.excess, -evidence), 2*evidence)
 }
 
-// decide changes the level by a step if there is evidence for it. A level is kept for
-// hold at least: what it changes has to show in the samples.
+// decide changes the level by a step if there is evidence for it. A level is kept
+// for hold at least, until its effect shows in the samples.
 func (b *backoff) decide(now lethe.Time, hold time.Duration) {
 	switch {
 	case now.Sub(b.changed) < hold:

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limit is what deleting may ask of a backend; 0 is no limit.
+// Limit bounds deletes on a backend; 0 is no limit.
 type Limit struct {
 	Deletes  float64 // blobs a second
 	Calls    float64 // delete calls a second
 	InFlight int     // delete calls at once
 }
 
-// PerSecond returns a function that waits until n more may be done. It spreads what may
-// be done in a second: burst at once, or what a tenth of a second allows if that is more.
-// It is nil where perSecond is 0: no limit.
+// PerSecond returns a function that waits until n more may be done. It spreads a
+// second's work: burst at once, or a tenth of a second's if that is more. It
+// returns nil if perSecond is 0: no limit.
 func PerSecond[N int | int64](perSecond, burst int) func(ctx context.Context, n N) error {
 	if perSecond <= 0 {
 		return nil
@@ -38,8 +38,8 @@ func PerSecond[N int | int64](perSecond, burst int) func(ctx context.Context, n 
 // limits hold deleting to what the operator allows, on each backend and in all. All
 // instances share them: each takes its part.
 //
-// How many a call deletes is known after it was allowed. So a limit is exceeded by a
-// batch at most, and the next call waits until that is made up for.
+// How many blobs a call deletes is known only after it was allowed. So a limit is
+// exceeded by a batch at most, and the next call waits until that is made up for.
 type limits struct {
 	of        map[string]*limited // by backend; all of them together: ""
 	instances int
@@ -87,8 +87,8 @@ func (c *Controller) Limited(backend string) bool {
 	return c.limits.wait(c.Clock.Now().Time(), backend) > 0
 }
 
-// Call waits until a delete call on a backend is allowed. The returned function notes
-// that it ended, and how many blobs it deleted. The error is that of ctx.
+// Call waits until a delete call on a backend is allowed. The returned function
+// records that it ended, and how many blobs it deleted. The error is that of ctx.
 func (c *Controller) Call(ctx context.Context, backend string) (end func(deleted int), err error) {
 	if c == nil {
 		return func(int) {}, nil
@@ -128,7 +128,7 @@ func (c *Controller) end(backend string, deleted int) {
 	}
 }
 
-// take takes n from a limit at once, whether so much is left or not.
+// take takes n from a limit at once, even if less is left.
 func take(l *rate.Limiter, now time.Time, n int) {
 	for n > 0 {
 		part := min(n, l.Burst())
@@ -147,7 +147,7 @@ func (l *limits) get(backend string) *limited {
 	return l.of[backend]
 }
 
-// unlimited has all that the first limit that is set lets go at once.
+// unlimited has all that the first limit that is set allows at once.
 func unlimited() *rate.Limiter { return rate.NewLimiter(rate.Inf, math.MaxInt32) }
 
 // both are the limits of all backends together and of one.
@@ -189,7 +189,7 @@ func (l *limits) size(backend string, size int) int {
 	return size
 }
 
-// inFlightWait is how often is checked whether a call has ended.
+// inFlightWait is the interval of checks whether a call has ended.
 const inFlightWait = 10 * time.Millisecond
 
 // wait is how long a call has to wait for the limits; 0: it may begin.

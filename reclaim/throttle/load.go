@@ -24,8 +24,8 @@ const (
 	workGone = 30 * time.Second
 )
 
-// load monitors a database or a backend by how long it takes for what reclaiming asks
-// of it. Work of one kind and of about the same size is compared with itself.
+// load monitors a database or a backend by the durations of the engine's work on
+// it. Work is compared with work of the same kind and about the same size.
 type load struct {
 	backoff
 	usual map[work]*usual
@@ -79,7 +79,7 @@ func (u *usual) learn() {
 	u.known, u.median, u.took = true, median, u.took[:0]
 }
 
-// advance ends the backoff if nothing was asked for a while.
+// advance ends the backoff if there was no work for a while.
 func (l *load) advance(now lethe.Time) {
 	if now.Sub(l.last) >= workGone {
 		l.set(now, 0)
