@@ -10,17 +10,17 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// site is a backend as deciding sees it.
+// site is a backend as decisions see it.
 type site struct {
 	Usage
 	use  bool // copies may lie there: it is configured, known, and not draining
 	rank int  // in the order of preference for one more copy
 }
 
-// aims is what is wanted of every content.
+// aims are the goals for every content.
 type aims struct {
 	replicas  int
-	threshold float64 // difference of ratios that is left alone
+	threshold float64 // difference of ratios that is tolerated
 	spread    bool
 	sites     []site // in the order of preference
 }
@@ -53,7 +53,7 @@ func (a *aims) site(id string) *site {
 	return nil
 }
 
-// wanted is how many copies there are to be: no two on one backend.
+// wanted is how many copies there should be: no two on one backend.
 func (a *aims) wanted() int {
 	n := 0
 	for _, s := range a.sites {
@@ -64,32 +64,33 @@ func (a *aims) wanted() int {
 	return max(min(a.replicas, n), 1)
 }
 
-// plan is what is to be done for a subject, in this order. Its zero value: nothing.
+// plan is what is to be done for a subject, in this order. The zero value does
+// nothing.
 type plan struct {
 	copies []replica
 	trims  []trim
-	// stuck returns why less is planned than is wanted; empty: it is not.
+	// stuck is why less is planned than is wanted; empty if all is planned.
 	stuck string
 }
 
-// replica is one more copy to be made of a segment.
+// replica is a copy to be made of a segment.
 type replica struct {
 	segment int
 	from    []ledger.Blob // best first
 	to      []string      // best first
 }
 
-// trim is copies of a segment to be condemned beside one that stays and was verified
-// lately, or has to be first.
+// trim is the copies of a segment to be condemned, beside one that stays and was
+// verified recently, or has to be first.
 type trim struct {
 	blobs  []ledger.Blob
 	reason lethe.Reason
-	beside []ledger.Blob // that stay, the last verified one first
+	beside []ledger.Blob // copies that stay, the last verified one first
 }
 
 func (p *plan) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
 
-// String says in a line what is planned.
+// String describes the plan in one line.
 func (p *plan) String() string {
 	var parts []string
 	for _, r := range p.copies {
@@ -129,7 +130,7 @@ func (a *aims) decide(p ledger.Placement) plan {
 	return out
 }
 
-// part plans for a stored part: it has one copy, which is moved if it has to leave
+// part plans for a stored part. It has one copy, which is moved if it has to leave
 // its backend.
 func (a *aims) part(out *plan, b ledger.Blob, leave string) {
 	s := a.site(b.Backend)
@@ -144,10 +145,10 @@ func (a *aims) part(out *plan, b ledger.Blob, leave string) {
 	out.copies = append(out.copies, replica{from: []ledger.Blob{b}, to: to})
 }
 
-// copies sorts the blobs of a segment by what they are good for.
+// copies groups the blobs of a segment by their use.
 type copies struct {
-	good  []ledger.Blob // sound, where they may stay, no two on one backend
-	spare []ledger.Blob // sound, and not to stay
+	good  []ledger.Blob // sound, and may stay; no two on one backend
+	spare []ledger.Blob // sound, and should leave
 	bad   []ledger.Blob // suspect
 }
 
@@ -170,8 +171,8 @@ func (a *aims) sort(blobs []ledger.Blob, leave string) copies {
 	return c
 }
 
-// byWorth orders copies by which is kept first: on backends that work, in the order
-// of preference; last what is to leave.
+// byWorth orders copies by which is kept first: those on working backends, in the
+// order of preference; last those that should leave.
 func (a *aims) byWorth(blobs []ledger.Blob, leave string) []ledger.Blob {
 	rank := func(b ledger.Blob) int {
 		switch s := a.site(b.Backend); {
@@ -186,8 +187,9 @@ func (a *aims) byWorth(blobs []ledger.Blob, leave string) []ledger.Blob {
 	return slices.SortedStableFunc(slices.Values(blobs), func(x, y ledger.Blob) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
-// leaves says that a copy is still to leave the backend, to even out: somewhere
-// else is so much more room that the move does not only turn the difference round.
+// leaves reports whether a copy should still leave the backend to even out. Another
+// backend has to have so much more room that the move does not merely reverse the
+// difference.
 func (a *aims) leaves(backend, leave string, size int64) bool {
 	if leave != backend {
 		return false
@@ -210,7 +212,7 @@ func (a *aims) segment(out *plan, blobs []ledger.Blob, leave string) {
 	c := a.sort(blobs, leave)
 	from := slices.Concat(c.good, c.spare, c.bad)
 	if len(from) == 0 {
-		return // pending copies of what died meanwhile
+		return // pending copies of a dead subject
 	}
 	lacking := a.wanted() - len(c.good)
 	to := a.targets(blobs, from[0].Size)
@@ -234,8 +236,8 @@ func (a *aims) segment(out *plan, blobs []ledger.Blob, leave string) {
 	}
 }
 
-// evening puts those first that a move from leave makes more alike, the emptiest of
-// them first.
+// evening puts first the backends that a move from leave makes more alike, the
+// emptiest first.
 func (a *aims) evening(to []string, leave string, size int64) []string {
 	from := a.site(leave)
 	if from == nil {
@@ -251,8 +253,8 @@ func (a *aims) evening(to []string, leave string, size int64) []string {
 	return slices.SortedStableFunc(slices.Values(to), func(x, y string) int { return cmp.Compare(key(x), key(y)) })
 }
 
-// keep lets spare copies stay in the place of those that cannot be made: on
-// backends that do not drain.
+// keep lets spare copies stay in place of those that cannot be made, on backends
+// that do not drain.
 func (c *copies) keep(n int, a *aims) {
 	var rest []ledger.Blob
 	for _, b := range c.spare {
@@ -267,7 +269,7 @@ func (c *copies) keep(n int, a *aims) {
 	c.spare = rest
 }
 
-// targets names the backends that can take one more copy beside these.
+// targets returns the backends that can take one more copy beside these.
 func (a *aims) targets(blobs []ledger.Blob, size int64) (out []string) {
 	for _, s := range a.sites {
 		if !s.use || s.takes(size) != "" {
@@ -280,7 +282,7 @@ func (a *aims) targets(blobs []ledger.Blob, size int64) (out []string) {
 	return out
 }
 
-// why says of each backend why it takes no copy.
+// why lists for each backend why it takes no copy.
 func (a *aims) why(blobs []ledger.Blob, size int64) string {
 	var out []string
 	for _, s := range a.sites {
@@ -295,8 +297,8 @@ func (a *aims) why(blobs []ledger.Blob, size int64) string {
 	return "too few backends take a copy: " + strings.Join(out, "; ")
 }
 
-// trim plans the end of what is not needed beside enough good copies: spare ones,
-// suspect ones, and good ones that are over.
+// trim plans to condemn what is not needed beside enough good copies: spare ones,
+// suspect ones, and surplus good ones.
 func (a *aims) trim(out *plan, c copies) {
 	stay, over := c.good[:a.wanted()], c.good[a.wanted():]
 	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y ledger.Blob) int {
@@ -317,7 +319,8 @@ func (a *aims) trim(out *plan, c copies) {
 	}
 }
 
-// reachable are the copies that can be looked at: beside others none may die.
+// reachable returns the copies that can be read. Copies are condemned only beside one
+// of these.
 func (a *aims) reachable(blobs []ledger.Blob) []ledger.Blob {
 	return slices.DeleteFunc(slices.Clone(blobs), func(b ledger.Blob) bool {
 		s := a.site(b.Backend)

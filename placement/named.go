@@ -12,8 +12,8 @@ import (
 )
 
 // Apply makes the copies and condemns the copies that the items name, each under a
-// claim on its subject and as far as a pass would still do so. It does nothing else:
-// what more is to be done stays queued.
+// claim on its subject, and only if a pass would still do so. Everything else stays
+// queued.
 func (r *Replicate) Apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
 	for some := range slices.Chunk(list, r.limit()) {
 		results, err := r.apply(ctx, worker, some, add)
@@ -49,7 +49,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 		}
 		delete(mine, i.ID)
 		if ctx.Err() != nil {
-			return out, nil // the claims end by themselves
+			return out, nil // the claims expire
 		}
 		w := &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}}
 		res, err := w.applied(ctx, i)
@@ -79,7 +79,7 @@ func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) 
 }
 
 // named does what an item names, if that is part of what would be done now. The
-// subject stays queued for what else there is to do.
+// subject stays queued for the rest.
 func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.PlacementResult) {
 	end := ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
 	said := func(o moves.Outcome, detail string) (moves.Result, ledger.PlacementResult) {
@@ -93,7 +93,7 @@ func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.Pl
 	switch {
 	case now.empty() && len(w.p.Blobs) == 0:
 		end.Done = true
-		return said(moves.Gone, "nothing refers to it any more")
+		return said(moves.Gone, "nothing refers to it now")
 	case now.empty():
 		end.Done = true
 		return said(moves.Already, "its copies are as wanted")
@@ -115,19 +115,19 @@ func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.Pl
 	return said(moves.Done, "")
 }
 
-// changed reports whether what was planned is not what would be done now.
+// changed is the error of an item that would not be done now.
 type changed struct{ now string }
 
 // Error implements error.
 func (c changed) Error() string {
 	if c.now == "" {
-		return "it is not to be done any more"
+		return "it is no longer needed"
 	}
 	return "now: " + c.now
 }
 
-// carryOut makes the copies that are wanted, then condemns what is wanted of what is
-// over by then.
+// carryOut makes the wanted copies, then condemns the wanted ones of those that are
+// surplus by then.
 func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
 	if len(want.copies) > 0 {
 		copies, ok := now.copying(want)
@@ -154,8 +154,8 @@ func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
 	return w.act(ctx, &plan{trims: trims})
 }
 
-// copying are the copies of a plan that are wanted, each to the backend that was
-// named; ok is false if one of them is not to be made.
+// copying returns the wanted copies of a plan, each to the named backend; ok is
+// false if one of them is not to be made.
 func (p *plan) copying(want deeds) (out []replica, ok bool) {
 	for _, c := range want.copies {
 		at := slices.IndexFunc(p.copies, func(r replica) bool {
@@ -171,8 +171,8 @@ func (p *plan) copying(want deeds) (out []replica, ok bool) {
 	return out, true
 }
 
-// ending are the trims of a plan that are wanted; ok is false if one of them is not
-// to be made.
+// ending returns the wanted trims of a plan; ok is false if one of them is not to
+// be made.
 func (p *plan) ending(want deeds) (out []trim, ok bool) {
 	n := 0
 	for _, t := range p.trims {
@@ -186,7 +186,7 @@ func (p *plan) ending(want deeds) (out []trim, ok bool) {
 	return out, n == len(want.ends)
 }
 
-// unclaimed says of items why their subjects could not be claimed.
+// unclaimed explains why the subjects of items could not be claimed.
 func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves.Result, err error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -196,12 +196,12 @@ func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}
 	for _, i := range list {
-		res := moves.Result{Item: i, Outcome: moves.Gone, Detail: "it is not queued any more: it was looked after, or is gone"}
+		res := moves.Result{Item: i, Outcome: moves.Gone, Detail: "it is not queued any more: it was processed, or is gone"}
 		for _, row := range rows {
 			switch {
 			case string(row.ID) != i.ID:
 			case row.Fence != 0:
-				res.Outcome, res.Detail = moves.Busy, "another looks after it"
+				res.Outcome, res.Detail = moves.Busy, "another worker has it"
 			default:
 				res.Outcome, res.Detail = moves.NotDue, "it is tried again at "+row.DueAt.String()
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Options of the routines, which share them. Ledger, Stores, Store, Order, Clock
-// and NewID are needed.
+// Options of the routines. Ledger, Stores, Store, Order, Clock and NewID are
+// required.
 type Options struct {
 	Ledger Ledger
 	Stores map[string]blob.Store // by backend id
@@ -20,11 +20,11 @@ type Options struct {
 
 	Strategy Strategy // where one more copy goes first (default Pack)
 	Replicas int      // copies of each content, each on its own backend (default 1)
-	// Health returns why a backend takes no writes now (breaker.Store.Writable); nil: it
-	// does.
+	// Health returns why a backend takes no writes now (breaker.Store.Writable), or
+	// nil. Nil: every backend takes writes.
 	Health func(backend string) error
 
-	// Threshold is how much the ratios of two backends may differ before rebalancing
+	// Threshold is how much the ratios of two backends may differ before Rebalance
 	// moves something (default 0.1).
 	Threshold float64
 	// MaxMove is the most that one pass of Rebalance queues, in bytes (default 10 GiB).
@@ -32,17 +32,18 @@ type Options struct {
 
 	Limit int           // subjects per claim, and rows per page of a walk (default 16 and 500)
 	Lease time.Duration // of a claim (default 5 min)
-	Beat  time.Duration // heartbeat of a copy on its way (default 30 s)
-	// MinAge is the age at which the reaper takes its intent (default 5 min).
+	Beat  time.Duration // heartbeat of a copy in flight (default 30 s)
+	// MinAge is the age at which the reaper takes the intent of a copy (default 5
+	// min).
 	MinAge time.Duration
 	// RetryMin and RetryMax bound the waits between attempts, which double (default
 	// 1 min and 1 h).
 	RetryMin, RetryMax time.Duration
-	// Throttle is told of bytes before they are copied or read back, and waits as
-	// long as a rate limit asks. Nil: no limit.
+	// Throttle is called with the number of bytes before they are copied or read
+	// back, and waits as long as a rate limit requires. Nil: no limit.
 	Throttle func(ctx context.Context, bytes int64) error
 
-	Clock  lethe.Clock // times heartbeats: it runs on while the process stands still, and never back (lethe.Monotonic)
+	Clock  lethe.Clock // times heartbeats; runs on while the machine is suspended, and never back (lethe.Monotonic)
 	NewID  func() lethe.ID
 	Events *Events
 }
@@ -71,7 +72,7 @@ func (o *Options) page() int {
 	return 500
 }
 
-// backoff is how long to wait after so many failed attempts.
+// backoff is the wait after so many failed attempts.
 func (o *Options) backoff(attempts int) time.Duration {
 	d := o.RetryMin
 	for range attempts {
@@ -82,7 +83,7 @@ func (o *Options) backoff(attempts int) time.Duration {
 	return d
 }
 
-// aims reads how full the backends are, and says what is wanted.
+// aims reads how full the backends are, and returns the goals.
 func (o *Options) aims(ctx context.Context) (aims, error) {
 	figures, err := readUsage(ctx, o.Ledger, o.Order)
 	if err != nil {
@@ -101,8 +102,8 @@ func (o *Options) aims(ctx context.Context) (aims, error) {
 	return newAims(o, figures), nil
 }
 
-// Step does one bounded batch, tells add what it did, and reports whether more is due
-// now. reclaim.Borrow makes a routine of the engine of what has such steps.
+// Step does one bounded batch, reports to add what it did, and returns whether more
+// is due now. reclaim.Borrow makes a routine of the engine from such steps.
 type Step = func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 
 // The names of counts.
@@ -116,21 +117,20 @@ const (
 	suspected   = "suspect" // copies found missing or damaged
 	stuck       = "stuck"   // subjects that wait for room or for a backend
 	queued      = "queued"  // subjects that were not queued yet
-	fenced      = "fenced"  // subjects that somebody else took over
+	fenced      = "fenced"  // subjects that another worker took over
 )
 
-// Events are told of what the routines do, as it happens; any may be nil. They
-// return fast.
+// Events are called as things happen; any may be nil. They return fast.
 type Events struct {
-	// Planned: what is about to be done for a subject, in a line.
+	// Planned: what is about to be done for a subject, in one line.
 	Planned func(s ledger.Subject, plan string)
 	// Copied: a copy of source was made and committed.
 	Copied func(source, copied ledger.Blob)
 	// CopyFailed: a copy was given up.
 	CopyFailed func(source ledger.Blob, to string, err error)
-	// Unrecorded: bytes of a copy may lie on its backend, and the ledger was told
-	// neither that it is one nor that it was given up (stage "abandon"), which the
-	// reaper sees to, or could not give them a row ("late"), so that reconcile finds them.
+	// Unrecorded: bytes of a copy may lie on its backend, and the ledger recorded
+	// neither the copy nor its abandonment (stage "abandon"), which the reaper
+	// resolves. At stage "late" the bytes got no row, and reconcile finds them.
 	Unrecorded func(copied ledger.Blob, stage string, err error)
 	// Trimmed: copies of a content were condemned.
 	Trimmed func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason)

@@ -11,18 +11,18 @@ import (
 )
 
 // Items are the copies that leave draining backends, and what becomes of them. It
-// decides as Replicate does once they are queued, of what lies there now; what a
-// move fills counts for the next.
+// decides as Replicate does once they are queued, on the present state; what a move
+// fills counts for the next.
 func (d *Drain) Items(ctx context.Context, yield func(moves.Item) error) error {
 	return d.o.leavers(ctx, d.Name(), d.begin, yield)
 }
 
-// Items are the copies that one pass has leave the fullest backend.
+// Items are the copies that one pass moves off the fullest backend.
 func (r *Rebalance) Items(ctx context.Context, yield func(moves.Item) error) error {
 	return r.o.leavers(ctx, r.Name(), r.begin, yield)
 }
 
-// leavers decides on what a walk has leave.
+// leavers decides on the copies that a walk finds to leave.
 func (o *Options) leavers(ctx context.Context, do string, begin func(context.Context) (*leaving, error), yield func(moves.Item) error) error {
 	a, err := o.aims(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, le
 	}
 	placed, err := o.Ledger.Placed(ctx, subjects)
 	if err != nil {
-		return fmt.Errorf("placement: where they lie: %w", err)
+		return fmt.Errorf("placement: read copies: %w", err)
 	}
 	for _, b := range blobs {
 		lies := placed[known[subjectOf(b, leave).ID]]
@@ -70,9 +70,9 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, le
 	return nil
 }
 
-// item says what a plan has become of a copy; leaves is false if it stays where it
-// is. Of several copies of the same bytes that leave, each is told another of the
-// new ones; before says how many come before it. The aims then count the move as made.
+// item describes what a plan does with a copy; leaves is false if it stays. Of
+// several copies of the same bytes that leave, each is given another of the new
+// ones; before is how many come before it. The aims then count the move as made.
 func (a *aims) item(p *plan, b ledger.Blob, before int) (i moves.Item, leaves bool) {
 	i = moves.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
 	var to []string
@@ -81,7 +81,7 @@ func (a *aims) item(p *plan, b ledger.Blob, before int) (i moves.Item, leaves bo
 			to = append(to, r.to[0])
 		}
 	}
-	slices.Sort(to) // in an order that what was moved meanwhile does not change
+	slices.Sort(to) // an order that moves made meanwhile do not change
 	switch {
 	case before < len(to):
 		i.Why, i.With = "copied to "+to[before]+", then condemned", to[before]
@@ -115,7 +115,8 @@ func (a *aims) before(p ledger.Placement, b ledger.Blob) (n int) {
 	return n
 }
 
-// moved counts a copy as made elsewhere, if one is, and the old one as condemned.
+// moved counts a copy as made on another backend, if there is one, and the old one
+// as condemned.
 func (a *aims) moved(b ledger.Blob, to string) {
 	if s := a.site(b.Backend); s != nil {
 		s.Live -= b.Size
@@ -127,8 +128,8 @@ func (a *aims) moved(b ledger.Blob, to string) {
 	a.order()
 }
 
-// Apply queues those of the copies that still lie on a backend that drains.
-// Replicate then decides on each anew, under its claim.
+// Apply queues the copies that still lie on a draining backend. Replicate then
+// decides on each anew, under its claim.
 func (d *Drain) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
 	a, err := d.o.aims(ctx)
 	if err != nil {
@@ -142,8 +143,8 @@ func (d *Drain) Apply(ctx context.Context, _ string, list []moves.Item, add func
 	}, false)
 }
 
-// Apply queues those of the copies that still lie where they were. Replicate
-// moves them if that still makes the backends more alike.
+// Apply queues the copies that still lie where they were. Replicate moves them if
+// that still makes the backends more alike.
 func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
 	a, err := r.o.aims(ctx)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add 
 }
 
 // leave queues the copies of a plan that still lie where they were seen, unless
-// refuse returns why not; even says that they leave only to even out.
+// refuse returns a reason. Even: they leave only to even out.
 func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string, int64), refuse func(moves.Item) string, even bool) (out []moves.Result, err error) {
 	rows, err := o.Ledger.BlobsByID(ctx, idsOf(list))
 	if err != nil {
@@ -178,7 +179,7 @@ func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string,
 	return out, nil
 }
 
-// counted tells of an item that was looked at, and queued if it was.
+// counted counts an item, and whether it was queued.
 func counted(add func(string, int64), res moves.Result) moves.Result {
 	add(items, 1)
 	if res.Outcome == moves.Done {

@@ -10,10 +10,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Replicate looks after what is queued: it makes the copies that are lacking,
-// moves those that have to leave their backend, and condemns those that are not
-// needed or not sound. Any number of workers on any number of instances share the
-// queue.
+// Replicate processes the queue. It makes the copies that are missing, moves those
+// that have to leave their backend, and condemns those that are surplus or not
+// sound. Any number of workers on any number of instances share the queue.
 type Replicate struct{ o *Options }
 
 // NewReplicate makes the routine.
@@ -28,7 +27,7 @@ func (r *Replicate) Plan(ctx context.Context) (ledger.Backlog, error) {
 }
 
 // defaultLimit is how many subjects are claimed at once: few, because the last
-// waits for the first within its lease.
+// waits for the others within its lease.
 const defaultLimit = 16
 
 func (r *Replicate) limit() int {
@@ -38,7 +37,7 @@ func (r *Replicate) limit() int {
 	return r.o.Limit
 }
 
-// Pass goes through the queue until nothing is due.
+// Pass processes the queue until nothing is due.
 func (r *Replicate) Pass(worker string) Step {
 	limit := r.limit()
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
@@ -53,7 +52,7 @@ func (r *Replicate) Pass(worker string) Step {
 		more := len(claimed.Items) == limit
 		for _, p := range claimed.Items {
 			if ctx.Err() != nil {
-				return false, nil // the claims end by themselves
+				return false, nil // the claims expire
 			}
 			again, err := r.one(ctx, &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}})
 			if err != nil {
@@ -65,7 +64,7 @@ func (r *Replicate) Pass(worker string) Step {
 	}
 }
 
-// one looks after a subject and settles it; again says that it is due at once.
+// one processes a subject and settles it; again reports whether it is due at once.
 func (r *Replicate) one(ctx context.Context, w *work) (again bool, err error) {
 	w.add(items, 1)
 	res := w.do(ctx)
@@ -76,7 +75,7 @@ func (r *Replicate) one(ctx context.Context, w *work) (again bool, err error) {
 	return !mine || !res.Done && res.Error == "" && res.RetryAt == w.now, nil
 }
 
-// work is one subject being looked after.
+// work is one subject in process.
 type work struct {
 	copier
 	o    *Options
@@ -86,20 +85,20 @@ type work struct {
 	now  lethe.Time // of the claim
 }
 
-// settle ends the claim, even for a caller who has gone; mine is false if another
+// settle ends the claim, even after ctx has ended; mine is false if another worker
 // has taken it over.
 func (w *work) settle(ctx context.Context, res ledger.PlacementResult) (mine bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
 	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []ledger.PlacementResult{res})
 	if err != nil {
-		return false, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
+		return false, fmt.Errorf("placement: settle %s (its claim expires): %w", w.p.ID, err)
 	}
 	w.add(fenced, int64(lost))
 	return lost == 0, nil
 }
 
-// do carries out what is planned, and says how that ended.
+// do carries out the plan, and returns the result.
 func (w *work) do(ctx context.Context) ledger.PlacementResult {
 	plan := w.aims.decide(w.p)
 	if plan.empty() {
@@ -146,7 +145,7 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 	for _, to := range r.to {
 		for _, src := range r.from {
 			if src.Suspect {
-				// Only its digest clears it; then it is a source like others.
+				// Only its digest proves it sound; then it is a source like others.
 				return errors.Join(append(failures, w.clear(ctx, src))...)
 			}
 			copied, err := w.copy(ctx, src, to)
@@ -171,8 +170,8 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 	return errors.Join(failures...)
 }
 
-// clear reads a suspect copy, which no sound one is left beside of. If it is sound
-// after all its content is looked at anew.
+// clear reads a suspect copy when no sound one is left. If it is sound after all
+// its content is processed again.
 func (w *work) clear(ctx context.Context, b ledger.Blob) error {
 	read, err := w.checked(ctx, b)
 	if !read {
@@ -181,7 +180,7 @@ func (w *work) clear(ctx context.Context, b ledger.Blob) error {
 	return err
 }
 
-// checked reads a copy to its end (read), and says so in the ledger if it is sound.
+// checked reads a copy to its end (read), and records that it is sound if it is.
 func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error) {
 	began := w.o.Clock.Now()
 	if err := w.readBack(ctx, b); err != nil {
@@ -192,7 +191,7 @@ func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error
 	return true, err
 }
 
-// final reports whether neither another source nor another backend would do better.
+// final reports whether neither another source nor another backend would help.
 func final(err error) bool {
 	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrReaped)
 }
@@ -205,14 +204,14 @@ func (w *work) made(src, copied ledger.Blob) {
 	}
 }
 
-// doubt marks a copy suspect that was found missing or damaged. That has its
-// content looked at anew: the claim at hand is fenced.
+// doubt marks a copy suspect that was found missing or damaged. That queues its
+// content again, and fences the current claim.
 func (w *work) doubt(ctx context.Context, b ledger.Blob, err error) {
 	if b.Suspect || !errors.Is(err, errSource) || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
 	if n, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, err.Error()); err != nil || n == 0 {
-		return // the next who reads it finds out
+		return // the next reader finds out
 	}
 	w.add(suspected, 1)
 	if w.o.Events.Suspect != nil {
@@ -220,15 +219,15 @@ func (w *work) doubt(ctx context.Context, b ledger.Blob, err error) {
 	}
 }
 
-// trim condemns copies beside one that was verified lately, if need be now (docs/protocol.md,
-// rule 17).
+// trim condemns copies beside one that was verified recently, which it verifies
+// first if need be (docs/protocol.md, rule 17).
 func (w *work) trim(ctx context.Context, t trim) error {
 	order := ledger.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}
 	n, err := 0, lethe.ErrPreconditionFailed
 	if t.beside[0].VerifiedAt > 0 {
 		n, err = w.o.Ledger.TrimCopies(ctx, order)
 	}
-	if errors.Is(err, lethe.ErrPreconditionFailed) { // what was read is too long ago
+	if errors.Is(err, lethe.ErrPreconditionFailed) { // the verification is too old
 		if err := w.verify(ctx, t.beside); err != nil {
 			return err
 		}

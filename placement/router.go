@@ -19,20 +19,20 @@ type RouterOptions struct {
 	Strategy Strategy // default Pack
 	Order    []string // ids of all backends, in the order of configuration
 	Ledger   UsageLedger
-	// Health returns why a backend takes no writes now (breaker.Store.Writable); nil,
-	// or a nil answer: it does.
+	// Health returns why a backend takes no writes now (breaker.Store.Writable), or
+	// nil. Nil: every backend takes writes.
 	Health func(backend string) error
-	// Spacers tell how much room is left on backends without a quota.
+	// Spacers report the room left on backends without a quota.
 	Spacers map[string]blob.Spacer
-	// Every is how often the figures are read anew (default 3 s).
+	// Every is how often the figures are read (default 3 s).
 	Every time.Duration
-	// Failed is told when they could not be.
+	// Failed is called when they could not be read.
 	Failed func(error)
 }
 
 // Router chooses backends for writes, by figures of the ledger that are read every
-// few seconds and corrected by the writes of this process. Quotas are kept by the
-// ledger, exactly, whatever the Router thinks.
+// few seconds and corrected by the writes of this process. The ledger alone
+// enforces quotas, exactly.
 type Router struct {
 	o RouterOptions
 
@@ -41,7 +41,7 @@ type Router struct {
 	since   map[string]int64 // bytes that this process reserved since they were read
 }
 
-// NewRouter makes a router that takes all backends for empty until the first
+// NewRouter returns a router to which all backends are empty until the first
 // Refresh.
 func NewRouter(o RouterOptions) *Router {
 	o.Strategy = cmp.Or(o.Strategy, Pack)
@@ -126,25 +126,24 @@ func (r *Router) Usage() []Usage {
 	return out
 }
 
-// unwell says to clients why a backend takes no writes.
+// unwell describes to clients why a backend takes no writes.
 func unwell(err error) string {
 	switch {
 	case errors.Is(err, blob.ErrFull):
-		return "says that its disk is full"
+		return "has a full disk"
 	case errors.Is(err, blob.ErrMisplaced):
 		return "is not in its place"
 	}
 	return "is down at the moment"
 }
 
-// Pick names the backends that may take size bytes (-1: not known how many), best
-// first: for object.Options.Pick. Draining backends, those whose breaker is open,
-// and full ones are passed over; if all that could are full they are named
-// nevertheless, for the ledger to decide.
+// Pick returns the backends that may take size bytes (-1: unknown), best first, for
+// object.Options.Pick. Draining backends, those with an open breaker, and full ones
+// are left out. If only full ones remain they are returned, and the ledger decides.
 func (r *Router) Pick(size int64) []string { return r.o.Strategy.choose(r.Usage(), size) }
 
-// Refuse returns why no backend takes size bytes: for object.Options.Refuse, once
-// none of those that were picked did.
+// Refuse returns why no backend takes size bytes, for object.Options.Refuse, once
+// none of the picked ones did.
 func (r *Router) Refuse(size int64) error {
 	e := &RefusalError{Size: size}
 	for _, u := range r.Usage() {
@@ -161,7 +160,7 @@ type Refusal struct {
 	Why     string
 }
 
-// RefusalError returns why no backend takes some bytes. It is lethe.ErrUnavailable if
+// RefusalError lists why no backend takes some bytes. It is lethe.ErrUnavailable if
 // one of them is only down for now, else lethe.ErrNoRoom. Its text is fit for
 // clients.
 type RefusalError struct {
@@ -183,7 +182,7 @@ func (e *RefusalError) Error() string {
 	return fmt.Sprintf("No backend has room%s: %s.", size, strings.Join(why, "; "))
 }
 
-// Unwrap says of which kind the error is.
+// Unwrap returns the kind of the error.
 func (e *RefusalError) Unwrap() error {
 	if e.down {
 		return lethe.ErrUnavailable

@@ -122,7 +122,7 @@ func TestRefusalNamesEachBackend(t *testing.T) {
 	if !errors.Is(err, lethe.ErrNoRoom) || errors.Is(err, lethe.ErrUnavailable) {
 		t.Fatal(err)
 	}
-	want := "No backend has room for 200 bytes: a says that its disk is full; b has 80 bytes free of 100 (20 wait to be deleted); c is being drained."
+	want := "No backend has room for 200 bytes: a has a full disk; b has 80 bytes free of 100 (20 wait to be deleted); c is being drained."
 	if err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}

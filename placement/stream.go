@@ -16,10 +16,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// bookTime bounds what is written down about a copy after a stop was asked for.
+// bookTime bounds what is recorded of a copy after a stop was requested.
 const bookTime = 10 * time.Second
 
-// errSource marks what went wrong with the copy that was read: another may do.
+// errSource marks a failure of the copy that was read: another copy may do.
 var errSource = errors.New("the copy could not be read")
 
 // copier makes one copy under the claim of a subject.
@@ -29,9 +29,9 @@ type copier struct {
 	id    lethe.ID // of the subject
 }
 
-// copy makes a copy of src on a backend: the intent, the bytes, the commit (docs/protocol.md,
-// rules 1 and 2). On an error nothing is left but what the reaper and the cleaner
-// know of.
+// copy makes a copy of src on a backend: the intent, the bytes, the commit
+// (docs/protocol.md, rules 1 and 2). On an error nothing is left that the reaper
+// and the cleaner do not find.
 func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.Blob, error) {
 	store := c.o.Stores[to]
 	if store == nil {
@@ -55,7 +55,7 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 		err = c.o.Ledger.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
-		// If the commit happened after all, this finds nothing that is pending.
+		// If the commit did happen, no pending row is found here.
 		lost := c.abandon(ctx, id, late)
 		if overslept && lost != nil {
 			c.condemnLate(ctx, b)
@@ -68,8 +68,8 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 	return b, nil
 }
 
-// send streams the bytes; late says that they may land after the error, overslept that
-// the reaper may have taken the intent when they were sent.
+// send streams the bytes. late reports whether they may land after the error,
+// overslept whether the reaper may have taken the intent before they were sent.
 func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id lethe.ID) (overslept, late bool, err error) {
 	body.beat = id
 	err = to.Put(blob.WithCheck(ctx, body.show), lethe.BlobKey(c.o.Store, id), body, body.src.Size)
@@ -84,9 +84,9 @@ func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id leth
 	return overslept, late, err
 }
 
-// abandon gives up a copy, even after ctx has ended. If that fails the reaper will
-// see to it. A lost answer is asked for once more: ErrReaped says then that the
-// ledger knows.
+// abandon gives up a copy, even after ctx has ended. If that fails the reaper
+// resolves it. After a lost answer it is called once more: ErrReaped then means
+// that the ledger has recorded it.
 func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
@@ -97,9 +97,9 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 	return err
 }
 
-// condemnLate sees to it that a copy has a row whose intent may have been reaped while
-// its bytes were on their way (docs/protocol.md, rule 19). If the ledger does not answer, reconcile
-// finds them.
+// condemnLate gives a row to a copy whose intent may have been reaped while its
+// bytes were in flight (docs/protocol.md, rule 19). If the ledger does not answer,
+// reconcile finds the bytes.
 func (c *copier) condemnLate(ctx context.Context, b ledger.Blob) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
@@ -111,16 +111,16 @@ func (c *copier) condemnLate(ctx context.Context, b ledger.Blob) {
 	c.unrecorded(b, "late", err)
 }
 
-// unrecorded reports that the ledger could not note what became of a copy, unless err
-// is nil.
+// unrecorded reports that the ledger could not record what became of a copy, unless
+// err is nil.
 func (c *copier) unrecorded(b ledger.Blob, stage string, err error) {
 	if err != nil && c.o.Events.Unrecorded != nil {
 		c.o.Events.Unrecorded(b, stage, err)
 	}
 }
 
-// checked is a copy that is read as a whole: it ends well only if its size and
-// digest are those of its row.
+// checked is a copy that is read as a whole. It ends without error only if its size
+// and digest match its row.
 type checked struct {
 	c   *copier
 	ctx context.Context
@@ -128,7 +128,8 @@ type checked struct {
 	src ledger.Blob
 	sum hash.Hash
 	n   int64
-	// blocks has the sums of what was read, for the copy that is made of it.
+	// blocks computes the sums of the bytes read, for the copy that is made of
+	// them.
 	blocks *lethe.BlockHash
 	ended  bool
 	err    error
@@ -160,8 +161,8 @@ func (r *checked) Read(p []byte) (int, error) {
 		return 0, r.err
 	}
 	n, err := r.in.Read(p)
-	// However long that took: what was given up meanwhile must not be sent any more,
-	// or it would land after the late window.
+	// However long the read took: bytes of a copy that was given up meanwhile must
+	// not be sent, or they would land after the late window.
 	if r.err = r.show(); r.err != nil {
 		return 0, r.err
 	}
@@ -192,7 +193,7 @@ func (r *checked) verify() error {
 		errSource, lethe.ErrCorrupt, r.src.ID, r.src.Backend, r.n, digest, r.src.Size, r.src.Digest)
 }
 
-// show keeps the claim, and the copy that is being made, from being taken over.
+// show renews the claim, and the heartbeat of the copy in flight.
 func (r *checked) show() error {
 	now := r.c.o.Clock.Now()
 	if now.Sub(r.last) < r.c.o.Beat {

@@ -12,7 +12,7 @@ import (
 )
 
 // Items are the subjects that are due, and what is made and condemned for each in
-// the end. It decides as a pass does, of what lies there now; what one fills counts
+// the end. It decides as a pass does, on the present state; what one fills counts
 // for the next.
 func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) error {
 	a, err := r.o.aims(ctx)
@@ -31,7 +31,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 		}
 		placed, err := r.o.Ledger.Placed(ctx, subjects)
 		if err != nil {
-			return fmt.Errorf("placement: where they lie: %w", err)
+			return fmt.Errorf("placement: read copies: %w", err)
 		}
 		if err := a.items(r.Name(), placed, yield); err != nil || len(rows) < q.Limit {
 			return err
@@ -39,7 +39,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 	}
 }
 
-// items tells what becomes of subjects.
+// items describes what becomes of subjects.
 func (a *aims) items(do string, placed []ledger.Placement, yield func(moves.Item) error) error {
 	for _, p := range placed {
 		d := a.foresee(p)
@@ -57,7 +57,7 @@ func (a *aims) items(do string, placed []ledger.Placement, yield func(moves.Item
 type deeds struct {
 	copies []deed
 	ends   []deed
-	stuck  string // why less is done than is wanted
+	stuck  string // why less is done than wanted
 }
 
 // deed is one copy that is made, or one that is condemned.
@@ -71,8 +71,8 @@ type deed struct {
 
 func (d *deeds) empty() bool { return len(d.copies) == 0 && len(d.ends) == 0 && d.stuck == "" }
 
-// foresee decides on a subject, then on what it will be, until only copies that
-// are over are left. The aims then count all of it as done.
+// foresee decides on a subject, then on its state afterwards, until only surplus
+// copies are left. The aims then count all of it as done.
 func (a *aims) foresee(p ledger.Placement) (d deeds) {
 	defer a.order()
 	for range len(a.sites) + 1 {
@@ -132,8 +132,8 @@ const (
 	kindPart    = "part"
 )
 
-// item is the deeds for a subject as an item of a plan: its size is what is copied,
-// or else what is condemned.
+// item returns the deeds for a subject as an item of a plan. Its size is what is
+// copied, or else what is condemned.
 func (d *deeds) item(do string, p ledger.Placement) moves.Item {
 	i := moves.Item{Do: do, Kind: kindContent, ID: string(p.ID), Copies: int64(len(d.copies)), Blobs: int64(len(d.ends)), Seen: d.String()}
 	if p.Part {
@@ -152,7 +152,7 @@ func (d *deeds) item(do string, p ledger.Placement) moves.Item {
 	return i
 }
 
-// why says in words of a bounded number what is done.
+// why describes the deeds by one of a bounded number of texts.
 func (d *deeds) why() string {
 	var to, ends []string
 	for _, c := range d.copies {
@@ -177,7 +177,7 @@ func (d *deeds) why() string {
 	return strings.Join(out, "; ")
 }
 
-// words names each of a list once.
+// words joins a list without repetitions.
 func words(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")
@@ -207,7 +207,7 @@ func parseDeeds(text string) (d deeds, err error) {
 			continue
 		}
 		if _, err := fmt.Sscanf(part, "copy %d %s", &c.segment, &c.backend); err != nil {
-			return d, fmt.Errorf("placement: a plan names %q, which is no deed: %w", part, err)
+			return d, fmt.Errorf("placement: a plan has the unknown step %q: %w", part, err)
 		}
 		d.copies = append(d.copies, c)
 	}

@@ -35,7 +35,7 @@ func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error 
 	}
 }
 
-// unqueued leaves out what is queued.
+// unqueued leaves out subjects that are queued.
 func (o *Options) unqueued(ctx context.Context, page []ledger.Placement) ([]ledger.Placement, error) {
 	if len(page) == 0 {
 		return nil, nil
@@ -55,8 +55,8 @@ func (o *Options) unqueued(ctx context.Context, page []ledger.Placement) ([]ledg
 	return slices.DeleteFunc(page, func(p ledger.Placement) bool { return queued[p.ID] }), nil
 }
 
-// Apply queues those of the contents whose copies are still not as wanted.
-// Replicate then decides on each anew, under its claim.
+// Apply queues the contents whose copies are still not as wanted. Replicate then
+// decides on each anew, under its claim.
 func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
 	a, err := v.o.aims(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 	}
 	placed, err := v.o.Ledger.Placed(ctx, subjects)
 	if err != nil {
-		return nil, fmt.Errorf("placement: where they lie: %w", err)
+		return nil, fmt.Errorf("placement: read copies: %w", err)
 	}
 	for n, i := range list {
 		res, err := v.o.surveyed(ctx, &a, placed[n], i)
@@ -80,7 +80,7 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 	return out, nil
 }
 
-// surveyed queues a content if it has to be looked at.
+// surveyed queues a content if its copies are not as wanted.
 func (o *Options) surveyed(ctx context.Context, a *aims, p ledger.Placement, i moves.Item) (moves.Result, error) {
 	res := moves.Result{Item: i, Outcome: moves.Done}
 	d := a.decide(p)

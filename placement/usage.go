@@ -15,15 +15,15 @@ type Usage struct {
 	ID       string
 	Known    bool  // the ledger has it
 	Quota    int64 // bytes; 0: none
-	Capacity int64 // the quota, or else what the disk holds in all; 0: not known
+	Capacity int64 // the quota, or else the size of the disk; 0: unknown
 	Draining bool
-	// Pending, Live and Orphan bytes; Orphan ones (condemned and dead letters) are
-	// logically free and physically there: they are held back.
+	// Pending, Live and Orphan bytes. Orphan ones (condemned and dead letters) are
+	// logically free but physically there: they count as used.
 	Pending, Live, Orphan int64
-	Down                  string // why it takes no writes now, fit for clients; empty: it does
+	Down                  string // why it takes no writes now, fit for clients; empty: it takes them
 }
 
-// ask has a backend without a quota tell how much it holds, if it can.
+// ask reads the size of a backend without a quota, if it can report it.
 func (u *Usage) ask(ctx context.Context, sp blob.Spacer) {
 	if sp == nil || u.Quota != 0 {
 		return
@@ -36,11 +36,11 @@ func (u *Usage) ask(ctx context.Context, sp blob.Spacer) {
 // Used is what lies or will lie there, in bytes.
 func (u Usage) Used() int64 { return u.Pending + u.Live + u.Orphan }
 
-// Free is the room that is left, in bytes; limited is false if nobody knows.
+// Free is the room that is left, in bytes; limited is false if it is unknown.
 func (u Usage) Free() (n int64, limited bool) { return max(u.Capacity-u.Used(), 0), u.Capacity > 0 }
 
-// Ratio is how full it is, from 0 to 1. What lies on a backend of which nobody
-// knows how much it holds is compared with a very large one.
+// Ratio is how full it is, from 0 to 1. A backend of unknown size counts as a very
+// large one.
 func (u Usage) Ratio() float64 {
 	const unknown = 1 << 50
 	if u.Capacity > 0 {
@@ -49,8 +49,8 @@ func (u Usage) Ratio() float64 {
 	return float64(u.Used()) / unknown
 }
 
-// takes returns why the backend is passed over for size more bytes (below 0: not
-// known how many); empty if it is not.
+// takes returns why the backend is left out for size more bytes (below 0: unknown);
+// empty if it is not.
 func (u Usage) takes(size int64) string {
 	free, limited := u.Free()
 	switch {
@@ -76,8 +76,8 @@ func (u Usage) full(size int64) bool {
 	return u.takes(size) == ""
 }
 
-// usages puts the ledger's figures of the configured backends together, in the
-// order of configuration.
+// usages joins the ledger's figures of the configured backends, in the order of
+// configuration.
 func usages(order []string, backends []ledger.Backend, totals []ledger.Total) []Usage {
 	out := make([]Usage, len(order))
 	for i, id := range order {
@@ -107,7 +107,7 @@ func usages(order []string, backends []ledger.Backend, totals []ledger.Total) []
 	return out
 }
 
-// Strategy is in which order backends are filled.
+// Strategy is the order in which backends are filled.
 type Strategy string
 
 // The strategies.
@@ -116,9 +116,9 @@ const (
 	Spread Strategy = "spread" // the least used ratio first
 )
 
-// choose names the backends that may take size bytes, best first. If only room is
-// missing, those that lack it are named: the ledger decides exactly, and what was
-// freed a moment ago is found.
+// choose returns the backends that may take size bytes, best first. If only room is
+// missing, it returns the full ones: the ledger decides exactly, and knows of room
+// that was freed a moment ago.
 func (s Strategy) choose(all []Usage, size int64) []string {
 	sorted := slices.Clone(all)
 	if s == Spread {

@@ -12,7 +12,7 @@ import (
 // enough is how many subjects may be due before the walks stop queueing more.
 const enough = 2000
 
-// full reports whether the queue has enough to do.
+// full reports whether the queue is long enough.
 func (o *Options) full(ctx context.Context) (bool, error) {
 	b, err := o.Ledger.PlaceBacklog(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (o *Options) full(ctx context.Context) (bool, error) {
 	return b.Count >= enough, nil
 }
 
-// subjectOf is what a live blob belongs to.
+// subjectOf is the subject that a live blob belongs to.
 func subjectOf(b ledger.Blob, leave string) ledger.Subject {
 	if b.ContentID == "" {
 		return ledger.Subject{ID: b.ID, Part: true, Leave: leave}
@@ -29,7 +29,7 @@ func subjectOf(b ledger.Blob, leave string) ledger.Subject {
 	return ledger.Subject{ID: b.ContentID, Leave: leave}
 }
 
-// misplace queues what blobs belong to.
+// misplace queues the subjects of blobs.
 func (o *Options) misplace(ctx context.Context, blobs []ledger.Blob, leave string) (int64, error) {
 	if len(blobs) == 0 {
 		return 0, nil
@@ -45,18 +45,18 @@ func (o *Options) misplace(ctx context.Context, blobs []ledger.Blob, leave strin
 	return int64(n), nil
 }
 
-// leaving is a walk over the live blobs that are to leave their backends.
+// leaving is a walk over the live blobs that should leave their backends.
 type leaving struct {
 	o     *Options
 	from  []string // backends, the first of which is walked over now
-	even  string   // names that one if a copy leaves it only to even out
-	left  int64    // bytes that are to leave
+	even  string   // that one if copies leave it only to even out
+	left  int64    // bytes that should leave
 	after lethe.ID
 }
 
 func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
 
-// next returns the next of them, by id.
+// next returns the next page of them, by id.
 func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
 	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
 	return blobs[:take], nil
 }
 
-// queueing queues what is to leave, a page in each step.
+// queueing queues what should leave, a page in each step.
 func (o *Options) queueing(begin func(context.Context) (*leaving, error)) Step {
 	var l *leaving
 	return func(ctx context.Context, add func(string, int64)) (_ bool, err error) {
@@ -99,9 +99,8 @@ func (o *Options) queueing(begin func(context.Context) (*leaving, error)) Step {
 	}
 }
 
-// Drain queues what lies on backends that are being drained, until nothing does:
-// contents and the parts of open uploads. What is still on its way there is found
-// by the next pass.
+// Drain queues what lies on draining backends, until nothing does: contents and the
+// parts of open uploads. Blobs still in flight there are found by the next pass.
 type Drain struct{ o *Options }
 
 // NewDrain makes the routine.
@@ -149,9 +148,9 @@ func (d *Drain) begin(ctx context.Context) (*leaving, error) {
 	return l, nil
 }
 
-// Rebalance queues what is to leave the fullest backend by ratio, as long as the
-// emptiest is emptier by more than the threshold; at most Options.MaxMove in a
-// pass. What is queued is looked at once more before it is moved.
+// Rebalance queues blobs on the fullest backend by ratio, as long as the emptiest
+// is emptier by more than the threshold, up to Options.MaxMove in a pass. Replicate
+// decides again before it moves them.
 type Rebalance struct{ o *Options }
 
 // NewRebalance makes the routine.
@@ -160,7 +159,7 @@ func NewRebalance(o Options) *Rebalance { return &Rebalance{o.withDefaults()} }
 // Name returns "rebalance".
 func (*Rebalance) Name() string { return "rebalance" }
 
-// Plan says how many bytes a pass would move.
+// Plan returns how many bytes a pass would move.
 func (r *Rebalance) Plan(ctx context.Context) (ledger.Backlog, error) {
 	a, err := r.o.aims(ctx)
 	if err != nil {
@@ -170,8 +169,8 @@ func (r *Rebalance) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return ledger.Backlog{Bytes: bytes}, nil
 }
 
-// uneven names the fullest backend, and how many bytes are to leave it; none if the
-// backends are alike enough.
+// uneven returns the fullest backend, and how many bytes should leave it; none if
+// the backends are alike enough.
 func (a *aims) uneven(most int64) (from string, bytes int64) {
 	var full, free *site
 	for i := range a.sites {
@@ -195,7 +194,7 @@ func (a *aims) uneven(most int64) (from string, bytes int64) {
 	return full.ID, min(bytes, most, full.Live)
 }
 
-// Pass queues what is to leave the fullest backend.
+// Pass queues what should leave the fullest backend.
 func (r *Rebalance) Pass(string) Step { return r.o.queueing(r.begin) }
 
 func (r *Rebalance) begin(ctx context.Context) (*leaving, error) {
@@ -210,10 +209,10 @@ func (r *Rebalance) begin(ctx context.Context) (*leaving, error) {
 	return l, nil
 }
 
-// Survey walks all contents and queues those whose copies are not as wanted: what
-// no transaction told of (another factor, a backend that was removed from the
-// configuration). It reads everything; once a week is enough, and once after the
-// factor was changed.
+// Survey walks all contents and queues those whose copies are not as wanted for
+// reasons that no transaction queued (another factor, a backend that was removed
+// from the configuration). It reads everything: once a week is enough, and once
+// after a change of the factor.
 type Survey struct{ o *Options }
 
 // NewSurvey makes the routine.
@@ -222,7 +221,7 @@ func NewSurvey(o Options) *Survey { return &Survey{o.withDefaults()} }
 // Name returns "survey".
 func (*Survey) Name() string { return "survey" }
 
-// Plan is empty: whether there is something to do only the walk can tell.
+// Plan is empty: only the walk shows whether there is something to do.
 func (*Survey) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass walks all contents once.
