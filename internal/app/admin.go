@@ -11,7 +11,7 @@ import (
 // verifyBatch is the rows of one step of a check on demand.
 const verifyBatch = 500
 
-// AdminHandler offers the store to operators whom access lets in.
+// AdminHandler returns the admin API for operators that access admits.
 func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 	service := admin.New(admin.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
@@ -24,9 +24,9 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 	return s.watch.tracedWeb("admin", adminCalls(), admin.Handler(service, access))
 }
 
-// openAdmin serves the admin API. Behind a socket its owner, who alone gets in,
-// needs no token; on TCP every call needs one: that of the data folder, or one of
-// the ledger.
+// openAdmin serves the admin API. On a Unix socket, which only its owner can reach,
+// calls need no token. On TCP every call needs one: that of the data folder, or one
+// of the ledger.
 func (a *App) openAdmin(ctx context.Context) error {
 	l := a.Config.Server.Admin
 	access := admin.Access{Open: "owner of the socket"}

@@ -15,20 +15,20 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// agreement compares what instances that share a ledger must have in common. It is
-// safe for concurrent use.
+// agreement compares the settings that instances of one ledger must have in common.
+// It is safe for concurrent use.
 type agreement struct {
 	mu   sync.Mutex
 	own  map[string]string // part of the configuration -> digest
 	told map[string]bool
 }
 
-// aliveWithin is how long ago the last sign of life of an instance may be that is
-// compared with: it gives one every instanceBeat.
+// aliveWithin is the maximum age of the last heartbeat of an instance that is
+// compared with. Instances send one every instanceBeat.
 const aliveWithin = time.Minute
 
-// digestsOf are the digests of the parts of a configuration that instances have to
-// agree on. Secrets are not part of them.
+// digestsOf returns the digests of the parts of a configuration that instances have
+// to agree on. They contain no secrets.
 func digestsOf(c *config.Config) (map[string]string, error) {
 	type place struct{ Name, Kind, Endpoint, Bucket, Prefix string }
 	var places []place
@@ -57,7 +57,7 @@ func digestsOf(c *config.Config) (map[string]string, error) {
 	return out, nil
 }
 
-// set takes the configuration of this instance, and forgets what was told.
+// set takes the configuration of this instance, and forgets what was logged.
 func (a *agreement) set(c *config.Config) error {
 	digests, err := digestsOf(c)
 	if err != nil {
@@ -69,16 +69,16 @@ func (a *agreement) set(c *config.Config) error {
 	return nil
 }
 
-// digests are those of this instance.
+// digests returns those of this instance.
 func (a *agreement) digests() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.own)
 }
 
-// news are the parts in which instances differ from this one, with their names,
-// that were not told of yet. An instance that says nothing of a part, as an older
-// one does, differs in none.
+// news returns the parts in which instances differ from this one, with their names,
+// that were not logged yet. An instance without a digest of a part, such as an
+// older one, does not differ in it.
 func (a *agreement) news(self string, others []ledger.Instance) map[string][]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +98,7 @@ func (a *agreement) news(self string, others []ledger.Instance) map[string][]str
 }
 
 // compare warns if other instances have another configuration where all need the
-// same. Each difference is told once.
+// same. Each difference is logged once.
 func (a *App) compare(ctx context.Context) {
 	list, err := a.Ledger.Instances(ctx, aliveWithin)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 //	                             Store
 //
 // New opens and binds, Run serves until its context ends and then drains, Close
-// gives everything up.
+// releases everything.
 type App struct {
 	*Store
 	Root Credentials
@@ -41,7 +41,7 @@ type Addresses struct {
 	S3, Paste, Admin, Metrics string // URLs; Admin may be "unix:" and a path; empty: off
 }
 
-// New opens the data folder, which it makes if need be, and binds the addresses.
+// New opens the data folder, creating it if needed, and binds the addresses.
 func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	o.Create = true
 	limitMemory(c)
@@ -60,7 +60,7 @@ func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	return a, nil
 }
 
-// settle puts in order what an earlier process left, before anything new begins.
+// settle resolves what an earlier process left, before anything new begins.
 func (a *App) settle(ctx context.Context) (err error) {
 	if a.Root, err = a.rootCredentials(ctx); err != nil {
 		return err
@@ -82,12 +82,12 @@ func (a *App) Ready() <-chan struct{} { return a.ready }
 // Addresses are valid once the App is ready.
 func (a *App) Addresses() Addresses { return a.urls }
 
-// Run serves until ctx ends or a listener fails; then it stops accepting, lets
-// what is under way end for up to server.drain_timeout, and cuts off the rest.
+// Run serves until ctx ends or a listener fails. Then it stops accepting, lets open
+// requests finish for up to server.drain_timeout, and cuts off the rest.
 func (a *App) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	hup := hangups() // before anybody is told that this process serves
+	hup := hangups() // before the addresses are announced
 	var served, work sync.WaitGroup
 	failed := func(err error) {
 		if err != nil {
@@ -114,7 +114,7 @@ func (a *App) Run(ctx context.Context) error {
 	return nil
 }
 
-// atWork does what the process's roles ask for beside answering requests.
+// atWork runs what the process's roles require beside serving requests.
 func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(error)) {
 	if a.Config.Has(config.RoleReclaim) {
 		work.Go(func() { a.Loop.Run(ctx) })
@@ -129,21 +129,21 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(erro
 	}
 }
 
-// drain ends the HTTP servers; the S3 front drains itself.
+// drain shuts the HTTP servers down; the S3 front drains itself.
 func (a *App) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), a.drainTimeout())
 	defer cancel()
 	var all sync.WaitGroup
 	for _, w := range a.webs {
 		if w.name == "admin" {
-			w.cut() // what operators started goes on next time
+			w.cut() // operators' jobs continue after the next start
 		}
 		all.Go(func() { w.stop(ctx) })
 	}
 	all.Wait()
 }
 
-// announce notes the addresses once all are served.
+// announce records the addresses once all are served.
 func (a *App) announce(s3 net.Addr) {
 	c := a.Config.Server
 	if s3 != nil {
@@ -163,7 +163,7 @@ func (a *App) announce(s3 net.Addr) {
 	a.opt.Log.Info("serving", "roles", a.Config.Roles, "s3", a.urls.S3, "paste", a.urls.Paste, "admin", a.urls.Admin, "metrics", a.urls.Metrics, "data", a.Config.DataDir)
 }
 
-// urlOf is how a listener is reached, with the port that it was given.
+// urlOf returns the URL of a listener, with the port that it was given.
 func urlOf(l config.Listener, addr net.Addr) string {
 	if _, unix := l.Unix(); unix {
 		return "unix:" + addr.String()
@@ -172,7 +172,7 @@ func urlOf(l config.Listener, addr net.Addr) string {
 	return l.URL()
 }
 
-// reload applies what may change while the process runs.
+// reload applies the settings that may change while the process runs.
 func (a *App) reload() {
 	if a.opt.Reload == nil {
 		return
@@ -200,8 +200,8 @@ func (a *App) reload() {
 // memoryBase is what the process needs beside its cache, in bytes.
 const memoryBase = 112 << 20
 
-// limitMemory makes the collector work harder before the process grows beyond
-// what streaming needs. GOMEMLIMIT overrides it.
+// limitMemory makes the garbage collector work harder before the process exceeds
+// the memory that streaming needs. GOMEMLIMIT overrides it.
 func limitMemory(c *config.Config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		limit := memoryBase + int64(c.Cache.Size)
@@ -214,8 +214,8 @@ func limitMemory(c *config.Config) {
 	}
 }
 
-// Greet writes where to go and with which credentials. The secret is shown on a
-// terminal only: elsewhere the text ends up in logs.
+// Greet prints the addresses and credentials. The secret is shown on a terminal
+// only: elsewhere the text ends up in logs.
 func (a *App) Greet(w io.Writer) {
 	u := a.urls
 	if u.S3 == "" {
@@ -246,7 +246,7 @@ func (a *App) Greet(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=... AWS_REGION=%s\n", a.Root.Access, a.Config.Server.Region)
 	}
-	// Not by AWS_ENDPOINT_URL: versions that distributions still carry do not read it.
+	// Not by AWS_ENDPOINT_URL, which versions in current distributions do not read.
 	fmt.Fprintf(w, "  aws --endpoint-url %[1]s s3 mb s3://first\n  aws --endpoint-url %[1]s s3 cp README.md s3://first/ --metadata ttl=10m\n", u.S3)
 	fmt.Fprintf(w, "  curl --aws-sigv4 aws:amz:%s:s3 -H x-amz-content-sha256:UNSIGNED-PAYLOAD --user %s:SECRET %s/first/README.md\n", a.Config.Server.Region, a.Root.Access, u.S3)
 	if u.Paste != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// openBackends opens the backends of the configuration, and makes them known to
-// the ledger.
+// openBackends opens the backends of the configuration, and registers them in the
+// ledger.
 func (s *Store) openBackends(ctx context.Context) error {
 	list, err := s.Ledger.Backends(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 	return nil
 }
 
-// openDir opens a folder. One that the ledger knows is never made anew: its disk
+// openDir opens a folder. One that the ledger has is never created again: its disk
 // may be unmounted.
 func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	path := s.Config.InDataDir(b.Path)
@@ -70,8 +70,8 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	return nil
 }
 
-// addBackend puts a breaker before a backend, and a gate before that. The guard
-// alone goes around them.
+// addBackend puts a circuit breaker before a backend, and a mount guard before
+// that. Only the reclaim guard bypasses them.
 func (s *Store) addBackend(id string, st blob.Store) {
 	raw := s.opt.Hooks.Backend(observed.New(st, s.watch.calls(id), s.opt.Stopwatch))
 	s.watch.metrics.Backend(id)
@@ -81,8 +81,8 @@ func (s *Store) addBackend(id string, st blob.Store) {
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
 }
 
-// absent reports whether a blob that was not found on a backend is gone for certain (docs/protocol.md,
-// rule 13), which is asked of the backend's epoch.
+// absent returns nil if a blob that was not found on a backend is gone for certain.
+// It checks the backend's epoch (docs/protocol.md, rule 13).
 func (s *Store) absent(ctx context.Context, id, key string) error {
 	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Guard == nil {
 		return nil
@@ -101,8 +101,8 @@ func (s *Store) health(id string) error {
 	return blob.ErrDown
 }
 
-// sweeps asks for what uploads left unfinished that were begun before an instant, and are
-// not under way in this process.
+// sweeps requests a sweep of unfinished uploads that were begun before now and are
+// not in flight in this process.
 func (s *Store) sweeps(before lethe.Time) {
 	s.unswept = make(map[string]lethe.Time, len(s.Backends))
 	for id := range s.Backends {
@@ -110,8 +110,8 @@ func (s *Store) sweeps(before lethe.Time) {
 	}
 }
 
-// sweepUnfinished removes what was asked for; not yet where deletes are not admitted:
-// what lies there may be another ledger's.
+// sweepUnfinished does the requested sweep. It waits where deletes are not
+// admitted: the remains may be another ledger's.
 func (s *Store) sweepUnfinished(ctx context.Context) {
 	for id, before := range s.unswept {
 		u, ok := s.Backends[id].(blob.Unfinished)
@@ -133,8 +133,8 @@ func (s *Store) sweepUnfinished(ctx context.Context) {
 	}
 }
 
-// unfinishedBefore is when uploads were begun that nobody works on any more: in a
-// ledger that others share, those that were begun long ago.
+// unfinishedBefore is the time before which uploads were begun that no process
+// works on any more. In a shared ledger that is long ago.
 func (s *Store) unfinishedBefore() lethe.Time {
 	if s.shared() {
 		return s.opt.Clock.Now().Add(-s.safety.MultipartStale)

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// openS3 prepares a bucket of an S3 service. One that the ledger knows may be away
-// for a while; one that is new has to be fit.
+// openS3 opens a bucket of an S3 service. One that the ledger has may be down for a
+// while; a new one has to be usable.
 func (s *Store) openS3(ctx context.Context, b config.Backend, known bool) error {
 	o, err := s3Options(b)
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *Store) openS3(ctx context.Context, b config.Backend, known bool) error 
 	return nil
 }
 
-// probe finds out what a bucket's service can do. One that the ledger knows does not
-// keep a start waiting: it is asked again when it is needed.
+// probe finds out what a bucket's service can do. For a bucket that the ledger has,
+// it does not delay the start: it is repeated when it is needed.
 func (s *Store) probe(ctx context.Context, st *s3blob.Store, known bool) error {
 	if known {
 		var cancel context.CancelFunc
@@ -55,16 +55,15 @@ func (s *Store) probe(ctx context.Context, st *s3blob.Store, known bool) error {
 	return st.Probe(ctx)
 }
 
-// deletesInFlight is how many batches of deletes a worker has under way on a bucket
-// at full speed:
-// the service is far away, and does several at once.
+// deletesInFlight is how many batches of deletes a worker has in flight on a bucket
+// at full speed: the service is far away, and does several at once.
 const deletesInFlight = 4
 
-// partsHeld is how many parts of blobs on their way to a service are held in
-// memory at once.
+// partsHeld is how many parts of blobs in flight to a service are held in memory at
+// once.
 const partsHeld = 16
 
-// s3Memory bounds the bytes held on their way to a service.
+// s3Memory bounds the bytes in flight to a service that are held in memory.
 func s3Memory(c config.S3) int64 { return partsHeld * int64(c.PartSize) }
 
 func s3Options(b config.Backend) (s3blob.Options, error) {

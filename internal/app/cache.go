@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/redisconn"
 )
 
-// openRedis prepares what the instances may share. A server that is away keeps
-// nobody from starting.
+// openRedis prepares what instances share. A server that is down does not prevent a
+// start.
 func (s *Store) openRedis(context.Context) (err error) {
 	c := s.Config.Redis
 	if !c.On() {
@@ -33,8 +33,8 @@ func (s *Store) openRedis(context.Context) (err error) {
 	return nil
 }
 
-// openCache makes the cache in this process, before the one in Redis if that
-// holds contents.
+// openCache makes the cache of this process, before the one in Redis if that holds
+// contents.
 func (s *Store) openCache(context.Context) (err error) {
 	defer func() { s.Cache = s.opt.Hooks.Cache(s.Cache) }()
 	s.Cache = cache.Null{}

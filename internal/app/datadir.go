@@ -17,28 +17,28 @@ const (
 	tokenName       = "admin.token"
 )
 
-// ErrInUse is wrapped when another process works on the data folder.
+// ErrInUse is wrapped when another process has locked the data folder.
 var ErrInUse = errors.New("data folder is in use")
 
-// ErrNoStore is wrapped when a data folder holds no store and none is to be made.
+// ErrNoStore is wrapped when a data folder has no store and none is to be made.
 var ErrNoStore = errors.New("no store")
 
-// ErrUnsafe is wrapped when another user may change a data folder, or may have put
-// something into it.
+// ErrUnsafe is wrapped when another user may change a data folder, or may have
+// placed something in it.
 var ErrUnsafe = errors.New("data folder is not safe")
 
 // LedgerPath is where the ledger of a data folder lies.
 func LedgerPath(dir string) string { return filepath.Join(dir, ledgerName) }
 
-// CredentialsPath is where the root key of a data folder lies, if it was made.
+// CredentialsPath is where the root key of a data folder lies, if it was generated.
 func CredentialsPath(dir string) string { return filepath.Join(dir, credentialsName) }
 
 // TokenPath is where the token of a data folder's admin API lies.
 func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
 
-// LockDataDir takes the data folder for this process until the file is closed.
-// With create it makes the folder, mode 0700. Errors: ErrInUse, ErrNoStore,
-// ErrUnsafe, and what the system says, with what to do.
+// LockDataDir locks the data folder for this process until the file is closed. With
+// create it makes the folder, mode 0700. Errors: ErrInUse, ErrNoStore, ErrUnsafe,
+// and those of the system, with a remedy.
 func LockDataDir(dir string, create bool) (*os.File, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -73,10 +73,10 @@ func LockDataDir(dir string, create bool) (*os.File, error) {
 	return f, nil
 }
 
-// CheckDataDir refuses a data folder that other users may change, and files of Lethe
-// in it that they may change or have planted: symbolic links, and what belongs to
-// somebody else. The folder itself may be a link. None is no error. Errors:
-// ErrUnsafe.
+// CheckDataDir refuses a data folder that other users may change. It refuses files
+// of Lethe in it that they may change or have placed: symbolic links, and files of
+// other users. The folder itself may be a link. A missing folder is no error.
+// Errors: ErrUnsafe.
 func CheckDataDir(dir string) error {
 	folder, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,8 +111,8 @@ func CheckDataDir(dir string) error {
 	return nil
 }
 
-// checkWay refuses symbolic links on the way from the data folder to a path in it. A
-// path that lies elsewhere is the operator's choice.
+// checkWay refuses symbolic links between the data folder and a path in it. A path
+// elsewhere is the operator's choice.
 func checkWay(dir, path string) error {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -141,8 +141,8 @@ func checkLink(path string, info fs.FileInfo, remedy string) error {
 	return nil
 }
 
-// sweepBackups removes what backups left that a crash cut off: whoever holds the
-// lock makes them alone.
+// sweepBackups removes remains of interrupted backups: only the holder of the lock
+// makes backups.
 func sweepBackups(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, ".backup-*"))
 	for _, path := range left {
@@ -167,8 +167,8 @@ func holder(f *os.File) string {
 	return ""
 }
 
-// writeHolder puts this process in the place of an earlier one: at no time is
-// there none, for those who are refused and ask who it is.
+// writeHolder replaces an earlier process by this one. At no time is there none,
+// for processes that are refused and read it.
 func writeHolder(f *os.File) error {
 	text := fmt.Appendln(nil, os.Getpid())
 	if _, err := f.WriteAt(text, 0); err != nil {

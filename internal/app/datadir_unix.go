@@ -16,8 +16,8 @@ import (
 const noFollow = unix.O_NOFOLLOW
 
 // checkOwner refuses a file of the data folder, or the folder, that belongs to
-// another user or that others may write. Root is trusted, and may itself work in the
-// folder of another user, as commands beside a service do.
+// another user or that others may write. Root is trusted, and may itself work in
+// another user's folder, as commands beside a service do.
 func checkOwner(path string, info, folder fs.FileInfo) error {
 	self, owner := os.Geteuid(), uid(info)
 	ours := owner == 0 || owner == self || self == 0 && owner == uid(folder)
@@ -39,8 +39,8 @@ func uid(info fs.FileInfo) int {
 	return 0
 }
 
-// tryLock locks the file until it is closed; held says that another process has
-// it.
+// tryLock locks the file until it is closed; held reports whether another process
+// has it.
 func tryLock(f *os.File) (held bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -49,7 +49,7 @@ func tryLock(f *os.File) (held bool, err error) {
 	return false, err
 }
 
-// privately runs fn while files and sockets are made for their owner only.
+// privately runs fn while new files and sockets are accessible to their owner only.
 func privately(fn func() error) error {
 	old := unix.Umask(0o177)
 	defer unix.Umask(old)

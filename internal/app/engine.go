@@ -15,26 +15,26 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// blobsPerObject bounds the blobs of one batch of expire and purge, in multiples
-// of its objects: an object of many parts has many.
+// blobsPerObject bounds the blobs of one batch of expire and purge, in multiples of
+// its objects: an object of many parts has many.
 const blobsPerObject = 4
 
-// unthrottled are the routines that do not go slower while clients wait or the
-// database is busy: watch gives back what dead workers held, in a few short
-// transactions, and what it is late with keeps all others waiting.
+// unthrottled are the routines that do not slow down while clients wait or the
+// database is busy. Watch takes back what dead workers held, in a few short
+// transactions, and its delay would block all others.
 var unthrottled = []string{"watch"}
 
-// solo are the routines that walk over everything: of all instances one does.
+// solo are the routines that walk over everything: only one instance runs each.
 var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
 
 // placing are the routines of package placement, which need several backends.
 var placing = []string{"replicate", "drain", "rebalance", "survey"}
 
-// takes are the counts by which what a run destroys is limited, where those are not
-// its items: clean also counts what it tries again, lifecycle what it looks at.
+// takes are the counts by which the deletions of a run are limited, where those are
+// not its items: clean also counts retries, lifecycle the objects that it reads.
 var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
 
-// makeEngine makes the routines by configuration, the loop and the guard.
+// makeEngine makes the configured routines, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
 	s.Guard = &reclaim.Guard{
@@ -61,7 +61,7 @@ func (s *Store) makeEngine(context.Context) error {
 		out := scheduled(s.routine(r, events), r)
 		out.Most, out.Takes = most, takes[r.Name]
 		if r.Name == "reconcile" {
-			// Its rate and its workers are those of its calls to backends.
+			// Its rate and its workers bound its calls to backends.
 			out.Workers, out.Rate = 1, nil
 		}
 		if !slices.Contains(unthrottled, r.Name) {
@@ -76,7 +76,8 @@ func (s *Store) makeEngine(context.Context) error {
 	return nil
 }
 
-// interval is the time between the next two runs of a timetable, 0 if there is none.
+// interval is the time between the next two runs of a timetable, 0 if there is
+// none.
 func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 	first := t.Next(now)
 	if first == lethe.Forever {
@@ -131,7 +132,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	return s.Verifier(c.Batch, c.Name == "checksums")
 }
 
-// staleOn are the backends on which uploads may lie untouched for less long.
+// staleOn are the backends on which uploads become stale sooner.
 func (s *Store) staleOn() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for _, b := range s.Config.Backends {
@@ -142,7 +143,7 @@ func (s *Store) staleOn() map[string]time.Duration {
 	return out
 }
 
-// bounds are those of what expires and is purged.
+// bounds are those of expire and purge.
 func (s *Store) bounds() ledger.Limits {
 	g := s.Config.Reclaim.Guards
 	return ledger.Limits{Rules: boundOf(g.Rules), TTL: boundOf(g.TTL), Purge: boundOf(g.Purge)}
@@ -160,8 +161,8 @@ func (s *Store) Verifier(batch int, checksums bool) *reclaim.Verify {
 	}
 }
 
-// scheduled gives a routine its timetable and rate. One that is switched off
-// never begins by itself.
+// scheduled gives a routine its timetable and rate. A disabled one never begins by
+// itself.
 func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
 	out := reclaim.Scheduled{Routine: r, Timetable: schedule.Schedule{}, Workers: c.Workers}
 	if c.Enabled {
@@ -171,7 +172,7 @@ func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
 	return out
 }
 
-// drop forgets cached contents that lost their last reference.
+// drop removes cached contents that lost their last reference.
 func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
 	keys := make([]string, len(contents))
 	for i, id := range contents {

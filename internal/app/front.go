@@ -23,7 +23,7 @@ type front struct {
 	ready  func(net.Addr)
 }
 
-// serve serves until ctx ends; without a server it does nothing until then.
+// serve serves until ctx ends. Without a server it waits for that.
 func (f *front) serve(ctx context.Context, ready func(net.Addr)) error {
 	if f.server == nil {
 		ready(nil)
@@ -73,8 +73,9 @@ type newBuckets struct {
 	mayName  func(context.Context, ledger.Bucket) error // nil: any name
 }
 
-// mayName keeps the names in keys' lists for those keys and the root: who makes a
-// bucket of such a name would get what the key stores there. lethe.ErrBucketExists.
+// mayName reserves the bucket names in keys' lists for those keys and the root.
+// Otherwise another key could create the bucket and receive what is stored there.
+// It returns lethe.ErrBucketExists.
 func (a *App) mayName(ctx context.Context, b ledger.Bucket) error {
 	if b.Owner == a.Root.Access {
 		return nil
@@ -95,7 +96,7 @@ func (a *App) mayName(ctx context.Context, b ledger.Bucket) error {
 	return err
 }
 
-// CreateBucket fills in the settings that a bucket begins with.
+// CreateBucket fills in the initial settings of a bucket.
 func (n newBuckets) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	if n.mayName != nil {
 		if err := n.mayName(ctx, b); err != nil {

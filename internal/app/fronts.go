@@ -42,8 +42,8 @@ func (w *observer) front() s3.Events {
 	}
 }
 
-// requested writes a line for a request, if it is wanted: what the line is made of
-// is not put together for nothing.
+// requested writes a line for a request, if the level is enabled: the attributes
+// are built only then.
 func (w *observer) requested(r s3.RequestEvent) {
 	if !w.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
@@ -56,7 +56,7 @@ func (w *observer) requested(r s3.RequestEvent) {
 // deletions are the operations by which clients delete objects.
 var deletions = []string{"DeleteObject", "DeleteObjects"}
 
-// deleted leaves an audit line for what a client deleted.
+// deleted writes an audit line for what a client deleted.
 func (w *observer) deleted(r s3.RequestEvent) {
 	if r.Status < 300 && slices.Contains(deletions, r.Operation) {
 		w.audit("client_"+r.Operation, "client", slog.String("bucket", r.Bucket), slog.String("key", r.Key),
@@ -64,8 +64,8 @@ func (w *observer) deleted(r s3.RequestEvent) {
 	}
 }
 
-// changed leaves an audit line for what a client changed beside objects, of the
-// shape of those of the admin API.
+// changed writes an audit line for what a client changed beside objects, in the
+// form of those of the admin API.
 func (w *observer) changed(r s3.RequestEvent) {
 	if r.Change == nil {
 		return
@@ -101,7 +101,7 @@ func (w *observer) pastes() paste.Events {
 	}
 }
 
-// method keeps what clients make up out of the labels of metrics.
+// method keeps made-up methods out of the labels of metrics.
 func method(name string) string {
 	switch name {
 	case "GET", "HEAD", "POST", "PUT", "DELETE":
@@ -110,19 +110,19 @@ func method(name string) string {
 	return "other"
 }
 
-// smallRequest bounds the bytes of requests that count as client latency: larger ones
-// take as long as their bytes do.
+// smallRequest bounds the bytes of requests that count as client latency: the
+// duration of larger ones depends on their bytes.
 const smallRequest = 256 << 10
 
-// judged are the operations that count as client latency: each is about one object or
-// part, so that one takes as long as another. What copies, completes, lists or deletes
-// many takes as long as there is to do.
+// judged are the operations that count as client latency. Each is about one object
+// or part, so that their durations are comparable. The duration of a copy, a
+// completion, a listing or a multi-object delete depends on its work.
 var judged = map[string]throttle.Kind{
 	"GetObject": throttle.Reads, "HeadObject": throttle.Reads,
 	"PutObject": throttle.Writes, "UploadPart": throttle.Writes, "DeleteObject": throttle.Writes,
 }
 
-// noteLatency notes how long the server took for a small request of an object.
+// noteLatency records the server's time for a small request of an object.
 func (w *observer) noteLatency(r s3.RequestEvent) {
 	kind, known := judged[r.Operation]
 	if known && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {

@@ -15,9 +15,9 @@ import (
 // healthTime bounds the time in which ledger and backends have to answer.
 const healthTime = 5 * time.Second
 
-// openMetrics serves /metrics, /healthz (the process lives) and /readyz (ledger
-// and a backend answer, and the process is not stopping; where deletes are held it says
-// so, and is ready all the same).
+// openMetrics serves /metrics, /healthz (the process lives) and /readyz (the ledger
+// and a backend answer, and the process is not stopping). Held deletes are listed
+// by /readyz, and do not make it fail.
 func (a *App) openMetrics(ctx context.Context) error {
 	l := a.Config.Server.Metrics
 	if l.Off() {
@@ -37,7 +37,7 @@ func (a *App) openMetrics(ctx context.Context) error {
 	return a.serve(ctx, "metrics", l, mux)
 }
 
-// tellHeld writes on which backends deletes are held, why, and what to do.
+// tellHeld writes on which backends deletes are held, why, and the remedy.
 func (a *App) tellHeld(ctx context.Context, w io.Writer) {
 	list, err := a.Ledger.Backends(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (a *App) readiness(ctx context.Context) error {
 	if _, err := a.Ledger.Identity(ctx); err != nil {
 		return fmt.Errorf("the ledger does not answer: %w", err)
 	}
-	// Nothing has this name: a backend that works says so. While one does the store
-	// is of use: reads fail over, and writes go elsewhere.
+	// No blob has this name: a backend that works reports so. One such backend is
+	// enough: reads fail over, and writes go elsewhere.
 	probe := lethe.BlobKey(a.Identity.ID, lethe.RandomID(a.opt.Clock.Now()))
 	var down []error
 	for id, b := range a.Backends {

@@ -8,19 +8,19 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// Hooks let tests of a whole process stand between it and its effects. The zero value
-// does nothing.
+// Hooks let tests of a whole process intercept its effects. The zero value does
+// nothing.
 type Hooks struct {
 	// Step runs a step of opening.
 	Step func(name string, do func() error) error
-	// Transactions watches the ledger, next to its transactions.
+	// Transactions intercepts the ledger's transactions.
 	Transactions sqlledger.Watch
 	// Backend and Cache wrap what was opened.
 	Backend func(blob.Store) blob.Store
 	Cache   func(cache.Cache) cache.Cache
-	// Put is called as a put into a folder goes on: see fsblob.Options.OnPut.
+	// Put is called at the stages of a put into a folder: see fsblob.Options.OnPut.
 	Put func(key, reached string)
-	// RunBeat is how often a run shows that it lives; 0: as the configuration says.
+	// RunBeat is the interval of a run's heartbeat; 0: as configured.
 	RunBeat time.Duration
 }
 

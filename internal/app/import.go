@@ -6,9 +6,9 @@ import (
 	"github.com/lethe-storage/lethe/object/importer"
 )
 
-// importers makes objects of what is foreign on a backend, at the pace at which
-// backends are listed for reconcile, and at which placement copies: one pace for
-// all imports.
+// importers makes importers of foreign keys on a backend. Their listings are
+// limited like those of reconcile, their bytes like the copies of placement. All
+// imports share one limit.
 func (s *Store) importers() func(backend string) (*importer.Importer, error) {
 	c := s.Config.Reclaim.Reconcile
 	o := importer.Options{Objects: s.Objects, Store: s.Identity.ID, Workers: c.Workers, Bytes: s.copyRate}

@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// instanceBeat is how often an instance says that it is there.
+	// instanceBeat is the interval of an instance's heartbeat.
 	instanceBeat = 10 * time.Second
-	// instanceLook is how often it looks for the others, and tells news.
+	// instanceLook is how often it reads the others' heartbeats, and logs
+	// differences.
 	instanceLook = 2 * time.Second
-	// instanceGone is how long an instance may be silent to be reckoned with.
+	// instanceGone is how long an instance without a heartbeat still counts.
 	instanceGone = 3 * instanceBeat
-	// goodbye bounds the time in which one that stops says so.
+	// goodbye bounds the time in which a stopping instance records that.
 	goodbye = 5 * time.Second
 )
 
-// beat says in the ledger that this instance is there, until ctx ends; then that
-// it is not. It ends with an error if a newer instance has changed the ledger so
-// that this one must not work on it any more.
+// beat records this instance's heartbeat in the ledger until ctx ends, and then its
+// stop. It returns an error if a newer instance has changed the ledger so that this
+// one must not work on it any more.
 func (a *App) beat(ctx context.Context) error {
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
 		return nil
 	}
-	host, _ := os.Hostname() // empty where there is none
+	host, _ := os.Hostname() // empty if there is none
 	if err := a.agreement.set(a.Config); err != nil {
 		a.opt.Log.Warn("this instance cannot compare its configuration with the others'", "error", err)
 	}
@@ -67,8 +68,8 @@ func (a *App) beat(ctx context.Context) error {
 	}
 }
 
-// hear looks what the other instances tell. One that cannot ask goes on with what
-// it knew.
+// hear reads the heartbeats of the other instances. If that fails, what was known
+// stays in use.
 func (a *App) hear(ctx context.Context) {
 	if !a.shared() {
 		return

@@ -65,7 +65,8 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	return err
 }
 
-// worker names this process in claims and runs; another process never has it.
+// worker names this process in claims and runs; another process never has the same
+// name.
 func worker(now lethe.Time) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -85,8 +86,8 @@ func safetyOf(g config.Grace) reclaim.Safety {
 	}.WithDefaults()
 }
 
-// interruptRuns closes the books of runs whose process died: of all, as this one
-// alone has the ledger. In a shared one the watch routine does so, by heartbeat.
+// interruptRuns ends runs whose process died: all of them, as this process alone
+// has the ledger. In a shared one the watch routine does so, by heartbeat.
 func (s *Store) interruptRuns(ctx context.Context) error {
 	if s.shared() {
 		return nil

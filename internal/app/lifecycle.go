@@ -16,15 +16,15 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// ruleBook is what the configuration says of lifecycle rules, and may say anew
-// while the process runs.
+// ruleBook holds the lifecycle rules of the configuration, which a reload may
+// replace.
 type ruleBook struct {
 	mu       sync.Mutex
 	byBucket map[string]lifecycle.Rules
-	missing  map[string]bool // buckets that were told to be missing
+	missing  map[string]bool // buckets that were logged as missing
 }
 
-// lifecycle makes the routine that brings objects up to the rules.
+// lifecycle makes the routine that applies the rules to objects.
 func (s *Store) lifecycle(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
 	return &reclaim.Lifecycle{
 		Ledger: s.Ledger, Limit: c.Batch, Controller: s.watch.throttle, Events: events, Configure: s.configureRules,
@@ -43,9 +43,9 @@ func (s *Store) readRules(c *config.Config) error {
 	return nil
 }
 
-// configureRules sets the rules of the configuration where buckets have others,
-// and removes those that it had before. A bucket that is not there yet gets them
-// at a later pass.
+// configureRules sets the rules of the configuration where buckets have others, and
+// removes those that it set before. A bucket that does not exist yet gets them at a
+// later pass.
 func (s *Store) configureRules(ctx context.Context) error {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
@@ -93,8 +93,8 @@ func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rul
 	return nil
 }
 
-// applyRules sets the rules of the configuration, of one that was read again if it
-// is given. What fails is tried again by the next pass of lifecycle.
+// applyRules sets the rules of the configuration, of the reloaded one if it is
+// given. The next pass of lifecycle retries what fails.
 func (a *App) applyRules(ctx context.Context, again *config.Config) {
 	var err error
 	if again != nil {
@@ -110,15 +110,15 @@ func (a *App) applyRules(ctx context.Context, again *config.Config) {
 	}
 }
 
-// uploadRuled tells of an upload that a rule gave up.
+// uploadRuled reports an upload that a rule aborted.
 func (w *observer) uploadRuled(u ledger.Upload, rule string) {
 	w.metrics.UploadAborted()
 	w.audit("upload_aborted", "lifecycle", slog.String("rule", rule), slog.String("upload", string(u.ID)),
 		slog.String("bucket", u.Bucket), slog.String("key", u.Key))
 }
 
-// reclaimed tells of a batch that expire or purge removed, and which lifecycle
-// rules ended how much of it.
+// reclaimed reports a batch that expire or purge removed, and which lifecycle rules
+// ended how much of it.
 func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	byRules := ledger.Reclaimed{}
 	for _, l := range r.Rules {

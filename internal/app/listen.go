@@ -29,10 +29,10 @@ const (
 	maxHeader     = 64 << 10
 )
 
-// bodyWindow is over how long the least rate of bodies is averaged.
+// bodyWindow is the time over which the minimum rate of bodies is averaged.
 const bodyWindow = 30 * time.Second
 
-// bodyPace is how fast bodies have to come.
+// bodyPace is the minimum rate of bodies.
 func (a *App) bodyPace() netlimit.Pace {
 	return netlimit.Pace{PerSecond: int64(a.Config.Server.MinBodyRate), Window: bodyWindow}
 }
@@ -57,7 +57,8 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port", name, err, name)
 	}
 	c := a.Config.Server
-	// Within the limit of all, so that what one address has too many of is not waited for.
+	// Within the limit of all, so that connections beyond the limit of one address
+	// do not wait.
 	ln = netlimit.Listen(netutil.LimitListener(ln, c.MaxConnections),
 		netlimit.Options{PerAddress: c.MaxPerAddress, Exempt: prefixes(c.TrustedProxies), WriteTimeout: writeTimeout})
 	if !l.TLS.On() {
@@ -72,8 +73,8 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	}), nil
 }
 
-// listenUnix opens a socket that only its owner can connect to. A socket that a
-// dead process left is replaced; one that answers, or a file, is not.
+// listenUnix opens a socket that only its owner can connect to. It replaces a
+// socket that a dead process left, but not one that answers, nor a file.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -125,9 +126,9 @@ func (a *App) serve(ctx context.Context, name string, l config.Listener, h http.
 	return nil
 }
 
-// endingAfterChunks ends a connection after a request whose body came in chunks. The
-// server goes by them where a length is given, too: whatever a proxy that goes by the
-// length takes for the body's rest is never read as a request.
+// endingAfterChunks closes a connection after a request whose body came in chunks.
+// The server ignores a Content-Length beside them, and a proxy may not: what it
+// takes for the rest of the body must never be read as a request.
 func endingAfterChunks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
@@ -144,8 +145,8 @@ func (w *web) run() error {
 	return nil
 }
 
-// counted notes when requests begin and end, and tells of one that ends in a
-// panic: the client's connection ends with it.
+// counted counts requests in flight, and logs one that ends in a panic: the
+// client's connection ends with it.
 func (w *web) counted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.calls.Add(1)
@@ -163,8 +164,8 @@ func (w *web) counted(h http.Handler) http.Handler {
 	})
 }
 
-// stop lets requests under way end until ctx does, cuts off the rest, and waits
-// until nothing uses the store any more.
+// stop lets open requests finish until ctx ends, cuts off the rest, and waits until
+// nothing uses the store any more.
 func (w *web) stop(ctx context.Context) {
 	if err := w.srv.Shutdown(ctx); err != nil {
 		w.cut()

@@ -23,7 +23,7 @@ func NewLogger(c config.Log, w io.Writer, level *slog.LevelVar) *slog.Logger {
 // SetLevel sets the level by its name in the configuration.
 func SetLevel(level *slog.LevelVar, name string) {
 	l := slog.LevelInfo
-	// The configuration was validated; what does not parse stays info.
+	// The configuration was validated; a level that does not parse stays info.
 	if err := l.UnmarshalText([]byte(name)); err == nil {
 		level.Set(l)
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// auditKeys is how many keys a line of the audit log names where it names all: about
-// 10 KB, which what collects logs takes as one line.
+// auditKeys is how many keys one line of the audit log has where it lists all:
+// about 10 KB, which log collectors accept as one line.
 const auditKeys = 100
 
-// lost are blobs of a backend of which the ledger may not know what became of them.
+// lost are blobs of a backend whose state the ledger may not have recorded.
 type lost struct {
 	backend, stage string
 	err            error
@@ -33,21 +33,22 @@ type auditKey struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// stages are the transactions about bytes whose failures are counted as they happen, by
-// name, with the stage that the count has. The events of objects, placement and clean
-// report the other ones (commit, abandon, late, settle) once they have given up.
+// stages are the transactions about bytes whose failures are counted as they
+// happen, by name, with the label of the count. The events of objects, placement
+// and clean report the others (commit, abandon, late, settle) once they have given
+// up.
 var stages = map[string]string{
 	"Begin": "begin", "BeginCopy": "begin", "Complete": "complete", "Delete": "delete", "TrimCopies": "trim",
 	"AbortUpload": "abort", "AbortStale": "abort", "AbortRuled": "abort",
 	"Expire": "condemn", "Purge": "condemn", "CondemnIntent": "condemn", "Promote": "promote", "ReleaseIntent": "release",
 }
 
-// claimed are those that end a claim, which stays if they do nothing.
+// claimed are those that end a claim, which stays if they have no effect.
 var claimed = []string{"CondemnIntent", "Promote", "ReleaseIntent"}
 
-// unrecorded reports a transaction that failed after bytes were sent or deleted, or of
-// which nobody knows whether it happened: once for each backend that its blobs lie on.
-// What was refused, and what has certainly done nothing to any blob, is not reported.
+// unrecorded reports a transaction that failed, or may have failed, after bytes
+// were sent or deleted: once for each backend of its blobs. Refusals, and
+// transactions that certainly had no effect on a blob, are not reported.
 func (w *observer) unrecorded(t sqlledger.Transaction) {
 	stage, ok := stages[t.Name]
 	if !ok || t.Err == nil || lethe.Refused(t.Err) {
@@ -69,8 +70,9 @@ func (w *observer) unrecorded(t sqlledger.Transaction) {
 	}
 }
 
-// enqueueFailed reports that the ledger may not know what lies on a backend: counted
-// once, audited with the key and size of every blob, in several lines if need be.
+// enqueueFailed reports that the ledger may not have recorded what lies on a
+// backend. It is counted once, and audited with the key and size of every blob, in
+// several lines if needed.
 func (w *observer) enqueueFailed(l lost, attrs ...slog.Attr) {
 	reason := outcomeOf(l.err)
 	w.metrics.EnqueueFailed(l.backend, reason, l.stage)

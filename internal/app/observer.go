@@ -18,13 +18,14 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// auditIDs is how many ids an audit line names; with debug logs it is all.
+// auditIDs is how many ids an audit line has; with debug logs it has all.
 const auditIDs = 20
 
-// observer makes log lines, audit lines and metrics of what the rooms below tell.
+// observer makes log lines, audit lines and metrics from the events of other
+// packages.
 type observer struct {
 	log      *slog.Logger
-	command  func(args ...string) string // of lethe, as it can be pasted
+	command  func(args ...string) string // writes a lethe command that can be pasted
 	metrics  *metrics.Metrics
 	store    lethe.ID // begins the keys of blobs
 	throttle *throttle.Controller
@@ -35,7 +36,7 @@ type observer struct {
 	trace    *tracer                // nil: none
 }
 
-// repeatAfter is how long after a log line the same trouble is logged again.
+// repeatAfter is how long after a log line the same problem is logged again.
 const repeatAfter = time.Minute
 
 func newObserver(o Options) *observer {
@@ -110,7 +111,7 @@ func (w *observer) engine() *reclaim.Events {
 		},
 		IntentResolved: func(b ledger.Blob, r reclaim.Resolution) {
 			w.metrics.IntentResolved(r)
-			w.audit("intent_"+string(r), "silent writer", slog.String("blob", string(b.ID)), slog.String("backend", b.Backend), slog.Int64("reserved", b.Size))
+			w.audit("intent_"+string(r), "no heartbeat", slog.String("blob", string(b.ID)), slog.String("backend", b.Backend), slog.Int64("reserved", b.Size))
 		},
 		UploadAborted: func(u ledger.Upload) {
 			w.metrics.UploadAborted()
@@ -136,7 +137,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 	e.RunTakenOver = func(r ledger.Run) {
 		w.metrics.RunTakenOver(r)
-		w.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)),
+		w.audit("run_taken_over", "no heartbeat", slog.String("routine", r.Routine), slog.String("run", string(r.ID)),
 			slog.String("worker", r.Worker), slog.String("last_sign", r.BeatAt.String()))
 	}
 	e.Sealed = func(s receipt.Seal) {
@@ -180,8 +181,8 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 }
 
-// level is that of a line about an error: while the ledger does not answer, one
-// line has said so.
+// level is the level of a line about an error: while the ledger does not answer,
+// one line has reported that.
 func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 	if errors.Is(err, lethe.ErrUnavailable) && w.pulse != nil && !w.pulse.answers() {
 		return slog.LevelDebug
@@ -189,7 +190,7 @@ func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 	return otherwise
 }
 
-// results leaves an audit line for the blobs of a batch whose bytes are gone, by
+// results writes an audit line for the blobs of a batch whose bytes are gone, by
 // the reason for which they were condemned.
 func (w *observer) results(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
 	w.metrics.Cleaned(backend, items)
@@ -207,7 +208,7 @@ func (w *observer) results(backend string, blobs []ledger.Blob, items []ledger.S
 	}
 }
 
-// ids names the first of them, or all if debug logs are wanted.
+// ids returns the first of them, or all if debug logs are enabled.
 func (w *observer) ids(name string, list []lethe.ID) slog.Attr {
 	if !w.log.Enabled(context.Background(), slog.LevelDebug) {
 		list = list[:min(len(list), auditIDs)]

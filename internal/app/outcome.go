@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// outcomes are the kinds of errors, the most telling first, as labels of metrics
-// and spans have them.
+// outcomes are the kinds of errors, the most specific first, as metrics and spans
+// label them.
 var outcomes = []struct {
 	err  error
 	name string
@@ -30,7 +30,7 @@ var outcomes = []struct {
 // expected are the outcomes that are no errors of the store.
 var expected = map[string]bool{"ok": true, "absent": true, "exists": true, "refused": true, "fenced": true, "elsewhere": true, "canceled": true}
 
-// outcomeOf names how a call ended, by one of a fixed set of words.
+// outcomeOf returns how a call ended, as one of a fixed set of words.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "ok"

@@ -11,12 +11,12 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// sweepEvery is how often it is looked for what uploads left unfinished.
+// sweepEvery is how often unfinished uploads are looked for.
 const sweepEvery = time.Hour
 
-// keepPact checks and advances the epoch of every backend, each beat until ctx ends, and
-// sweeps it now and then. A backend that does not fit is held: the store goes on
-// serving, and deletes nothing there.
+// keepPact checks and advances the epoch of every backend, each beat until ctx
+// ends, and sweeps it at intervals. A backend that does not match is held: the
+// store keeps serving, and deletes nothing there.
 func (s *Store) keepPact(ctx context.Context) {
 	tick, sweep := time.NewTicker(s.safety.Beat), time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -34,8 +34,8 @@ func (s *Store) keepPact(ctx context.Context) {
 	}
 }
 
-// heartbeat advances the epochs of all backends side by side: one that is silent does
-// not keep the others waiting.
+// heartbeat advances the epochs of all backends in parallel: a backend that does
+// not answer does not delay the others.
 func (s *Store) heartbeat(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, id := range slices.Sorted(maps.Keys(s.Backends)) {
@@ -44,8 +44,7 @@ func (s *Store) heartbeat(ctx context.Context) {
 	all.Wait()
 }
 
-// within bounds what is asked of a backend for its epoch: by half a beat, that is, as
-// Guard takes it.
+// within bounds calls to a backend for its epoch, by half a beat as in Guard.
 func (s *Store) within(ctx context.Context, id string, ask func(context.Context, string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, min(3*lookTime, s.safety.Beat/2))
 	defer cancel()
@@ -74,7 +73,7 @@ func (s *Store) tellPact(ctx context.Context, id string, err error) {
 	}
 }
 
-// quietly waits until nobody else was seen for long enough.
+// quietly waits until no other ledger was seen for long enough.
 func (s *Store) quietly(ctx context.Context, d time.Duration) error {
 	s.opt.Log.Warn("before the first delete, this instance watches whether another ledger uses the backend (reclaim.grace.heartbeat)", "for", d.Round(time.Second))
 	return lethe.Sleep(ctx, d)

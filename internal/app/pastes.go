@@ -10,7 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/paste"
 )
 
-// prefixes are the networks of the configuration as packages below take them.
+// prefixes are the networks of the configuration in the form that packages below
+// take.
 func prefixes(list []config.Network) []netip.Prefix {
 	out := make([]netip.Prefix, len(list))
 	for i, n := range list {

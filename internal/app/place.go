@@ -12,17 +12,18 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// lookTime is how long a look at a backend may take: one that is silent must not
-// keep the others waiting.
+// lookTime bounds a look at a backend: one that does not answer must not delay the
+// others.
 const lookTime = 5 * time.Second
 
-// placesEvery is how often it is looked whether backends are in their places.
+// placesEvery is how often the places of backends are checked.
 const placesEvery = 2 * time.Second
 
-// notLookedAt begins the reason of a gate that was shut before the backend answered.
+// notLookedAt begins the reason of a mount guard that was shut before the backend
+// answered.
 const notLookedAt = "it could not be read yet"
 
-// place shuts or opens the gate of a backend.
+// place shuts or opens the mount guard of a backend.
 func (s *Store) place(id, why string) {
 	switch g := s.gates[id]; {
 	case why == "" && g.Open():
@@ -37,9 +38,9 @@ func (s *Store) place(id, why string) {
 	}
 }
 
-// lookAtPlaces shuts the gates of the backends that the ledger knows and that do
-// not lie where they should, before anything is asked of them. One that does not
-// answer is not used before it did.
+// lookAtPlaces shuts the mount guards of the known backends that do not lie in
+// their place, before they are used. A backend that does not answer is not used
+// until it does.
 func (s *Store) lookAtPlaces(ctx context.Context) error {
 	list, err := s.Ledger.Backends(ctx)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) lookAtPlaces(ctx context.Context) error {
 	return nil
 }
 
-// look asks the guard about one backend, for no longer than a start may wait.
+// look checks one backend, bounded by lookTime.
 func (s *Store) look(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -79,19 +80,19 @@ func (s *Store) watchPlaces(ctx context.Context) {
 	}
 }
 
-// lookAtPlace turns to what lies in a backend's place now, behind a shut gate,
-// and lets the guard open it if that is the backend.
+// lookAtPlace reopens what lies in a backend's place now, behind a shut mount
+// guard, and opens that if it is the backend.
 func (s *Store) lookAtPlace(ctx context.Context, id string) {
 	if p, ok := s.raw[id].(blob.Placed); ok {
 		if err := p.InPlace(); err != nil {
 			s.place(id, err.Error())
 			if p.Reopen() != nil {
-				return // nothing lies there; the gate says why
+				return // nothing lies there; the mount guard has the reason
 			}
 		}
 	}
 	if s.gates[id].Misplaced() != "" {
-		// What does not fit is held and told by the guard; the rest is asked again.
+		// A mismatch is held and reported by the guard; other errors are retried.
 		_ = s.look(ctx, id)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// makeRouter decides by room, strategy and health which backend takes a write.
+// makeRouter makes the router, which chooses backends for writes by room, strategy
+// and health.
 func (s *Store) makeRouter(ctx context.Context) error {
 	o := placement.RouterOptions{
 		Strategy: placement.Strategy(s.Config.Placement.Strategy), Ledger: s.Ledger, Health: s.health,
@@ -29,7 +30,7 @@ func (s *Store) makeRouter(ctx context.Context) error {
 	return s.router.Refresh(ctx)
 }
 
-// order names the backends in the order of the configuration.
+// order returns the backends in the order of the configuration.
 func (s *Store) order() (names []string) {
 	for _, b := range s.Config.Backends {
 		names = append(names, b.Name)

@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// databaseRetry is how often a start asks a database that does not answer yet.
+// databaseRetry is how often a start retries a database that does not answer yet.
 const databaseRetry = time.Second
 
-// database is where the shared ledger lies.
+// database returns where the shared ledger lies.
 func database(c config.Database) (url string, o sqlledger.PostgresOptions, err error) {
 	secret, err := c.URL.OrFile(c.URLFile)
 	if err != nil {
@@ -28,8 +28,8 @@ func database(c config.Database) (url string, o sqlledger.PostgresOptions, err e
 	return secret.Reveal(), o, nil
 }
 
-// openPostgres opens the shared ledger. A server waits for a database that does
-// not answer yet, a command does not.
+// openPostgres opens the shared ledger. A server waits for a database that does not
+// answer yet; a command does not.
 func (s *Store) openPostgres(ctx context.Context, o ledger.Options, set ...sqlledger.Setting) (*sqlledger.DB, error) {
 	c := s.Config.Database
 	url, at, err := database(c)

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// manyProcessors are enough for requests to find one idle beside all that reclaiming
-// does at once.
+// manyProcessors are enough for requests to find one idle while reclaiming runs.
 const manyProcessors = 8
 
-// spareProcessors gives the Go runtime more processors than a small machine has. It
-// lets whoever computes, or unlinks file by file, go on for 10 ms before another one
-// has its turn, and looks for requests only when a processor is idle, or as seldom: a
-// transaction of reclaiming and its deletes keep two busy for as long as they last, and
-// a read has to wait several times. With spare ones the system decides, which lets who
-// has slept go first. GOMAXPROCS in the environment overrides it, and where less than
-// the machine is allowed (by a control group) it is left alone: what goes beyond would
-// be stopped for a while.
+// spareProcessors gives the Go runtime more processors than a small machine has. A
+// goroutine that computes, or unlinks file by file, may run for 10 ms before
+// another does. The runtime polls for requests only when a processor is idle, or as
+// rarely. A transaction of reclaiming and its deletes keep two busy, so that a read
+// has to wait several times. With spare processors the system schedules, and
+// prefers threads that have slept.
+//
+// GOMAXPROCS in the environment overrides it. If a control group allows less than
+// the machine has, nothing is changed: excess threads would be throttled.
 var spareProcessors = sync.OnceFunc(func() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(withSpare(runtime.GOMAXPROCS(0), runtime.NumCPU()))

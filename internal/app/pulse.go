@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// pulseEvery is how often it is asked whether the ledger answers.
+	// pulseEvery is the interval of the ledger's health check.
 	pulseEvery = 2 * time.Second
-	// pulseTime is how long it may take to.
+	// pulseTime is the time that a health check may take.
 	pulseTime = 5 * time.Second
 )
 
-// pulse follows whether the ledger answers, and how fast. While it does not, the
-// routines wait, and one line of the log says so.
+// pulse monitors whether the ledger answers, and how fast. While it does not, the
+// routines wait, and one line of the log reports it.
 type pulse struct {
 	ask func(context.Context) error
 	log *slog.Logger
 
 	mu   sync.Mutex
-	down lethe.Time // since when it does not answer; 0: it does
+	down lethe.Time // since when it has not answered; 0: it answers
 	took time.Duration
 }
 
-// run asks until ctx ends.
+// run checks until ctx ends.
 func (p *pulse) run(ctx context.Context) {
 	tick := time.NewTicker(pulseEvery)
 	defer tick.Stop()
@@ -41,7 +41,7 @@ func (p *pulse) run(ctx context.Context) {
 	}
 }
 
-// beat asks once.
+// beat does one health check.
 func (p *pulse) beat(ctx context.Context) {
 	clock := lethe.Monotonic{}
 	start := clock.Now()
@@ -65,14 +65,14 @@ func (p *pulse) beat(ctx context.Context) {
 	p.took = now.Sub(start)
 }
 
-// answers reports whether it did when it was last asked.
+// answers reports the result of the last check.
 func (p *pulse) answers() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.down == 0
 }
 
-// latency is how long the last answer took.
+// latency is the duration of the last successful check.
 func (p *pulse) latency() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // Reconciler makes a walk over the named backends (all if none is named); report,
-// if not nil, receives what it finds.
+// if not nil, receives its findings.
 func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding)) *reconcile.Routine {
 	c := s.Config.Reclaim.Reconcile
 	o := reconcile.Options{

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// hangups never come here.
+// hangups never delivers one here.
 func hangups() chan os.Signal { return nil }
 
 // reloadOn has no signal to wait for.

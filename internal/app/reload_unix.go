@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// hangups is where each SIGHUP arrives from now on, instead of ending the process.
+// hangups returns a channel for SIGHUP, which from then on does not end the
+// process.
 func hangups() chan os.Signal {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

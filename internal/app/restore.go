@@ -14,18 +14,17 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// Restored says what a restore made.
+// Restored is the result of a restore.
 type Restored struct {
 	Store ledger.Store
-	// Kept is where the ledger that lay there is now; empty if there was none.
+	// Kept is the path of the replaced ledger; empty if there was none.
 	Kept string
 }
 
-// Restore puts a backup of the ledger into the data folder, which it makes if
-// need be: checked, with a new identity, and with the deletes on all backends
-// held. The folder changes only once that is done. A ledger that lies there is
-// refused, or with replace kept under another name. Errors: ErrInUse,
-// lethe.ErrCorrupt.
+// Restore puts a backup of the ledger into the data folder, creating it if needed.
+// The backup is checked, and gets a new identity; the deletes on all backends are
+// held. The folder changes only once that is done. An existing ledger is refused,
+// or with replace kept under another name. Errors: ErrInUse, lethe.ErrCorrupt.
 func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
 	if c.Database.On() {
 		return out, errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
@@ -63,9 +62,10 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	return out, syncFolder(c.DataDir)
 }
 
-// AcceptLedger gives the ledger of the configuration a new identity, and holds the deletes
-// on all backends until a person accepts: it was restored or copied by other means
-// than Restore. Errors: ErrInUse, ErrNoStore, and those of opening it.
+// AcceptLedger gives the ledger of the configuration a new identity, and holds the
+// deletes on all backends until an operator accepts them. It is for a ledger that
+// was restored or copied by other means than Restore. Errors: ErrInUse, ErrNoStore,
+// and those of opening it.
 func AcceptLedger(ctx context.Context, c *config.Config) (out ledger.Store, err error) {
 	if c.Database.On() {
 		url, o, err := database(c.Database)
@@ -99,7 +99,7 @@ func removeLedger(path string) error {
 	return errors.Join(errs...)
 }
 
-// moveLedger moves a closed ledger; its log, if a crash left one, belongs to it.
+// moveLedger moves a closed ledger, with its log if a crash left one.
 func moveLedger(from, to string) error {
 	for _, suffix := range ledgerFiles {
 		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/placement"
 )
 
-// breaker tells that a backend's breaker opened or closed.
+// breaker reports that a backend's circuit breaker opened or closed.
 func (w *observer) breaker(backend string, st breaker.State) {
 	if st.Open {
 		w.metrics.BreakerOpened(backend)

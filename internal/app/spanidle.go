@@ -12,8 +12,8 @@ import (
 // them is not idle.
 const heldSpans = 256
 
-// idleFilter leaves out the traces of runs that found nothing to do: there is one
-// for each routine every few seconds. Spans of a run are kept until its end.
+// idleFilter drops the traces of runs that found nothing to do: every routine has
+// one every few seconds. Spans of a run are kept until its end.
 type idleFilter struct {
 	next sdktrace.SpanProcessor
 
@@ -43,7 +43,7 @@ func (f *idleFilter) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// released are the spans that may go on after one has ended.
+// released are the spans that may be exported after one has ended.
 func (f *idleFilter) released(s sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *idleFilter) released(s sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 	return nil
 }
 
-// idle says that a run did nothing, and nothing failed.
+// idle reports whether a run did nothing, and nothing failed.
 func idle(s sdktrace.ReadOnlySpan) bool {
 	for _, a := range s.Attributes() {
 		if a.Key == idleKey {

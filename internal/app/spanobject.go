@@ -22,7 +22,7 @@ func (o tracedObjects) begin(ctx context.Context, name, bucket, key string) (con
 	return o.t.child(ctx, "object "+name, trace.SpanKindInternal, o.t.named(ctx, bucket, key)...)
 }
 
-// Get traces an object's opening, and the sending of its body.
+// Get traces an object's opening, and the transfer of its body.
 func (o tracedObjects) Get(ctx context.Context, r object.GetRequest) (*object.Reader, error) {
 	ctx, sp := o.begin(ctx, "get", r.Bucket, r.Key)
 	rd, err := o.newBuckets.Get(ctx, r)
@@ -49,7 +49,7 @@ func (b *tracedBody) Close() error {
 	return err
 }
 
-// Head traces the look at an object.
+// Head traces a look-up of an object.
 func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "head", r.Bucket, r.Key)
 	obj, err := o.newBuckets.Head(ctx, r)
@@ -65,7 +65,7 @@ func (o tracedObjects) List(ctx context.Context, q ledger.ListQuery) (ledger.Lis
 	return page, err
 }
 
-// Put traces the making of an object.
+// Put traces the creation of an object.
 func (o tracedObjects) Put(ctx context.Context, r object.PutRequest) (object.PutResult, error) {
 	ctx, sp := o.begin(ctx, "put", r.Bucket, r.Key)
 	res, err := o.newBuckets.Put(ctx, r)
@@ -81,7 +81,7 @@ func (o tracedObjects) Copy(ctx context.Context, r object.CopyRequest) (object.P
 	return res, err
 }
 
-// Update traces a change of what describes an object.
+// Update traces a change of an object's attributes.
 func (o tracedObjects) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "update", u.Bucket, u.Key)
 	obj, err := o.newBuckets.Update(ctx, u)
@@ -97,7 +97,7 @@ func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]le
 	return gone, err
 }
 
-// PutPart traces the storing of a part.
+// PutPart traces the upload of a part.
 func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (ledger.Part, error) {
 	ctx, sp := o.begin(ctx, "put part", r.Bucket, r.Key)
 	part, err := o.newBuckets.PutPart(ctx, r)
@@ -105,7 +105,7 @@ func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (ledge
 	return part, err
 }
 
-// Complete traces the end of a multipart upload.
+// Complete traces the completion of a multipart upload.
 func (o tracedObjects) Complete(ctx context.Context, r object.CompleteRequest) (object.PutResult, error) {
 	ctx, sp := o.begin(ctx, "complete", r.Bucket, r.Key)
 	res, err := o.newBuckets.Complete(ctx, r)

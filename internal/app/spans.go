@@ -20,17 +20,17 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// monotonic measures how long things take.
+// monotonic measures durations.
 var monotonic = lethe.Monotonic{}
 
 const (
-	// runSpan is the name of the span of a run, and idleKey its attribute that says
-	// that it did nothing.
+	// runSpan is the name of the span of a run, and idleKey its attribute that it
+	// did nothing.
 	runSpan = "reclaim run"
 	idleKey = "lethe.idle"
 )
 
-// transaction tells of a transaction of the ledger.
+// transaction traces a transaction of the ledger.
 func (w *observer) transaction(ctx context.Context, name string) (context.Context, func(sqlledger.Transaction)) {
 	ctx, sp := w.trace.child(ctx, "ledger "+name, trace.SpanKindClient)
 	start := monotonic.Now()
@@ -44,7 +44,7 @@ func (w *observer) transaction(ctx context.Context, name string) (context.Contex
 	}
 }
 
-// calls tell of the calls of a backend.
+// calls traces the calls of a backend.
 func (w *observer) calls(backend string) observed.Watch {
 	return func(ctx context.Context, op string) (context.Context, func(observed.Call)) {
 		ctx, ended := w.trace.call(ctx, backend, op)
@@ -66,8 +66,8 @@ func (t *tracer) call(ctx context.Context, backend, op string) (context.Context,
 	}
 }
 
-// adoption tells of an adoption's runs and what they ask of others. The keys are the
-// application's own, so that they are names.
+// adoption traces an adoption's runs and its calls to others. The keys are the
+// application's own, so they count as names.
 func (t *tracer) adoption() adoption.Spans {
 	if t == nil {
 		return adoption.Spans{}
@@ -87,7 +87,7 @@ func (t *tracer) adoption() adoption.Spans {
 	}
 }
 
-// runs tell of the runs of routines.
+// runs traces the runs of routines.
 func (t *tracer) runs() reclaim.Spans {
 	if t == nil {
 		return reclaim.Spans{}
@@ -111,7 +111,7 @@ func (t *tracer) runs() reclaim.Spans {
 	}
 }
 
-// begun begins the trace of a request of S3, or goes on with its client's.
+// begun begins the trace of a request of S3, or continues its client's.
 func (w *observer) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(s3.RequestEvent)) {
 	if w.trace == nil {
 		return ctx, func(s3.RequestEvent) {}

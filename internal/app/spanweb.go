@@ -13,9 +13,9 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// tracedWeb begins the trace of each request of a server that is not S3's, or goes
-// on with its client's. Its address appears nowhere: a paste's is all that one needs
-// to read it. Named gives the span its name, from a fixed set.
+// tracedWeb begins the trace of each request of a server other than S3, or
+// continues its client's. The request's URL appears nowhere: a paste's URL is all
+// that is needed to read it. Named returns the span's name, from a fixed set.
 func (w *observer) tracedWeb(front string, named func(*http.Request) string, next http.Handler) http.Handler {
 	if w.trace == nil {
 		return next
@@ -45,7 +45,7 @@ func (w *observer) tracedWeb(front string, named func(*http.Request) string, nex
 	})
 }
 
-// answer notes how a request was answered.
+// answer records the status of a response.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -73,7 +73,8 @@ func (a *answer) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// discreet hides names from the spans of what a server does, wanted or not.
+// discreet hides names from the spans of what a server does, even if names are
+// enabled.
 func discreet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(rw, r.WithContext(unnamed(r.Context())))
@@ -83,7 +84,7 @@ func discreet(next http.Handler) http.Handler {
 // pasteCall names a request for pastes by its method.
 func pasteCall(r *http.Request) string { return method(r.Method) }
 
-// adminCalls name a call of the admin API by its route.
+// adminCalls names a call of the admin API by its route.
 func adminCalls() func(*http.Request) string {
 	var known []string
 	for _, r := range admin.Routes() {

@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// endStops ends what is stopped for limits that the configuration has no more. What
-// fails waits for the next start: nothing goes for it.
+// endStops ends the stops of limits that the configuration no longer has. What
+// fails waits for the next start, and stays stopped.
 func (a *App) endStops(ctx context.Context) {
 	if !a.Config.Has(config.RoleReclaim) {
 		return

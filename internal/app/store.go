@@ -34,23 +34,23 @@ type Options struct {
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log; set again at a reload
 	Clock lethe.Clock    // tests set their own
-	// Stopwatch measures how long things take, for what slows down by that and for
-	// metrics (default lethe.Monotonic).
+	// Stopwatch measures durations, for throttling and for metrics (default
+	// lethe.Monotonic).
 	Stopwatch lethe.Clock
-	// Boot goes on as time does, however the machine's clock is set (default Clock if
-	// there is one, else lethe.Monotonic).
+	// Boot runs on however the machine's clock is set (default Clock if there is
+	// one, else lethe.Monotonic).
 	Boot lethe.Clock
-	// Version is what status and metrics call this build.
+	// Version is the build's version in status and metrics.
 	Version string
-	// Create makes the data folder and its store if there is none; otherwise that
+	// Create makes the data folder and its store if there is none; without it that
 	// is ErrNoStore.
 	Create bool
-	// Spans takes the place of the exporter to a collector, for tests.
+	// Spans replaces the exporter to a collector, for tests.
 	Spans sdktrace.SpanExporter
 	// Reload reads the configuration again, for SIGHUP. Nil: nothing is reloaded.
 	Reload func() (*config.Config, error)
-	// Command writes a command of lethe that asks this store, as it can be pasted into
-	// a shell. Nil: without options.
+	// Command writes a lethe command for this store that can be pasted into a
+	// shell. Nil: without options.
 	Command func(args ...string) string
 	Hooks   Hooks // of tests
 }
@@ -81,8 +81,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a ledger and its backends at work, with nothing that listens. It is put
-// together in this order, and closed in the reverse one:
+// Store is a ledger and its backends at work, with nothing that listens. It is
+// built in this order, and closed in the reverse one:
 //
 //	       lock on the data folder
 //	                 |
@@ -111,14 +111,14 @@ type Store struct {
 	buckets  map[string]*s3blob.Store                     // those of raw that lie in S3
 	redis    *redisconn.Conn                              // nil: none
 	locks    reclaim.ClaimLock                            // of the routines' claims; nil: none
-	bus      *wake.Bus                                    // tells routines that there is work
+	bus      *wake.Bus                                    // wakes routines that have work
 	copyRate func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
 	router   *placement.Router
 	pulse    *pulse // the ledger's
 	opt      Options
 	watch    *observer
 	safety   reclaim.Safety
-	pactTold sync.Map              // what was last logged of the epoch of each backend
+	pactTold sync.Map              // what was last logged about the epoch of each backend
 	unswept  map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	rules    ruleBook
 	worker   string
@@ -126,8 +126,8 @@ type Store struct {
 }
 
 // OpenStore opens the store of a configuration: with a ledger in SQLite for this
-// process alone, else beside others. Errors: ErrInUse, ErrNoStore, and those of
-// ledger and backends.
+// process alone, else in PostgreSQL beside others. Errors: ErrInUse, ErrNoStore,
+// and those of ledger and backends.
 func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error) {
 	s := &Store{Config: c, opt: o.withDefaults()}
 	if err := s.readRules(c); err != nil {
@@ -150,7 +150,7 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// inOrder takes the steps one after the other until one fails.
+// inOrder runs the steps one after the other until one fails.
 func (s *Store) inOrder(ctx context.Context, steps []step) error {
 	for _, st := range steps {
 		if err := s.opt.Hooks.Step(st.name, func() error { return st.do(ctx) }); err != nil {
@@ -160,7 +160,7 @@ func (s *Store) inOrder(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// Close gives everything up, last opened first.
+// Close closes everything, last opened first.
 func (s *Store) Close() error {
 	var errs []error
 	for i := len(s.closes) - 1; i >= 0; i-- {
@@ -175,7 +175,7 @@ func (s *Store) closing(fn func() error) { s.closes = append(s.closes, fn) }
 // shared reports whether other processes may work on the ledger.
 func (s *Store) shared() bool { return s.Config.Database.On() }
 
-// lock takes the data folder. Commands beside a shared ledger need none.
+// lock locks the data folder. Commands on a shared ledger need no lock.
 func (s *Store) lock(context.Context) error {
 	if s.shared() && !s.opt.Create {
 		return CheckDataDir(s.Config.DataDir)
@@ -207,10 +207,10 @@ func (s *Store) makeObjects(context.Context) (err error) {
 	return err
 }
 
-// discard is for closers whose error says nothing of use.
+// discard is for closers whose error is of no use.
 func discard(c io.Closer) { _ = c.Close() }
 
-// drainTimeout is how long requests under way may take to end.
+// drainTimeout is how long open requests may take to finish.
 func (s *Store) drainTimeout() time.Duration {
 	return cmp.Or(s.Config.Server.DrainTimeout.Std(), time.Second)
 }

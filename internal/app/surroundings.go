@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// surroundings tell operators what the store works with.
+// surroundings provides runtime info for operators: what the store works with.
 func (s *Store) surroundings() admin.Surroundings {
 	kind := "sqlite"
 	if s.shared() {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// makeThrottle makes what decides how fast the engine may go.
+// makeThrottle makes the controller of the engine's speed.
 func (s *Store) makeThrottle() {
 	r := s.Config.Reclaim
 	backends := make(map[string]throttle.Backend)
@@ -29,7 +29,7 @@ func (s *Store) makeThrottle() {
 	s.watch.throttle.SetLimits(limitsOf(s.Config))
 }
 
-// slowed logs a change of how much reclaiming is slowed.
+// slowed logs a change of the backoff level.
 func (w *observer) slowed(s throttle.Slowed) {
 	level := slog.LevelDebug
 	if was := w.slowedBy.Swap(&s.By); was == nil && s.By != "" || was != nil && *was != s.By {
@@ -55,8 +55,8 @@ func limitOf(l config.Limits) throttle.Limit {
 	return throttle.Limit{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
 }
 
-// applyLimits takes the limits of a new configuration into use, and out of what
-// waits for the next start.
+// applyLimits puts the limits of a reloaded configuration into use, and removes
+// them from the settings that wait for the next start.
 func (s *Store) applyLimits(c, rest *config.Config) {
 	s.watch.throttle.SetLimits(limitsOf(c))
 	rest.Reclaim.Limits = s.Config.Reclaim.Limits
@@ -70,8 +70,8 @@ func (s *Store) applyLimits(c, rest *config.Config) {
 	}
 }
 
-// setPeers passes on what the other instances told: the latency of their clients, and
-// how many share the limits.
+// setPeers passes on the other instances' reports: the latency of their clients,
+// and how many share the limits.
 func (s *Store) setPeers(list []ledger.Instance) {
 	var peers []throttle.Peer
 	for _, i := range list {
@@ -85,7 +85,7 @@ func (s *Store) setPeers(list []ledger.Instance) {
 	s.watch.throttle.SetPeers(peers)
 }
 
-// slowedBy returns why reclaiming is slower than it could be; empty: it is not.
+// slowedBy returns why reclaiming is slowed; empty if it is not.
 func (s *Store) slowedBy() string {
 	p := s.watch.throttle.Slowed()
 	switch {
@@ -101,7 +101,7 @@ func levelText(l throttle.Level) string {
 	return fmt.Sprintf("backoff level %d of %d", l, throttle.Slowest)
 }
 
-// slowOn returns why deleting on a backend is slower than it could be.
+// slowOn returns why deleting on a backend is slowed.
 func (s *Store) slowOn(id string) string {
 	var why []string
 	if l := s.watch.throttle.LoadLevel(id); l > 0 {
@@ -113,7 +113,7 @@ func (s *Store) slowOn(id string) string {
 	return strings.Join(why, ", ")
 }
 
-// limitsOn are the limits in use on a backend, in words; empty if there are none.
+// limitsOn describes the limits in use on a backend; empty if there are none.
 func (s *Store) limitsOn(id string) string {
 	l := s.watch.throttle.Limit(id)
 	var list []string

@@ -27,8 +27,8 @@ import (
 // flushTime bounds the time in which the last spans are sent when the process ends.
 const flushTime = 5 * time.Second
 
-// tracer makes spans of what the rooms below tell. A nil tracer makes none, and
-// costs nothing.
+// tracer makes spans from the events of other packages. A nil tracer makes none, at
+// no cost.
 type tracer struct {
 	config.Tracing
 	provider *sdktrace.TracerProvider
@@ -36,7 +36,7 @@ type tracer struct {
 	log      *slog.Logger
 }
 
-// openTracing begins to send the spans of a store, if they are wanted.
+// openTracing begins to send the spans of a store, if tracing is enabled.
 func (s *Store) openTracing(ctx context.Context) error {
 	t, err := openTracer(ctx, s.Config.Tracing, s.opt)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Store) openTracing(ctx context.Context) error {
 	return nil
 }
 
-// OpenSpans begins to send the spans of an adoption, if they are wanted. What it returns as
-// well sends the last ones, within seconds.
+// OpenSpans begins to send the spans of an adoption, if tracing is enabled. The
+// returned function sends the last ones, within flushTime.
 func OpenSpans(ctx context.Context, c config.Tracing, o Options) (adoption.Spans, func(), error) {
 	if err := c.Validate(); err != nil {
 		return adoption.Spans{}, nil, err
@@ -60,8 +60,8 @@ func OpenSpans(ctx context.Context, c config.Tracing, o Options) (adoption.Spans
 	return t.adoption(), func() { t.close(ctx) }, err
 }
 
-// openTracer makes a tracer, nil if none is wanted. It does not wait for the collector:
-// spans that cannot be sent are dropped, and the log says so.
+// openTracer makes a tracer, nil if tracing is disabled. It does not wait for the
+// collector: spans that cannot be sent are dropped, which is logged.
 func openTracer(ctx context.Context, c config.Tracing, opt Options) (*tracer, error) {
 	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
@@ -101,8 +101,8 @@ func (t *tracer) close(ctx context.Context) {
 	}
 }
 
-// tracesURL adds the path of traces to a collector's address without one, as the
-// specification has it for OTEL_EXPORTER_OTLP_ENDPOINT.
+// tracesURL adds the path of traces to a collector's address without one, as
+// specified for OTEL_EXPORTER_OTLP_ENDPOINT.
 func tracesURL(endpoint string) string {
 	base := strings.TrimRight(endpoint, "/")
 	if strings.HasSuffix(base, "/v1/traces") {
@@ -111,7 +111,7 @@ func tracesURL(endpoint string) string {
 	return base + "/v1/traces"
 }
 
-// newTracer makes spans and hands them to an exporter, those of idle runs left out.
+// newTracer makes spans and hands them to an exporter, except those of idle runs.
 func newTracer(ctx context.Context, c config.Tracing, exporter sdktrace.SpanExporter, version string) (*tracer, error) {
 	own := resource.NewSchemaless(attribute.String("service.name", "lethe"), attribute.String("service.version", version))
 	environment, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK())
@@ -132,13 +132,13 @@ func newTracer(ctx context.Context, c config.Tracing, exporter sdktrace.SpanExpo
 	return &tracer{Tracing: c, provider: p, tracer: p.Tracer("github.com/lethe-storage/lethe")}, nil
 }
 
-// span is a span under way; nil is none.
+// span is an open span; nil is none.
 type span struct {
 	trace.Span
 	names bool // may be shown
 }
 
-// unnamedKey marks the context of work of which no span shows names, although others
+// unnamedKey marks the context of work whose spans show no names, even if others
 // may.
 type unnamedKey struct{}
 
@@ -160,8 +160,8 @@ func (t *tracer) root(ctx context.Context, name string, kind trace.SpanKind, att
 	return ctx, &span{sp, t.shows(ctx)}
 }
 
-// child begins a span within another one; without one there is none, so that what
-// happens beside requests and runs leaves no traces.
+// child begins a span within another one. Without a parent there is none, so that
+// only requests and runs leave traces.
 func (t *tracer) child(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, *span) {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsSampled() {
 		return ctx, nil
@@ -169,7 +169,7 @@ func (t *tracer) child(ctx context.Context, name string, kind trace.SpanKind, at
 	return t.root(ctx, name, kind, attrs...)
 }
 
-// named are the attributes that show names, if they are to be shown.
+// named are the attributes that show names, if that is allowed.
 func (t *tracer) named(ctx context.Context, bucket, key string) (out []attribute.KeyValue) {
 	if !t.shows(ctx) {
 		return nil
@@ -192,8 +192,8 @@ func (t *tracer) parent(ctx context.Context, traceparent, tracestate string) con
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
 }
 
-// end ends the span by how its work did. The text of an error names buckets and
-// keys; without leave to show them its kind alone is told.
+// end ends the span by the result of its work. The text of an error contains
+// buckets and keys; if they must not be shown only its kind is recorded.
 func (s *span) end(err error, attrs ...attribute.KeyValue) {
 	if s == nil {
 		return

@@ -11,15 +11,15 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// redisPrefix begins all that lies in Redis.
+// redisPrefix begins all keys in Redis.
 const redisPrefix = "lethe:"
 
-// wakeGap is the least time between two wake-ups of a routine: batches grow
-// meanwhile.
+// wakeGap is the least time between two wake-ups of a routine, in which batches
+// grow.
 const wakeGap = 5 * time.Second
 
-// makeBus lets instances tell each other that there is work. Without Redis there
-// is none: ticks do.
+// makeBus lets instances wake each other's routines. Without Redis there is no bus,
+// and timetables suffice.
 func (s *Store) makeBus() {
 	if s.redis == nil || !s.Config.Redis.Wake {
 		return
@@ -37,7 +37,7 @@ func (s *Store) makeBus() {
 	s.bus = wake.New(o)
 }
 
-// wakeable are the routines that may begin before their time: those of an
+// wakeable are the routines that may begin before their time: those with an
 // interval. One with a timetable waits for it.
 func (s *Store) wakeable() (names []string) {
 	for _, r := range s.Config.Reclaim.Routines() {
@@ -48,7 +48,8 @@ func (s *Store) wakeable() (names []string) {
 	return names
 }
 
-// moved counts what a transaction moved, and tells who has work by it.
+// moved counts the rows that a transaction moved, and wakes the routines that have
+// work by it.
 func (s *Store) moved(list []ledger.Move) {
 	s.watch.metrics.Moved(list)
 	if s.bus == nil {
@@ -66,8 +67,8 @@ func (s *Store) moved(list []ledger.Move) {
 	}
 }
 
-// claimLock lets routines claim one at a time, for those who want it; nil: they do not
-// wait for each other.
+// claimLock serializes the claims of routines, where the configuration enables it;
+// nil: they do not wait for each other.
 func (s *Store) claimLock() reclaim.ClaimLock {
 	if s.redis == nil || !s.Config.Redis.Lock {
 		return nil
@@ -82,5 +83,5 @@ func (s *Store) claimLock() reclaim.ClaimLock {
 	}).Around
 }
 
-// claimLockTime is how long a claim's lock is held at most.
+// claimLockTime is the longest time that a claim's lock is held.
 const claimLockTime = 30 * time.Second
