@@ -15,8 +15,8 @@ import (
 )
 
 // body reads a window of a content, block by block: a block is read from a copy,
-// verified, and only then handed out. A copy that fails is left for another one at
-// the same block.
+// verified, and only then handed out. If a copy fails, another one continues at the
+// same block.
 type body struct {
 	s    *Store
 	ctx  context.Context
@@ -50,8 +50,8 @@ func (s *Store) newBody(ctx context.Context, res ledger.Resolved, w window) *bod
 	return b
 }
 
-// begin reads the first block and, for a content of several segments, begins to keep
-// it from being reclaimed while it is read.
+// begin reads the first block. For a content of several segments it also starts to
+// keep the content from being reclaimed during the read.
 func (b *body) begin() error {
 	if len(b.res.Segments) > 1 {
 		b.life = b.s.startLife(b.ctx, b.res.Object.ContentID)
@@ -91,8 +91,8 @@ func (b *body) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the next block and verifies it: into p, if all of it is wanted and fits,
-// else to be held. It returns the bytes in p.
+// next reads and verifies the next block: into p if all of it is wanted and fits,
+// else into a buffer. It returns the bytes in p.
 func (b *body) next(p []byte) (int, error) {
 	if err := b.enter(); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (b *body) next(p []byte) (int, error) {
 	return 0, nil
 }
 
-// room is a buffer for a block.
+// room returns a buffer for a block.
 func (b *body) room(n int64) []byte {
 	if int64(cap(b.buffer)) < n {
 		b.s.bodies.put(b.buffer)
@@ -124,7 +124,8 @@ func (b *body) room(n int64) []byte {
 	return b.buffer[:n]
 }
 
-// enter moves on to the segment that pos is in, and finds out by what it is verified.
+// enter moves on to the segment that contains pos, and finds the sums that verify
+// it.
 func (b *body) enter() error {
 	if b.check.size > 0 && b.pos == b.end {
 		b.closeCopy()
@@ -135,7 +136,7 @@ func (b *body) enter() error {
 		return nil
 	}
 	if b.n >= len(b.res.Segments) {
-		return fmt.Errorf("%w: content %s has less bytes than its object", lethe.ErrCorrupt, b.res.Object.ContentID)
+		return fmt.Errorf("%w: content %s has fewer bytes than its object", lethe.ErrCorrupt, b.res.Object.ContentID)
 	}
 	seg := b.res.Segments[b.n]
 	b.end = min(seg.Size, b.pos+b.left)
@@ -154,7 +155,8 @@ func (b *body) enter() error {
 	})
 }
 
-// verified reads the block that begins at from, from whatever copy has it.
+// verified reads the block that begins at from, from the first copy that has it
+// intact.
 func (b *body) verified(block []byte, from int64) error {
 	for {
 		if err := b.fill(block, from); err != nil {
@@ -171,7 +173,7 @@ func (b *body) verified(block []byte, from int64) error {
 	}
 }
 
-// fill reads a block from whatever copy yields all of it.
+// fill reads a block from the first copy that yields all of it.
 func (b *body) fill(block []byte, from int64) error {
 	idle := 0
 	for got := 0; got < len(block); {
@@ -213,8 +215,8 @@ func (b *body) openCopy(from int64) error {
 	})
 }
 
-// someCopy tries the copies of the segment until one will do. When none does it asks
-// the ledger once more where they lie.
+// someCopy tries the copies of the segment until one works. If none does it reads
+// their locations from the ledger once more.
 func (b *body) someCopy(try func(ledger.Blob) error) error {
 	for {
 		for _, c := range b.res.Segments[b.n].Blobs {
@@ -244,8 +246,8 @@ func (s *Store) openBlob(ctx context.Context, c ledger.Blob, offset, length int6
 	return store.Get(ctx, lethe.BlobKey(s.opt.StoreID, c.ID), offset, length)
 }
 
-// resolve asks the ledger where the copies lie now, once per failure and not
-// without progress between.
+// resolve reads the locations of the copies from the ledger, once per failure and
+// not without progress in between.
 func (b *body) resolve() error {
 	const most = 16
 	if b.asked > 0 && b.askAt == b.left || b.asked >= most {
@@ -277,23 +279,23 @@ func (b *body) lost() error {
 		kind, b.n, b.res.Object.ContentID, errors.Join(all...))
 }
 
-// giveUp leaves a copy that failed.
+// giveUp stops using a copy that failed.
 func (b *body) giveUp(c ledger.Blob, err error) {
 	b.failed[c.ID] = err
 	b.s.events.failover(c, err)
 	b.s.doubt(b.ctx, c, err)
 }
 
-// doubt marks a copy suspect if err says that its bytes are missing or damaged,
-// so that nothing new refers to it alone: the next upload of the same bytes joins
-// it as one more copy (docs/protocol.md, rule 20).
+// doubt marks a copy suspect if err shows that its bytes are missing or damaged.
+// Nothing new then refers to it alone: the next upload of the same bytes joins it
+// as one more copy (docs/protocol.md, rule 20).
 func (s *Store) doubt(ctx context.Context, c ledger.Blob, err error) {
 	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	// If that fails the next reader tries again, or a check.
+	// If that fails the next reader, or a check, tries again.
 	_, _ = s.ledger.MarkSuspect(ctx, []lethe.ID{c.ID}, err.Error())
 }
 
@@ -312,7 +314,7 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{b}, buf)
 }
 
-// errClosed: the reader was closed.
+// errClosed is returned after Close.
 var errClosed = errors.New("object: read after close")
 
 // Close implements io.Closer.
@@ -330,7 +332,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// sound reports whether data is the content whose segments are given.
+// sound reports whether data is the content of these segments.
 func sound(data []byte, segments []ledger.Segment) bool {
 	for _, seg := range segments {
 		if seg.Size > int64(len(data)) {

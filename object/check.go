@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// check is what the blocks of a segment are held against while they are read: the
-// CRC-32C that were noted when they were written, which cost a twentieth of the
-// SHA-256, or that where a segment of one block has none. Damage is found by either;
-// that nobody exchanged the bytes is for the scheduled checks to prove.
+// check holds what verifies the blocks of a segment during a read: their CRC-32C,
+// recorded when they were written, which cost a twentieth of a SHA-256. A segment
+// of one block without them has its SHA-256. Either detects damage; that the bytes
+// were not exchanged is proven by the scheduled checks.
 type check struct {
 	size   int64 // bytes of the segment
 	each   int64 // bytes of a block but the last
@@ -37,13 +37,14 @@ func oneBlock(s ledger.Segment) check {
 	return c
 }
 
-// block returns where the block begins and ends that a byte is in.
+// block returns the begin and the end of the block that contains a byte.
 func (c check) block(pos int64) (from, to int64) {
 	from = pos / c.each * c.each
 	return from, min(from+c.each, c.size)
 }
 
-// wrong says what does not match of the block that begins at from, "" if all is well.
+// wrong describes the mismatch of the block that begins at from, "" if there is
+// none.
 func (c check) wrong(block []byte, from int64) string {
 	if c.digest != "" {
 		sum := sha256.Sum256(block)
@@ -58,8 +59,9 @@ func (c check) wrong(block []byte, from int64) string {
 	return ""
 }
 
-// known finds the sums of the blocks between two bytes of a segment, any copy's; the
-// zero value if there are none. The ledger is asked only for those of a large segment.
+// known returns the sums of the blocks between two bytes of a segment, of any copy;
+// the zero value if there are none. The ledger is read only for those of a large
+// segment.
 func (s *Store) known(ctx context.Context, seg ledger.Segment, from, to int64) (check, error) {
 	if seg.Blocks.Size > 0 {
 		return check{size: seg.Size, each: seg.Blocks.Size, sums: seg.Blocks.Sums}, nil
@@ -80,17 +82,18 @@ func (s *Store) known(ctx context.Context, seg ledger.Segment, from, to int64) (
 	return check{}, nil
 }
 
-// learnTime bounds how long a blob without sums is read, whoever waits for it.
+// learnTime bounds how long a blob without sums is read, for any number of waiting
+// clients.
 const learnTime = 15 * time.Minute
 
 // learnMost is how many blobs without sums a store reads at once.
 const learnMost = 4
 
-// learn finds the sums of a copy that was written before there were any: it reads all
-// of it, and if it has its digest the ledger keeps them, so that this is done once.
-// Reading goes on when the client that asked has gone: it will ask again. What several
-// clients ask for at once is read once. While learnMost are read a client waits for its
-// turn; one that goes away meanwhile has nothing read.
+// learn computes the sums of a copy that was written before there were any. It
+// reads all of it, and if the digest matches the ledger records them, so that this
+// is done once. The read continues if the client leaves, as it will ask again.
+// Concurrent requests for one blob share a read. While learnMost blobs are read a
+// client waits; one that leaves meanwhile causes no read.
 func (s *Store) learn(ctx context.Context, c ledger.Blob) (check, error) {
 	if !s.opt.Background {
 		return s.readSums(ctx, c)
@@ -103,15 +106,16 @@ func (s *Store) learn(ctx context.Context, c ledger.Blob) (check, error) {
 			defer s.learners.Release(1)
 			return s.readSums(ctx, c)
 		})
-		// Who had the turn to wait for all may have gone, and others be there still.
+		// The client that waited on behalf of all may have left, with others still
+		// waiting.
 		if err != errNoTurn || ctx.Err() != nil {
 			return got.(check), err
 		}
 	}
 }
 
-// errNoTurn: the client went before its blob could be read.
-var errNoTurn = fmt.Errorf("%w: the client has gone before the blob could be read for its sums", lethe.ErrUnavailable)
+// errNoTurn: the client left before its blob could be read.
+var errNoTurn = fmt.Errorf("%w: the client left before the blob could be read for its sums", lethe.ErrUnavailable)
 
 func (s *Store) readSums(ctx context.Context, c ledger.Blob) (check, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
@@ -134,7 +138,7 @@ func (s *Store) readSums(ctx context.Context, c ledger.Blob) (check, error) {
 		return check{}, err
 	}
 	sums := blocks.Sums()
-	// If that fails the next reader tries again, or a check.
+	// If that fails the next reader, or a check, tries again.
 	_, _ = s.ledger.NoteBlocks(ctx, c.ID, c.Size, sums)
 	return check{size: c.Size, each: sums.Size, sums: sums.Sums}, nil
 }

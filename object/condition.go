@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// matches reports whether an object with this ETag is named by the list: "*", or
-// ETags separated by commas, with or without quotes. Weak ETags ("W/") name none.
+// matches reports whether the list names an object with this ETag: it is "*", or
+// ETags separated by commas, with or without quotes. Weak ETags ("W/") match none.
 func matches(list, etag string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
@@ -20,7 +20,7 @@ func matches(list, etag string) bool {
 	return false
 }
 
-// matchesWeakly is matches by weak comparison, as If-None-Match wants it.
+// matchesWeakly is matches by weak comparison, as If-None-Match requires.
 func matchesWeakly(list, etag string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		if matches(strings.TrimPrefix(strings.TrimSpace(item), "W/"), etag) {

@@ -13,18 +13,18 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Copy makes an object of another one's content: by reference where the ledger
-// can, else by copying the bytes. The copy has the source's ETag. Onto itself it
-// changes the object in place. ErrNoSuchBucket and ErrNoSuchKey of either side;
-// ErrPreconditionFailed, also when SourceIf says "not modified"; and the errors
+// Copy makes an object of another one's content: by reference where the ledger can,
+// else by copying the bytes. The copy has the source's ETag. A copy onto itself
+// changes the object in place. Errors: ErrNoSuchBucket and ErrNoSuchKey of either
+// side; ErrPreconditionFailed, also where SourceIf yields "not modified"; and those
 // of Get and Put.
 func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 	res, err := s.copy(ctx, &r)
 	return res, named("copy "+r.SourceBucket+"/"+r.SourceKey+" to", r.Bucket, r.Key, err)
 }
 
-// copyTries bounds how often a copy starts anew because its source was replaced
-// after it was looked at.
+// copyTries bounds how often a copy starts again because its source was replaced
+// after it was resolved.
 const copyTries = 5
 
 func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
@@ -55,7 +55,7 @@ func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, er
 	return src, nil
 }
 
-// unmodified turns "not modified" into a failed precondition, as a copy has it.
+// unmodified turns "not modified" into a failed precondition, as copies require.
 func unmodified(err error) error {
 	if errors.Is(err, lethe.ErrNotModified) {
 		return fmt.Errorf("%w: %s", lethe.ErrPreconditionFailed, err)
@@ -63,8 +63,8 @@ func unmodified(err error) error {
 	return err
 }
 
-// copyVersion copies the very version that was resolved: errReplaced if it is
-// not there any more.
+// copyVersion copies exactly the version that was resolved: errReplaced if it is
+// gone.
 func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
 	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
 		return s.copyInPlace(ctx, r, src.Object)
@@ -89,9 +89,9 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src ledger.Reso
 	return res, err
 }
 
-// verify reads a copy of each segment to its end, and notes those that are whole as
-// verified, so that the content can be referenced without its bytes again (docs/protocol.md, rule
-// 17). What is missing or damaged is marked suspect.
+// verify reads a copy of each segment to its end, and records the intact ones as
+// verified, so that the content can be referenced without its bytes again
+// (docs/protocol.md, rule 17). Missing or damaged ones are marked suspect.
 func (s *Store) verify(ctx context.Context, segments []ledger.Segment) error {
 	var whole []lethe.ID
 	began := s.opt.Monotonic.Now()
@@ -106,7 +106,7 @@ func (s *Store) verify(ctx context.Context, segments []ledger.Segment) error {
 	return err
 }
 
-// verifySegment reads copies of a segment until one is whole.
+// verifySegment reads copies of a segment until one is intact.
 func (s *Store) verifySegment(ctx context.Context, seg ledger.Segment) (lethe.ID, error) {
 	var failures []error
 	for _, b := range seg.Blobs {
@@ -120,7 +120,7 @@ func (s *Store) verifySegment(ctx context.Context, seg ledger.Segment) (lethe.ID
 	return "", fmt.Errorf("no copy could be verified: %w", errors.Join(failures...))
 }
 
-// readBlob reads a blob to its end and holds its digest against its row.
+// readBlob reads a blob to its end and compares its digest with its row.
 func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
 	store, ok := s.opt.Backends[b.Backend]
 	if !ok {
@@ -141,7 +141,7 @@ func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
 	return nil
 }
 
-// object is what the copy of from will be.
+// object returns what the copy of from will be.
 func (r *CopyRequest) object(from ledger.Object) ledger.Object {
 	o := ledger.Object{
 		Bucket: r.Bucket, Key: r.Key, Size: from.Size, ETag: from.ETag,
@@ -156,8 +156,8 @@ func (r *CopyRequest) object(from ledger.Object) ledger.Object {
 	return o
 }
 
-// attrs are the copy's attributes. What belongs to the bytes comes from the
-// source in any case.
+// attrs returns the copy's attributes. Those that belong to the bytes always come
+// from the source.
 func (r *CopyRequest) attrs(from ledger.Object) ledger.Attrs {
 	if r.Attrs == nil {
 		return from.Attrs
@@ -170,7 +170,7 @@ func (r *CopyRequest) attrs(from ledger.Object) ledger.Attrs {
 	return a
 }
 
-// copyBytes sends the source's bytes through, verified on the way.
+// copyBytes reads and writes the source's bytes, verified on the way.
 func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
 	rd, err := s.open(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey}, src)
 	if err != nil {
@@ -216,8 +216,8 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 	return PutResult{Object: o, Duplicate: true}, nil
 }
 
-// newLife is the time to live that a copy onto itself asks for; like every new
-// object it takes the bucket's default if it asks for none.
+// newLife is the time to live that a copy onto itself requests. Like every new
+// object it takes the bucket's default if it requests none.
 func (s *Store) newLife(ctx context.Context, r *CopyRequest) (ledger.TTLChange, error) {
 	if r.TTL != 0 || r.TTLAt != 0 {
 		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil

@@ -11,12 +11,11 @@ import (
 // maxDelete is the most keys that one DeleteRequest may name.
 const maxDelete = 1000
 
-// Delete deletes up to 1,000 keys in one transaction and answers for each, in
-// the order asked. Absent keys are no error; a condition that fails is the error
-// of its item alone. ErrNoSuchBucket; ErrTooLarge for more keys;
-// ErrUnknownOutcome if it cannot be learnt whether it happened. When only its
-// answer was lost, items without a condition are answered as deleted, and those
-// with one carry ErrUnknownOutcome.
+// Delete deletes up to 1,000 keys in one transaction and returns a result for each,
+// in their order. Absent keys are no error; a failed condition is the error of its
+// item alone. Errors: ErrNoSuchBucket; ErrTooLarge for more keys; ErrUnknownOutcome
+// if its outcome cannot be looked up. If only the response was lost, items without
+// a condition are reported as deleted, and those with one carry ErrUnknownOutcome.
 func (s *Store) Delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, error) {
 	items, err := s.delete(ctx, r)
 	if err != nil {
@@ -48,13 +47,14 @@ func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, 
 	return deletions.Items, nil
 }
 
-// deletedUnseen answers for a deletion that happened but whose answer was lost.
+// deletedUnseen returns the results of a deletion that happened but whose response
+// was lost.
 func deletedUnseen(items []ledger.DeleteItem) []ledger.Deleted {
 	out := make([]ledger.Deleted, len(items))
 	for i, item := range items {
 		out[i] = ledger.Deleted{Key: item.Key, Existed: true}
 		if item.If != (ledger.Precondition{}) {
-			out[i] = ledger.Deleted{Key: item.Key, Err: fmt.Errorf("%w: the answer was lost", lethe.ErrUnknownOutcome)}
+			out[i] = ledger.Deleted{Key: item.Key, Err: fmt.Errorf("%w: the response was lost", lethe.ErrUnknownOutcome)}
 		}
 	}
 	return out

@@ -5,27 +5,28 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Events are called as things happen, by the goroutine in which they do; they
-// return fast and may run concurrently. Any may be nil, the zero value is
-// silent.
+// Events are called as things happen, in the goroutine that does them. They return
+// fast and may run concurrently. Any may be nil; the zero value is silent.
 type Events struct {
 	// Begun: an intent was committed; size is what it reserves, in bytes.
 	Begun func(b ledger.Blob, size int64)
-	// Committed: an object was made; duplicate if its content existed already.
+	// Committed: an object was made; duplicate reports whether its content existed
+	// already.
 	Committed func(o ledger.Object, duplicate bool)
 	// Abandoned: a write was given up because of cause. late: its bytes may still
-	// land. sure is false if the ledger did not confirm; the reaper will see to it.
+	// land. sure is false if the ledger did not confirm; the reaper then resolves
+	// it.
 	Abandoned func(blob lethe.ID, late, sure bool, cause error)
 	// Deduped: an object references bytes that existed; saved is their number,
-	// uploaded reports whether they were sent all the same.
+	// uploaded reports whether they were sent nonetheless.
 	Deduped func(o ledger.Object, saved int64, uploaded bool)
-	// Unrecorded: bytes may lie on a backend, and the ledger was told neither what they
-	// are for nor that they were given up, or may not have been. It is told once for
-	// each blob and stage, whether the ledger did not answer or certainly did nothing.
-	// The row of their intent is there, and the reaper sees to it; but at stage "late"
-	// there may be none, and reconcile finds the bytes.
+	// Unrecorded: bytes may lie on a backend for which the ledger has recorded
+	// neither their purpose nor their abandonment, or may not have. It is called
+	// once for each blob and stage, whether the ledger did not answer or certainly
+	// did nothing. The row of their intent exists, and the reaper resolves it; but
+	// at stage "late" there may be none, and reconcile finds the bytes.
 	Unrecorded func(u Unrecorded)
-	// Unknown: a transaction answered that its outcome is unknown.
+	// Unknown: a transaction returned that its outcome is unknown.
 	Unknown func(op lethe.ID, what string)
 	// LookedUp: the outcome of an operation was looked up; err if that failed.
 	LookedUp func(op lethe.ID, found bool, err error)
@@ -33,12 +34,12 @@ type Events struct {
 	Failover func(b ledger.Blob, err error)
 	// Corrupt: the bytes of a copy do not match their digest.
 	Corrupt func(b ledger.Blob, err error)
-	// Extended: the deletion of a content was put off for a reader; err if that
+	// Extended: the deletion of a content was deferred for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
 }
 
-// Unrecorded is a blob whose fate the ledger was not told, or may not have been.
+// Unrecorded is a blob whose state the ledger has not recorded, or may not have.
 type Unrecorded struct {
 	Blob    lethe.ID
 	Backend string

@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Get opens an object. ErrNoSuchBucket; ErrNoSuchKey, also from the instant its
-// time to live has passed; ErrPreconditionFailed, ErrNotModified,
-// ErrInvalidRange. If no copy can be read: ErrUnavailable, or ErrCorrupt if all
-// are missing or damaged. ctx must last until the body was read.
+// Get opens an object. Errors: ErrNoSuchBucket; ErrNoSuchKey, also from the instant
+// its time to live has passed; ErrPreconditionFailed, ErrNotModified,
+// ErrInvalidRange. If no copy can be read: ErrUnavailable, or ErrCorrupt if all are
+// missing or damaged. ctx must last until the body is read.
 func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 	rd, err := s.get(ctx, &r)
 	return rd, named("get", r.Bucket, r.Key, err)
@@ -29,16 +29,16 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 			return nil, err
 		}
 		rd, err := s.open(ctx, r, res)
-		// Nothing was promised yet, so a version that replaced the one that could
-		// not be read will do.
+		// Nothing was promised yet, so a version that replaced the unreadable one
+		// is fine.
 		if n == tries || !errors.Is(err, errReplaced) {
 			return rd, err
 		}
 	}
 }
 
-// Head is Get without the body: the object, if it exists, the condition holds
-// and the range or part lies within it.
+// Head is Get without the body: the object, if it exists, the condition holds and
+// the range or part lies within it.
 func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
 	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
 	if err == nil {
@@ -58,7 +58,7 @@ func (r *GetRequest) accept(o ledger.Object) (window, error) {
 	return r.window(o)
 }
 
-// open opens what the request asks of the very version that was resolved.
+// open opens what the request names, of exactly the version that was resolved.
 func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*Reader, error) {
 	w, err := r.accept(res.Object)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*
 		rd.Body = io.NopCloser(bytes.NewReader(nil))
 	case size <= s.opt.Small && (w.length == size || s.caches()):
 		held := s.held.Account("")
-		// The stream of what is shorter would hold as much.
+		// The stream of a shorter object would hold as much.
 		if size > s.opt.Block && !held.Hold(size) {
 			rd.Body, err = s.openLarge(ctx, res, w)
 			break
@@ -90,8 +90,8 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*
 
 func (s *Store) caches() bool { return s.opt.Cache != cache.Cache(cache.Null{}) }
 
-// openSmall reads all of a small object, verified, before its first byte is
-// handed out. The body closes the account.
+// openSmall reads all of a small object, verified, before its first byte is handed
+// out. The body closes the account.
 func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, held *budget.Account) (io.ReadCloser, error) {
 	o := res.Object
 	key := cache.Key(s.opt.StoreID, o.ContentID)
@@ -116,7 +116,7 @@ func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, he
 }
 
 // openLarge reads the first block, so that a failure is known before anything is
-// promised; the rest follows as it is read.
+// promised; the rest is read by the caller.
 func (s *Store) openLarge(ctx context.Context, res ledger.Resolved, w window) (io.ReadCloser, error) {
 	b := s.newBody(ctx, res, w)
 	if err := b.begin(); err != nil {
@@ -126,10 +126,10 @@ func (s *Store) openLarge(ctx context.Context, res ledger.Resolved, w window) (i
 	return b, nil
 }
 
-// memory is a body that lies in a pooled buffer, or in the cache.
+// memory is a body in a pooled buffer, or in the cache.
 type memory struct {
 	*bytes.Reader
-	data []byte // of the pool
+	data []byte // from the pool
 	pool *pool
 	held *budget.Account
 }
@@ -147,8 +147,8 @@ func (m *memory) Close() error {
 // errReplaced: the version that was being read is gone.
 var errReplaced = errors.New("the object was replaced or removed while it was read")
 
-// again resolves the object once more; errReplaced if other bytes, or none, lie
-// under its key. Another version of the same content will do: those are its bytes.
+// again resolves the object once more; errReplaced if its key has other bytes now,
+// or none. Another version of the same content is fine: those are its bytes.
 func (s *Store) again(ctx context.Context, o ledger.Object) (ledger.Resolved, error) {
 	res, err := s.ledger.Resolve(ctx, o.Bucket, o.Key)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 )
 
-// expected is what a body must be. Digests are hex; empty ones are not checked.
+// expected is what a body must match. Digests are hex; empty ones are not checked.
 type expected struct {
 	block       int64 // bytes of each block that gets a sum
 	size        int64 // bytes, -1: unknown
@@ -25,10 +25,10 @@ type expected struct {
 	finish func() error
 }
 
-// intake reads a client's body: it ends with io.EOF only when the body was read
-// to its end, has its size and digests, and finish agreed. Everything that goes
-// wrong before is the body's fault and stays in err, so that it is told from the
-// failure of a backend that reads it.
+// intake reads a client's body. It ends with io.EOF only when the body was read to
+// its end, has its size and digests, and finish accepted it. Earlier failures are
+// the body's and stay in err, so that they are not mistaken for failures of the
+// backend.
 type intake struct {
 	body io.Reader
 	want expected
@@ -69,7 +69,7 @@ func (in *intake) Read(p []byte) (int, error) {
 	return n, in.err
 }
 
-// end judges a body that was read to its end.
+// end checks a body that was read to its end.
 func (in *intake) end() error {
 	if want := in.want.sha256; want != "" && !strings.EqualFold(want, in.digest()) {
 		return fmt.Errorf("%w: its SHA-256 is %s, not %s", lethe.ErrDigestMismatch, in.digest(), want)
@@ -85,7 +85,7 @@ func (in *intake) end() error {
 	return io.EOF
 }
 
-// failed returns what the body did wrong, nil if nothing (yet).
+// failed returns the body's failure, nil if there is none (yet).
 func (in *intake) failed() error {
 	if in.err == io.EOF {
 		return nil
@@ -93,14 +93,14 @@ func (in *intake) failed() error {
 	return in.err
 }
 
-// ended reports whether the whole body was read and is what it must be.
+// ended reports whether the whole body was read and matched.
 func (in *intake) ended() bool { return in.err == io.EOF }
 
-// digest and etag are the hex SHA-256 and MD5 of what was read.
+// digest and etag are the hex SHA-256 and MD5 of the bytes read.
 func (in *intake) digest() string { return hex.EncodeToString(in.sha.Sum(nil)) }
 func (in *intake) etag() string   { return hex.EncodeToString(in.md5.Sum(nil)) }
 
-// bodyError names a failure of a body in the words of package lethe.
+// bodyError turns a failure of a body into an error of package lethe.
 func bodyError(err error) error {
 	switch {
 	case !errors.Is(err, blob.ErrSize):
@@ -115,12 +115,12 @@ func bodyError(err error) error {
 const unheld = 64 << 10
 
 // readSmall reads the body into a pooled buffer as long as it has at most limit
-// bytes, and held has room for them. whole says that it ended well; otherwise the bytes
-// are its beginning and more may follow. The caller puts the buffer back, and closes
-// the account.
+// bytes, and held has room for them. whole reports whether it is complete;
+// otherwise the bytes are its beginning and more may follow. The caller returns the
+// buffer, and closes the account.
 func (in *intake) readSmall(p *pool, limit int64, held *budget.Account) (data []byte, whole bool, err error) {
-	// What a client declares is believed as far as its bytes come: many that stall
-	// must not hold the memory of what they announced.
+	// A declared size is trusted only as bytes arrive: many clients that stall must
+	// not hold the memory that they announced.
 	first := min(unheld, limit)
 	if in.want.size >= 0 {
 		first = min(first, in.want.size)
@@ -147,8 +147,8 @@ func (in *intake) readSmall(p *pool, limit int64, held *budget.Account) (data []
 	return data, false, nil
 }
 
-// peek looks whether the body ends here, so that a buffer of its very size will
-// do.
+// peek checks whether the body ends here, so that a buffer of its exact size
+// suffices.
 func (in *intake) peek() error {
 	if in.want.size < 0 || in.n < in.want.size {
 		return in.failed()

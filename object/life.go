@@ -8,17 +8,17 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// life keeps the blobs of a content from being deleted while a reader is still
-// to open some of them. What a reader has open stays by the backend's promise;
-// what it opens later stays because the reader extends the read grace (docs/protocol.md,
-// rule 18) before half of it has passed.
+// life keeps the blobs of a content from being deleted while a reader may still
+// open some of them. An open blob stays readable by the backend's contract. Those
+// opened later stay because the reader extends the read grace before half of it has
+// passed (docs/protocol.md, rule 18).
 type life struct {
 	s       *Store
 	ctx     context.Context
 	content lethe.ID
 
 	mu   sync.Mutex
-	last lethe.Time // last extension tried, by the monotonic clock
+	last lethe.Time // last attempt to extend, by the monotonic clock
 
 	stop chan struct{}
 	done chan struct{}

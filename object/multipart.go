@@ -26,11 +26,11 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 	return u, named("create upload", r.Bucket, r.Key, err)
 }
 
-// Complete makes an object of exactly the parts named and condemns the others.
-// Asked again after it succeeded it returns the object, if that still lies under
-// its key. ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder,
-// ErrPartTooSmall, ErrIncompleteBody or ErrTooLarge if the total is not Size,
-// the errors of the ledger's Commit, ErrUnknownOutcome.
+// Complete makes an object of exactly the named parts and condemns the others. If
+// it is repeated after success it returns the object, if that still has its key.
+// Errors: ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall,
+// ErrIncompleteBody or ErrTooLarge if the total is not Size, those of the ledger's
+// Commit, ErrUnknownOutcome.
 func (s *Store) Complete(ctx context.Context, r CompleteRequest) (PutResult, error) {
 	res, err := s.complete(ctx, &r)
 	return res, named("complete upload of", r.Bucket, r.Key, err)
@@ -46,7 +46,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	}
 	parts, err := s.chosen(ctx, r)
 	if errors.Is(err, lethe.ErrInvalidPart) {
-		// Parts go with their upload, which another completion may just have done.
+		// Parts go with their upload, which another completion may just have ended.
 		if _, gone := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); errors.Is(gone, lethe.ErrNoSuchUpload) {
 			return s.completed(ctx, r, gone)
 		}
@@ -75,10 +75,10 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	return s.made(ctx, made), nil
 }
 
-// completed returns a completion of an upload that is gone: if it went by being
-// completed with these parts and its object still lies there, that object. Its
-// operation's id follows from the upload's, so that a client that repeats a
-// completion whose answer it lost is told the truth.
+// completed handles a completion of an upload that is gone. If these parts
+// completed it and its object still has its key, it returns that object. The
+// operation's id derives from the upload's, so that a client that repeats a
+// completion after a lost response gets its true result.
 func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (PutResult, error) {
 	out, found, err := s.ledger.Outcome(ctx, completionOp(r.Upload))
 	if err != nil || !found {
@@ -91,8 +91,8 @@ func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (
 	return PutResult{Object: res.Object}, nil
 }
 
-// completionOp is the id of the operation that completes an upload; there can be
-// only one that succeeds.
+// completionOp is the id of the operation that completes an upload; only one can
+// succeed.
 func completionOp(upload lethe.ID) lethe.ID {
 	sum := sha256.Sum256([]byte("complete " + upload))
 	return lethe.NewID(upload.Made(), strings.NewReader(string(sum[:])))
@@ -185,8 +185,8 @@ func (r *CompleteRequest) completion(up ledger.Upload, parts []ledger.Part) (led
 	}, nil
 }
 
-// etag is the object's ETag as S3 has it: the MD5 of the parts' MD5s, "-", and
-// their number.
+// etag is the object's ETag as in S3: the MD5 of the parts' MD5s, "-", and their
+// number.
 func (r *CompleteRequest) etag() string {
 	sum := md5.New()
 	for _, p := range r.Parts {
@@ -198,7 +198,7 @@ func (r *CompleteRequest) etag() string {
 	return fmt.Sprintf("%x-%d", sum.Sum(nil), len(r.Parts))
 }
 
-// Abort gives an upload up and condemns its parts, stored or under way:
+// Abort aborts an upload and condemns its parts, stored or in flight:
 // ErrNoSuchUpload, ErrUnknownOutcome.
 func (s *Store) Abort(ctx context.Context, bucket, key string, id lethe.ID) error {
 	op := s.newID()

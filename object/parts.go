@@ -13,10 +13,10 @@ import (
 // maxPart is the highest number of a part.
 const maxPart = 10000
 
-// PutPart stores a part of an upload; one of the same number is replaced. The
-// body is verified as that of Put. ErrNoSuchUpload, also if the upload was
-// completed or aborted meanwhile; ErrInvalidPart for a number out of 1..10000;
-// and the errors of a body and of backends as for Put.
+// PutPart stores a part of an upload, replacing one of the same number. The body is
+// verified as in Put. Errors: ErrNoSuchUpload, also if the upload was completed or
+// aborted meanwhile; ErrInvalidPart for a number out of 1..10000; and those of a
+// body and of backends as for Put.
 func (s *Store) PutPart(ctx context.Context, r PartRequest) (ledger.Part, error) {
 	part, err := s.putPart(ctx, &r)
 	return part, named(fmt.Sprintf("put part %d of", r.Number), r.Bucket, r.Key, err)
@@ -63,9 +63,8 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 	return s.storePart(ctx, part, u, in)
 }
 
-// partFits spares a client a part that alone takes the bucket beyond its quota,
-// even if the upload replaces what lies under its key. Completing decides on what
-// it lets pass.
+// partFits refuses early a part that alone exceeds the bucket's quota, even if the
+// upload replaces the object of its key. Completing decides on what passes here.
 func (s *Store) partFits(ctx context.Context, r *PartRequest) error {
 	b, err := s.ledger.Bucket(ctx, r.Bucket)
 	if err != nil || b.QuotaBytes == 0 || r.Size <= 0 || b.Bytes+r.Size <= b.QuotaBytes {
@@ -110,8 +109,8 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 	return stored, nil
 }
 
-// CopyPart stores a part from an existing object or a range of it. Errors are
-// those of PutPart and Get; a failed SourceIf is ErrPreconditionFailed.
+// CopyPart stores a part from an existing object or a range of it. Errors are those
+// of PutPart and Get; a failed SourceIf is ErrPreconditionFailed.
 func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (ledger.Part, error) {
 	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf})
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 // ahead is how many bytes an upload of unknown size reserves at a time.
 const ahead = 64 << 20
 
-// pulse keeps the intent of an upload alive while its bytes pass: it is the
-// reader that the backend gets. When a heartbeat is due it beats before it hands
-// on what it read. It stops the upload when the intent was reaped, or could be:
-// when no beat succeeded for half of the age at which the reaper takes it.
+// pulse is the heartbeat of an upload's intent: the backend reads the body through
+// it. When a heartbeat is due it sends one before it hands on what it read. It
+// stops the upload when the intent was reaped, or could be: when no heartbeat
+// succeeded for half of the age at which the reaper takes it.
 type pulse struct {
 	s      *Store
 	ctx    context.Context // of the upload
@@ -36,8 +36,8 @@ type pulse struct {
 	done chan struct{}
 }
 
-// startPulse begins to beat for a blob that was begun just now. The caller ends
-// it by close.
+// startPulse begins the heartbeat of a blob that was begun just now. The caller
+// ends it by close.
 func (s *Store) startPulse(ctx context.Context, blob lethe.ID, u *upload) *pulse {
 	now := s.opt.Monotonic.Now()
 	p := &pulse{s: s, blob: blob, body: u.body(), grows: u.size < 0, reserved: u.reserve(), beatAt: now, triedAt: now}
@@ -49,7 +49,7 @@ func (s *Store) startPulse(ctx context.Context, blob lethe.ID, u *upload) *pulse
 	return p
 }
 
-// run beats while the body stalls.
+// run sends heartbeats while the body stalls.
 func (p *pulse) run() {
 	defer close(p.done)
 	ticker := time.NewTicker(p.s.opt.Beat)
@@ -84,8 +84,8 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// check counts n bytes and beats if it is time, or if they need more room than
-// is reserved. Its error has stopped the upload.
+// check counts n bytes, and sends a heartbeat if one is due or more room has to be
+// reserved. Its error has stopped the upload.
 func (p *pulse) check(n int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,11 +113,11 @@ func (p *pulse) check(n int64) error {
 	return err
 }
 
-// stands reports why the intent may not stand any more: whoever stood still for long
-// asks once more, right before what it has read can land.
+// stands returns why the intent may have been reaped, or nil. After a long
+// suspension it checks once more, right before bytes can land.
 func (p *pulse) stands() error { return p.check(0) }
 
-// silence is how long ago the intent was last known to stand.
+// silence is the time since the intent was last known to stand.
 func (p *pulse) silence() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *pulse) beat(now lethe.Time, more bool) error {
 	return nil
 }
 
-// stopped returns why the pulse stopped the upload, nil if it did not.
+// stopped returns why the heartbeat stopped the upload, nil if it did not.
 func (p *pulse) stopped() error {
 	if cause := context.Cause(p.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

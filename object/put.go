@@ -11,20 +11,21 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Put stores an object. A body that is not what was declared fails with
-// ErrIncompleteBody, ErrTooLarge or ErrDigestMismatch and leaves nothing.
-// Nothing refers to a body before it was read to its end and verified (docs/protocol.md,
-// rule 20). ErrReaped: the upload showed no life for so long that it was given
-// up. An error that wraps ErrUnknownOutcome leaves open whether the object was
-// made; every other one means that it was not. Otherwise the errors are those of
-// the ledger's Commit, ErrInvalidKey, and ErrNoRoom or ErrUnavailable when no
-// backend takes the bytes.
+// Put stores an object. A body that does not match its declaration fails with
+// ErrIncompleteBody, ErrTooLarge or ErrDigestMismatch and leaves nothing. Nothing
+// refers to a body before it was read to its end and verified (docs/protocol.md,
+// rule 20).
+//
+// ErrReaped: the upload was reaped for lack of a heartbeat. An error that wraps
+// ErrUnknownOutcome leaves open whether the object was made; every other one means
+// that it was not. Otherwise the errors are those of the ledger's Commit,
+// ErrInvalidKey, and ErrNoRoom or ErrUnavailable when no backend takes the bytes.
 func (s *Store) Put(ctx context.Context, r PutRequest) (PutResult, error) {
 	res, err := s.put(ctx, &r, "")
 	return res, named("put", r.Bucket, r.Key, err)
 }
 
-// put stores r; etag, if not empty, takes the place of the body's MD5.
+// put stores r; etag, if not empty, replaces the body's MD5.
 func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult, error) {
 	if err := checkKey(r.Key); err != nil {
 		return PutResult{}, err
@@ -51,7 +52,7 @@ func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult,
 	return w.small(ctx, data)
 }
 
-// write is a put under way.
+// write is a put in progress.
 type write struct {
 	s    *Store
 	r    *PutRequest
@@ -68,8 +69,8 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	}
 	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.sums.CRC32C(), blocks: w.in.sums.Sums(), promotion: promotion(lethe.CallerOf(ctx), c)}
 	u.backends = w.s.opt.Pick(u.size)
-	// Most bytes are new, and that is asked where the write is begun. A condition is
-	// better known to fail before; and what no backend takes may be known all the same.
+	// Most bytes are new, which Begin finds out. It is checked first if a condition
+	// may fail, and if no backend takes the bytes, which may exist nonetheless.
 	u.unknown = c.If == (ledger.Precondition{}) && len(u.backends) > 0 && !w.r.Send
 	if u.unknown {
 		if res, err := w.uploadKept(ctx, u); !errors.Is(err, lethe.ErrContentKnown) {
@@ -85,7 +86,7 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	return w.uploadKept(ctx, u)
 }
 
-// uploadKept uploads a small body, and holds it for whoever reads it next.
+// uploadKept uploads a small body, and caches it for the next reader.
 func (w *write) uploadKept(ctx context.Context, u *upload) (PutResult, error) {
 	res, err := w.upload(ctx, u)
 	if err == nil {
@@ -94,13 +95,13 @@ func (w *write) uploadKept(ctx context.Context, u *upload) (PutResult, error) {
 	return res, err
 }
 
-// keptBody is the largest body that is held for whoever reads it next, in bytes: above
-// it, what opening a file costs is little beside what sending the body does.
+// keptBody is the largest body that is cached for the next reader, in bytes: above
+// it the cost of opening a file is small beside that of sending the body.
 const keptBody = 64 << 10
 
-// keep holds a small body that was just stored, where that costs no call. Should the
-// object be gone already, its content stays until its time is over or room is made;
-// nobody asks for it any more.
+// keep caches a small body that was just stored, where that costs no call. If the
+// object is gone already, its content stays in the cache, unused, until it expires
+// or is evicted.
 func (s *Store) keep(ctx context.Context, o ledger.Object, data []byte) {
 	if k, ok := s.opt.Cache.(cache.Keeper); ok && o.ContentID != "" && len(data) <= keptBody {
 		k.Keep(ctx, cache.Key(s.opt.StoreID, o.ContentID), data, s.cacheTTL(o, o.ModifiedAt))
@@ -129,7 +130,7 @@ func (w *write) large(ctx context.Context, begun []byte) (PutResult, error) {
 	return w.upload(ctx, u)
 }
 
-// fixed reports whether all of the commit is known before the body was read, so that
+// fixed reports whether all of the commit is known before the body is read, so that
 // the reaper may finish it from proof (docs/protocol.md, rule 19).
 func (w *write) fixed() bool {
 	r := w.r
@@ -150,7 +151,7 @@ func (w *write) upload(ctx context.Context, u *upload) (PutResult, error) {
 	return res, err
 }
 
-// plan is the transaction that makes the object, but for the blobs.
+// plan is the transaction that makes the object, without the blobs.
 func (w *write) plan() ledger.Commit {
 	size, digest, etag := w.in.n, w.in.digest(), w.in.etag()
 	if !w.in.ended() {
@@ -167,7 +168,7 @@ func (w *write) plan() ledger.Commit {
 		},
 	}
 	if size > 0 {
-		// The dedup domain is the bucket's, which the ledger knows for certain.
+		// The ledger sets the dedup domain, which is the bucket's.
 		c.Content = ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}
 	}
 	return c
@@ -177,13 +178,13 @@ func (w *write) plan() ledger.Commit {
 func promotion(by lethe.Caller, c ledger.Commit) func(ledger.Uploaded) *ledger.Promotion {
 	return func(b ledger.Uploaded) *ledger.Promotion {
 		c := c
-		c.Blobs, c.Reach, c.By = []ledger.Uploaded{b}, nil, by // who finishes it may reach others
+		c.Blobs, c.Reach, c.By = []ledger.Uploaded{b}, nil, by // the reaper may reach other backends
 		return &ledger.Promotion{Commit: c}
 	}
 }
 
-// commit makes an object to a certain end, and gives its blobs up if it does not
-// come about.
+// commit settles the transaction that makes an object, and gives its blobs up if it
+// fails.
 func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutResult, error) {
 	var made ledger.Committed
 	o := operation{op: c.Op, what: c.What, proxy: len(blobs) > 0 && blobs[0].promotable}
@@ -199,20 +200,20 @@ func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutR
 		made.Object = s.recorded(ctx, c, end.outcome)
 	}
 	if len(blobs) == 0 && c.Object.Size > 0 {
-		made.Duplicate = true // only what exists can be referenced
+		made.Duplicate = true // only existing content can be referenced
 	}
 	return s.made(ctx, made), nil
 }
 
-// made tells of an object that came about.
+// made reports an object that was made.
 func (s *Store) made(ctx context.Context, made ledger.Committed) PutResult {
 	s.drop(ctx, made.Dropped)
 	s.events.committed(made.Object, made.Duplicate)
 	return PutResult{Object: made.Object, Duplicate: made.Duplicate}
 }
 
-// unmake gives up the blobs of a commit that certainly did not happen. Those of
-// an unknown one are left to the reaper: they may be live.
+// unmake gives up the blobs of a commit that certainly did not happen. Those of an
+// unknown one are left to the reaper: they may be live.
 func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 	if errors.Is(cause, lethe.ErrUnknownOutcome) {
 		for _, b := range blobs {
@@ -229,8 +230,8 @@ func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 	return cause
 }
 
-// recorded returns the object that a commit has made according to its outcome:
-// its row, or if that was replaced or removed since, what the commit said.
+// recorded returns the object that a commit has made according to its outcome: its
+// row, or if that was replaced or removed since, what the commit contained.
 func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
@@ -246,9 +247,9 @@ func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcom
 	return o
 }
 
-// precheck spares a client the upload of a body for which there is no bucket or
-// no room in it, whose time to live is too long, or whose condition fails already.
-// The commit decides on what it lets pass.
+// precheck refuses early an upload without a bucket or room in it, with too long a
+// time to live, or with a condition that fails already. The commit decides on what
+// passes here.
 func (w *write) precheck(ctx context.Context) error {
 	b, err := w.s.ledger.Bucket(ctx, w.r.Bucket)
 	if err != nil {
@@ -274,8 +275,8 @@ func (w *write) precheck(ctx context.Context) error {
 	return fits(b, w.r.Size, old)
 }
 
-// fits refuses a body of size bytes (-1: unknown) that takes its bucket beyond its
-// quota, even if it replaces what lies under its key.
+// fits refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
+// even if it replaces the object of its key.
 func fits(b ledger.Bucket, size int64, old *ledger.Object) error {
 	n := int64(1)
 	if old != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// window is what of an object is read.
+// window is the part of an object that is read.
 type window struct{ offset, length int64 }
 
-// window returns what the request asks of the object: ErrInvalidRange if that
-// lies beyond it.
+// window returns the part of the object that the request names: ErrInvalidRange if
+// that lies beyond its end.
 func (r *GetRequest) window(o ledger.Object) (window, error) {
 	switch {
 	case r.Part != 0 && r.Range != nil:
@@ -27,9 +27,9 @@ func (r *GetRequest) window(o ledger.Object) (window, error) {
 	return window{0, o.Size}, nil
 }
 
-// ParseRange reads the value of a Range header, as RFC 9110 section 14.1.2 has it:
-// one range of bytes. It returns nil for what is to be ignored: what is no range, or
-// several.
+// ParseRange parses the value of a Range header, as in RFC 9110 section 14.1.2: one
+// range of bytes. It returns nil for a value to be ignored: an invalid one, or
+// several ranges.
 func ParseRange(header string) *Range {
 	spec, bytes := strings.CutPrefix(header, "bytes=")
 	first, last, ok := strings.Cut(spec, "-")
@@ -42,7 +42,7 @@ func ParseRange(header string) *Range {
 	case hasFrom && !hasTo:
 		return &Range{Offset: from, Length: -1}
 	case hasTo && !hasFrom && to == 0:
-		// The last 0 bytes cannot be had: a range behind every end.
+		// The last 0 bytes cannot be had: a range beyond every end.
 		return &Range{Offset: math.MaxInt64, Length: -1}
 	case hasTo && !hasFrom:
 		return &Range{Offset: -to, Length: -1}
@@ -50,8 +50,7 @@ func ParseRange(header string) *Range {
 	return nil
 }
 
-// decimal reads digits and nothing else; more than there can be bytes are as many
-// as there can be.
+// decimal parses digits and nothing else; too large a number becomes the largest.
 func decimal(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -63,8 +62,8 @@ func decimal(s string) (int64, bool) {
 	return n, true
 }
 
-// window cuts the range to an object of size bytes. It must hold at least one
-// byte of it.
+// window cuts the range to an object of size bytes. The range must hold at least
+// one of them.
 func (r Range) window(size int64) (window, error) {
 	offset := r.Offset
 	if offset < 0 {
@@ -80,7 +79,7 @@ func (r Range) window(size int64) (window, error) {
 	return window{offset, length}, nil
 }
 
-// partWindow is where a part lies in the object that was completed from it. An
+// partWindow is the position of a part in the object that was completed from it. An
 // object that was put whole is its own part 1.
 func partWindow(o ledger.Object, number int) (window, error) {
 	if len(o.Attrs.Parts) == 0 && number == 1 {

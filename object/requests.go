@@ -11,12 +11,12 @@ import (
 // PutRequest stores an object.
 type PutRequest struct {
 	Bucket string
-	// BucketID, if set, is that of the bucket which is meant: ErrNoSuchBucket if another
+	// BucketID, if set, is that of the intended bucket: ErrNoSuchBucket if another
 	// one has the name when the body has been read.
 	BucketID lethe.ID
 	Key      string
-	// Send sends the body although its content may be known: nothing that who stores it
-	// can measure says whether others have it.
+	// Send sends the body even if its content is known. Then the client cannot
+	// measure whether others have it.
 	Send bool
 	Body io.Reader // read to its end
 	Size int64     // bytes the body must have; -1: unknown
@@ -28,25 +28,25 @@ type PutRequest struct {
 	TTLAt       lethe.Time    // absolute; 0: none
 	If          ledger.Precondition
 	// Finish, if set, is called after the body was read to its end and matched
-	// its digests, and before anything refers to it; it may amend the attributes
+	// its digests, and before anything refers to it. It may amend the attributes
 	// (checksums known only at the end) or refuse the body by an error.
 	Finish func(*ledger.Attrs) error
 }
 
-// PutResult says what a put, copy or completion made.
+// PutResult is what a put, copy or completion made.
 type PutResult struct {
 	Object    ledger.Object
-	Duplicate bool // the content was there already
+	Duplicate bool // the content existed already
 }
 
-// Range asks for part of an object: Length -1 to the end. A negative Offset
+// Range selects part of an object: Length -1 is to the end. A negative Offset
 // counts from the end (the last -Offset bytes).
 type Range struct {
 	Offset, Length int64
 }
 
-// GetRequest reads an object. Part, if above 0, asks for that part of an object
-// that was uploaded in parts (or the whole of one that was not, as part 1).
+// GetRequest reads an object. Part, if above 0, selects that part of an object that
+// was uploaded in parts (or the whole of one that was not, as part 1).
 type GetRequest struct {
 	Bucket string
 	Key    string
@@ -55,7 +55,7 @@ type GetRequest struct {
 	If     ReadCondition
 }
 
-// ReadCondition guards a read as HTTP does (RFC 9110 section 13): fails with
+// ReadCondition guards a read as in HTTP (RFC 9110 section 13): it fails with
 // ErrPreconditionFailed or ErrNotModified.
 type ReadCondition struct {
 	IfMatch, IfNoneMatch               string // ETags without quotes, comma separated, or "*"
@@ -82,8 +82,8 @@ type CopyRequest struct {
 	Tags  *map[string]string
 	TTL   time.Duration
 	TTLAt lethe.Time
-	// KeepTTL takes over the source's remaining time to live when neither TTL nor
-	// TTLAt is set.
+	// KeepTTL keeps the source's remaining time to live when neither TTL nor TTLAt
+	// is set.
 	KeepTTL bool
 }
 
@@ -123,17 +123,17 @@ type PartCopyRequest struct {
 	Finish func() (map[string]string, error)
 }
 
-// CompleteRequest makes an object of parts. ETag empty: computed as S3 does
-// (MD5 of the parts' MD5s, "-", number of parts).
+// CompleteRequest makes an object of parts. ETag empty: computed as in S3 (MD5 of
+// the parts' MD5s, "-", number of parts).
 type CompleteRequest struct {
 	Bucket, Key string
 	Upload      lethe.ID
 	Parts       []ledger.PartName
 	If          ledger.Precondition
-	// Finish, if set, sees the stored parts named, in order, and may amend the
+	// Finish, if set, receives the named stored parts, in order, and may amend the
 	// attributes (composite checksums) or refuse by an error.
 	Finish func([]ledger.Part, *ledger.Attrs) error
-	Size   int64 // the total the client expects; 0: not said
+	Size   int64 // the total the client expects; 0: not given
 }
 
 // DeleteRequest deletes up to 1,000 keys of one bucket.
@@ -142,7 +142,7 @@ type DeleteRequest struct {
 	Items  []ledger.DeleteItem
 }
 
-// PartQuery asks for the parts of an open upload, in ascending order.
+// PartQuery lists the parts of an open upload, in ascending order.
 type PartQuery struct {
 	Bucket, Key string
 	Upload      lethe.ID

@@ -26,23 +26,23 @@ type operation struct {
 	op   lethe.ID
 	what string
 	run  func(ctx context.Context) error
-	// proxy reports whether another may do it in our place under the same op (the
-	// reaper, by promotion), so that ErrReaped leaves the outcome open.
+	// proxy: the reaper may do it in the place of the writer under the same op, by
+	// promotion, so that ErrReaped leaves the outcome open.
 	proxy bool
 }
 
-// done says how an operation ended well: by its own answer, or by what it
-// recorded (lookedUp), when the answer was lost.
+// done is how an operation succeeded: by its own response, or by its recorded
+// outcome (lookedUp) when the response was lost.
 type done struct {
 	lookedUp bool
 	outcome  ledger.Outcome
 }
 
-// settle runs an operation to a certain end. A lost answer is looked up, never
-// guessed (docs/protocol.md, rule 7); what certainly did not happen is run again. The
-// client's going away does not stop it once it has begun. If the outcome cannot
-// be learnt the error wraps ErrUnknownOutcome; every other error is certain:
-// nothing was changed.
+// settle runs an operation to a certain end. A lost response is looked up, never
+// guessed (docs/protocol.md, rule 7); what certainly did not happen is run again.
+// Once it has begun it continues without its client. If the outcome cannot be
+// learnt the error wraps ErrUnknownOutcome. Every other error is certain: nothing
+// was changed.
 func (s *Store) settle(ctx context.Context, o operation) (done, error) {
 	if err := ctx.Err(); err != nil {
 		return done{}, err
@@ -68,7 +68,7 @@ func (s *Store) settle(ctx context.Context, o operation) (done, error) {
 		case lookup != nil:
 			return done{}, fmt.Errorf("%w: %s: %w", lethe.ErrUnknownOutcome, o.what, errors.Join(err, lookup))
 		case s.instant().since(began) >= s.opt.OpsKept:
-			return done{}, fmt.Errorf("%w: %s: what was recorded of it may be forgotten by now: %w", lethe.ErrUnknownOutcome, o.what, err)
+			return done{}, fmt.Errorf("%w: %s: its record may have been pruned by now: %w", lethe.ErrUnknownOutcome, o.what, err)
 		case reaped:
 			return done{}, fmt.Errorf("%w: %s: the reaper may yet finish it: %w", lethe.ErrUnknownOutcome, o.what, err)
 		case !unknown(err):
@@ -78,8 +78,8 @@ func (s *Store) settle(ctx context.Context, o operation) (done, error) {
 	return done{}, fmt.Errorf("%w: %s did not happen in %d tries: %s", lethe.ErrUnavailable, o.what, tries, err)
 }
 
-// instant is a point in time by both clocks: one stands still while a machine
-// sleeps, the other may be set back.
+// instant is a point in time by both clocks: one stops while a machine is
+// suspended, the other may be set back.
 type instant struct{ wall, monotonic lethe.Time }
 
 func (s *Store) instant() instant {
@@ -90,7 +90,7 @@ func (i instant) since(o instant) time.Duration {
 	return max(i.wall.Sub(o.wall), i.monotonic.Sub(o.monotonic))
 }
 
-// lookUp asks for the outcome of an operation until the ledger answers, for
+// lookUp looks up the outcome of an operation until the ledger answers, for
 // Patience at most.
 func (s *Store) lookUp(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	const longest = 2 * time.Second
@@ -120,8 +120,8 @@ type abandonment struct {
 }
 
 // giveUp abandons an intent and returns the error of the write: the cause, which
-// wraps ErrUnknownOutcome as well if the reaper may yet finish the write because
-// the ledger did not confirm.
+// also wraps ErrUnknownOutcome if the ledger did not confirm and the reaper may
+// finish the write.
 func (s *Store) giveUp(ctx context.Context, a abandonment) error {
 	if s.abandon(ctx, a) || !a.promotable {
 		return a.cause
@@ -130,8 +130,8 @@ func (s *Store) giveUp(ctx context.Context, a abandonment) error {
 }
 
 // abandon condemns an intent's row. It reports whether the ledger has confirmed
-// that nobody will make an object of it; if it did not, the reaper takes the row
-// when its heartbeat is old.
+// that no object will be made of it. Otherwise the reaper takes the row when its
+// heartbeat is old.
 func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
@@ -144,7 +144,8 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 		}
 	}
 	s.events.abandoned(a)
-	// That it is reaped says that the ledger knows; anything else that it may not.
+	// ErrReaped means that the ledger has recorded it; any other error, that it may
+	// not have.
 	if !a.sure && a.backend != "" && !errors.Is(err, lethe.ErrReaped) {
 		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
 	}
@@ -154,9 +155,9 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	return a.sure
 }
 
-// condemnLate sees to it that bytes have a row whose intent may have been reaped: they
-// may have been sent when its row had gone (docs/protocol.md, rule 19).
-// If the ledger does not answer, reconcile finds them.
+// condemnLate gives a row to bytes whose intent may have been reaped: they may have
+// been sent when its row was gone (docs/protocol.md, rule 19). If the ledger does
+// not answer, reconcile finds them.
 func (s *Store) condemnLate(ctx context.Context, b ledger.LateBytes) {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()

@@ -21,44 +21,45 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Options of a Store. Ledger, Backends and StoreID are needed; the zero value of
-// the others takes the defaults.
+// Options of a Store. Ledger, Backends and StoreID are required; the zero value of
+// the others selects the defaults.
 type Options struct {
 	Ledger   Ledger
-	Backends map[string]blob.Store // by the ids that the ledger knows
-	// Pick names the backends that may take size bytes (-1: unknown), best first.
+	Backends map[string]blob.Store // by their ids in the ledger
+	// Pick returns the backends that may take size bytes (-1: unknown), best first.
 	// Default: all, in the order of their ids.
 	Pick func(size int64) []string
-	// Refuse returns why no backend takes size bytes, once none of those picked had
-	// room: ErrNoRoom, or ErrUnavailable if waiting may help. Default: what each said.
+	// Refuse returns why no backend takes size bytes, once none of the picked ones
+	// had room: ErrNoRoom, or ErrUnavailable if waiting may help. Default: the
+	// error of each.
 	Refuse  func(size int64) error
 	Cache   cache.Cache // default: none
 	StoreID lethe.ID    // begins the name of every blob
 
 	Clock lethe.Clock // stamps ids (default lethe.SystemClock)
-	// Monotonic measures how long things last (default lethe.Monotonic).
+	// Monotonic measures durations (default lethe.Monotonic).
 	Monotonic lethe.Clock
 	Random    io.Reader // random bits of ids (default crypto/rand); used concurrently
 
 	Small    int64         // bodies up to so many bytes are held in memory (default 1 MiB)
 	Block    int64         // bytes that are read and verified at once (default lethe.BlockSize)
-	Held     int64         // bytes of such bodies under way together; beyond, a body is streamed (default 256 MiB)
+	Held     int64         // bytes of such bodies in flight together; beyond, a body is streamed (default 256 MiB)
 	MinPart  int64         // smallest part but the last, in bytes (default 5 MiB)
 	CacheTTL time.Duration // longest stay in the cache (default 1 h)
 
 	Beat      time.Duration // heartbeat of an upload (default 30 s)
 	MinAge    time.Duration // age at which the reaper takes an intent (default 5 min)
-	ReadGrace time.Duration // the ledger's (default 1 min); readers extend it every half
-	// Patience is how long the books of a write are kept on with when its client
-	// has gone or the ledger does not answer (default 30 s).
+	ReadGrace time.Duration // the ledger's (default 1 min); readers extend it after half of it
+	// Patience is how long a write is settled after its client has left or while
+	// the ledger does not answer (default 30 s).
 	Patience time.Duration
-	// OpsKept is the ledger's: how long it can tell what an operation did. An
-	// operation that took longer to be looked up is unknown (default 24 h).
+	// OpsKept is the ledger's: how long the outcome of an operation can be looked
+	// up. An operation that is looked up later is unknown (default 24 h).
 	OpsKept time.Duration
 
-	// Background runs a goroutine beside each long upload and read, so that they
-	// stay alive while the client stalls. Without it, as in the simulation, they
-	// show life only as bytes pass.
+	// Background runs a goroutine beside each long upload and read, so that their
+	// heartbeats continue while the client stalls. Without it, as in the
+	// simulation, heartbeats are sent only as bytes pass.
 	Background bool
 	// Sleep waits d or until ctx is done (default: a timer).
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -66,10 +67,9 @@ type Options struct {
 	Events Events
 }
 
-// Store puts the ledger and the backends together. It is safe for concurrent
-// use.
+// Store joins the ledger and the backends. It is safe for concurrent use.
 type Store struct {
-	// Buckets, their documents, rules and holds are the ledger's alone.
+	// Buckets, their documents, rules and holds belong to the ledger alone.
 	BucketLedger
 	DocumentLedger
 	RuleLedger
@@ -80,7 +80,8 @@ type Store struct {
 	events Events
 	bodies pool // of small bodies, up to Options.Small, and of blocks
 	held   *budget.Budget
-	// learning are blobs whose blocks get their sums, learners those that are read for it.
+	// learning are blobs whose block sums are computed, learners those that are
+	// read for it.
 	learning singleflight.Group
 	learners *semaphore.Weighted
 }
@@ -135,8 +136,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// reach names the backends that can be read now, as far as is known without
-// asking: what is configured and does not say that it is down.
+// reach returns the backends that can be read now, as far as is known without a
+// call: those that are configured and not known to be down.
 func (s *Store) reach() []string {
 	out := make([]string, 0, len(s.opt.Backends))
 	for id, b := range s.opt.Backends {
@@ -158,7 +159,7 @@ func (s *Store) bookkeeping(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(context.WithoutCancel(ctx), s.opt.Patience)
 }
 
-// drop forgets contents without references.
+// drop removes contents without references from the cache.
 func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
 	if len(contents) == 0 {
 		return

@@ -13,9 +13,9 @@ func (s *Store) Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashE
 	return s.ledger.Trash(ctx, q)
 }
 
-// Restore puts a trash entry back under its key: ErrTrashNotFound,
-// ErrNoSuchBucket, ErrPreconditionFailed if the key is taken and not overwrite,
-// ErrUnknownOutcome. If only the answer was lost, the object holds its ID alone.
+// Restore puts a trash entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
+// ErrPreconditionFailed if the key is taken and not overwrite, ErrUnknownOutcome.
+// If only the response was lost, the object holds its ID alone.
 func (s *Store) Restore(ctx context.Context, entry lethe.ID, overwrite bool) (ledger.Object, error) {
 	op := s.newID()
 	var o ledger.Object
@@ -32,8 +32,8 @@ func (s *Store) Restore(ctx context.Context, entry lethe.ID, overwrite bool) (le
 	return o, nil
 }
 
-// PurgeTrash makes entries due at once and returns how many there were; the
-// purge routine takes them.
+// PurgeTrash makes entries due at once and returns how many there were; the purge
+// routine removes them.
 func (s *Store) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	return s.ledger.PurgeTrash(ctx, entries)
 }

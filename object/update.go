@@ -6,10 +6,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Update changes attributes, tags or the time to live of an object in place; Op
-// is filled in. ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL,
-// ErrUnknownOutcome. If the answer was lost and the object is gone by now, what
-// is returned holds only what the update said.
+// Update changes attributes, tags or the time to live of an object in place; Op is
+// filled in. Errors: ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL,
+// ErrUnknownOutcome. If the response was lost and the object is gone by now, the
+// result holds only what the update contained.
 func (s *Store) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	o, err := s.update(ctx, u)
 	return o, named("update", u.Bucket, u.Key, err)
@@ -28,8 +28,8 @@ func (s *Store) update(ctx context.Context, u ledger.Update) (ledger.Object, err
 	return s.updated(ctx, u, end.outcome), nil
 }
 
-// updated returns what an update has made according to its outcome: the row, or
-// if that was replaced or removed since, what the update said.
+// updated returns the result of an update according to its outcome: the row, or if
+// that was replaced or removed since, what the update contained.
 func (s *Store) updated(ctx context.Context, u ledger.Update, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()

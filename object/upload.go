@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// upload is a body on its way to a backend: either data, which can be sent again
-// to another backend, or stream, which can be sent once.
+// upload is a body to be sent to a backend: either data, which can be sent again to
+// another backend, or stream, which can be sent once.
 type upload struct {
 	size   int64 // bytes, -1: unknown
 	data   []byte
@@ -27,11 +27,10 @@ type upload struct {
 	blocks    lethe.BlockSums
 	// backends are the candidates, best first; nil: not picked yet.
 	backends []string
-	unknown  bool // begin only if its bytes are not there already
+	unknown  bool // begin only if its bytes do not exist already
 }
 
-// streamed is a body that can be read once: what was read of it already, then
-// the rest.
+// streamed is a body that can be read once: the bytes read already, then the rest.
 type streamed struct {
 	in      *intake
 	begun   []byte
@@ -58,7 +57,7 @@ func (u *upload) body() io.Reader {
 	return u.stream
 }
 
-// reserve is how much room the intent asks for.
+// reserve is how much room the intent reserves.
 func (u *upload) reserve() int64 {
 	if u.size < 0 {
 		return ahead
@@ -77,10 +76,10 @@ type sent struct {
 	backend    string
 }
 
-// send stores a body as a new blob: the intent, then the bytes (docs/protocol.md, rule 1).
-// It tries the candidates in turn, with a new name each, as long as the body can
-// be sent again. On an error nothing is left but what the reaper and the cleaner
-// know of.
+// send stores a body as a new blob: the intent, then the bytes (docs/protocol.md,
+// rule 1). It tries the candidates in order, with a new name each, as long as the
+// body can be sent again. On an error nothing is left that the reaper and the
+// cleaner do not find.
 func (s *Store) send(ctx context.Context, u *upload) (sent, error) {
 	var failures []error
 	if u.backends == nil {
@@ -119,14 +118,14 @@ func (s *Store) refused(size int64, failures []error) error {
 	return errors.Join(failures...)
 }
 
-// elsewhere reports whether another backend may do better. While the reaper may yet
-// finish the write from where it went wrong, nothing more is done under its
-// operation: a second failure would be told as certain.
+// elsewhere reports whether another backend may be tried. While the reaper may
+// finish the write from the failed attempt, nothing more is done under its
+// operation: a second failure would be reported as certain.
 func elsewhere(err error) bool {
 	return !errors.Is(err, lethe.ErrUnknownOutcome) && (errors.Is(err, errBackend) || errors.Is(err, lethe.ErrNoRoom))
 }
 
-// errBackend marks what a backend did wrong.
+// errBackend marks a backend's failure.
 var errBackend = errors.New("upload failed")
 
 func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u *upload) (sent, error) {
@@ -156,8 +155,8 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	return out, nil
 }
 
-// unbegun ends an intent that did not come about, or whose answer was lost: no
-// byte was sent, so nobody can make an object of it.
+// unbegun gives up an intent that was not begun, or whose response was lost: no
+// byte was sent, so no object can be made of it.
 func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
 	if unknown(err) {
 		s.abandon(ctx, abandonment{blob: id, cause: err})
@@ -168,7 +167,7 @@ func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
 	return fmt.Errorf("begin: %w", err)
 }
 
-// stream sends the bytes; how says, beside an error, what may lie there all the same.
+// stream sends the bytes; how is, beside an error, what may lie there nonetheless.
 func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (how abandonment, err error) {
 	p := s.startPulse(ctx, id, u)
 	err = store.Put(blob.WithCheck(p.ctx, p.stands), lethe.BlobKey(s.opt.StoreID, id), p, u.size)
@@ -187,7 +186,7 @@ func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *up
 	return how, backendError(ctx, err)
 }
 
-// backendError names a failure of a backend in the words of package lethe.
+// backendError turns a failure of a backend into an error of package lethe.
 func backendError(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -202,7 +201,7 @@ func backendError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errBackend, err)
 }
 
-// checkKey refuses what no object can be named.
+// checkKey refuses keys that no object can have.
 func checkKey(key string) error {
 	const most = 1024 // bytes, as S3 has it
 	switch {

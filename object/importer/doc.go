@@ -1,15 +1,15 @@
-// Package importer makes objects of what somebody else keeps on a backend.
+// Package importer makes objects of the foreign keys on a backend: bytes that
+// another program keeps there.
 //
-// A foreign key is read and put as a new object, by the way that every put goes:
-// intent, bytes under a name of our own, digest, deduplication, commit. Its own
-// bytes are neither taken over nor touched. Adopting them in place would give a
-// name that is not random, and that its owner may write again, to an engine that
-// deletes by name (design: "a blob's name is random, and is never used twice");
-// deleting them afterwards would race with their owner on every service without
-// conditional deletes. So the importer has no way to lose a byte: it never
-// deletes, and never replaces an object. What it costs is room for a second copy
-// until the owner removes the first.
+// A foreign key is read and stored as a new object, like every put: intent, bytes
+// under a random name, digest, deduplication, commit. The foreign bytes are neither
+// adopted nor changed. Adopting them in place would give the engine, which deletes
+// by name, a name that is not random and that its owner may write again. Deleting
+// them afterwards would race with their owner on every service without conditional
+// deletes. So the importer cannot lose a byte: it never deletes, and never replaces
+// an object. The cost is room for a second copy until the owner removes the first.
 //
-// An import can be repeated at any time: an object that carries the mark of the very
-// bytes, or that holds them, is passed over.
+// An import can be repeated at any time: an object that carries the mark of the
+// same bytes, or holds them, is skipped. What it does not do is keep references in
+// step with an application: that is adoption (package adopt).
 package importer

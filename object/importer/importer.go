@@ -14,39 +14,39 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// Objects is what it needs of the store; *object.Store satisfies it.
+// Objects is what the importer needs of the store; *object.Store implements it.
 type Objects interface {
 	Head(ctx context.Context, r object.GetRequest) (ledger.Object, error)
 	Put(ctx context.Context, r object.PutRequest) (object.PutResult, error)
 }
 
-// Options of an Importer. Objects, Backend, Source and Store are needed.
+// Options of an Importer. Objects, Backend, Source and Store are required.
 type Options struct {
 	Objects Objects
 	Backend string     // name of the backend
 	Source  blob.Store // the backend, with the ability blob.Foreign
-	Store   lethe.ID   // whose names are never imported
+	Store   lethe.ID   // this store, whose names are never imported
 
-	// Workers is how many keys are read side by side (default 1).
+	// Workers is how many keys are read in parallel (default 1).
 	Workers int
-	// Call is waited for before each call to the backend: a page of its listing (1,000
-	// keys), or a look at one key. Nil: no limit.
+	// Call is called, and may wait, before each call to the backend: a page of its
+	// listing (1,000 keys), or a look-up of one key. Nil: no limit.
 	Call func(ctx context.Context) error
-	// Bytes is waited for after bytes were read. Nil: no limit.
+	// Bytes is called, and may wait, after bytes were read. Nil: no limit.
 	Bytes func(ctx context.Context, n int64) error
 }
 
-// Request says what to import, and as what.
+// Request names what to import, and the resulting objects.
 type Request struct {
 	Prefix string // of the foreign keys; empty: all
 	Bucket string
-	// Strip is taken from the beginning of each key, and has to be the beginning of
-	// Prefix; then Add is put before it.
+	// Strip is removed from the beginning of each key, and has to be the beginning
+	// of Prefix; then Add is put before it.
 	Strip, Add string
 	TTL        time.Duration // of the objects; 0: the bucket's
 }
 
-// ErrRequest: a request that contradicts itself.
+// ErrRequest is wrapped for a request that contradicts itself.
 var ErrRequest = errors.New("bad request for an import")
 
 // Check refuses a request by which two keys could become one object.
@@ -66,34 +66,34 @@ func (r Request) Check() error {
 type Item struct {
 	Source string
 	Size   int64 // bytes
-	// Tag is that of the bytes that were seen; empty: any will do.
+	// Tag is that of the bytes that were seen; empty: any bytes are accepted.
 	Tag         string
 	Bucket, Key string
 	TTL         time.Duration
-	// Refused returns why it cannot be imported; empty: it can.
+	// Refused is why it cannot be imported; empty: it can.
 	Refused string
 }
 
-// Outcome is what became of an item.
+// Outcome is the result for an item.
 type Outcome string
 
 // The outcomes.
 const (
 	Imported Outcome = "imported"
 	Already  Outcome = "already" // the object is there, with these bytes
-	Taken    Outcome = "taken"   // another object lies under its key; it stays
+	Taken    Outcome = "taken"   // another object has its key; it stays
 	Refused  Outcome = "refused" // its name cannot be imported
 	Gone     Outcome = "gone"    // there are no such bytes any more
 	Changed  Outcome = "changed" // its owner changed it since it was seen, or while it was read
 	Failed   Outcome = "failed"
 )
 
-// Result is what became of an item, and why if it was not imported.
+// Result is the outcome of an item, and the reason if it was not imported.
 type Result struct {
 	Item    Item
 	Outcome Outcome
 	Detail  string
-	// Duplicate: its bytes were there already, as another object's.
+	// Duplicate: its bytes existed already, as another object's.
 	Duplicate bool
 }
 
@@ -103,12 +103,12 @@ type Importer struct {
 	f blob.Foreign
 }
 
-// New makes an importer: errors.ErrUnsupported if the backend cannot read what is
-// foreign.
+// New returns an importer: errors.ErrUnsupported if the backend cannot read foreign
+// keys.
 func New(o Options) (*Importer, error) {
 	f, ok := o.Source.(blob.Foreign)
 	if !ok {
-		return nil, fmt.Errorf("backend %s: reading what is foreign: %w", o.Backend, errors.ErrUnsupported)
+		return nil, fmt.Errorf("backend %s: reading foreign keys: %w", o.Backend, errors.ErrUnsupported)
 	}
 	o.Workers = max(o.Workers, 1)
 	if o.Call == nil {
@@ -120,11 +120,11 @@ func New(o Options) (*Importer, error) {
 	return &Importer{o, f}, nil
 }
 
-// perCall is how many keys one call of a listing answers, as S3 does.
+// perCall is how many keys one call of a listing returns, as in S3.
 const perCall = 1000
 
-// Each lists the foreign keys of a request, in byte order. It looks at no object
-// and at no bytes.
+// Each lists the foreign keys of a request, in byte order. It looks up no object
+// and no bytes.
 func (i *Importer) Each(ctx context.Context, r Request, fn func(Item) error) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (i *Importer) Each(ctx context.Context, r Request, fn func(Item) error) err
 				return err
 			}
 		}
-		// The mark of the folder itself has no name below it, and no bytes to be lost.
+		// The mark of the folder itself has no name below it, and no bytes to lose.
 		if i.ours(info.Key) || blob.IsMarker(info.Key) && info.Key == r.Strip && info.Size == 0 {
 			return nil
 		}
@@ -148,8 +148,8 @@ func (i *Importer) Each(ctx context.Context, r Request, fn func(Item) error) err
 	})
 }
 
-// ours says that a key is a name of this store: a blob, which may be condemned, or
-// its epoch.
+// ours reports whether a key is a name of this store: a blob, which may be
+// condemned, or its epoch.
 func (i *Importer) ours(key string) bool {
 	return strings.HasPrefix(key, string(i.o.Store)+"/")
 }
@@ -170,8 +170,8 @@ func (i *Importer) item(r Request, info blob.Info) Item {
 	return out
 }
 
-// refuse leaves the blobs of another store alone unless the request names that
-// store: they are the objects of somebody who is at work.
+// refuse excludes the blobs of another store, which may be in use, unless the
+// request names that store.
 func (i *Importer) refuse(prefix, key string) string {
 	first, _, below := strings.Cut(key, "/")
 	other, err := lethe.ParseID(first)
@@ -187,9 +187,9 @@ func (i *Importer) refuse(prefix, key string) string {
 	return ""
 }
 
-// Run imports the keys of a request. each is told of every one; it is called from
-// one goroutine at a time. What fails of one key does not keep it from the others;
-// a backend or a store that does not work ends the run.
+// Run imports the keys of a request. each is called with every result, from one
+// goroutine at a time. A failure of one key does not affect the others; a backend
+// or a store that does not work ends the run.
 func (i *Importer) Run(ctx context.Context, r Request, each func(Result)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

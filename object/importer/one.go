@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// Mark is the name of the metadata by which an object is known to have been
-// imported: a digest of the backend, key, tag and size of the bytes.
+// Mark is the name of the metadata that identifies an imported object: a digest of
+// the backend, key, tag and size of the bytes.
 const Mark = "lethe-imported"
 
 func (i *Importer) mark(info blob.ForeignInfo) string {
@@ -26,7 +26,7 @@ func (i *Importer) mark(info blob.ForeignInfo) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Look returns the item with the tag of the bytes that lie there now.
+// Look returns the item with the tag of the present bytes.
 func (i *Importer) Look(ctx context.Context, item Item) (Item, error) {
 	if err := i.o.Call(ctx); err != nil {
 		return item, err
@@ -37,7 +37,7 @@ func (i *Importer) Look(ctx context.Context, item Item) (Item, error) {
 }
 
 // Import makes the object of an item. An error is one of the backend or the store
-// as a whole, or of ctx; what concerns the item alone is its outcome.
+// as a whole, or of ctx; failures of the item alone are its outcome.
 func (i *Importer) Import(ctx context.Context, item Item) (Result, error) {
 	switch {
 	case item.Refused != "":
@@ -52,7 +52,7 @@ func (i *Importer) Import(ctx context.Context, item Item) (Result, error) {
 	return i.fate(item, err)
 }
 
-// fate is what an error says of an item.
+// fate is the outcome that an error means for an item.
 func (i *Importer) fate(item Item, err error) (Result, error) {
 	res := Result{Item: item, Outcome: Failed, Detail: err.Error()}
 	switch {
@@ -70,7 +70,7 @@ func (i *Importer) fate(item Item, err error) (Result, error) {
 	return res, nil
 }
 
-// try looks at both sides, and reads the bytes if the object is not there.
+// try looks up both sides, and reads the bytes if the object is not there.
 func (i *Importer) try(ctx context.Context, item Item) (Result, error) {
 	res := Result{Item: item}
 	if err := i.o.Call(ctx); err != nil {
@@ -97,8 +97,8 @@ func (i *Importer) try(ctx context.Context, item Item) (Result, error) {
 	return res, err
 }
 
-// put reads the bytes into a new object. It is made only if they were the same
-// before and after, and nothing lies under its key.
+// put reads the bytes into a new object. The object is made only if they were the
+// same before and after, and its key is free.
 func (i *Importer) put(ctx context.Context, item Item, info blob.ForeignInfo) (object.PutResult, error) {
 	body, err := i.open(ctx, info)
 	if err != nil {
@@ -130,7 +130,7 @@ func (i *Importer) open(ctx context.Context, info blob.ForeignInfo) (io.ReadClos
 	return &slowed{body, ctx, i.o.Bytes}, nil
 }
 
-// slowed waits after each read for as many bytes.
+// slowed waits after each read for the bytes that it returned.
 type slowed struct {
 	io.ReadCloser
 	ctx  context.Context
@@ -159,7 +159,7 @@ func (i *Importer) unchanged(ctx context.Context, info blob.ForeignInfo) error {
 	return err
 }
 
-// attrs are what the owner gave the bytes, with the mark.
+// attrs returns the attributes that the owner gave the bytes, with the mark.
 func (i *Importer) attrs(info blob.ForeignInfo) ledger.Attrs {
 	user := maps.Clone(info.User)
 	if user == nil {
@@ -173,17 +173,17 @@ func (i *Importer) attrs(info blob.ForeignInfo) ledger.Attrs {
 	}
 }
 
-// compare reports whether an object holds the bytes: by its mark, else by their MD5,
-// which is read where the backend does not tell it.
+// compare decides whether an object holds the bytes: by its mark, else by their
+// MD5, which is computed where the backend does not report it.
 func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.Object) (Outcome, string, error) {
 	if o.Size == info.Size && o.Attrs.User[Mark] == i.mark(info) {
 		return Already, "", nil
 	}
 	if o.Size != info.Size {
-		return Taken, fmt.Sprintf("an object of %d bytes lies under its key", o.Size), nil
+		return Taken, fmt.Sprintf("an object of %d bytes has its key", o.Size), nil
 	}
 	if len(o.ETag) != 2*md5.Size {
-		return Taken, "an object of the same size lies under its key, which was uploaded in parts and cannot be compared", nil
+		return Taken, "an object of the same size has its key, was uploaded in parts and cannot be compared", nil
 	}
 	sum := info.MD5
 	if sum == "" {
@@ -193,12 +193,12 @@ func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.
 		}
 	}
 	if !strings.EqualFold(sum, o.ETag) {
-		return Taken, "another object of the same size lies under its key", nil
+		return Taken, "another object of the same size has its key", nil
 	}
-	return Already, "an object with the same bytes lies under its key", nil
+	return Already, "an object with the same bytes has its key", nil
 }
 
-// sum reads the bytes for their MD5, in hex.
+// sum reads the bytes and returns their MD5, in hex.
 func (i *Importer) sum(ctx context.Context, info blob.ForeignInfo) (string, error) {
 	body, err := i.open(ctx, info)
 	if err != nil {
