@@ -4,14 +4,15 @@ import "context"
 
 type begunKey struct{}
 
-// WithBegun returns a context whose function CopyForeign tells the id of an upload that it
-// has begun under a key, before it sends anything there: should this process die, somebody
-// else can give it up (Aborter). Its error gives the copy up: nothing was done.
+// WithBegun returns a context whose function CopyForeign calls with the id of an
+// upload that it has begun under a key, before it sends anything there. If this
+// process dies, another one can abort the upload (Aborter). An error of the
+// function aborts the copy without effect.
 func WithBegun(ctx context.Context, begun func(id string) error) context.Context {
 	return context.WithValue(ctx, begunKey{}, begun)
 }
 
-// Begun tells the id of an upload to the function of ctx, if it has one.
+// Begun calls the function of ctx, if it has one, with the id of an upload.
 func Begun(ctx context.Context, id string) error {
 	if begun, ok := ctx.Value(begunKey{}).(func(id string) error); ok {
 		return begun(id)
@@ -19,9 +20,10 @@ func Begun(ctx context.Context, id string) error {
 	return nil
 }
 
-// Aborter is the optional ability to give up an upload that another process has begun.
+// Aborter is the optional ability to abort an upload that another process has
+// begun.
 type Aborter interface {
-	// AbortUpload removes what was sent of an upload under a key. One that was completed
-	// stays what it became, and one that is not there is no error.
+	// AbortUpload removes what was sent of an upload under a key. A completed one
+	// stays, and an unknown one is no error.
 	AbortUpload(ctx context.Context, key, id string) error
 }

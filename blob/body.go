@@ -10,14 +10,13 @@ import (
 // UnknownSize, as the size of a Put, stores as many bytes as the body has.
 const UnknownSize = -1
 
-// ErrSize: the body of a Put does not have the size that was declared for it.
+// ErrSize: the body of a Put does not have its declared size.
 var ErrSize = errors.New("body does not have its declared size")
 
 // Exactly returns a reader of r that ends with io.EOF only if r had exactly size
-// bytes (UnknownSize: any number), and never yields more than them. A body that
-// is too short ends with an error that wraps ErrSize and io.ErrUnexpectedEOF,
-// one that is too long with ErrSize, a cancelled ctx with its error. The error
-// stays.
+// bytes (UnknownSize: any number), and never yields more than them. Too short a
+// body ends with an error that wraps ErrSize and io.ErrUnexpectedEOF, too long a
+// one with ErrSize, a cancelled ctx with its error. The error stays.
 func Exactly(ctx context.Context, r io.Reader, size int64) io.Reader {
 	e := &exact{ctx: ctx, r: r, size: size}
 	if size < UnknownSize {
@@ -56,7 +55,7 @@ func (e *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ended judges the end of the body: err is io.EOF, or wraps it and then is a
+// ended checks the end of the body: err is io.EOF, or wraps it and then is a
 // failure of the reader.
 func (e *exact) ended(err error) error {
 	if err != io.EOF {
@@ -68,7 +67,7 @@ func (e *exact) ended(err error) error {
 	return io.EOF
 }
 
-// finish looks whether the body ends where it should.
+// finish checks that the body ends where it should.
 func (e *exact) finish() error {
 	var one [1]byte
 	for tries := 0; e.err == nil; tries++ {

@@ -2,14 +2,14 @@ package blob
 
 import "fmt"
 
-// MaxKey is the greatest length of a key in bytes: what every file system takes
+// MaxKey is the greatest length of a key in bytes: every file system takes as much
 // as one name, so that no segment of a key can be too long.
 const MaxKey = 255
 
-// CheckKey returns an error that wraps ErrInvalidKey unless key consists of one
-// or more non-empty segments of [a-z0-9] separated by single slashes and has at
-// most MaxKey bytes. Such a key has only one reading on every backend: no case,
-// no dots, no escapes.
+// CheckKey returns an error that wraps ErrInvalidKey unless key consists of one or
+// more non-empty segments of [a-z0-9] separated by single slashes and has at most
+// MaxKey bytes. Such a key is unambiguous on every backend: no case, no dots, no
+// escapes.
 func CheckKey(key string) error {
 	if len(key) == 0 || len(key) > MaxKey {
 		return fmt.Errorf("%w: %d bytes, not 1 to %d", ErrInvalidKey, len(key), MaxKey)

@@ -9,11 +9,11 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Counts is the work a Counting store has seen. Calls are counted when they
-// begin, keys and bytes as they pass.
+// Counts is the work of a Counting store. Calls are counted when they begin, keys
+// and bytes as they pass.
 type Counts struct {
 	Puts, Gets, Stats, Deletes, Lists int64 // calls
-	DeleteKeys                        int64 // keys asked to be deleted
+	DeleteKeys                        int64 // keys requested to be deleted
 	ListKeys                          int64 // keys listed
 	BytesIn, BytesOut                 int64 // bytes read from bodies, and by readers
 	Errors                            int64 // calls that returned an error
@@ -129,10 +129,10 @@ func (c *Counting) List(ctx context.Context, prefix, after string, fn func(blob.
 	return err
 }
 
-// SweepUnfinished implements blob.Unfinished by the store beneath.
+// SweepUnfinished implements blob.Unfinished by the underlying store.
 func (c *Counting) SweepUnfinished(ctx context.Context, before lethe.Time) (int, int64, error) {
 	return sweep(ctx, c.inner, before)
 }
 
-// Free implements blob.Spacer by the store beneath.
+// Free implements blob.Spacer by the underlying store.
 func (c *Counting) Free(ctx context.Context) (int64, error) { return free(ctx, c.inner) }

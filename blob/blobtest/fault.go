@@ -19,37 +19,37 @@ const (
 	OpList   Op = "list"
 )
 
-// Call is one call of a Store, as shown to the function that decides its fault.
+// Call is one call of a Store, as given to the function that decides its fault.
 type Call struct {
 	N    int64    // the call's number on this wrapper, from 1
-	Op   Op       // what is called
+	Op   Op       // the method called
 	Keys []string // the key; all keys of a Delete; the prefix of a List
 	Size int64    // of a Put, in bytes, or blob.UnknownSize
 }
 
-// Kind says what a fault does.
+// Kind is the effect of a fault.
 type Kind uint8
 
 // The kinds of fault.
 const (
 	// None lets the call through.
 	None Kind = iota
-	// NotDone has no effect and answers with an error that wraps blob.ErrNotDone.
+	// NotDone has no effect and returns an error that wraps blob.ErrNotDone.
 	NotDone
-	// DoneError has the effect and answers with blob.ErrUnknown.
+	// DoneError has the effect and returns blob.ErrUnknown.
 	DoneError
-	// Late returns blob.ErrUnknown now and has the effect when the test releases
-	// it (Faulty.Late). A call without an effect is just answered so.
+	// Late returns blob.ErrUnknown now and has the effect when the test releases it
+	// (Faulty.Late). A call without an effect only returns the error.
 	Late
 	// Down has no effect and returns blob.ErrDown and blob.ErrNotDone.
 	Down
 	// Partial has part of the effect: a Delete treats each key by Fault.Key and
-	// answers without an error; a List ends after Fault.Keep entries, and the
-	// body of a Get after Fault.Keep bytes, with Fault.Err. A Put stores nothing
-	// and returns blob.ErrUnknown.
+	// returns no error; a List ends after Fault.Keep entries, and the body of a Get
+	// after Fault.Keep bytes, with Fault.Err. A Put stores nothing and returns
+	// blob.ErrUnknown.
 	Partial
-	// Disorder makes a List tell its first two entries in the wrong order; other
-	// calls pass.
+	// Disorder makes a List pass its first two entries in the wrong order; other
+	// calls have no fault.
 	Disorder
 )
 
@@ -67,8 +67,8 @@ type Fault struct {
 	Kind Kind
 	// Err replaces the error of the kind; it is wrapped together with it.
 	Err error
-	// Wait, if not nil, makes the call slow: before anything else it waits until
-	// Wait is closed or the context is done, which is an error without effect.
+	// Wait, if not nil, makes the call slow: it first waits until Wait is closed or
+	// the context is done, which is an error without effect.
 	Wait <-chan struct{}
 	// Keep is where Partial breaks off a List (entries) or a Get (bytes).
 	Keep int64
@@ -81,8 +81,8 @@ type Outcome uint8
 
 // The outcomes of one key of a partial Delete.
 const (
-	KeyDone      Outcome = iota // deleted, and the Result says so
-	KeyRefused                  // not deleted, and the Result says so
+	KeyDone      Outcome = iota // deleted, as the Result reports
+	KeyRefused                  // not deleted, as the Result reports
 	KeyUnknown                  // not deleted; the Result is blob.ErrUnknown
 	KeyDoneError                // deleted; the Result is blob.ErrUnknown
 	KeyLost                     // deleted; there is no Result

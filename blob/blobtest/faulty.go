@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Faulty is a store whose calls suffer the faults that a function decides. It
-// has the optional abilities of the store beneath.
+// Faulty is a store whose calls have the faults that a function decides. It has the
+// optional abilities of the underlying store.
 type Faulty struct {
 	inner  blob.Store
 	decide func(Call) Fault
@@ -43,14 +43,14 @@ type Pending struct {
 	err    error
 }
 
-// Release lets the effect happen, once, and returns what the store beneath
-// answered, which nobody else learns.
+// Release lets the effect happen, once, and returns the result of the underlying
+// store, which no caller receives.
 func (p *Pending) Release(ctx context.Context) error {
 	p.once.Do(func() { p.err = p.effect(ctx) })
 	return p.err
 }
 
-// Late returns the effects that have not landed yet and forgets them: the caller
+// Late returns the effects that have not landed yet and forgets them. The caller
 // releases each of them, or never does.
 func (f *Faulty) Late() []*Pending {
 	f.mu.Lock()
@@ -127,7 +127,7 @@ func (f *Faulty) Get(ctx context.Context, key string, offset, length int64) (io.
 	return &broken{ReadCloser: rc, left: fault.Keep, err: fault.failure(call)}, nil
 }
 
-// broken is a body that breaks off.
+// broken is a body that ends early.
 type broken struct {
 	io.ReadCloser
 	left int64
@@ -180,7 +180,7 @@ func (f *Faulty) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	return nil, fault.failure(call)
 }
 
-// deletePart deletes some of the keys, and returns about some of them.
+// deletePart deletes some of the keys, and returns Results for some of them.
 func (f *Faulty) deletePart(ctx context.Context, call Call, fault Fault) ([]blob.Result, error) {
 	outcomes := make([]Outcome, len(call.Keys))
 	var wanted []string
@@ -244,7 +244,7 @@ func (f *Faulty) List(ctx context.Context, prefix, after string, fn func(blob.In
 	return fault.failure(call)
 }
 
-// disordered tells the second entry of a walk before its first.
+// disordered passes the second entry of a walk before its first.
 func disordered(fn func(blob.Info) error, walk func(func(blob.Info) error) error) error {
 	var first *blob.Info
 	n := 0
@@ -267,12 +267,12 @@ func disordered(fn func(blob.Info) error, walk func(func(blob.Info) error) error
 	return err
 }
 
-// SweepUnfinished implements blob.Unfinished by the store beneath.
+// SweepUnfinished implements blob.Unfinished by the underlying store.
 func (f *Faulty) SweepUnfinished(ctx context.Context, before lethe.Time) (int, int64, error) {
 	return sweep(ctx, f.inner, before)
 }
 
-// Free implements blob.Spacer by the store beneath.
+// Free implements blob.Spacer by the underlying store.
 func (f *Faulty) Free(ctx context.Context) (int64, error) { return free(ctx, f.inner) }
 
 func sweep(ctx context.Context, s blob.Store, before lethe.Time) (int, int64, error) {

@@ -10,14 +10,14 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Recorder is a store that tells what it does, in order. Each call is told when
-// it begins and when it ended, one event per key, so that an order across stores
-// and ledger can be asserted on one trace:
+// Recorder is a store that records its effects, in order. Each call is recorded
+// when it begins and when it has ended, one event per key, so that an order across
+// stores and ledger can be asserted on one trace:
 //
 //	blob put begin KEY
 //	blob put end KEY OUTCOME
 //
-// OUTCOME is as Name returns it. The body of a Get is not told.
+// OUTCOME is as Name returns it. The body of a Get is not recorded.
 type Recorder struct {
 	inner blob.Store
 	event func(string)
@@ -130,7 +130,7 @@ func (r *Recorder) List(ctx context.Context, prefix, after string, fn func(blob.
 	return err
 }
 
-// SweepUnfinished implements blob.Unfinished by the store beneath.
+// SweepUnfinished implements blob.Unfinished by the underlying store.
 func (r *Recorder) SweepUnfinished(ctx context.Context, before lethe.Time) (int, int64, error) {
 	r.begin("sweep", before.String())
 	n, bytes, err := sweep(ctx, r.inner, before)
@@ -138,5 +138,5 @@ func (r *Recorder) SweepUnfinished(ctx context.Context, before lethe.Time) (int,
 	return n, bytes, err
 }
 
-// Free implements blob.Spacer by the store beneath; it has no effect to tell.
+// Free implements blob.Spacer by the underlying store; it has no effect to record.
 func (r *Recorder) Free(ctx context.Context) (int64, error) { return free(ctx, r.inner) }

@@ -17,12 +17,12 @@ import (
 // Trait is what the contract leaves open to a backend.
 type Trait int
 
-// SaysDeleted: a Delete may answer nil for a key that was not there.
+// SaysDeleted: a Delete may return nil for a key that was absent.
 const SaysDeleted Trait = 1
 
-// Run tests that the stores that open returns keep the contract of blob.Store.
-// open is called once per subtest and returns an empty store, with room for a
-// few megabytes; what it opened is closed by its own t.Cleanup.
+// Run tests that the stores that open returns keep the contract of blob.Store. open
+// is called once per subtest and returns an empty store, with room for a few
+// megabytes; it registers its own t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) blob.Store, traits ...Trait) {
 	absent := absence(slices.Contains(traits, SaysDeleted))
 	for _, test := range []struct {
@@ -56,10 +56,10 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store, traits ...Trait) {
 	}
 }
 
-// absence is whether a Delete may say of an absent key that it was deleted.
+// absence is whether a Delete may report an absent key as deleted.
 type absence bool
 
-// want checks what a Delete says of a key that was not there.
+// want checks the result of a Delete for an absent key.
 func (a absence) want(t *testing.T, what string, err error) {
 	t.Helper()
 	if !bool(a) || err != nil {
@@ -112,7 +112,7 @@ func wantErr(t *testing.T, what string, err, want error) {
 	}
 }
 
-// wantAbsent checks that nothing can be seen under the key.
+// wantAbsent checks that the key is absent for every method.
 func wantAbsent(t *testing.T, s blob.Store, key string) {
 	t.Helper()
 	_, err := s.Stat(t.Context(), key)
@@ -146,7 +146,8 @@ func wantKeys(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// deleteAll deletes the keys, checks the shape of the answer and returns it.
+// deleteAll deletes the keys, checks the number and order of the results and
+// returns them.
 func deleteAll(t *testing.T, s blob.Store, keys ...string) []blob.Result {
 	t.Helper()
 	results, err := s.Delete(t.Context(), keys)
@@ -164,5 +165,5 @@ func deleteAll(t *testing.T, s blob.Store, keys ...string) []blob.Result {
 	return results
 }
 
-// key returns a key as the naming makes them: folder and name from a number.
+// key returns a key in the store's naming: folder and name from a number.
 func key(i int) string { return fmt.Sprintf("store0/%02x/blob%06d", i*7%256, i) }

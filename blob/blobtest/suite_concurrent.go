@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// testConcurrentPut puts under one key from many sides: one of them wins, whole.
+// testConcurrentPut puts concurrently under one key: one of them succeeds, whole.
 func testConcurrentPut(t *testing.T, s blob.Store) {
 	const writers = 8
 	for round := range 10 {
@@ -74,7 +74,7 @@ func deleteOne(t *testing.T, s blob.Store, k string) {
 	}
 }
 
-// testAtomicPut looks at the key while its body is on the way.
+// testAtomicPut looks at the key while its body is being read.
 func testAtomicPut(t *testing.T, s blob.Store) {
 	data := body(1, 500000)
 	looks := 0

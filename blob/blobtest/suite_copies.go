@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Copies tests that the stores that open returns keep the contract of blob.Copier; each
-// is empty.
+// Copies tests that the stores that open returns, which are empty, keep the
+// contract of blob.Copier.
 func Copies(t *testing.T, open func(t *testing.T) (blob.Store, Planter)) {
 	s, plant := open(t)
 	f, ok := s.(blob.Copier)
@@ -36,14 +36,14 @@ func Copies(t *testing.T, open func(t *testing.T) (blob.Store, Planter)) {
 		}
 	}
 	no := errors.New("no")
-	refused("the check says no", blob.WithCheck(t.Context(), func() error { return no }), seen, true, no)
+	refused("the check refuses", blob.WithCheck(t.Context(), func() error { return no }), seen, true, no)
 	if err := f.CopyForeign(t.Context(), f, seen, to, true); err != nil {
 		t.Fatal(err)
 	}
 	holds("first")
-	refused("something lies there", t.Context(), seen, true, blob.ErrExist)
+	refused("the key is taken", t.Context(), seen, true, blob.ErrExist)
 	plant(t, from, "second, longer")
-	refused("others lie there by now", t.Context(), seen, false, blob.ErrChanged)
+	refused("the source was changed", t.Context(), seen, false, blob.ErrChanged)
 	holds("first")
 	if seen, err = f.StatForeign(t.Context(), from); err != nil {
 		t.Fatal(err)
@@ -55,11 +55,11 @@ func Copies(t *testing.T, open func(t *testing.T) (blob.Store, Planter)) {
 	if _, err := s.Delete(t.Context(), []string{from}); err != nil {
 		t.Fatal(err)
 	}
-	refused("nothing lies there", t.Context(), seen, false, blob.ErrNotExist)
+	refused("the source is absent", t.Context(), seen, false, blob.ErrNotExist)
 	holds("second, longer")
 }
 
-// readForeign returns what lies under a key.
+// readForeign returns the bytes under a key.
 func readForeign(t *testing.T, f blob.Foreign, key string) string {
 	t.Helper()
 	info, err := f.StatForeign(t.Context(), key)

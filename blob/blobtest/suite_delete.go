@@ -119,7 +119,7 @@ func testAbilities(t *testing.T, s blob.Store) {
 	wantBytes(t, s, key(1), body(1, 1000))
 }
 
-// testDeleteCheck: whoever deletes is asked before anything is removed.
+// testDeleteCheck checks that the Check is called before anything is removed.
 func testDeleteCheck(t *testing.T, s blob.Store) {
 	var keys []string
 	for i := range 3 {

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Planter puts bytes under a name on a backend, as somebody else does: not by its
+// Planter puts bytes under a name on a backend as another program does, not by its
 // Store.
 type Planter func(t *testing.T, key, body string)
 
@@ -22,7 +22,7 @@ func Foreign(t *testing.T, open func(t *testing.T) (blob.Store, Planter)) {
 			s, plant := open(t)
 			f, ok := s.(blob.Foreign)
 			if !ok {
-				t.Fatal("the store does not read what is foreign")
+				t.Fatal("the store does not read foreign keys")
 			}
 			run(t, f, plant)
 		})

@@ -93,8 +93,8 @@ func testListStops(t *testing.T, s blob.Store) {
 	}
 }
 
-// testListAndChange deletes and puts from within a walk: what was there from its
-// begin to its end is listed, once and in order.
+// testListAndChange deletes and puts from within a walk: what exists during the
+// whole walk is listed, once and in order.
 func testListAndChange(t *testing.T, s blob.Store) {
 	putListed(t, s)
 	var got []string

@@ -133,7 +133,7 @@ func (a absence) testAbsent(t *testing.T, s blob.Store) {
 	wantAbsent(t, s, "a/b/d")
 	wantAbsent(t, s, "a/c/d")
 	wantAbsent(t, s, "a/b")     // the folder of a key is no blob
-	wantAbsent(t, s, "a/b/c/d") // nor is what would lie below one
+	wantAbsent(t, s, "a/b/c/d") // nor is a path below one
 	for _, r := range deleteAll(t, s, "a/b/d", "a/b", "a/b/c/d", "b") {
 		a.want(t, "delete "+r.Key, r.Err)
 	}
@@ -172,8 +172,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// testCheck: whoever puts is asked once it has read the body, before anything lies
-// there.
+// testCheck checks that the Check is called after the body was read, before bytes
+// appear under the key.
 func testCheck(t *testing.T, s blob.Store) {
 	refused := errors.New("the intent was given up")
 	for i, n := range []int{0, 100, 3 << 20} {
@@ -181,7 +181,7 @@ func testCheck(t *testing.T, s blob.Store) {
 		asked := 0
 		ctx := blob.WithCheck(t.Context(), func() error {
 			if asked++; in.Len() > 0 {
-				return nil // there is more to read: it is asked again
+				return nil // there is more to read: it is called again
 			}
 			return refused
 		})

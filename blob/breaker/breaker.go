@@ -1,9 +1,9 @@
-// Package breaker is a blob.Store before another one that spares a backend that
-// does not work, and those who wait for it: after some outages in a row, or when
-// most calls fail, it opens, and every call answers at once blob.ErrDown and
-// blob.ErrNotDone. So reads fail over, writes go elsewhere, and what waits for
-// the backend burns no attempts (docs/protocol.md, rule 14). After a pause one cheap question
-// is let through; its answer closes the breaker or doubles the pause.
+// Package breaker is a circuit breaker: a blob.Store around another one that spares
+// a failing backend and its callers. After some outages in a row, or when most
+// calls fail, it opens: every call returns blob.ErrDown and blob.ErrNotDone at
+// once. Then reads fail over, writes go to other backends, and deletes wait without
+// using up attempts (docs/protocol.md, rule 14). After a pause one cheap probe is
+// let through; its result closes the breaker or doubles the pause.
 //
 // breaker.go decides, store.go acts.
 package breaker
@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Options of a breaker. The zero value takes the defaults.
+// Options of a breaker. The zero value selects the defaults.
 type Options struct {
 	// Failures is how many outages in a row open it (default 5).
 	Failures int
@@ -28,17 +28,17 @@ type Options struct {
 	Rate   float64
 	Least  int
 	Window time.Duration
-	// Pause is how long it stays open at first; it doubles with each question that
-	// fails, up to MaxPause (default 1 s and 1 min).
+	// Pause is how long it stays open at first; it doubles with each failed probe,
+	// up to MaxPause (default 1 s and 1 min).
 	Pause, MaxPause time.Duration
-	// FullFor is how long a backend that said it was full takes no writes
+	// FullFor is how long a backend that reported to be full gets no writes
 	// (default 30 s).
 	FullFor time.Duration
-	// Ask bounds the question that closes it (default 10 s).
+	// Ask bounds the probe that closes it (default 10 s).
 	Ask time.Duration
 	// Clock measures the pauses (default lethe.Monotonic).
 	Clock lethe.Clock
-	// Changed is told of each opening and closing, after it. It returns fast.
+	// Changed is called after each opening and closing. It returns fast.
 	Changed func(State)
 }
 
@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// State is what a breaker shows of itself. Times are of Options.Clock.
+// State is the state of a breaker. Times are of Options.Clock.
 type State struct {
 	Open     bool
 	Since    lethe.Time // of the last opening or closing; 0: never
@@ -67,7 +67,7 @@ type State struct {
 	LastErr  string     // of the last outage
 }
 
-// breaker is what is known of a backend's health; it makes no calls.
+// breaker tracks a backend's health; it makes no calls.
 type breaker struct {
 	o Options
 
@@ -75,7 +75,7 @@ type breaker struct {
 	state    State
 	pause    time.Duration
 	asking   bool
-	good     int // calls that ended well since it closed
+	good     int // successful calls since it closed
 	fullTill lethe.Time
 	window   window
 }
@@ -91,11 +91,11 @@ type verdict int
 
 const (
 	pass verdict = iota
-	ask          // first ask whether the backend works again
+	ask          // probe the backend first
 	refuse
 )
 
-// enter says what a call may do, and why it is refused.
+// enter decides what a call may do, and why it is refused.
 func (b *breaker) enter() (verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,17 +115,17 @@ func (b *breaker) refusal(now lethe.Time) error {
 		blob.ErrNotDone, blob.ErrDown, wait, b.state.Outages, b.state.LastErr)
 }
 
-// result is how a call ended, for the backend's health.
+// result is how a call ended, as to the backend's health.
 type result int
 
 const (
-	neutral result = iota // says nothing of the backend: the caller left, its body broke off
+	neutral result = iota // no evidence: the caller left, or its body ended early
 	well
 	failure // counts towards the rate
 	outage  // counts towards the rate, and in a row
 )
 
-// tell records how a call ended.
+// tell records the result of a call.
 func (b *breaker) tell(r result, err error) {
 	if r == neutral {
 		return
@@ -173,7 +173,7 @@ func (b *breaker) open(now lethe.Time) {
 	b.state.Openings++
 }
 
-// asked records the answer to the question whether the backend works again.
+// asked records the result of a probe.
 func (b *breaker) asked(err error) {
 	b.mu.Lock()
 	b.asking = false
@@ -195,17 +195,17 @@ func (b *breaker) asked(err error) {
 	}
 }
 
-// full notes that the backend said it was full.
+// full records that the backend reported to be full.
 func (b *breaker) full() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fullTill = b.o.Clock.Now().Add(b.o.FullFor)
 }
 
-// errFull: the backend said so a moment ago.
+// errFull: the backend reported so a moment ago.
 var errFull = errors.New("its disk is full")
 
-// writable returns why the backend should be given no writes now; nil if it may.
+// writable returns why the backend should get no writes now; nil if it may.
 func (b *breaker) writable() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,7 +24,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	return info, err
 }
 
-// OpenForeign implements blob.Foreign. What it has opened tells of its end, too.
+// OpenForeign implements blob.Foreign. The end of its body is recorded, too.
 func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
 	f, ok := s.inner.(blob.Foreign)
 	if !ok {
@@ -41,8 +41,8 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 	return &opened{body, ctx, s}, nil
 }
 
-// leaveForeign records how a call ended: what others did to their bytes meanwhile
-// says nothing against the backend.
+// leaveForeign records how a call ended. Changes of the bytes by their owner are no
+// evidence against the backend.
 func (s *Store) leaveForeign(ctx context.Context, err error) {
 	if errors.Is(err, blob.ErrChanged) {
 		err = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Store is a blob.Store with a breaker, closed at first. It is safe for
+// Store is a blob.Store with a circuit breaker, closed at first. It is safe for
 // concurrent use.
 type Store struct {
 	inner blob.Store
@@ -31,14 +31,14 @@ func New(inner blob.Store, o Options) *Store {
 	return &Store{inner, &breaker{o: o.withDefaults()}}
 }
 
-// State says how the breaker stands, for status and metrics.
+// State returns the state of the breaker, for status and metrics.
 func (s *Store) State() State {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	return s.b.state
 }
 
-// Down implements blob.Downer: the breaker is open, or what is behind it says so.
+// Down implements blob.Downer: the breaker is open, or the store behind it is down.
 func (s *Store) Down() string {
 	if st := s.State(); st.Open {
 		return "it did not work: " + st.LastErr
@@ -49,12 +49,12 @@ func (s *Store) Down() string {
 	return ""
 }
 
-// Writable returns why the backend should be given no writes now: blob.ErrDown while
-// the breaker is open and its pause lasts, blob.ErrFull a while after the backend
-// said so. Once the pause is over it may be tried.
+// Writable returns why the backend should get no writes now: blob.ErrDown while the
+// breaker is open and pauses, blob.ErrFull a while after the backend reported that.
+// Once the pause is over it may be tried.
 func (s *Store) Writable() error { return s.b.writable() }
 
-// absent is a key under which no store ever keeps anything.
+// absent is a key under which no store ever has bytes.
 const absent = "breaker/question"
 
 // enter begins a call, or refuses it.
@@ -76,8 +76,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// hidden keeps the text of an error and none of its kinds: what the question
-// answered says nothing of the call that was refused.
+// hidden keeps the text of an error without its kinds: the result of the probe must
+// not be taken for that of the refused call.
 type hidden struct{ err error }
 
 // Error implements error.
@@ -92,7 +92,7 @@ func (s *Store) leave(ctx context.Context, err error) error {
 	return err
 }
 
-// judge says what the end of a call says of the backend.
+// judge returns what the end of a call means for the backend's health.
 func judge(ctx context.Context, err error) result {
 	switch {
 	case err == nil:
@@ -113,7 +113,7 @@ func judge(ctx context.Context, err error) result {
 	return failure
 }
 
-// timeout reports whether the call took too long by the backend's own measure.
+// timeout reports whether the call took too long by the backend's own limit.
 func timeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &t) && t.Timeout()
@@ -132,7 +132,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	return s.leave(ctx, err)
 }
 
-// source notes that the body itself failed.
+// source records that the body itself failed.
 type source struct {
 	r      io.Reader
 	broken bool
@@ -145,7 +145,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Get implements blob.Store. What it has opened tells of its end, too.
+// Get implements blob.Store. The end of its body is recorded, too.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (s *Store) Free(ctx context.Context) (int64, error) {
 	return n, s.leave(ctx, err)
 }
 
-// InPlace implements blob.Placed; it asks whatever the breaker says.
+// InPlace implements blob.Placed; it is called even if the breaker is open.
 func (s *Store) InPlace() error {
 	if p, ok := s.inner.(blob.Placed); ok {
 		return p.InPlace()

@@ -46,12 +46,12 @@ type batch struct {
 // group is the part of a batch that lies in one folder.
 type group struct {
 	folder string
-	index  []int // into the batch's results, in the order asked
+	index  []int // into the batch's results, in the order given
 	dir    Dir   // open between unlinking and flushing
 	dirty  bool  // marked as having changes to be flushed
 }
 
-// group fills in the results' keys and parts the valid ones by folder.
+// group fills in the results' keys and groups the valid ones by folder.
 func (b *batch) group(keys []string) []*group {
 	order := make([]int, 0, len(keys))
 	for i, key := range keys {
@@ -79,7 +79,7 @@ func (b *batch) group(keys []string) []*group {
 	return groups
 }
 
-// each runs work on every group, some at once.
+// each runs work on every group, some in parallel.
 func (b *batch) each(groups []*group, work func(*group)) {
 	workers := min(b.store.opt.Workers, len(groups))
 	var next atomic.Int64
@@ -108,8 +108,8 @@ func (b *batch) deleteTogether(groups []*group) {
 	}
 }
 
-// deleteRound unlinks in all folders before it flushes the first: one commit of
-// the file system's journal then mostly serves all of them.
+// deleteRound unlinks in all folders before it flushes the first: one commit of the
+// file system's journal then mostly covers all of them.
 func (b *batch) deleteRound(groups []*group) {
 	b.each(groups, b.unlink)
 	b.each(groups, func(g *group) {
@@ -166,8 +166,8 @@ func (b *batch) unlinkOne(dir Dir, name string) error {
 	return err
 }
 
-// unopened settles a group whose folder cannot be opened. A folder that is not
-// there has no names, and never loses that: nobody but an operator removes one.
+// unopened settles a group whose folder cannot be opened. A missing folder has no
+// names, durably: only an operator removes one.
 func (b *batch) unopened(g *group, err error) {
 	if err := absent(err); errors.Is(err, blob.ErrNotExist) {
 		b.fail(g, blob.ErrNotExist)
@@ -178,8 +178,8 @@ func (b *batch) unopened(g *group, err error) {
 	b.fail(g, err)
 }
 
-// flushed settles a group by the outcome of its flush. After a failed one nobody
-// knows what the disk has, and the folder stays in doubt.
+// flushed settles a group by the outcome of its flush. After a failed one the state
+// of the disk is unknown, and the folder stays dirty.
 func (b *batch) flushed(g *group, err error) {
 	switch {
 	case !g.dirty:
@@ -203,7 +203,7 @@ func (b *batch) fail(g *group, err error) {
 	}
 }
 
-// halt remembers an outage: it concerns the groups not begun as well.
+// halt remembers an outage: it applies to the groups not begun as well.
 func (b *batch) halt(err error) {
 	if errors.Is(err, blob.ErrDown) {
 		b.stop.CompareAndSwap(nil, &err)

@@ -12,14 +12,13 @@ import (
 // full are the errors of a file system without room.
 var full = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
 
-// down are the errors that concern the whole file system or process, whatever
-// the key.
+// down are the errors that concern the whole file system or process, for any key.
 var down = []syscall.Errno{
 	syscall.EROFS, syscall.ENODEV, syscall.ENXIO, syscall.ESTALE, syscall.ENOTCONN,
 	syscall.ESHUTDOWN, syscall.ETIMEDOUT, syscall.EHOSTDOWN, syscall.EMFILE, syscall.ENFILE,
 }
 
-// without are the errors with which a change certainly did not happen.
+// without are the errors after which a change certainly did not happen.
 var without = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM,
 	syscall.ENOENT, syscall.EEXIST, syscall.ENOTDIR, syscall.EXDEV, syscall.EMLINK,
@@ -30,8 +29,8 @@ func isOneOf(err error, set []syscall.Errno) bool {
 	return slices.ContainsFunc(set, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// cause adds blob.ErrFull or blob.ErrDown to an error, where it is one of these.
-// An input/output error is an outage only if the root answers with one as well.
+// cause adds blob.ErrFull or blob.ErrDown to an error that is one of these. An
+// input/output error is an outage only if the root returns one as well.
 func (s *Store) cause(err error) error {
 	switch {
 	case err == nil, errors.Is(err, blob.ErrDown), errors.Is(err, blob.ErrFull):
@@ -44,7 +43,7 @@ func (s *Store) cause(err error) error {
 	return err
 }
 
-// shared is cause for a step that every Put needs: what fails there is down.
+// shared is cause for a step that every Put needs: a failure there is an outage.
 func (s *Store) shared(err error) error {
 	if isOneOf(err, full) {
 		return s.cause(err)

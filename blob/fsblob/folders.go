@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// folders knows which folders have changes that are not durable yet.
+// folders tracks the folders with changes that are not durable yet.
 type folders struct {
 	mu    sync.Mutex
 	dirty map[string]int
 }
 
-// touch is called before a change of the folder can be seen.
+// touch is called before a change of the folder becomes visible.
 func (f *folders) touch(folder string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -23,8 +23,8 @@ func (f *folders) touch(folder string) {
 	f.dirty[folder]++
 }
 
-// done is called when the change is durable, or did not happen. After a failed
-// flush it is not called: the folder stays in doubt.
+// done is called when the change is durable, or did not happen. It is not called
+// after a failed flush: the folder stays dirty.
 func (f *folders) done(folder string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,8 +33,8 @@ func (f *folders) done(folder string) {
 	}
 }
 
-// undurable returns the folder and those above it as far as they are dirty, the
-// lowest first.
+// undurable returns the folder and its parents as far as they are dirty, the lowest
+// first.
 func (f *folders) undurable(folder string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,8 +53,8 @@ func (f *folders) undurable(folder string) []string {
 	}
 }
 
-// prove makes durable what was just seen in the folder. Whoever changes a folder
-// marks it first, so what is not marked after it was seen is durable.
+// prove makes durable what was just seen in the folder. A folder is marked before
+// it is changed, so what is not marked after it was seen is durable.
 func (s *Store) prove(folder string) error {
 	for _, dirty := range s.folders.undurable(folder) {
 		if err := s.syncFolder(dirty); err != nil {
@@ -104,8 +104,8 @@ func (s *Store) ensure(folder string) (Dir, error) {
 	return s.fs.OpenDir(folder)
 }
 
-// mkdir makes one folder durably; one that is there is no error. If somebody
-// else is making it, the folder above is marked until it is durable.
+// mkdir makes one folder durably; an existing one is no error. If another call is
+// making it, the parent folder is marked until it is durable.
 func (s *Store) mkdir(folder string) error {
 	above, _ := split(folder)
 	s.folders.touch(above)

@@ -48,8 +48,8 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 	}{io.LimitReader(file, seen.Size), file}, nil
 }
 
-// foreignInfo has a tag by which other bytes are told also if they have the time and
-// the size of those before, as after a copy that keeps times.
+// foreignInfo has a tag that distinguishes other bytes even if they have the same
+// time and size, as after a copy that keeps times.
 func foreignInfo(key string, e Entry) blob.ForeignInfo {
 	return blob.ForeignInfo{
 		Info: blob.Info{Key: key, Size: e.Size, ModTime: e.ModTime},
@@ -57,15 +57,15 @@ func foreignInfo(key string, e Entry) blob.ForeignInfo {
 	}
 }
 
-// checkForeign refuses names that lead out of the folder, or that are the store's
-// own business.
+// checkForeign refuses names that lead out of the folder, or that belong to the
+// store.
 func checkForeign(ctx context.Context, key string) error {
 	err := blob.CheckForeign(key)
 	if err == nil && blob.IsMarker(key) {
 		err = fmt.Errorf("%w: %q is a folder", blob.ErrInvalidKey, key)
 	}
 	if first, _, _ := strings.Cut(key, "/"); err == nil && (first == tempFolder || first == lostFound) {
-		err = fmt.Errorf("%w: %q is not a backend's to tell", blob.ErrInvalidKey, key)
+		err = fmt.Errorf("%w: %q is a name of Lethe's own", blob.ErrInvalidKey, key)
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -73,7 +73,7 @@ func checkForeign(ctx context.Context, key string) error {
 	return err
 }
 
-// foreign is the error of a look at a foreign key.
+// foreign is the error of a look-up of a foreign key.
 func (s *Store) foreign(what, key string, err error) error {
 	switch {
 	case errors.Is(err, errSpecial), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):

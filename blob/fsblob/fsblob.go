@@ -1,15 +1,15 @@
 // Package fsblob is a blob.Store in a directory: a key is the path of a file.
 //
 // A Put writes a temporary file in the folder ".tmp", flushes it, moves it to its
-// name without replacing anything, and flushes the folder (and the folders above
-// that were made for it). What has a name is therefore always whole. A Delete
-// unlinks and flushes every folder once per call; folders are never removed, so
-// that no Put loses its folder. What the process before did not flush is flushed
-// by Open; folders with changes that are under way are known, and flushed by a
-// Stat before it proves anything.
+// name without replacing anything, and flushes the folder (and its parents that
+// were made for it). A named file is therefore always whole. A Delete unlinks and
+// flushes every folder once per call; folders are never removed, so that no Put
+// loses its folder. Open flushes what the process before did not. Folders with
+// changes in flight are tracked, and a Stat flushes them before it proves anything.
 //
-// The folder belongs to one process at a time. The names ".tmp" and (for file
-// systems whose root it is) "lost+found" are not listed.
+// The folder belongs to one process at a time. The names ".tmp" and "lost+found"
+// (for a root of a file system) are not listed. Folders of another program are
+// treeblob's.
 package fsblob
 
 import (
@@ -32,35 +32,35 @@ const tempFolder = ".tmp"
 // lostFound belongs to the file system, and often only root may read it.
 const lostFound = "lost+found"
 
-// Permissions of what is made: nobody else's business.
+// Permissions of new folders and files: accessible to their owner only.
 const (
 	folderPerm = 0o700
 	filePerm   = 0o600
 )
 
-// Options of a Store. The zero values of all but Root are sensible.
+// Options of a Store. Only Root is required.
 type Options struct {
 	// Root is the path of the folder.
 	Root string
 	// Create makes Root if it does not exist. Without it a missing folder is
 	// blob.ErrDown, so that an unmounted disk is not mistaken for an empty one.
 	Create bool
-	// NoSync leaves out every flush, for benchmarks: a loss of power then loses
-	// what was acknowledged.
+	// NoSync omits every flush, for benchmarks: a loss of power then loses
+	// acknowledged bytes.
 	NoSync bool
-	// OnSync is told of every flush: "file", "folder" or "all".
+	// OnSync is called with every flush: "file", "folder" or "all".
 	OnSync func(what string)
-	// OnPut is told how far a Put of a key has come: "written", when its temporary
-	// file is whole, "checked", when nothing more is asked before it gets its name, and
-	// "placed", when it has its name and its folder is not flushed.
+	// OnPut is called with the stage of a Put of a key: "written", when its
+	// temporary file is whole, "checked", after the Check and before it gets its
+	// name, and "placed", when it has its name and its folder is not flushed.
 	OnPut func(key, reached string)
-	// Workers is the number of folders that one Delete works on at once.
+	// Workers is the number of folders that one Delete processes in parallel.
 	// 0 is 4.
 	Workers int
-	// SyncAllFrom is the number of folders of one Delete from which on one flush
-	// of the whole file system replaces one per folder: random names spread over
-	// all folders, and 600 flushes take longer than 1,000 deletions. It also
-	// waits for what other programs have written there. 0 is 16; negative never.
+	// SyncAllFrom is the number of folders of one Delete from which on one flush of
+	// the whole file system replaces one per folder: random names spread over all
+	// folders, and 600 flushes take longer than 1,000 deletions. It also waits for
+	// the writes of other programs. 0 is 16; negative never.
 	SyncAllFrom int
 	// Random makes the names of temporary files differ from those of earlier
 	// processes. nil is crypto/rand.
@@ -93,7 +93,7 @@ type Store struct {
 	folders folders
 	nonce   string
 	temps   atomic.Int64 // numbers the temporary files
-	active  sync.Map     // names of temporary files under way: string -> struct{}
+	active  sync.Map     // names of temporary files in flight: string -> struct{}
 }
 
 var (
@@ -117,7 +117,7 @@ func Open(opt Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenFS is Open on the given tree; Root and Create are not looked at.
+// OpenFS is Open on the given tree; Root and Create are ignored.
 func OpenFS(fsys FS, opt Options) (*Store, error) {
 	s := &Store{fs: fsys, opt: opt.withDefaults()}
 	var nonce [8]byte
@@ -139,7 +139,7 @@ func (s *Store) InPlace() error {
 	return nil
 }
 
-// Reopen implements blob.Placed; it flushes what was left there unflushed.
+// Reopen implements blob.Placed; it flushes what was left unflushed there.
 func (s *Store) Reopen() error {
 	f, ok := s.fs.(interface{ reopen() error })
 	if !ok {
@@ -151,11 +151,11 @@ func (s *Store) Reopen() error {
 	return nil
 }
 
-// Close closes the folder. Open bodies of Get can still be read.
+// Close closes the folder. Open bodies of Get stay readable.
 func (s *Store) Close() error { return s.fs.Close() }
 
-// Free implements blob.Spacer: the room that the file system has left for users
-// without privileges.
+// Free implements blob.Spacer: the room that the file system has left for
+// unprivileged users.
 func (s *Store) Free(context.Context) (int64, error) {
 	free, err := s.fs.Free()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// errSpecial: what lies under the name is neither a file nor a folder.
+// errSpecial: the name is neither a file nor a folder.
 var errSpecial = errors.New("not a regular file")
 
 // Get implements blob.Store.
@@ -55,19 +55,19 @@ func (s *Store) get(ctx context.Context, key string, offset, length int64) (io.R
 	}{io.LimitReader(file, length), file}, nil
 }
 
-// smallRead is up to how many bytes are read at once, when they are asked for.
+// smallRead is up to how many bytes are read at once, when they are requested.
 const smallRead = 64 << 10
 
 // smallReader is an FS that can read a file without opening its folders one by one.
 type smallReader interface {
-	// readSmall reads the bytes of a regular file from an offset on, as many as there
-	// are and p takes. ok is false if it did not come about, for whatever reason.
+	// readSmall reads the bytes of a regular file from an offset on, up to the
+	// length of p. ok is false if it did not succeed, for any reason.
 	readSmall(path string, p []byte, offset int64) (n int, ok bool)
 }
 
 var smallBuffers = sync.Pool{New: func() any { return new([smallRead]byte) }}
 
-// smallBody are bytes that were read already.
+// smallBody is a body of bytes that were read already.
 type smallBody struct {
 	left []byte
 	buf  *[smallRead]byte
@@ -92,7 +92,7 @@ func (b *smallBody) Close() error {
 	return nil
 }
 
-// getSmall reads a few bytes; nil if that is to be done by an open file.
+// getSmall reads a few bytes; nil if an open file has to be used.
 func (s *Store) getSmall(key string, offset, length int64) io.ReadCloser {
 	r, ok := s.fs.(smallReader)
 	if !ok || length < 0 || length > smallRead {
@@ -162,8 +162,8 @@ func (s *Store) stat(folder, name string) (Entry, error) {
 	return entry, entry.isBlob()
 }
 
-// isBlob tells a blob from what else can lie under a name. A folder proves that
-// no bytes do; a link or device proves nothing.
+// isBlob distinguishes a blob from other kinds of files. A folder proves that there
+// are no bytes; a link or device proves nothing.
 func (e Entry) isBlob() error {
 	switch {
 	case e.Dir:
@@ -174,8 +174,7 @@ func (e Entry) isBlob() error {
 	return nil
 }
 
-// absent turns the errors that prove that no bytes lie under a key into
-// blob.ErrNotExist.
+// absent turns the errors that prove that a key has no bytes into blob.ErrNotExist.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return blob.ErrNotExist

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// List implements blob.Store. It holds one folder's names in memory, and those
-// of the folders above it.
+// List implements blob.Store. It holds the names of one folder and its parents in
+// memory.
 func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	w := &walk{store: s, ctx: ctx, prefix: prefix, after: after, fn: fn}
 	err := w.folder("")
@@ -51,8 +51,8 @@ func (w *walk) folder(folder string) error {
 	return nil
 }
 
-// entries returns what the walk needs of a folder, in the byte order of keys: a
-// folder stands where its name with a slash does.
+// entries returns the entries of a folder that the walk needs, in the byte order of
+// keys: a folder sorts as its name with a slash.
 func (w *walk) entries(folder string) ([]Entry, error) {
 	dir, err := w.store.fs.OpenDir(folder)
 	if err != nil {
@@ -91,8 +91,7 @@ func (e Entry) order() string {
 	return e.Name
 }
 
-// vanished passes over a folder that was removed during the walk; the root never
-// is.
+// vanished skips a folder that was removed during the walk; the root never is.
 func vanished(folder string, err error) error {
 	if folder == "" {
 		return fmt.Errorf("%w: %w", blob.ErrDown, err)
@@ -103,7 +102,7 @@ func vanished(folder string, err error) error {
 	return err
 }
 
-// concerns saves a look at names that the walk does not want, file or folder.
+// concerns avoids a stat of names that the walk does not want, as file or folder.
 func (w *walk) concerns(folder, name string) bool {
 	if folder == "" && (name == tempFolder || name == lostFound) {
 		return false
@@ -112,8 +111,8 @@ func (w *walk) concerns(folder, name string) bool {
 	return w.wants(key, false) || w.wants(key, true)
 }
 
-// wants reports whether the key, or any key in the folder of that name, is asked
-// for.
+// wants reports whether the key, or any key in the folder of that name, is
+// requested.
 func (w *walk) wants(key string, dir bool) bool {
 	if !dir {
 		return key > w.after && strings.HasPrefix(key, w.prefix)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNoReplace is not there on every version of these systems.
+// renameNoReplace does not exist on every version of these systems.
 func renameNoReplace(int, string, int, string) error { return errors.ErrUnsupported }
 
 // SyncAll implements FS: a flush of every folder.
@@ -28,5 +28,5 @@ func (f *osFS) Free() (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil
 }
 
-// openBeneath is not there on these systems.
+// openBeneath does not exist on these systems.
 func (*opened) openBeneath(string) (fd int, ok bool) { return 0, false }

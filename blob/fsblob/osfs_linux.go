@@ -39,9 +39,9 @@ func (f *osFS) Free() (int64, error) {
 	return int64(st.Bavail) * st.Frsize, nil
 }
 
-// openBeneath opens a folder in one step of the system, which neither names nor
-// symbolic links lead out of the root. Whatever is in its way is left to os.Root to
-// say, which walks folder by folder.
+// openBeneath opens a folder by one system call, in which neither names nor
+// symbolic links lead out of the root. Every failure is left to os.Root, which
+// walks folder by folder.
 func (o *opened) openBeneath(folder string) (fd int, ok bool) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
 	var opening error
@@ -49,9 +49,9 @@ func (o *opened) openBeneath(folder string) (fd int, ok bool) {
 	return fd, err == nil && opening == nil
 }
 
-// readSmall implements smallReader. As openBeneath does, it leaves whatever is not
-// as it mostly is to the way by folders, which asks whether the folder is in its
-// place: that matters for what is absent only.
+// readSmall implements smallReader. Every failure is left to the way by folders,
+// which also checks that the root is in its place: that matters only for what is
+// absent.
 func (f *osFS) readSmall(path string, p []byte, offset int64) (n int, ok bool) {
 	err := f.at.Load().raw.Control(func(root uintptr) {
 		n, ok = readBeneath(int(root), path, p, offset)

@@ -26,12 +26,12 @@ type osFS struct {
 	opt Options
 }
 
-// opened is a root folder, with which one it is.
+// opened is an open root folder and its identity.
 type opened struct {
 	root *os.Root
 	is   os.FileInfo
-	// self is the folder as a file, and raw its descriptor, which stays open as long
-	// as it is used.
+	// self is the folder as a file, and raw its descriptor, which stays open while
+	// it is used.
 	self *os.File
 	raw  syscall.RawConn
 }
@@ -81,8 +81,8 @@ func (o *opened) close() error {
 // Close implements FS.
 func (f *osFS) Close() error { return f.at.Load().close() }
 
-// inPlace reports whether the folder that was opened still lies under its path: a
-// disk that was mounted there, or is not any more, makes it another one.
+// inPlace checks that the folder that was opened still lies under its path:
+// mounting or unmounting a disk there replaces it.
 func (f *osFS) inPlace() error {
 	now, err := os.Stat(f.opt.Root)
 	switch {
@@ -95,7 +95,7 @@ func (f *osFS) inPlace() error {
 	return nil
 }
 
-// reopen turns to the folder that lies under the path now.
+// reopen opens the folder that lies under the path now.
 func (f *osFS) reopen() error {
 	o, err := openRoot(f.opt.Root)
 	if err != nil {
@@ -104,8 +104,8 @@ func (f *osFS) reopen() error {
 	return f.at.Swap(o).close()
 }
 
-// OpenDir implements FS. It opens nothing of a folder that is not in its place:
-// with it begins every call, and what is absent elsewhere is not absent here.
+// OpenDir implements FS. It opens nothing in a root that is not in its place: every
+// call begins with it, and absence in another root proves nothing.
 func (f *osFS) OpenDir(folder string) (Dir, error) {
 	if folder == "" {
 		folder = "."
@@ -137,9 +137,8 @@ func (f *osFS) Move(from Dir, old string, to Dir, name string) error {
 	return pathError("move", name, err)
 }
 
-// linkAndUnlink is the move of file systems that cannot rename without
-// replacing. The old name stays if it cannot be removed: a temporary file, to be
-// swept.
+// linkAndUnlink is the move on file systems that cannot rename without replacing.
+// If the old name cannot be removed it stays as a temporary file, to be swept.
 func linkAndUnlink(from int, old string, to int, name string) error {
 	err := retry(func() error { return unix.Linkat(from, old, to, name, 0) })
 	if err == nil {
@@ -151,7 +150,7 @@ func linkAndUnlink(from int, old string, to int, name string) error {
 // osDir is an open folder.
 type osDir struct {
 	fd   int
-	file *os.File // whose descriptor it is; nil: the folder's own
+	file *os.File // owner of the descriptor; nil: the folder's own
 }
 
 // Close implements Dir.
@@ -167,7 +166,7 @@ func (d *osDir) Create(name string) (File, error) {
 	return d.open("create", name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 }
 
-// Open implements Dir. It does not wait for the other end of a pipe.
+// Open implements Dir. It does not block on the other end of a pipe.
 func (d *osDir) Open(name string) (File, error) {
 	return d.open("open", name, unix.O_RDONLY|unix.O_NONBLOCK)
 }
@@ -205,7 +204,7 @@ func (d *osDir) Names() ([]string, error) { return d.asFile().Readdirnames(-1) }
 // Sync implements Dir.
 func (d *osDir) Sync() error { return d.asFile().Sync() }
 
-// asFile makes a file of the folder, for what only files can do.
+// asFile makes a file of the folder, for operations that only files have.
 func (d *osDir) asFile() *os.File {
 	if d.file == nil {
 		d.file = os.NewFile(uintptr(d.fd), "folder")
@@ -254,8 +253,8 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// syncTree flushes every folder below and including the given one: the way of
-// systems that cannot flush a whole file system in one call.
+// syncTree flushes the given folder and every folder below it, on systems that
+// cannot flush a whole file system in one call.
 func (f *osFS) syncTree(folder string) error {
 	dir, err := f.OpenDir(folder)
 	if err != nil {

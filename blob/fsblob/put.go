@@ -48,7 +48,7 @@ func (s *Store) put(ctx context.Context, key string, body io.Reader) error {
 	return err
 }
 
-// source keeps the error of a body, which says nothing about this file system.
+// source keeps the error of a body, which is no error of this file system.
 type source struct {
 	io.Reader
 	err error
@@ -64,7 +64,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// temp is a file without a name of its own yet.
+// temp is a file without its final name.
 type temp struct {
 	store *Store
 	dir   Dir
@@ -90,7 +90,7 @@ func (s *Store) newTemp() (*temp, error) {
 func (t *temp) fill(body io.Reader) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	// The wrappers keep io.CopyBuffer to the buffer.
+	// The wrappers make io.CopyBuffer use the buffer.
 	_, err := io.CopyBuffer(struct{ io.Writer }{t.file}, body, buf[:])
 	if err == nil {
 		err = t.store.sync("file", t.file.Sync)
@@ -98,7 +98,7 @@ func (t *temp) fill(body io.Reader) error {
 	return errors.Join(err, t.file.Close())
 }
 
-// discard removes the file; if that fails it is left to SweepUnfinished.
+// discard removes the file; if that fails SweepUnfinished does.
 func (t *temp) discard() { _ = t.dir.Remove(t.name) }
 
 func (t *temp) close() {
@@ -106,12 +106,12 @@ func (t *temp) close() {
 	_ = t.dir.Close()
 }
 
-// place gives the file its name, durably. placed says that it left the folder of
-// temporary files.
+// place gives the file its name, durably. placed reports whether it left the folder
+// of temporary files.
 func (s *Store) place(ctx context.Context, t *temp, key string) (placed bool, err error) {
 	for range 2 {
 		placed, err = s.move(ctx, t, key)
-		// The folder was removed behind our back: make it again, once.
+		// The folder was removed by another program: make it again, once.
 		if placed || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -151,8 +151,8 @@ func (s *Store) move(ctx context.Context, t *temp, key string) (placed bool, err
 	return true, nil
 }
 
-// moveFailed says what a failed move means. When that is open the folder stays
-// in doubt.
+// moveFailed interprets a failed move. When its outcome is open the folder stays
+// dirty.
 func (s *Store) moveFailed(dir Dir, folder, name string, err error) error {
 	if !isOneOf(err, without) {
 		return unknown(s.cause(err))
@@ -167,8 +167,8 @@ func (s *Store) moveFailed(dir Dir, folder, name string, err error) error {
 	return blob.ErrExist
 }
 
-// undo takes the name away again after a flush failed. Whether it is there after
-// a loss of power is unknown.
+// undo removes the name again after a flush failed. Whether it exists after a loss
+// of power is unknown.
 func (s *Store) undo(dir Dir, name string, err error) error {
 	if rerr := dir.Remove(name); rerr == nil {
 		_ = s.syncDir(dir)

@@ -6,19 +6,19 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// FS is the folder tree that a Store lives in, as far as it needs one: the seam
-// at which tests put a file system that loses what was not flushed. A folder is
-// named by its path from the root, with slashes; the root is "". Errors match
-// those of io/fs (fs.ErrNotExist, fs.ErrExist) and are syscall errors otherwise.
-// It is safe for concurrent use; a Dir and a File are not.
+// FS is the folder tree of a Store. Tests replace it by a file system that loses
+// unflushed changes. A folder is named by its path from the root, with slashes; the
+// root is "". Errors match those of io/fs (fs.ErrNotExist, fs.ErrExist) and are
+// syscall errors otherwise. It is safe for concurrent use; a Dir and a File are
+// not.
 type FS interface {
 	io.Closer
 	// OpenDir opens a folder. It never leads out of the root.
 	OpenDir(folder string) (Dir, error)
 	// Mkdir makes one folder in an existing one.
 	Mkdir(folder string) error
-	// Move gives a file of one folder a name in another one, atomically and
-	// never over an existing name (fs.ErrExist). The old name may stay behind.
+	// Move gives a file of one folder a name in another one, atomically and never
+	// over an existing name (fs.ErrExist). The old name may remain.
 	Move(from Dir, old string, to Dir, name string) error
 	// SyncAll makes durable all that was changed before, in all folders.
 	SyncAll() error
@@ -30,7 +30,7 @@ type FS interface {
 type Dir interface {
 	io.Closer
 	DirSelf
-	// Create makes a file that did not exist, for writing.
+	// Create makes a new file, for writing.
 	Create(name string) (File, error)
 	// Open opens a file for reading. It follows no symbolic link.
 	Open(name string) (File, error)
@@ -40,11 +40,12 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// DirSelf is what an open folder does as a whole.
+// DirSelf are the operations on an open folder as a whole.
 type DirSelf interface {
-	// Names returns the names in the folder, in any order. Once per Dir.
+	// Names returns the names in the folder, in any order. It is called once per
+	// Dir.
 	Names() ([]string, error)
-	// Sync makes durable which names the folder has.
+	// Sync makes the names in the folder durable.
 	Sync() error
 }
 
@@ -63,8 +64,8 @@ type Entry struct {
 	Name    string
 	Size    int64 // bytes
 	ModTime lethe.Time
-	// Changed is when the file was last changed in any way, as the system notes it:
-	// nobody can set it.
+	// Changed is when the file was last changed in any way, by the system, which
+	// lets no program set it.
 	Changed lethe.Time
 	Dir     bool // a folder
 	Regular bool // an ordinary file: neither folder nor link, pipe, device

@@ -53,9 +53,9 @@ func (s *Store) sweep(ctx context.Context, before lethe.Time) (n int, bytes int6
 	return n, bytes, err
 }
 
-// sweepOne removes one stale file and returns its size; blob.ErrNotExist if
-// there is nothing to remove. A Put registers its file before it creates it, so
-// a name that is not registered belongs to nobody, or is gone already.
+// sweepOne removes one stale file and returns its size; blob.ErrNotExist if there
+// is nothing to remove. A Put registers its file before it creates it, so an
+// unregistered name belongs to no Put, or is gone already.
 func (s *Store) sweepOne(dir Dir, name string, before lethe.Time) (int64, error) {
 	if _, active := s.active.Load(name); active {
 		return 0, blob.ErrNotExist

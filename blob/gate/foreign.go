@@ -24,7 +24,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	return info, s.leave(n, err)
 }
 
-// OpenForeign implements blob.Foreign. What it has opened is read to its end.
+// OpenForeign implements blob.Foreign. An open body can be read to its end.
 func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
 	f, ok := s.inner.(blob.Foreign)
 	if !ok {

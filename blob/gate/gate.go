@@ -1,8 +1,8 @@
-// Package gate is a blob.Store before another one that can be shut: while it is
-// not certain that the bytes of a backend lie where they should (a disk that is
-// not mounted, another folder in its place), nothing is written there, and
-// nothing that is not found there is taken for gone. Every call then answers
-// blob.ErrDown with blob.ErrMisplaced, as of an outage.
+// Package gate is a mount guard: a blob.Store around another one that can be shut.
+// It is shut while it is not certain that a backend's bytes lie in their place (a
+// disk is not mounted, another folder lies there). Then nothing is written, and
+// nothing that is not found is taken for gone: every call returns blob.ErrDown with
+// blob.ErrMisplaced, as in an outage. The decision to shut it is the caller's.
 package gate
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Store is a blob.Store with a gate, open at first. It is safe for concurrent
-// use.
+// Store is a blob.Store with a mount guard, open at first. It is safe for
+// concurrent use.
 type Store struct {
-	// Absent, if set, says whether what was not found under a key is gone for certain
-	// (reclaim.Guard.Absent): nil, or why that cannot be told. It is set before the first
-	// call.
+	// Absent, if set, returns nil if what was not found under a key is gone for
+	// certain, or why that is unknown (reclaim.Guard.Absent). It is set before the
+	// first call.
 	Absent func(ctx context.Context, key string) error
 
 	inner blob.Store
-	why   atomic.Pointer[string] // why it is shut; nil: it is open
+	why   atomic.Pointer[string] // why it is shut; nil: open
 	shuts atomic.Int64           // times that it was shut
 }
 
@@ -36,21 +36,21 @@ var (
 	_ blob.Downer     = (*Store)(nil)
 )
 
-// New puts a gate before a store.
+// New puts a mount guard around a store.
 func New(inner blob.Store) *Store { return &Store{inner: inner} }
 
-// Shut refuses every call from now on, and takes back the answers of those under
-// way. It reports whether the gate was open.
+// Shut refuses every call from now on, and discards the results of those in flight.
+// It reports whether the guard was open.
 func (s *Store) Shut(why string) bool {
 	open := s.why.Swap(&why) == nil
 	s.shuts.Add(1)
 	return open
 }
 
-// Open lets calls through. It reports whether the gate was shut.
+// Open lets calls through. It reports whether the guard was shut.
 func (s *Store) Open() bool { return s.why.Swap(nil) != nil }
 
-// Misplaced returns why the gate is shut; empty if it is open.
+// Misplaced returns why the guard is shut; empty if it is open.
 func (s *Store) Misplaced() string {
 	if why := s.why.Load(); why != nil {
 		return *why
@@ -58,7 +58,7 @@ func (s *Store) Misplaced() string {
 	return ""
 }
 
-// Down implements blob.Downer: the gate is shut, or what is behind it says so.
+// Down implements blob.Downer: the guard is shut, or the store behind it is down.
 func (s *Store) Down() string {
 	why := s.Misplaced()
 	if d, ok := s.inner.(blob.Downer); ok && why == "" {
@@ -67,7 +67,7 @@ func (s *Store) Down() string {
 	return why
 }
 
-// enter begins a call; its answer counts if the gate was not shut before leave.
+// enter begins a call; its result counts if the guard was not shut before leave.
 func (s *Store) enter() (int64, error) {
 	n := s.shuts.Load()
 	if why := s.Misplaced(); why != "" {
@@ -80,7 +80,7 @@ func down(why string) error {
 	return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, why)
 }
 
-// leave passes on the answer of a call that entered at n.
+// leave passes on the result of a call that entered at n.
 func (s *Store) leave(n int64, err error) error {
 	switch {
 	case s.shuts.Load() == n:
@@ -91,8 +91,8 @@ func (s *Store) leave(n int64, err error) error {
 	return err
 }
 
-// found passes on what a look at a key came to. That nothing lies there is told only once
-// that is certain; until then it is an outage.
+// found passes on the result of a look-up. Absence is reported only once it is
+// certain; until then it is an outage.
 func (s *Store) found(ctx context.Context, key string, n int64, err error) error {
 	if err = s.leave(n, err); !errors.Is(err, blob.ErrNotExist) || s.Absent == nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	return s.leave(n, s.inner.Put(ctx, key, r, size))
 }
 
-// Get implements blob.Store. What it has opened is read to its end.
+// Get implements blob.Store. An open body can be read to its end.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	n, err := s.enter()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // index keeps the keys in byte order. Changes are collected and merged when the
-// order is asked for, so that a Put or Delete costs no search, and a listing no
-// sort of everything. A merged slice is never changed: a listing keeps its own.
+// order is needed, so that a Put or Delete costs no search, and a listing no full
+// sort. A merged slice is never changed: a listing keeps its own.
 type index struct {
 	sorted  []string
 	added   []string

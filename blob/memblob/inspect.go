@@ -32,8 +32,8 @@ func (s *Store) Bytes(key string) (data []byte, ok bool) {
 	return e.data, ok
 }
 
-// Set stores bytes behind the contract's back, for tests: any key, foreign ones
-// included, and over what is there, as bit rot does.
+// Set stores bytes under any key, foreign ones included, and over existing bytes,
+// as bit rot does. It is for tests.
 func (s *Store) Set(key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) Set(key string, data []byte) {
 	s.insert(key, bytes.Clone(data))
 }
 
-// Lose removes a key behind the contract's back, as a broken disk does.
+// Lose removes a key, as a broken disk does. It is for tests.
 func (s *Store) Lose(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package memblob is a blob.Store in memory: complete, ordered, write-once. It
-// is the disk of tests and of the simulation.
+// serves as the disk of tests and of the simulation; nothing in it is durable.
 package memblob
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// preallocate is the greatest declared size, in bytes, that is believed before
-// the bytes are there.
+// preallocate is the greatest declared size, in bytes, for which memory is taken
+// before the bytes arrive.
 const preallocate = 1 << 20
 
 // Options of a Store; the zero value is an unlimited store without a clock.

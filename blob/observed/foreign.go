@@ -53,8 +53,8 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 	return &opened{ReadCloser: body, c: c}, nil
 }
 
-// CopyForeign implements blob.Copier. A store that is observed as well is looked through:
-// a backend knows its own.
+// CopyForeign implements blob.Copier. If the source is observed as well its
+// underlying store is passed, which the backend recognises.
 func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	inner, ok := s.inner.(blob.Copier)
 	if !ok {

@@ -1,6 +1,5 @@
-// Package observed is a blob.Store before another one that tells of each call as
-// it begins and ends, for metrics and traces. It changes nothing of what is asked
-// and answered.
+// Package observed is a blob.Store around another one that reports each call as it
+// begins and ends, for metrics and traces. It changes no call and no result.
 package observed
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// The operations of a Store, as calls are named.
+// The operations of a Store, as calls name them.
 const (
 	Put    = "put"
 	Get    = "get"
@@ -28,12 +27,12 @@ const (
 // Call is one call of a Store, once it ended.
 type Call struct {
 	Op string
-	// Key is the only key that was asked; empty if there were several, or none.
+	// Key is the only key of the call; empty if there were several, or none.
 	Key  string
-	Keys int // asked, or listed
-	// Bytes that were taken from the body of a Put, or read from that of a Get.
+	Keys int // given, or listed
+	// Bytes were read from the body of a Put, or from that of a Get.
 	Bytes int64
-	// Took is how long the backend took to answer; of a Get, to open the body.
+	// Took is how long the backend took to respond; for a Get, to open the body.
 	Took time.Duration
 	// Failed are the keys of a Delete that are not confirmed gone.
 	Failed int
@@ -41,9 +40,9 @@ type Call struct {
 	Err error
 }
 
-// Watch is called before a call, in its goroutine; what it returns is the context
-// of the call, and is called once, when that has ended: for a Get, when what it
-// opened is closed. Both return fast.
+// Watch is called before a call, in its goroutine. It returns the context of the
+// call, and a function that is called once when it has ended: for a Get, when its
+// body is closed. Both return fast.
 type Watch func(ctx context.Context, op string) (context.Context, func(Call))
 
 // Store is a blob.Store that is observed.
@@ -61,10 +60,10 @@ var (
 	_ blob.Placed     = (*Store)(nil)
 )
 
-// New observes a store; the clock, best one that never jumps, measures its calls.
+// New observes a store. The clock measures its calls, and should never jump.
 func New(inner blob.Store, w Watch, clock lethe.Clock) *Store { return &Store{inner, w, clock} }
 
-// call is a call under way.
+// call is a call in flight.
 type call struct {
 	Call
 	began lethe.Time
@@ -81,7 +80,7 @@ func (s *Store) begin(ctx context.Context, op, key string) (context.Context, *ca
 	return ctx, c
 }
 
-// answered notes when the backend answered, and what.
+// answered records when the backend responded, and its result.
 func (c *call) answered(err error) *call {
 	c.Took, c.Err = c.clock.Now().Sub(c.began), err
 	return c
@@ -230,7 +229,8 @@ func (s *Store) Down() string {
 	return ""
 }
 
-// InPlace implements blob.Placed: a backend whose place cannot change is in it.
+// InPlace implements blob.Placed: a backend without the ability is always in its
+// place.
 func (s *Store) InPlace() error {
 	if p, ok := s.inner.(blob.Placed); ok {
 		return p.InPlace()

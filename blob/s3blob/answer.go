@@ -13,11 +13,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// errBroken: the answer broke off, or is no XML; asked again it may be whole.
-var errBroken = errors.New("the answer broke off")
+// errBroken: the response ended early, or is no XML; a repeated request may
+// succeed.
+var errBroken = errors.New("the response ended early")
 
-// entry is what an answer to DeleteObjects says of one name: Deleted or Error.
-// Elements that must stand once are lists, to see that they do.
+// entry is the result for one name in a response to DeleteObjects: Deleted or
+// Error. Elements that must occur once are lists, to check that they do.
 type entry struct {
 	Key          []string
 	DeleteMarker []string
@@ -25,11 +26,11 @@ type entry struct {
 	Message      []string
 }
 
-// readAnswer reads an answer to DeleteObjects and compares it with the request:
-// S3 may answer "200 OK" and say that nothing was deleted, leave names out, or
-// break off (docs/protocol.md, rule 8). It returns an entry for each of the names asked for.
-// An answer that is not one whole document, or speaks of a name that nobody asked
-// for, says nothing about any of them: errProtocol.
+// readAnswer parses a response to DeleteObjects and compares it with the request:
+// S3 may return "200 OK" and report that nothing was deleted, omit names, or end
+// early (docs/protocol.md, rule 8). It returns an entry for each requested name. A
+// response that is not one whole document, or contains a name that was not
+// requested, proves nothing about any of them: errProtocol.
 func readAnswer(body []byte, asked []string) (map[string]error, error) {
 	said := make(map[string]error, len(asked))
 	for _, name := range asked {
@@ -89,7 +90,7 @@ func closed(d *xml.Decoder) error {
 		if _, ok := token.(xml.Comment); ok {
 			continue
 		}
-		return fmt.Errorf("%w: it goes on after its end", errProtocol)
+		return fmt.Errorf("%w: it continues after its end", errProtocol)
 	}
 }
 
@@ -111,17 +112,17 @@ func readEntry(d *xml.Decoder, start xml.StartElement, said map[string]error) er
 	}
 	before, ok := said[e.Key[0]]
 	if !ok {
-		return fmt.Errorf("%w: it speaks of %q, which nobody asked for", errProtocol, brieved(e.Key[0]))
+		return fmt.Errorf("%w: it contains %q, which was not requested", errProtocol, brieved(e.Key[0]))
 	}
 	now := e.err(kind == "Error")
 	if before != errUnsaid && isGone(now) {
-		return nil // what was said before is worse, or the same
+		return nil // the earlier entry is worse, or the same
 	}
 	said[e.Key[0]] = now
 	return nil
 }
 
-// err is what the entry says; nil: deleted.
+// err is the error of the entry; nil: deleted.
 func (e entry) err(failed bool) error {
 	switch {
 	case !failed && len(e.DeleteMarker) == 1 && strings.TrimSpace(e.DeleteMarker[0]) == "true":
@@ -142,7 +143,7 @@ func (e entry) err(failed bool) error {
 	return &smithy.GenericAPIError{Code: or(code, "Unnamed"), Message: message}
 }
 
-// brieved shortens what a service says, for an error.
+// brieved shortens a service's text, for an error.
 func brieved(text string) string {
 	const most = 200
 	if len(text) > most {

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Headers that are S3's, not HTTP's. A copy does not have them by itself.
+// Headers that belong to S3, not HTTP. A copy does not get them by itself.
 const (
 	classHeader     = "X-Amz-Storage-Class"
 	redirectHeader  = "X-Amz-Website-Redirect-Location"
@@ -49,12 +49,12 @@ func headersOf(out *s3.HeadObjectOutput) map[string]string {
 	return all
 }
 
-// besideOf are the headers with which a copy gets what it does not have by itself: in
-// one request, or, all of them, when it is begun in parts.
+// besideOf returns the headers with which a copy gets what it does not get by
+// itself: in one request, or, all of them, when it is begun in parts.
 func (s *Store) besideOf(ctx context.Context, seen blob.ForeignInfo, parts bool) (map[string]string, error) {
 	switch class := seen.Headers[classHeader]; types.StorageClass(class) {
 	case types.StorageClassGlacier, types.StorageClassDeepArchive:
-		return nil, notDone("copy", seen.Key, fmt.Errorf("%w: it has the storage class %s, from which it could not be copied back at once", errors.ErrUnsupported, class))
+		return nil, notDone("copy", seen.Key, fmt.Errorf("%w: it has the storage class %s, from which it cannot be copied back at once", errors.ErrUnsupported, class))
 	}
 	headers := maps.Clone(seen.Headers)
 	maps.DeleteFunc(headers, func(name, _ string) bool { return !parts && !strings.HasPrefix(name, "X-Amz-") })
@@ -72,7 +72,7 @@ func (s *Store) besideOf(ctx context.Context, seen blob.ForeignInfo, parts bool)
 	return headers, nil
 }
 
-// with lets a request carry headers, as they are.
+// with adds headers to a request, as they are.
 func with(headers map[string]string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		for name, v := range headers {
@@ -81,8 +81,8 @@ func with(headers map[string]string) func(*s3.Options) {
 	}
 }
 
-// tagsOf are the tags of an object, as a header has them; none where the service has no
-// tags. Whoever copies an object whose tags are not told would lose them.
+// tagsOf returns the tags of an object in header form; none where the service has
+// no tags. A copy of an object whose tags cannot be read would lose them.
 func (s *Store) tagsOf(ctx context.Context, key string) (string, error) {
 	asked, cancel := s.bounded(ctx, 0)
 	defer cancel()
@@ -93,11 +93,11 @@ func (s *Store) tagsOf(ctx context.Context, key string) (string, error) {
 		case v.certain && (v.is(unable...) || v.is("NoSuchTagSet", "NoSuchTagSetError")):
 			return "", nil
 		case v.is("NoSuchKey"):
-			return "", notDone("look at the tags of", key, blob.ErrNotExist)
+			return "", notDone("read the tags of", key, blob.ErrNotExist)
 		case v.status == http.StatusForbidden:
-			return "", notDone("look at the tags of", key, fmt.Errorf("the access key may not read tags, which a copy would lose; give it s3:GetObjectTagging and s3:PutObjectTagging: %w", s.kinds(v)))
+			return "", notDone("read the tags of", key, fmt.Errorf("the access key may not read tags, which a copy would lose; give it s3:GetObjectTagging and s3:PutObjectTagging: %w", s.kinds(v)))
 		}
-		return "", notDone("look at the tags of", key, s.kinds(v))
+		return "", notDone("read the tags of", key, s.kinds(v))
 	}
 	tags := make([]string, len(out.TagSet))
 	for i, tag := range out.TagSet {
@@ -107,13 +107,13 @@ func (s *Store) tagsOf(ctx context.Context, key string) (string, error) {
 	return strings.Join(tags, "&"), nil
 }
 
-// escaped writes a space so that no service takes it for a plus.
+// escaped encodes a space so that no service takes it for a plus.
 func escaped(text *string) string {
 	return strings.ReplaceAll(url.QueryEscape(aws.ToString(text)), "+", "%20")
 }
 
-// tagged compares the tags of a copy with those it was to get: some services keep none,
-// and say nothing.
+// tagged compares the tags of a copy with those it should have: some services drop
+// them without an error.
 func (s *Store) tagged(ctx context.Context, key, want string) error {
 	if want == "" {
 		return nil
@@ -128,8 +128,8 @@ func (s *Store) tagged(ctx context.Context, key, want string) error {
 	return nil
 }
 
-// Tags finds out whether tags below the prefix may be read, without which nothing is
-// copied: the error says what to do. A service that has no tags has none to lose.
+// Tags checks that tags below the prefix may be read, without which nothing is
+// copied: the error has the remedy. A service without tags has none to lose.
 func (s *Store) Tags(ctx context.Context) error {
 	if _, err := s.tagsOf(ctx, ownFolder+"tags"); err != nil && !errors.Is(err, blob.ErrNotExist) {
 		return err

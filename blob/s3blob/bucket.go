@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Why a bucket is unfit.
+// Reasons why a bucket is unfit.
 const (
 	versionsOn = "it keeps versions, so what is deleted stays and is paid for; use a bucket that never had versions enabled (suspending them does not help)"
 	lockOn     = "it has object lock, so what is put there cannot be deleted when it should be; use a bucket without"
 )
 
-// settings asks the bucket for what would make deletions or writes wrong. What it
-// does not tell is not held against it: versions show in the trial as well.
+// settings reads the bucket's settings that would make deletions or writes wrong. A
+// setting that cannot be read counts as harmless: the trial finds versions as well.
 func (s *Store) settings(ctx context.Context, c *Capabilities) error {
 	for _, ask := range []func(context.Context, *Capabilities) error{s.askVersions, s.askLock, s.askLifecycle} {
 		asked, cancel := s.bounded(ctx, 0)
@@ -96,8 +96,8 @@ func (s *Store) askLifecycle(ctx context.Context, c *Capabilities) error {
 	return nil
 }
 
-// harm says what a lifecycle rule would do to our objects; nothing if they are
-// none of its business.
+// harm describes what a lifecycle rule would do to the store's objects; empty if it
+// does not apply to them.
 func (s *Store) harm(rule types.LifecycleRule) string {
 	if rule.Status != types.ExpirationStatusEnabled || !s.covers(rule) {
 		return ""
@@ -114,7 +114,8 @@ func (s *Store) harm(rule types.LifecycleRule) string {
 	return ""
 }
 
-// covers reports whether the rule may concern our objects, which carry no tags.
+// covers reports whether the rule may apply to the store's objects, which have no
+// tags.
 func (s *Store) covers(rule types.LifecycleRule) bool {
 	prefix := olderPrefix(rule)
 	if f := rule.Filter; f != nil {
@@ -130,8 +131,8 @@ func (s *Store) covers(rule types.LifecycleRule) bool {
 	return strings.HasPrefix(prefix, s.o.Prefix) || strings.HasPrefix(s.o.Prefix, prefix)
 }
 
-// olderPrefix is a rule's prefix where it has no filter. S3 still answers so for
-// rules that were set so; the SDK calls the field deprecated for those who set it.
+// olderPrefix is a rule's prefix where it has no filter. S3 still returns rules in
+// this form; the SDK deprecates it only for setting them.
 func olderPrefix(rule types.LifecycleRule) string {
 	if prefix, ok := reflect.ValueOf(rule).FieldByName("Prefix").Interface().(*string); ok && prefix != nil {
 		return *prefix

@@ -24,7 +24,7 @@ import (
 // slowest is the rate, in bytes per second, below which a transfer is given up.
 const slowest = 256 << 10
 
-// connect makes the client; it asks nothing of the service.
+// connect makes the client, without a request to the service.
 func (s *Store) connect(ctx context.Context) error {
 	credentials, err := s.o.credentials(ctx)
 	if err != nil {
@@ -45,10 +45,10 @@ func (s *Store) connect(ctx context.Context) error {
 		Retryer: aws.NopRetryer{},
 		HTTPClient: &http.Client{
 			Transport: s.transport,
-			// A redirect would send the request to where nobody meant it to go.
+			// A redirect would send the request to an unintended server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		// The sum of the body is signed and its MD5 sent, which every service takes.
+		// The body's sum is signed and its MD5 sent, which every service accepts.
 		RequestChecksumCalculation:                aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation:                aws.ResponseChecksumValidationWhenRequired,
 		DisableLogOutputChecksumValidationSkipped: true,
@@ -85,7 +85,7 @@ func (o Options) transport() (*http.Transport, error) {
 	}, nil
 }
 
-// roots are the authorities to trust; nil for the system's.
+// roots are the certificate authorities to trust; nil for the system's.
 func (o Options) roots() (*x509.CertPool, error) {
 	if len(o.CA) == 0 {
 		return nil, nil
@@ -95,7 +95,7 @@ func (o Options) roots() (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(o.CA) {
-		return nil, errors.New("the file of authorities holds no certificate in PEM")
+		return nil, errors.New("the file of certificate authorities has no certificate in PEM")
 	}
 	return pool, nil
 }
@@ -103,7 +103,7 @@ func (o Options) roots() (*x509.CertPool, error) {
 // errSlow: the request took longer than Options.Timeout allows.
 var errSlow = errors.New("took too long")
 
-// bounded is ctx for a request that carries so many bytes.
+// bounded returns ctx with the deadline of a request of so many bytes.
 func (s *Store) bounded(ctx context.Context, carries int64) (context.Context, context.CancelFunc) {
 	limit := s.o.Timeout + time.Duration(carries/slowest)*time.Second
 	return context.WithTimeoutCause(ctx, limit, errSlow)
@@ -116,8 +116,8 @@ func sumOf(body []byte) *string {
 	return &text
 }
 
-// withMD5 sends the MD5 of a DeleteObjects in place of the CRC32 that the SDK
-// would send: older services demand it, and newer ones take it.
+// withMD5 sends the MD5 of a DeleteObjects in place of the SDK's CRC32: older
+// services require it, and newer ones accept it.
 func withMD5(stack *middleware.Stack) error {
 	if _, err := stack.Initialize.Remove("AWSChecksum:SetupInputContext"); err != nil {
 		return err
@@ -140,14 +140,14 @@ func withMD5(stack *middleware.Stack) error {
 		}), middleware.After)
 }
 
-// capture takes the body of a successful answer as it came, to be read by
-// stricter eyes than the SDK's, which is given an empty one.
+// capture takes the body of a successful response unparsed, for a stricter parser
+// than the SDK's, which gets an empty body.
 type capture struct {
 	body []byte
 	err  error
 }
 
-// most is the greatest answer to a batch delete that is read, in bytes.
+// most is the greatest response to a batch delete that is read, in bytes.
 const most = 16 << 20
 
 func (c *capture) install(stack *middleware.Stack) error {

@@ -20,9 +20,10 @@ var (
 	_ blob.Aborter = (*Store)(nil)
 )
 
-// CopyForeign implements blob.Copier for stores of the same bucket: the service copies
-// by itself, only the ETag that was seen. Not every service looks at the condition of
-// fresh; it asks before as well. Tags, storage class, encryption and redirect come along.
+// CopyForeign implements blob.Copier for stores of the same bucket: the service
+// copies, and only the ETag that was seen. Not every service honours the condition
+// of fresh, so the key is looked up before as well. Tags, storage class, encryption
+// and redirect are copied.
 func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	source, ok := from.(*Store)
 	if !ok || source.o.Bucket != s.o.Bucket || source.o.Endpoint != s.o.Endpoint {
@@ -72,7 +73,7 @@ func (s *Store) copyWhole(ctx context.Context, c wholeCopy, beside map[string]st
 	if c.fresh {
 		in.IfNoneMatch = aws.String("*")
 	}
-	// The service reads and writes it all before it answers.
+	// The service reads and writes all of it before it responds.
 	asked, cancel := s.bounded(ctx, c.seen.Size/16)
 	defer cancel()
 	out, err := s.client.CopyObject(asked, in, with(beside))
@@ -83,8 +84,8 @@ func (s *Store) copyWhole(ctx context.Context, c wholeCopy, beside map[string]st
 	return s.notCopied(ctx, c.key, c.fresh, judge(ctx, err))
 }
 
-// notCopied is the error of a copy. A condition that failed is that of the source,
-// unless something lies under the key that was to be fresh.
+// notCopied is the error of a copy. A failed condition is that of the source,
+// unless the key that should be fresh is taken.
 func (s *Store) notCopied(ctx context.Context, key string, fresh bool, v verdict) error {
 	switch {
 	case v.status == http.StatusPreconditionFailed && fresh && errors.Is(s.refuseExisting(ctx, key), blob.ErrExist):
@@ -97,11 +98,11 @@ func (s *Store) notCopied(ctx context.Context, key string, fresh bool, v verdict
 	return s.changing("copy", key, v)
 }
 
-// spell writes a name so that services that read it as a path and those that read it as
-// a query agree.
+// spell encodes a name so that services that parse it as a path and those that
+// parse it as a query agree.
 var spell = strings.NewReplacer("%2F", "/", "+", "%20")
 
-// copySource is a name as the header of a copy has it.
+// copySource is a name in the form of the copy header.
 func (s *Store) copySource(key string) *string {
 	name := spell.Replace(url.QueryEscape(s.o.Bucket + "/" + *s.name(key)))
 	return &name

@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// copiesAtOnce is the most parts of one copy under way at once: the service moves the
+// copiesAtOnce is the most parts of one copy in flight: the service moves the
 // bytes.
 const copiesAtOnce = 16
 
@@ -27,13 +27,13 @@ type partCopy struct {
 	source *Store
 	seen   blob.ForeignInfo
 	each   int64
-	// alike: the parts are those of the source, so that the ETag has to be its as well.
+	// alike: the parts are those of the source, so that the ETags have to be equal.
 	alike bool
 }
 
-// copyParts copies what one request cannot, each part only of the ETag that was seen.
-// Nothing lies under the key before the upload is completed; what fails until then is
-// given up.
+// copyParts copies what one request cannot, each part only of the ETag that was
+// seen. The key is empty before the upload is completed; an earlier failure aborts
+// it.
 func (s *Store) copyParts(ctx context.Context, c *partCopy, beside map[string]string) error {
 	key, seen := c.key, c.seen
 	if !s.Capabilities().Multipart {
@@ -69,8 +69,8 @@ func (s *Store) copyParts(ctx context.Context, c *partCopy, beside map[string]st
 	return nil
 }
 
-// plan asks for the size of the source's parts, which the copy's have as well if the
-// service tells it.
+// plan reads the size of the source's parts, which the copy's get as well if the
+// service reports it.
 func (c *partCopy) plan(ctx context.Context) error {
 	o := c.source.o
 	c.each = max(o.CopyPart, (c.seen.Size+maxParts-1)/maxParts)
@@ -81,7 +81,7 @@ func (c *partCopy) plan(ctx context.Context) error {
 		if v := judge(ctx, err); v.status == http.StatusNotFound || v.status == http.StatusPreconditionFailed {
 			return c.source.notCopied(ctx, c.key, false, v)
 		}
-		return nil // not every service knows parts
+		return nil // not every service reports parts
 	}
 	first, parts := aws.ToInt64(out.ContentLength), int64(aws.ToInt32(out.PartsCount))
 	if aws.ToString(out.ETag) != c.seen.Tag || first <= 0 || first > maxPart || parts < 2 || (c.seen.Size+first-1)/first != parts {
@@ -106,7 +106,7 @@ func (s *Store) sendCopies(ctx context.Context, c *partCopy) error {
 	return sending.Wait()
 }
 
-// copyPart lets the service copy one part, until it has.
+// copyPart has the service copy one part, with retries.
 func (s *Store) copyPart(ctx context.Context, c *partCopy, number int32, from int64) (*string, error) {
 	n := min(c.each, c.seen.Size-from)
 	for try := 1; ; try++ {
@@ -121,12 +121,12 @@ func (s *Store) copyPart(ctx context.Context, c *partCopy, number int32, from in
 		cancel()
 		if err == nil {
 			if out.CopyPartResult == nil || strings.Trim(aws.ToString(out.CopyPartResult.ETag), `"`) == "" {
-				return nil, notDone("copy", c.key, fmt.Errorf("part %d: the service answered without an ETag", number))
+				return nil, notDone("copy", c.key, fmt.Errorf("part %d: the service returned no ETag", number))
 			}
 			return out.CopyPartResult.ETag, nil
 		}
 		v := judge(ctx, err)
-		v.certain = true // nobody sees a part before the upload is completed
+		v.certain = true // a part is invisible before the upload is completed
 		if !v.again || try == partTries || lethe.Sleep(ctx, max(v.wait, 200*time.Millisecond<<try)) != nil {
 			return nil, s.notCopied(ctx, c.key, false, v)
 		}

@@ -15,33 +15,33 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// deleteTries is how often one Delete asks for a key whose deletion did not end
-// well. A deletion may land twice: the name is not used again.
+// deleteTries is how often one Delete requests a key whose deletion did not
+// succeed. A deletion may land twice: the name is not used again.
 const deleteTries = 4
 
-// patience is the longest pause, asked for by the service, that a Delete waits
-// for; beyond it the keys wait in the ledger.
+// patience is the longest pause requested by the service that a Delete waits for.
+// Beyond it the keys wait in the ledger.
 const patience = 5 * time.Second
 
 var (
-	// errMarker: the bytes lie there still, as a version.
-	errMarker = errors.New("the service laid a delete marker over it and kept the bytes")
-	// errProtocol: the answer does not fit the request.
-	errProtocol = errors.New("the answer does not fit the request")
-	// errUnsaid: the answer leaves a key out.
-	errUnsaid = errors.New("the answer leaves the key out")
+	// errMarker: the bytes remain, as a version.
+	errMarker = errors.New("the service added a delete marker and kept the bytes")
+	// errProtocol: the response does not match the request.
+	errProtocol = errors.New("the response does not match the request")
+	// errUnsaid: the response omits a key.
+	errUnsaid = errors.New("the response omits the key")
 )
 
 // target is one key of a Delete.
 type target struct {
 	key  string
 	err  error
-	left bool // to be asked for, again
+	left bool // to be requested, again
 }
 
-// Delete implements blob.Store. A key that was not there is answered nil where
-// the service says "deleted" of it, as S3 does. Keys go by as many requests, and
-// as many at once, as the service stands (Events.Pace).
+// Delete implements blob.Store. An absent key gets nil where the service reports it
+// as deleted, as S3 does. The size of requests, and how many run at once, follow
+// the pace of the service (Events.Pace).
 func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("s3blob: delete %d keys: %w: %w", len(keys), blob.ErrNotDone, err)
@@ -68,7 +68,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		t := first[key]
 		switch {
 		case t == nil:
-		case t.left: // answered before: this is the same key once more
+		case t.left: // settled before: this is the same key once more
 			results[i].Err = t.err
 			if t.err == nil {
 				results[i].Err = fmt.Errorf("s3blob: delete %s: %w", key, blob.ErrNotExist)
@@ -80,8 +80,8 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	return results, whole(targets)
 }
 
-// whole is the error of a call of which nothing succeeded because the service, or
-// the caller, gave up.
+// whole is the error of a call that had no success because the service, or the
+// caller, gave up.
 func whole(targets []*target) error {
 	for _, t := range targets {
 		if isGone(t.err) || !errors.Is(t.err, blob.ErrDown) && !errors.Is(t.err, context.Canceled) && !errors.Is(t.err, context.DeadlineExceeded) {
@@ -91,11 +91,11 @@ func whole(targets []*target) error {
 	return targets[0].err
 }
 
-// isGone reports whether there are certainly no bytes any more.
+// isGone reports whether the bytes are certainly gone.
 func isGone(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
-// deleteAll asks for all targets, and again for those whose end is not known. On
-// return none is left.
+// deleteAll requests all targets, and again those whose outcome is open. On return
+// none is left.
 func (s *Store) deleteAll(ctx context.Context, targets []*target) {
 	for try := 0; try < deleteTries && len(targets) > 0; try++ {
 		if try > 0 && lethe.Sleep(ctx, firstPause<<try/4) != nil {
@@ -115,8 +115,8 @@ func (s *Store) deleteAll(ctx context.Context, targets []*target) {
 	}
 }
 
-// deleteOnce asks for all targets once, by batches as large and as many at once
-// as the pace allows.
+// deleteOnce requests all targets once, in batches whose size and number in flight
+// the pace allows.
 func (s *Store) deleteOnce(ctx context.Context, targets []*target) {
 	var running errgroup.Group
 	for len(targets) > 0 {
@@ -146,7 +146,7 @@ func (s *Store) deleteOnce(ctx context.Context, targets []*target) {
 	_ = running.Wait()
 }
 
-// refuse gives up a target that was not asked for; what was said of it before stays.
+// refuse gives up a target without a request; an earlier result stays.
 func (t *target) refuse(ctx context.Context, err error) {
 	t.left = false
 	if t.err == nil {
@@ -156,7 +156,7 @@ func (t *target) refuse(ctx context.Context, err error) {
 	}
 }
 
-// tooLate gives targets up that must not be asked for any more.
+// tooLate gives up targets that must not be requested any more.
 func (s *Store) tooLate(ctx context.Context, targets []*target, slot slot) bool {
 	err := mayChange(ctx)
 	if err == nil {
@@ -169,7 +169,7 @@ func (s *Store) tooLate(ctx context.Context, targets []*target, slot slot) bool 
 	return true
 }
 
-// deleteBatch asks for some keys by one DeleteObjects.
+// deleteBatch requests some keys by one DeleteObjects.
 func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 	if s.tooLate(ctx, batch, slot) {
 		return
@@ -181,14 +181,15 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 	said, err := s.deleteObjects(ctx, names)
 	switch {
 	case errors.Is(err, errBroken) && ctx.Err() != nil:
-		// The caller hung up, not the service: nobody's pace changes.
+		// The caller cancelled, not the service: the pace does not change.
 		slot.leave(verdict{err: err})
 		for _, t := range batch {
 			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w: %w", t.key, blob.ErrUnknown, ctx.Err(), err), false
 		}
 	case errors.Is(err, errProtocol):
 		s.o.Events.protocol("delete", err)
-		// An answer that breaks off may be the end of a service's patience: fewer keys pass.
+		// A response that ends early may show an overloaded service: send fewer
+		// keys.
 		broken := errors.Is(err, errBroken)
 		slot.leave(verdict{slow: broken && len(batch) > 1})
 		for _, t := range batch {
@@ -208,7 +209,7 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 	}
 }
 
-// batchFailed takes the error of a whole DeleteObjects.
+// batchFailed handles the error of a whole DeleteObjects.
 func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slot slot) {
 	v := judge(ctx, err)
 	again := v.again
@@ -218,7 +219,7 @@ func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slo
 		again = true
 	case (v.is("MalformedXML", "InvalidRequest", "InvalidArgument", "EntityTooLarge", "MaxMessageLengthExceeded", "InternalError") ||
 		v.status == http.StatusRequestEntityTooLarge) && len(batch) > 1:
-		// Fewer keys may pass, or show the one that does not.
+		// Fewer keys may succeed, or show the one that does not.
 		v.slow, again = true, true
 	}
 	s.leave(slot, "delete", v)
@@ -227,7 +228,7 @@ func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slo
 	}
 }
 
-// deleteSingly asks for one key.
+// deleteSingly requests one key.
 func (s *Store) deleteSingly(ctx context.Context, t *target, slot slot) {
 	if s.tooLate(ctx, []*target{t}, slot) {
 		return
@@ -236,7 +237,7 @@ func (s *Store) deleteSingly(ctx context.Context, t *target, slot slot) {
 	s.leave(slot, "delete", v)
 }
 
-// settle writes down what was said of one key.
+// settle records the result for one key.
 func (s *Store) settle(ctx context.Context, t *target, err error) verdict {
 	t.left = false
 	switch {
@@ -262,7 +263,7 @@ func (s *Store) settle(ctx context.Context, t *target, err error) verdict {
 	return v
 }
 
-// judgeKey judges an error that an answer gives for one of its keys.
+// judgeKey classifies the error of one key in a response.
 func judgeKey(v verdict) verdict {
 	switch {
 	case v.is(slowDown...), v.is("RequestTimeout", "OperationTimedOut"):
@@ -271,27 +272,27 @@ func judgeKey(v verdict) verdict {
 		v.again = true
 	case v.is("AccessDenied"):
 		v.certain = true
-		v.text += " (a retention or legal hold on this object, or a policy; look at it with the service's own tools)"
+		v.text += " (a retention or legal hold on this object, or a policy; check it with the service's own tools)"
 	}
 	return v
 }
 
-// leave ends a request of a deletion, and tells if the service was too slow.
+// leave ends a request of a deletion, and reports if the service was too slow.
 func (s *Store) leave(slot slot, op string, v verdict) {
 	if wait := slot.leave(v); v.slow {
 		s.o.Events.throttled(op, wait, s.say(v))
 	}
 }
 
-// singly notes that the service has no DeleteObjects after all.
+// singly records that the service has no DeleteObjects after all.
 func (s *Store) singly() {
 	s.state.mu.Lock()
 	s.state.caps.BatchDelete = false
 	s.state.mu.Unlock()
 }
 
-// deleteObjects deletes names by one request. The answer has an entry for each of
-// them: nil, blob.ErrNotExist, errUnsaid, errMarker, or what the service said.
+// deleteObjects deletes names by one request. The result for each of them is nil,
+// blob.ErrNotExist, errUnsaid, errMarker, or the service's error.
 func (s *Store) deleteObjects(ctx context.Context, names []string) (map[string]error, error) {
 	objects := make([]types.ObjectIdentifier, len(names))
 	for i := range names {

@@ -19,14 +19,14 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Codes of S3 and of its kin, by what they mean here.
+// Codes of S3 and compatible services, by their meaning here.
 var (
-	// slowDown: too many requests; most services answer them with 503.
+	// slowDown: too many requests; most services return 503.
 	slowDown = []string{
 		"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling", "ThrottlingException",
 		"RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException", "BandwidthLimitExceeded", "RequestThrottled",
 	}
-	// refused: whatever the key, the service does not work for us.
+	// refused: the service does not work for this account, for any key.
 	refused = []string{
 		"NoSuchBucket", "InvalidBucketName", "AccessDenied", "Forbidden", "AllAccessDisabled", "AccountProblem", "NotSignedUp", "UserSuspended",
 		"InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "InvalidSecurity", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
@@ -35,11 +35,11 @@ var (
 	}
 	// full: there is no room.
 	full = []string{"QuotaExceeded", "QuotaExceededException", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage", "InsufficientCapacity", "StorageFull", "ServiceQuotaExceeded"}
-	// unable: the service has no such request.
+	// unable: the service does not have the request.
 	unable = []string{"NotImplemented", "MethodNotAllowed", "UnsupportedOperation", "OperationNotSupported"}
 )
 
-// verdict is what the error of a request says.
+// verdict is what the error of a request means.
 type verdict struct {
 	status  int           // of the answer; 0: there was none
 	code    string        // of S3, or made from the status
@@ -49,13 +49,13 @@ type verdict struct {
 	full    bool          // it has no room
 	slow    bool          // it asks for fewer requests, or took too long
 	again   bool          // sent again it may well succeed
-	wait    time.Duration // how long the service wants to be left alone
+	wait    time.Duration // pause that the service requests
 	err     error
 }
 
 func (v verdict) is(codes ...string) bool { return slices.Contains(codes, v.code) }
 
-// judge reads the error of a request that was sent with a context of bounded,
+// judge classifies the error of a request that was sent with a context of bounded,
 // made of ctx.
 func judge(ctx context.Context, err error) verdict {
 	v := verdict{err: err}
@@ -73,7 +73,7 @@ func judge(ctx context.Context, err error) verdict {
 	return v
 }
 
-// answer judges an answer of the service, or of something before it.
+// answer classifies a response of the service, or of a proxy before it.
 func (v *verdict) answer(header http.Header, err error) {
 	var said smithy.APIError
 	if errors.As(err, &said) {
@@ -82,7 +82,7 @@ func (v *verdict) answer(header http.Header, err error) {
 	v.wait = retryAfter(header)
 	fromS3 := v.code != "" && v.code != strings.ReplaceAll(http.StatusText(v.status), " ", "") && v.code != "UnknownError"
 	switch {
-	case v.status < 300: // it was well, but its body broke off
+	case v.status < 300: // a success whose body ended early
 		v.down, v.again = true, true
 	case v.is(full...) || v.status == http.StatusInsufficientStorage:
 		v.full = true
@@ -104,11 +104,11 @@ func (v *verdict) answer(header http.Header, err error) {
 		v.certain = v.is(unable...)
 	}
 	if region := header.Get("X-Amz-Bucket-Region"); region != "" && v.status < 500 && v.is("PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "BadRequest", "TemporaryRedirect") {
-		v.text += "; the bucket lies in region " + region
+		v.text += "; the bucket is in region " + region
 	}
 }
 
-// silence judges a request that got no answer.
+// silence classifies a request without a response.
 func (v *verdict) silence(ctx context.Context, err error) {
 	v.text = brief(err)
 	if ctx.Err() != nil {
@@ -128,8 +128,8 @@ func (v *verdict) silence(ctx context.Context, err error) {
 	}
 }
 
-// neverSent reports whether the request did not leave: no credentials were found to sign
-// it, or no connection was made. So nothing can have been done.
+// neverSent reports whether the request was not sent: there were no credentials to
+// sign it, or no connection. So it had no effect.
 func neverSent(err error) bool {
 	var sent *smithyhttp.RequestSendError
 	var cancelled *smithy.CanceledError
@@ -153,7 +153,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// retryAfter reads the header of that name; only seconds, which is what services send.
+// retryAfter reads the header of that name, in seconds, the form that services
+// send.
 func retryAfter(header http.Header) time.Duration {
 	n, err := strconv.Atoi(strings.TrimSpace(header.Get("Retry-After")))
 	if err != nil || n < 0 {
@@ -162,13 +163,13 @@ func retryAfter(header http.Header) time.Duration {
 	return time.Duration(min(n, 3600)) * time.Second
 }
 
-// hidden keeps the text of an error and none of its kinds.
+// hidden keeps the text of an error without its kinds.
 type hidden struct{ err error }
 
 // Error implements error.
 func (h hidden) Error() string { return brief(h.err) }
 
-// brief is the innermost of the SDK's many layers that says something.
+// brief returns the innermost of the SDK's many layers that has a text.
 func brief(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) && operation.Err != nil {
@@ -181,7 +182,7 @@ func brief(err error) string {
 	return text
 }
 
-// advice says what a person can do about a code.
+// advice returns what an operator can do about a code.
 func (s *Store) advice(v verdict) string {
 	at := s.o.Endpoint
 	if at == "" {
@@ -189,24 +190,24 @@ func (s *Store) advice(v verdict) string {
 	}
 	switch v.code {
 	case "NoSuchBucket", "InvalidBucketName":
-		return fmt.Sprintf("there is no bucket %s at %s; create it, or mend bucket, region or endpoint", s.o.Bucket, at)
+		return fmt.Sprintf("there is no bucket %s at %s; create it, or correct bucket, region or endpoint", s.o.Bucket, at)
 	case "SignatureDoesNotMatch":
-		return "the service does not take the signature; mend the secret key (secret_key): it is not that of the access key"
+		return "the service rejects the signature; correct the secret key (secret_key): it is not that of the access key"
 	case "InvalidAccessKeyId", "InvalidAccessKey", "Unauthorized":
-		return "the service does not know the access key; mend it (access_key), or give one of this service"
+		return "the service does not know the access key; correct it (access_key), or use one of this service"
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return "the access key was for a while, which is over; get another"
+		return "the temporary access key has expired; get another"
 	case "AccessDenied", "Forbidden":
 		return s.allow(v)
 	case "RequestTimeTooSkewed":
 		return "this machine's clock and the service's differ too much; set this machine's clock"
 	case "PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "TemporaryRedirect", "IllegalLocationConstraintException":
-		return "the bucket lies in another region; mend region or endpoint"
+		return "the bucket is in another region; correct region or endpoint"
 	}
 	return ""
 }
 
-// failure is a request that failed, in words.
+// failure is a failed request with its text.
 type failure struct {
 	text string
 	err  error
@@ -215,10 +216,10 @@ type failure struct {
 // Error implements error.
 func (f failure) Error() string { return f.text }
 
-// Unwrap gives errors.Is what the SDK knew.
+// Unwrap returns the SDK's error for errors.Is.
 func (f failure) Unwrap() error { return f.err }
 
-// say puts a verdict into words, without what it says of outcome and service.
+// say returns the text of a verdict, without outcome and state of the service.
 func (s *Store) say(v verdict) error {
 	text := v.text
 	if v.code != "" {
@@ -238,7 +239,7 @@ func (s *Store) say(v verdict) error {
 	return failure{text, v.err}
 }
 
-// kinds wraps what the verdict says of the service.
+// kinds wraps the state of the service in a verdict.
 func (s *Store) kinds(v verdict) error {
 	err := s.say(v)
 	if v.full {
@@ -260,7 +261,7 @@ func (s *Store) changing(op, key string, v verdict) error {
 	return fmt.Errorf("s3blob: %s %s: %w", op, key, s.outcome(v))
 }
 
-// outcome wraps what the verdict says of the effect.
+// outcome wraps whether the request had an effect.
 func (s *Store) outcome(v verdict) error {
 	if v.certain {
 		return fmt.Errorf("%w: %w", blob.ErrNotDone, s.kinds(v))
@@ -268,7 +269,7 @@ func (s *Store) outcome(v verdict) error {
 	return fmt.Errorf("%w: %w", blob.ErrUnknown, s.kinds(v))
 }
 
-// notDone is the error of a change that was never asked for.
+// notDone is the error of a change that was never requested.
 func notDone(op, key string, err error) error {
 	return fmt.Errorf("s3blob: %s %s: %w: %w", op, key, blob.ErrNotDone, err)
 }

@@ -33,7 +33,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 		return blob.ForeignInfo{}, s.noForeign(ctx, "stat", key, err)
 	}
 	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
-		return blob.ForeignInfo{}, fmt.Errorf("s3blob: stat foreign %q: the service does not say how long it is, or which", key)
+		return blob.ForeignInfo{}, fmt.Errorf("s3blob: stat foreign %q: the service returned no length, or no ETag", key)
 	}
 	if err := checkMarker(key, *out.ContentLength); err != nil {
 		return blob.ForeignInfo{}, err
@@ -48,7 +48,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	return info, nil
 }
 
-// sumsOf are the checksums that are not made of those of parts.
+// sumsOf returns the checksums that are not made of those of parts.
 func sumsOf(out *s3.HeadObjectOutput) map[string]string {
 	all := map[string]string{}
 	for name, v := range map[string]*string{
@@ -61,8 +61,9 @@ func sumsOf(out *s3.HeadObjectOutput) map[string]string {
 	return all
 }
 
-// md5Of is the ETag where that is the MD5 of the bytes: not of an upload in parts,
-// nor under a key of KMS or of the customer's (AWS: "Common response headers").
+// md5Of returns the ETag where that is the MD5 of the bytes: not of an upload in
+// parts, nor under a key of KMS or of the customer (AWS: "Common response
+// headers").
 func md5Of(out *s3.HeadObjectOutput) string {
 	etag := strings.ToLower(strings.Trim(aws.ToString(out.ETag), `"`))
 	sum, err := hex.DecodeString(etag)
@@ -72,7 +73,8 @@ func md5Of(out *s3.HeadObjectOutput) string {
 	return etag
 }
 
-// plainTag reports whether the ETag is made of the bytes, and not of what they are encrypted to.
+// plainTag reports whether the ETag is made of the plain bytes, not of the
+// encrypted ones.
 func plainTag(out *s3.HeadObjectOutput) bool {
 	return out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
 }
@@ -80,7 +82,7 @@ func plainTag(out *s3.HeadObjectOutput) bool {
 // tagOfParts is an ETag that is made of the MD5s of an upload's parts.
 var tagOfParts = regexp.MustCompile(`^[0-9a-f]{32}-[1-9][0-9]*$`)
 
-// alikeOf is the ETag where those of the same parts are the same.
+// alikeOf returns the ETag if equal ETags prove equal bytes.
 func alikeOf(out *s3.HeadObjectOutput) string {
 	if etag := strings.ToLower(strings.Trim(aws.ToString(out.ETag), `"`)); plainTag(out) && tagOfParts.MatchString(etag) {
 		return etag
@@ -88,8 +90,8 @@ func alikeOf(out *s3.HeadObjectOutput) string {
 	return ""
 }
 
-// OpenForeign implements blob.Foreign: the service is asked for the very ETag, and
-// what it returns is compared, as not every one looks at the condition.
+// OpenForeign implements blob.Foreign. The request has the ETag as its condition,
+// and the response is compared with it, as not every service honours the condition.
 func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
 	if err := errors.Join(s.checkForeign(ctx, seen.Key), checkMarker(seen.Key, seen.Size)); err != nil {
 		return nil, err
@@ -113,14 +115,14 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 	return b, nil
 }
 
-// checkForeign refuses names that a service could take for others, and those of
+// checkForeign refuses names that a service could confuse with others, and those of
 // probes.
 func (s *Store) checkForeign(ctx context.Context, key string) error {
 	if err := blob.CheckForeign(key); err != nil {
 		return err
 	}
 	if _, ok := s.key(s.o.Prefix + key); !ok {
-		return fmt.Errorf("%w: %q is not a backend's to tell", blob.ErrInvalidKey, key)
+		return fmt.Errorf("%w: %q is a name of Lethe's own", blob.ErrInvalidKey, key)
 	}
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("s3blob: foreign %q: %w", key, err)
@@ -128,7 +130,7 @@ func (s *Store) checkForeign(ctx context.Context, key string) error {
 	return nil
 }
 
-// checkMarker refuses a folder's mark that has bytes: they may be another name's.
+// checkMarker refuses a folder's marker with bytes: they may be another name's.
 func checkMarker(key string, size int64) error {
 	if blob.IsMarker(key) && size != 0 {
 		return fmt.Errorf("%w: %q ends in a slash and has %d bytes", blob.ErrInvalidKey, key, size)
@@ -136,8 +138,8 @@ func checkMarker(key string, size int64) error {
 	return nil
 }
 
-// noForeign is the error of a look at a foreign key. Nothing is concluded from an
-// absence, so that a 404 needs no second question.
+// noForeign is the error of a look-up of a foreign key. Nothing is concluded from
+// an absence, so a 404 needs no second request.
 func (s *Store) noForeign(ctx context.Context, op, key string, err error) error {
 	v := judge(ctx, err)
 	switch v.status {

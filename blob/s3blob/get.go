@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Get implements blob.Store. A download that breaks off ends with an error that
-// wraps blob.ErrDown; it is not taken up again.
+// Get implements blob.Store. A download that ends early fails with an error that
+// wraps blob.ErrDown; it is not resumed.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	switch err := s.checkKey(key); {
 	case err != nil:
@@ -30,7 +30,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	case length == 0:
 		return s.nothing(ctx, key)
 	}
-	// The body outlives the call, so it is not the call's deadline that bounds it.
+	// The body outlives the call, so the call's deadline does not bound it.
 	reading, stop := context.WithCancelCause(ctx)
 	late := time.AfterFunc(s.o.Timeout, func() { stop(errSlow) })
 	out, err := s.client.GetObject(reading, &s3.GetObjectInput{Bucket: &s.o.Bucket, Key: s.name(key), Range: rangeOf(offset, length)})
@@ -55,7 +55,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	return b, nil
 }
 
-// nothing returns a Get of no bytes, which S3 has no range for.
+// nothing returns an empty body, for which S3 has no range.
 func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) {
 	if _, err := s.Stat(ctx, key); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) 
 	return http.NoBody, nil
 }
 
-// noBody returns a Get that the service refused: beyond the end there is nothing,
-// and that is no error.
+// noBody handles a Get that the service refused: beyond the end there are no bytes,
+// which is no error.
 func (s *Store) noBody(ctx context.Context, key string, offset int64, err error) (io.ReadCloser, error) {
 	v := judge(ctx, err)
 	switch {
@@ -88,24 +88,24 @@ func rangeOf(offset, length int64) *string {
 	return aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
 }
 
-// content says how many bytes the answer has that belong to the range; what is
-// not known to be whole is refused.
+// content returns how many bytes of the response belong to the range. What is not
+// known to be whole is refused.
 func content(out *s3.GetObjectOutput, offset, length int64) (int64, error) {
 	if out.ContentRange != nil {
 		var first, last int64
 		var size string
 		if _, err := fmt.Sscanf(*out.ContentRange, "bytes %d-%d/%s", &first, &last, &size); err != nil || first != offset || last < first {
-			return 0, fmt.Errorf("asked for bytes from %d on, the service answered %q", offset, *out.ContentRange)
+			return 0, fmt.Errorf("asked for bytes from %d on, the service returned %q", offset, *out.ContentRange)
 		}
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil && last != n-1 && (length < 0 || last != offset+length-1) {
-			return 0, fmt.Errorf("asked for %d bytes from %d on, the service answered %q", length, offset, *out.ContentRange)
+			return 0, fmt.Errorf("asked for %d bytes from %d on, the service returned %q", length, offset, *out.ContentRange)
 		}
 		return last - first + 1, nil
 	}
 	if out.ContentLength == nil || *out.ContentLength < 0 {
-		return 0, errors.New("the service does not say how long the body is")
+		return 0, errors.New("the service does not report the length of the body")
 	}
-	// The range was not looked at: all bytes come.
+	// The range was ignored: all bytes come.
 	rest := max(*out.ContentLength-offset, 0)
 	if length >= 0 {
 		rest = min(rest, length)
@@ -113,7 +113,7 @@ func content(out *s3.GetObjectOutput, offset, length int64) (int64, error) {
 	return rest, nil
 }
 
-// body is a download under way.
+// body is a download in flight.
 type body struct {
 	s    *Store
 	ctx  context.Context // the caller's
@@ -124,7 +124,7 @@ type body struct {
 	stop context.CancelCauseFunc
 }
 
-// skip leaves out what lies before the range, where a service sent it all.
+// skip discards what lies before the range, if a service sent all bytes.
 func (b *body) skip(out *s3.GetObjectOutput, offset int64) error {
 	if out.ContentRange != nil || offset == 0 || b.left == 0 {
 		return nil
@@ -135,8 +135,8 @@ func (b *body) skip(out *s3.GetObjectOutput, offset int64) error {
 	return nil
 }
 
-// Read implements io.Reader. It ends well only after as many bytes as the
-// service had announced.
+// Read implements io.Reader. It succeeds only after as many bytes as the service
+// announced.
 func (b *body) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF
@@ -182,7 +182,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return blob.Info{}, fmt.Errorf("s3blob: stat %s: %w", key, err)
 	}
-	// A second look, if the name was put between the two questions of the first.
+	// A second attempt, if the name was put between the two requests of the first.
 	for range 3 {
 		info, found, err := s.head(ctx, key)
 		if err != nil || found {
@@ -199,15 +199,15 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	return blob.Info{}, fmt.Errorf("s3blob: stat %s: HEAD and GET contradict each other", key)
 }
 
-// head asks for the object; found is false if the answer was 404, which does not
-// yet prove anything: it has no body that says what was not found.
+// head requests the object's description; found is false after a 404. That proves
+// nothing yet: it has no body that names what was not found.
 func (s *Store) head(ctx context.Context, key string) (info blob.Info, found bool, err error) {
 	asked, cancel := s.bounded(ctx, 0)
 	defer cancel()
 	out, err := s.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &s.o.Bucket, Key: s.name(key)})
 	if err == nil {
 		if out.ContentLength == nil {
-			return blob.Info{}, false, fmt.Errorf("s3blob: stat %s: the service does not say how long it is", key)
+			return blob.Info{}, false, fmt.Errorf("s3blob: stat %s: the service does not report its length", key)
 		}
 		info = blob.Info{Key: key, Size: *out.ContentLength}
 		if out.LastModified != nil {
@@ -222,7 +222,7 @@ func (s *Store) head(ctx context.Context, key string) (info blob.Info, found boo
 	return blob.Info{}, false, s.reading("stat", key, v)
 }
 
-// absent asks what it is that was not found: the key, the bucket, or the service.
+// absent finds out what was not found: the key, the bucket, or the service.
 func (s *Store) absent(ctx context.Context, key string) (bool, error) {
 	return s.absentName(ctx, *s.name(key))
 }
@@ -244,7 +244,7 @@ func (s *Store) absentName(ctx context.Context, name string) (bool, error) {
 	case v.status == http.StatusNotFound:
 		v.down = true
 		if !strings.HasPrefix(v.code, "NoSuch") {
-			v.text = "what answers there does not speak S3; mend the endpoint: " + v.text
+			v.text = "the server there does not speak S3; correct the endpoint: " + v.text
 		}
 	}
 	return false, s.reading("stat", name, v)

@@ -16,12 +16,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// pageTries is how often a page of a listing is asked for.
+// pageTries is how often a page of a listing is requested.
 const pageTries = 4
 
-// List implements blob.Store. It checks the order of what it is told: a listing
-// out of order, or with a name twice, is an error and proves nothing (docs/protocol.md, rule
-// 12). A page that the service could not give is asked for again.
+// List implements blob.Store. It checks the order of the listing: one that is out
+// of order, or has a name twice, is an error and proves nothing (docs/protocol.md,
+// rule 12). A page that failed is requested again.
 func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("s3blob: list %q: %w", prefix, err)
@@ -51,14 +51,14 @@ func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Inf
 		}
 		next := out.NextContinuationToken
 		if next == nil || *next == "" || in.ContinuationToken != nil && *next == *in.ContinuationToken {
-			return w.wrong("it goes on, but the service does not say where")
+			return w.wrong("it is truncated, but has no continuation")
 		}
 		in.ContinuationToken = next
 	}
 }
 
-// speakable is how much of a name every service understands in a request (MinIO
-// refuses empty segments); what follows is compared here.
+// speakable is how much of a name every service accepts in a request (MinIO refuses
+// empty segments); the rest is compared here.
 func speakable(name string) string {
 	for i, r := range name {
 		if r == utf8.RuneError || r < ' ' || r >= 0xfffe && r <= 0xffff || r == '/' && (i == 0 || name[i-1] == '/') {
@@ -90,11 +90,11 @@ func (s *Store) page(ctx context.Context, prefix string, in *s3.ListObjectsV2Inp
 	}
 }
 
-// walk tells a listing, and checks it.
+// walk passes on a listing, and checks it.
 type walk struct {
 	s             *Store
 	prefix, after string
-	last          string // name told last
+	last          string // name passed on last
 	fn            func(blob.Info) error
 }
 
@@ -120,8 +120,8 @@ func (w *walk) page(out *s3.ListObjectsV2Output) error {
 	return nil
 }
 
-// tell passes one name on. Names up to `after` are told by services that do not
-// look at it, or could not be told all of it.
+// tell passes one name on. Services that ignore `after`, or got a shortened one,
+// also list names up to it.
 func (w *walk) tell(name string, object types.Object) error {
 	if !strings.HasPrefix(name, w.s.o.Prefix) {
 		return w.wrong(fmt.Sprintf("%q lies elsewhere", brieved(name)))

@@ -31,32 +31,33 @@ type Options struct {
 	Region string
 	// Bucket exists already, without versions and without object lock.
 	Bucket string
-	// Prefix stands before every key: empty, or ending in a slash. What lies
-	// elsewhere in the bucket is never looked at.
+	// Prefix stands before every key: empty, or ending in a slash. Keys elsewhere
+	// in the bucket are never read.
 	Prefix string
-	// Foreign: the keys are names that somebody else gave (blob.CheckForeign).
+	// Foreign: another program gave the keys (blob.CheckForeign).
 	Foreign bool
 	// AccessKey, SecretKey and, for temporary ones, SessionToken sign requests.
-	// Without them they come from where AWS's tools look: the environment,
-	// profiles, roles of machines.
+	// Without them they come from AWS's usual sources: the environment, profiles,
+	// roles of machines.
 	AccessKey, SecretKey, SessionToken string
-	// PathStyle names the bucket in the path and not in the host.
+	// PathStyle puts the bucket's name in the path and not in the host.
 	PathStyle bool
-	// CA is PEM of authorities to be trusted beside the system's.
+	// CA is PEM of certificate authorities to be trusted beside the system's.
 	CA []byte
-	// Transport replaces the HTTP transport; CA is then not looked at.
+	// Transport replaces the HTTP transport; CA is then ignored.
 	Transport http.RoundTripper
 
-	// Timeout is how long a request may take, and how long a body may stand still.
+	// Timeout is how long a request may take, and how long a body may stall.
 	// Requests with a body get a second more for each 256 KiB. 0 is 30 s.
 	Timeout time.Duration
-	// PartSize is from how many bytes on a blob is sent in parts, and how large
-	// they are; 5 MiB to 5 GiB. Parts grow where 10,000 would not do. 0 is 16 MiB.
+	// PartSize is the size from which on a blob is sent in parts, and that of the
+	// parts; 5 MiB to 5 GiB. Parts grow where 10,000 would not suffice. 0 is 16
+	// MiB.
 	PartSize int64
 	// CopyWhole is the most bytes that one request copies; up to 5 GiB, which 0 is.
 	CopyWhole int64
-	// CopyPart is how many bytes of a larger object one request copies, where the parts it
-	// was uploaded in are not known; 5 MiB to 5 GiB. 0 is 512 MiB.
+	// CopyPart is how many bytes of a larger object one request copies, if the
+	// parts of its upload are unknown; 5 MiB to 5 GiB. 0 is 512 MiB.
 	CopyPart int64
 	// Memory bounds the bytes of bodies that are held at once, over all Puts; at
 	// least PartSize. 0 is 256 MiB.
@@ -65,30 +66,31 @@ type Options struct {
 	MaxBatch int
 	// Concurrency is the most requests of deletions at once. 0 is 16.
 	Concurrency int
-	// ProbeEvery is how often service and bucket are looked at again. 0 is 1 h.
+	// ProbeEvery is how often service and bucket are probed again. 0 is 1 h.
 	ProbeEvery time.Duration
-	// Clock measures pauses and when to probe. nil is lethe.Monotonic.
+	// Clock measures pauses and the age of a probe. nil is lethe.Monotonic.
 	Clock lethe.Clock
 	// Random makes the names of probes. nil is crypto/rand.
 	Random io.Reader
 	Events Events
 
-	// smallParts lets tests send parts smaller than S3 takes, pageSize list by
+	// smallParts lets tests send parts smaller than S3 allows, pageSize list by
 	// smaller pages.
 	smallParts bool
 	pageSize   int32
 }
 
-// Events tells what a store does by itself. Any of them may be nil; they return
+// Events report what a store does by itself. Any of them may be nil. They return
 // fast, and may be called by several goroutines at once.
 type Events struct {
-	// Pace: deletions now go by so many keys a request and so many requests at once.
+	// Pace: deletions now use so many keys per request and so many requests at
+	// once.
 	Pace func(batch, concurrency int)
-	// Throttled: the service asked to slow down, or took too long; deletions wait.
+	// Throttled: the service requested a pause, or took too long; deletions wait.
 	Throttled func(op string, wait time.Duration, err error)
 	// Probed: a probe ended. err is nil even if the bucket was found unfit.
 	Probed func(c Capabilities, err error)
-	// Protocol: an answer contradicts the request; its effect is not known.
+	// Protocol: a response contradicts the request; its effect is unknown.
 	Protocol func(op string, err error)
 }
 
@@ -173,8 +175,8 @@ func checkEndpoint(endpoint string) error {
 	return nil
 }
 
-// checkPrefix keeps out what not every service takes in a name, and what cannot
-// be told in XML (Go's encoder would name another object without a word).
+// checkPrefix refuses what not every service accepts in a name, and what XML cannot
+// represent (Go's encoder would silently name another object).
 func checkPrefix(prefix string) error {
 	if prefix == "" {
 		return nil
@@ -191,7 +193,7 @@ func checkPrefix(prefix string) error {
 	case !strings.HasSuffix(prefix, "/"):
 		return fmt.Errorf("prefix %q does not end in a slash", prefix)
 	case len(prefix) > maxName/2 || !utf8.ValidString(prefix) || strings.ContainsFunc(prefix, bad):
-		return fmt.Errorf("prefix %q is longer than %d bytes, or has characters that not every service takes", prefix, maxName/2)
+		return fmt.Errorf("prefix %q is longer than %d bytes, or has characters that not every service accepts", prefix, maxName/2)
 	}
 	return nil
 }

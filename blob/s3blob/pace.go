@@ -10,13 +10,13 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Pauses after the service asked to slow down without saying for how long.
+// Pauses after the service requested one without its length.
 const (
 	firstPause   = 200 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// leastBatch is how few keys a request may be brought down to by slowness.
+// leastBatch is the smallest batch to which slowness reduces a request.
 const leastBatch = 1
 
 // paceOptions bound a pace.
@@ -27,9 +27,9 @@ type paceOptions struct {
 }
 
 // pace decides how many keys one request deletes, and how many requests run at
-// once. It begins at the most. A request to slow down halves the requests at once,
-// then the keys; slowness halves the keys, then the requests; success adds a
-// little of what is missing (additive increase, multiplicative decrease).
+// once. It begins at the maximum. A throttled request halves the requests at once,
+// then the keys; slowness halves the keys, then the requests; success adds a little
+// of the difference (additive increase, multiplicative decrease).
 type pace struct {
 	o paceOptions
 
@@ -37,8 +37,8 @@ type pace struct {
 	batch   int
 	limit   int
 	running int
-	good    int        // requests that ended well since the limits were changed
-	epoch   int        // counts shrinkings: one burst of refusals shrinks once
+	good    int        // successful requests since the limits changed
+	epoch   int        // counts decreases: one burst of refusals decreases once
 	pauses  int        // in a row
 	until   lethe.Time // no request before
 	changed chan struct{}
@@ -54,15 +54,15 @@ func (p *pace) limits() (batch, concurrency int) {
 	return p.batch, p.limit
 }
 
-// slot is the right to send one request.
+// slot is the permission to send one request.
 type slot struct {
 	p     *pace
 	batch int // keys it may have
 	epoch int
 }
 
-// enter waits for the right to send a request. A pause of more than patience is
-// an outage.
+// enter waits for the permission to send a request. A pause of more than patience
+// is an outage.
 func (p *pace) enter(ctx context.Context, patience time.Duration) (slot, error) {
 	for {
 		p.mu.Lock()
@@ -76,7 +76,7 @@ func (p *pace) enter(ctx context.Context, patience time.Duration) (slot, error) 
 		changed := p.changed
 		p.mu.Unlock()
 		if pause > patience {
-			return slot{}, fmt.Errorf("%w: the service asked to be left alone for another %s", blob.ErrDown, pause.Round(time.Second))
+			return slot{}, fmt.Errorf("%w: the service requested a pause of another %s", blob.ErrDown, pause.Round(time.Second))
 		}
 		if err := await(ctx, changed, pause); err != nil {
 			return slot{}, err
@@ -126,7 +126,7 @@ func (sl slot) leave(v verdict) time.Duration {
 	return wait
 }
 
-// shrink takes back, once for all requests that ran at the same time.
+// shrink decreases the limits, once for all requests that ran at the same time.
 func (p *pace) shrink(sl slot, v verdict) time.Duration {
 	p.good = 0
 	first := sl.epoch == p.epoch
@@ -149,7 +149,7 @@ func (p *pace) shrink(sl slot, v verdict) time.Duration {
 	return max(p.until.Sub(now), 0)
 }
 
-// grow gives a little after each round of requests that ended well.
+// grow increases the limits a little after each round of successful requests.
 func (p *pace) grow() {
 	p.pauses = 0
 	if p.batch == p.o.Batch && p.limit == p.o.Concurrency {

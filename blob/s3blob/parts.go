@@ -19,12 +19,12 @@ import (
 
 const (
 	// partTries is how often a part is sent: the same bytes under the same number,
-	// which nobody sees before the upload is completed.
+	// invisible before the upload is completed.
 	partTries = 3
-	// partsAtOnce is the most parts of one upload under way at once.
+	// partsAtOnce is the most parts of one upload in flight.
 	partsAtOnce = 4
 	// completeTries is how often an upload is completed whose completion got no
-	// clear answer; in between it is looked whether it happened.
+	// clear response; in between it is checked whether it happened.
 	completeTries = 3
 )
 
@@ -36,7 +36,7 @@ type upload struct {
 	first  []byte
 	source *source
 
-	over bool // what lies under the key is replaced
+	over bool // replaces bytes under the key
 
 	id    *string
 	etag  string // once it is completed
@@ -49,8 +49,8 @@ func (s *Store) partSize(size int64) int64 {
 	return min(max(s.o.PartSize, (size+maxParts-1)/maxParts), maxPart)
 }
 
-// putParts sends a blob by a multipart upload. Before the upload is completed
-// nothing can be seen under the key: whatever fails until then is certain.
+// putParts sends a blob by a multipart upload. Before the upload is completed the
+// key is absent: an earlier failure is certain.
 func (s *Store) putParts(ctx context.Context, u upload) error {
 	if !s.Capabilities().Multipart {
 		return notDone("put", u.key, fmt.Errorf("it has more than %d bytes, and the service has no multipart uploads", len(u.first)))
@@ -108,7 +108,7 @@ func (s *Store) sendParts(ctx context.Context, u *upload) error {
 			n, goesOn, err = u.source.fill(buf)
 		}
 		if err != nil {
-			// The part that failed says why the others were given up.
+			// The error of the failed part explains why the others were given up.
 			if failed := sending.Wait(); failed != nil && ctx.Err() == nil {
 				return failed
 			}
@@ -119,7 +119,7 @@ func (s *Store) sendParts(ctx context.Context, u *upload) error {
 	return sending.Wait()
 }
 
-// buffer returns one that a part has left, or a new one.
+// buffer returns one that a part no longer uses, or a new one.
 func (s *Store) buffer(free chan []byte, buffers *int, held int64, size int) []byte {
 	select {
 	case buf := <-free:
@@ -133,7 +133,7 @@ func (s *Store) buffer(free chan []byte, buffers *int, held int64, size int) []b
 	return <-free
 }
 
-// sendPart sends one part until the service has it.
+// sendPart sends one part, with retries.
 func (s *Store) sendPart(ctx context.Context, u *upload, number int32, data []byte) (*string, error) {
 	for try := range partTries {
 		if err := mayChange(ctx); err != nil {
@@ -146,7 +146,7 @@ func (s *Store) sendPart(ctx context.Context, u *upload, number int32, data []by
 		})
 		cancel()
 		if err == nil && out.ETag == nil {
-			return nil, notDone("put", u.key, fmt.Errorf("part %d: the service answered without an ETag", number))
+			return nil, notDone("put", u.key, fmt.Errorf("part %d: the service returned no ETag", number))
 		}
 		if err == nil {
 			return out.ETag, nil
@@ -178,7 +178,7 @@ func (s *Store) complete(ctx context.Context, u *upload) error {
 		if !v.certain {
 			last = s.changing("complete put", u.key, v)
 		}
-		// It may have happened all the same; nobody else uses the name.
+		// It may have happened nonetheless; the name is not used elsewhere.
 		done, err := s.completed(ctx, u)
 		if done || err != nil {
 			return err
@@ -195,7 +195,7 @@ func (s *Store) askComplete(ctx context.Context, u *upload) (verdict, error) {
 	if err := mayChange(ctx); err != nil {
 		return verdict{certain: true, text: err.Error(), err: err}, err
 	}
-	// Services may put gigabytes together before they answer.
+	// Services may need long to join gigabytes.
 	asked, cancel := s.bounded(ctx, u.sent/16)
 	defer cancel()
 	parts := make([]types.CompletedPart, len(u.parts))
@@ -218,7 +218,7 @@ func (s *Store) askComplete(ctx context.Context, u *upload) (verdict, error) {
 	return verdict{}, nil
 }
 
-// completed looks whether the upload was completed although the answer was lost.
+// completed checks whether the upload was completed although the response was lost.
 func (s *Store) completed(ctx context.Context, u *upload) (bool, error) {
 	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.o.Timeout)
 	defer cancel()
@@ -232,7 +232,7 @@ func (s *Store) completed(ctx context.Context, u *upload) (bool, error) {
 	return false, nil
 }
 
-// abort gives an upload up. What it cannot remove is left to SweepUnfinished.
+// abort aborts an upload. SweepUnfinished removes what it cannot.
 func (s *Store) abort(ctx context.Context, key string, id *string) {
 	asked, cancel := s.bounded(context.WithoutCancel(ctx), 0)
 	defer cancel()

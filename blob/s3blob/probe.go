@@ -20,45 +20,46 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Setting is what a bucket answers when it is asked for one of its settings.
+// Setting is the value of one of a bucket's settings.
 type Setting string
 
-// What a setting may be.
+// The values of a setting.
 const (
 	Off     Setting = "off"
 	On      Setting = "on"
-	Untold  Setting = "not told"  // the access key may not ask, or the service cannot say
+	Untold  Setting = "not told"  // the access key may not read it, or the service does not have it
 	Suspend Setting = "suspended" // of versions: they are kept, new ones replace each other
 )
 
-// Capabilities is what a probe has found out of service and bucket, and how fast
-// it is deleted from at the moment.
+// Capabilities is what a probe has found out about service and bucket, and the
+// present pace of deletions.
 type Capabilities struct {
 	ProbedAt lethe.Time // by Options.Clock; 0: not yet
 	// ConditionalPut: a PUT with If-None-Match refuses to overwrite.
 	ConditionalPut bool
 	// ConditionalComplete: so does the completion of an upload.
 	ConditionalComplete bool
-	// BatchDelete: DeleteObjects deletes, and answers for each key. Without it keys
-	// are deleted one by one, many at once.
+	// BatchDelete: DeleteObjects deletes, and returns a result for each key.
+	// Without it keys are deleted one by one, many at once.
 	BatchDelete bool
 	// Multipart: blobs larger than a part can be put.
 	Multipart bool
-	// StartAfter: a listing that starts after a name leaves out nothing behind it.
+	// StartAfter: a listing that starts after a name omits nothing behind it.
 	// Without it listings start at their beginning.
 	StartAfter bool
-	// Versions, ObjectLock and Lifecycle (a rule that touches our objects).
+	// Versions, ObjectLock and Lifecycle (a rule that applies to the store's
+	// objects).
 	Versions, ObjectLock, Lifecycle Setting
-	// NoPut and NoDelete say why writes and deletions are refused, and what to do;
+	// NoPut and NoDelete are why writes and deletions are refused, and the remedy;
 	// empty if they are not.
 	NoPut, NoDelete string
 	// Batch and Concurrency: keys per request, and requests at once, of deletions.
 	Batch, Concurrency int
-	// LastError is why the latest probe could not be finished; empty if it could.
+	// LastError is why the latest probe failed; empty if it succeeded.
 	LastError string
 }
 
-// state is what the store knows of the service.
+// state is what the store knows about the service.
 type state struct {
 	mu      sync.RWMutex
 	caps    Capabilities
@@ -67,10 +68,10 @@ type state struct {
 	probing chan struct{}
 }
 
-// retryProbe is how soon a probe that failed is made again, once one has succeeded.
+// retryProbe is how soon a failed probe is repeated, once one has succeeded.
 const retryProbe = time.Minute
 
-// Capabilities says what is known of service and bucket.
+// Capabilities returns what is known about service and bucket.
 func (s *Store) Capabilities() Capabilities {
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
@@ -89,8 +90,8 @@ const (
 	forDelete
 )
 
-// may probes if it is time to, and returns blob.ErrUnfit if the bucket must not
-// be used so.
+// may probes if it is time to, and returns blob.ErrUnfit if the bucket must not be
+// used so.
 func (s *Store) may(ctx context.Context, p purpose) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (s *Store) may(ctx context.Context, p purpose) error {
 	return nil
 }
 
-// ready returns once a probe has succeeded. A later one is made by one caller,
-// while the others go on with what is known.
+// ready returns once a probe has succeeded. Later probes are made by one caller,
+// while the others continue with the last result.
 func (s *Store) ready(ctx context.Context) error {
 	for {
 		s.state.mu.Lock()
@@ -142,10 +143,10 @@ func (s *Store) ready(ctx context.Context) error {
 }
 
 // Probe finds out what service and bucket are, now. Its errors wrap blob.ErrDown
-// and say what to do; an unfit bucket is no error, Capabilities tells.
+// and have the remedy; an unfit bucket is no error, but part of Capabilities.
 func (s *Store) Probe(ctx context.Context) error { return s.probed(ctx) }
 
-// probed makes a probe and remembers what it found.
+// probed makes a probe and stores its result.
 func (s *Store) probed(ctx context.Context) error {
 	found, err := s.probe(ctx)
 	s.state.mu.Lock()
@@ -161,8 +162,8 @@ func (s *Store) probed(ctx context.Context) error {
 	return err
 }
 
-// doubt notes that the bucket turned out to keep versions. Deletions and writes are
-// refused unless the next call, which looks again, finds otherwise.
+// doubt records that the bucket turned out to keep versions. Deletions and writes
+// are refused unless the next call, which probes again, finds otherwise.
 func (s *Store) doubt() {
 	why := versionsOn
 	s.state.mu.Lock()
@@ -171,7 +172,7 @@ func (s *Store) doubt() {
 	s.o.Events.probed(s.Capabilities(), nil)
 }
 
-// sawVersion notes that what was put has a version.
+// sawVersion records that a new object has a version.
 func (s *Store) sawVersion(id *string) {
 	if versioned(id) {
 		s.doubt()
@@ -180,7 +181,7 @@ func (s *Store) sawVersion(id *string) {
 
 func versioned(id *string) bool { return id != nil && *id != "" && *id != "null" }
 
-// probe asks what the bucket is, and tries what the service can do on an object
+// probe reads the bucket's settings, and tries what the service can do on an object
 // of its own.
 func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	var c Capabilities
@@ -210,8 +211,8 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	return c, nil
 }
 
-// reach lists, which every key must be allowed to, and whose answer says whether
-// the bucket is there.
+// reach lists, which every access key must be allowed to. The response shows
+// whether the bucket exists.
 func (s *Store) reach(ctx context.Context) error {
 	asked, cancel := s.bounded(ctx, 0)
 	defer cancel()
@@ -224,7 +225,7 @@ func (s *Store) reach(ctx context.Context) error {
 	return fmt.Errorf("s3blob: bucket %s: %w", s.o.Bucket, s.outcomeOfNothing(v))
 }
 
-// outcomeOfNothing is kinds for a change that was not yet asked for.
+// outcomeOfNothing is kinds for a change that was not requested yet.
 func (s *Store) outcomeOfNothing(v verdict) error { return s.kinds(v) }
 
 // trial tries what the service can do.
@@ -235,7 +236,7 @@ type trial struct {
 	versioned bool
 }
 
-var probeBody = []byte("lethe looks at what this service can do; this may be removed")
+var probeBody = []byte("lethe probes what this service can do; this may be removed")
 
 // put tries a PUT, and whether a second one is refused.
 func (t *trial) put(ctx context.Context) error {
@@ -263,14 +264,14 @@ func (t *trial) put(ctx context.Context) error {
 			t.c.ConditionalPut = true
 			return nil
 		case !first && v.certain && v.status != http.StatusConflict:
-			return nil // it knows no such condition
+			return nil // it does not have the condition
 		}
 		return t.failed("put", ctx, v)
 	}
 }
 
 // list tries to start after the folder's name without its slash, behind which the
-// folder lies. SeaweedFS leaves it out.
+// folder lies. SeaweedFS omits it.
 func (t *trial) list(ctx context.Context) error {
 	asked, cancel := t.s.bounded(ctx, 0)
 	defer cancel()
@@ -287,8 +288,8 @@ func (t *trial) list(ctx context.Context) error {
 	return nil
 }
 
-// complete tries an upload in parts, and whether its completion under a name that
-// is taken is refused.
+// complete tries an upload in parts, and whether its completion under a taken name
+// is refused.
 func (t *trial) complete(ctx context.Context) error {
 	asked, cancel := t.s.bounded(ctx, 0)
 	defer cancel()
@@ -317,7 +318,7 @@ func (t *trial) complete(ctx context.Context) error {
 	return nil
 }
 
-// remove tries a DeleteObjects, and whether it did what it says.
+// remove tries a DeleteObjects, and checks its effect.
 func (t *trial) remove(ctx context.Context) error {
 	absent := t.name + "0"
 	said, err := t.deleteBoth(ctx, absent)
@@ -338,7 +339,7 @@ func (t *trial) remove(ctx context.Context) error {
 	if gone {
 		return nil
 	}
-	// It said that it had deleted what is still there, or can only delete one by one.
+	// It reported as deleted what still exists, or can only delete one by one.
 	t.c.BatchDelete = false
 	err = t.s.deleteObject(ctx, t.name)
 	if errors.Is(err, errMarker) {
@@ -347,7 +348,8 @@ func (t *trial) remove(ctx context.Context) error {
 	return err
 }
 
-// deleteBoth asks until the answer is whole: Ceph sometimes breaks it off.
+// deleteBoth repeats the request until the response is whole: Ceph's sometimes ends
+// early.
 func (t *trial) deleteBoth(ctx context.Context, absent string) (said map[string]error, err error) {
 	for try := range deleteTries {
 		said, err = t.s.deleteObjects(ctx, []string{t.name, absent})
@@ -358,12 +360,12 @@ func (t *trial) deleteBoth(ctx context.Context, absent string) (said map[string]
 	return said, err
 }
 
-// tidy removes what a probe that failed may have left.
+// tidy removes what a failed probe may have left.
 func (t *trial) tidy(ctx context.Context) {
 	_ = t.s.deleteObject(context.WithoutCancel(ctx), t.name)
 }
 
-// without takes a request that the service has not for granted.
+// without handles a request that the service does not have.
 func (t *trial) without(op string, ctx context.Context, err error) error {
 	v := judge(ctx, err)
 	if v.certain && !v.down {

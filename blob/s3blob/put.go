@@ -21,12 +21,12 @@ import (
 // Put implements blob.Store. Nothing is sent before a part of the body, or all of
 // it, was read, so that a body that fails leaves nothing.
 //
-// Where the service takes If-None-Match (Capabilities.ConditionalPut), it is the
-// service that refuses to overwrite. Elsewhere Put looks first, and keeps two Puts
-// of one name in this process apart; two processes that put under one name at the
-// same instant are kept apart only by our names, which are random and used once.
+// Where the service supports If-None-Match (Capabilities.ConditionalPut), it
+// refuses to overwrite. Elsewhere Put looks the name up first, and serializes the
+// Puts of one name in this process. Two processes that put under one name at the
+// same time are kept apart only by the names, which are random and used once.
 //
-// A request whose answer is lost is not repeated: the blob may be there, or land
+// A request whose response is lost is not repeated: the blob may exist, or land
 // later (blob.ErrUnknown).
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if err := s.checkKey(key); err != nil {
@@ -65,7 +65,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	return s.putWhole(ctx, key, first)
 }
 
-// lock keeps the Puts of one name in this process apart.
+// lock serializes the Puts of one name in this process.
 func (s *Store) lock(ctx context.Context, key string) (unlock func(), err error) {
 	mine := make(chan struct{})
 	for {
@@ -84,8 +84,8 @@ func (s *Store) lock(ctx context.Context, key string) (unlock func(), err error)
 	}
 }
 
-// conflicts is how often a PUT is sent again that was refused because another one
-// was under way.
+// conflicts is how often a PUT is repeated that was refused because another one was
+// in flight.
 const conflicts = 6
 
 // putWhole sends a blob by one request.
@@ -105,7 +105,7 @@ func (s *Store) putWhole(ctx context.Context, key string, data []byte) error {
 		case !v.is("ConditionalRequestConflict") || try == conflicts-1:
 			return s.changing("put", key, v)
 		}
-		// It was refused, so it may be sent again.
+		// It was refused, so it may be repeated.
 		if err := lethe.Sleep(ctx, 20*time.Millisecond<<try); err != nil {
 			return notDone("put", key, err)
 		}
@@ -147,7 +147,7 @@ func mayChange(ctx context.Context) error {
 	return blob.Check(ctx)
 }
 
-// sending knows how much of a body was taken by the connection.
+// sending tracks how much of a body was sent to the connection.
 type sending struct {
 	*bytes.Reader
 	left atomic.Int64
@@ -160,15 +160,16 @@ func (b *sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut reports whether the connection broke while the body was written, before its end:
-// what came of it, the service cannot store.
+// cut reports whether the connection broke before the end of the body: the service
+// cannot store such a body.
 func (b *sending) cut(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "write" || op.Op == "readfrom") && b.left.Load() > 0
 }
 
-// refusedUnheard judges a PUT whose connection was closed before the body was
-// sent: so do services that refuse it without reading, and the answer is lost.
+// refusedUnheard classifies a PUT whose connection was closed before the body was
+// sent: services do that when they refuse it without reading, and the response is
+// lost.
 func (s *Store) refusedUnheard(ctx context.Context, key string, v verdict) verdict {
 	v.certain = true
 	if _, err := s.Stat(ctx, key); err == nil {
@@ -177,7 +178,7 @@ func (s *Store) refusedUnheard(ctx context.Context, key string, v verdict) verdi
 	return v
 }
 
-// refuseExisting returns blob.ErrExist if there is something under the key.
+// refuseExisting returns blob.ErrExist if the key is taken.
 func (s *Store) refuseExisting(ctx context.Context, key string) error {
 	switch _, err := s.Stat(ctx, key); {
 	case err == nil:
@@ -196,10 +197,10 @@ type source struct {
 	has  bool
 }
 
-// smallest is how much is first made room for when the size is not known.
+// smallest is the first buffer, in bytes, for a body of unknown size.
 const smallest = 64 << 10
 
-// first reads up to one part; more says that the body goes on.
+// first reads up to one part; more reports whether the body continues.
 func (s *source) first(partSize, size int64) (data []byte, more bool, err error) {
 	room := partSize
 	if size < 0 {

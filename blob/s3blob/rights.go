@@ -7,7 +7,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// right is one that an access key needs for a request.
+// right is a permission that a request requires of an access key.
 type right struct {
 	action   string // of a policy
 	onBucket bool   // else on the objects in it
@@ -37,7 +37,7 @@ var rights = map[string]right{
 	"DeleteObjects":                   {"s3:DeleteObject", false},
 }
 
-// allow says which right a request that was denied needs, and on what.
+// allow returns which permission a denied request needs, and on what.
 func (s *Store) allow(v verdict) string {
 	name := "DeleteObjects" // of which one key was denied
 	var operation *smithy.OperationError
@@ -54,7 +54,7 @@ func (s *Store) allow(v verdict) string {
 	}
 	text := fmt.Sprintf("the access key may not do this; allow it %s on %s in the policy of its user or of the bucket", r.action, on)
 	if name == "HeadObject" {
-		text += fmt.Sprintf(" (and s3:ListBucket on arn:aws:s3:::%s, without which this is also what is said of an object that is not there)", s.o.Bucket)
+		text += fmt.Sprintf(" (and s3:ListBucket on arn:aws:s3:::%s, without which this is also the response for an object that does not exist)", s.o.Bucket)
 	}
 	return text
 }

@@ -1,22 +1,23 @@
-// Package s3blob is a blob.Store in a bucket of an S3 service: a key is the name
-// of an object below a prefix.
+// Package s3blob is a blob.Store in a bucket of an S3 service: a key is the name of
+// an object below a prefix. It is a client; Lethe's own S3 server is in package s3.
 //
-// What the service can do is found out by a probe (Capabilities), not by its
-// name: whether a PUT can be made to refuse an existing name, whether many keys
-// are deleted by one request, whether there are multipart uploads. The probe also
-// looks at what would make a deletion a lie or a write a loss: versions, object
-// lock, a lifecycle rule of the bucket. What it finds unfit is refused with
-// blob.ErrUnfit and the word what to do; it is asked again from time to time.
+// A probe finds out what the service can do (Capabilities): whether a PUT can
+// refuse an existing name, whether one request deletes many keys, whether there are
+// multipart uploads. The probe also finds settings of the bucket that would make a
+// deletion ineffective or lose a write: versions, object lock, a lifecycle rule. An
+// unfit bucket is refused with blob.ErrUnfit and the remedy; it is probed again
+// from time to time.
 //
-// A request is sent once, and its error says what is known of its effect: an
-// answer that refuses it, or a connection that was never made, is blob.ErrNotDone,
-// everything else is blob.ErrUnknown (docs/protocol.md, rules 7 to 9). Only what may safely
-// land twice is repeated: parts of an upload, deletions, pages of a listing.
+// A request is sent once, and its error has what is known of its effect. A response
+// that refuses it, or a connection that was never made, is blob.ErrNotDone;
+// everything else is blob.ErrUnknown (docs/protocol.md, rules 7 to 9). Only
+// requests that may safely land twice are repeated: parts of an upload, deletions,
+// pages of a listing.
 //
-// options.go says what can be set, client.go sends, errors.go judges answers;
-// probe.go and bucket.go find out what the service and the bucket are; put.go,
-// parts.go, get.go, delete.go, list.go and sweep.go are the store; answer.go
-// reads the answers of batch deletes, pace.go decides how fast to delete.
+// options.go has the settings, client.go sends, errors.go classifies responses;
+// probe.go and bucket.go probe the service and the bucket; put.go, parts.go,
+// get.go, delete.go, list.go and sweep.go are the store; answer.go parses the
+// responses of batch deletes, pace.go decides how fast to delete.
 package s3blob
 
 import (
@@ -43,7 +44,7 @@ type Store struct {
 	transport http.RoundTripper
 	memory    *semaphore.Weighted // bytes of bodies held at once
 	pace      *pace
-	putting   sync.Map // names of objects under way: string -> chan struct{}
+	putting   sync.Map // names of objects in flight: string -> chan struct{}
 	state     state
 }
 
@@ -52,8 +53,8 @@ var (
 	_ blob.Unfinished = (*Store)(nil)
 )
 
-// New makes a store without asking the service; the first call does. Its errors
-// are those of the options.
+// New makes a store without a request to the service; the first call makes one. Its
+// errors are those of the options.
 func New(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -69,8 +70,8 @@ func New(ctx context.Context, o Options) (*Store, error) {
 
 // Open is New and a probe. It fails with blob.ErrDown when the service cannot be
 // reached or refuses to work, and with blob.ErrUnfit when the bucket must not be
-// written to or deleted from as it stands. A process that can do without the
-// backend for a while calls New, and Probe.
+// written to or deleted from. A process that can do without the backend for a while
+// calls New, and Probe.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s, err := New(ctx, o)
 	if err != nil {
@@ -90,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close lets idle connections go. Calls under way and open bodies go on.
+// Close closes idle connections. Calls in flight and open bodies continue.
 func (s *Store) Close() error {
 	if t, ok := s.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -112,8 +113,8 @@ func (s *Store) name(key string) *string {
 	return &name
 }
 
-// key is the key of a name that was listed; ok is false for what is not the
-// store's to tell: the prefix itself, and what probes have left.
+// key returns the key of a listed name; ok is false for names that are not the
+// store's: the prefix itself, and remains of probes.
 func (s *Store) key(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, s.o.Prefix)
 	return key, ok && key != "" && !strings.HasPrefix(key, ownFolder)

@@ -12,11 +12,11 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// SweepUnfinished implements blob.Unfinished: it aborts multipart uploads below
-// the prefix that were begun before the instant, by the service's clock, and
-// removes objects of probes as old. Uploads of this process that are under way
-// are left alone; those of another one are only by their age. Bytes are those of
-// the parts. MinIO lists no uploads by prefix, and removes them itself.
+// SweepUnfinished implements blob.Unfinished: it aborts multipart uploads below the
+// prefix that were begun before the instant, by the service's clock, and removes
+// objects of probes as old. Uploads in flight in this process are left alone; those
+// of another one only by their age. Bytes are those of the parts. MinIO lists no
+// uploads by prefix, and removes them itself.
 func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, bytes int64, err error) {
 	in := &s3.ListMultipartUploadsInput{Bucket: &s.o.Bucket, Prefix: &s.o.Prefix, EncodingType: types.EncodingTypeUrl}
 	for {
@@ -42,7 +42,7 @@ func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, 
 			return n, bytes, s.sweepProbes(ctx, before)
 		}
 		if same(in.KeyMarker, out.NextKeyMarker) && same(in.UploadIdMarker, out.NextUploadIdMarker) {
-			return n, bytes, fmt.Errorf("s3blob: list uploads below %s: it goes on, but the service does not say where", s.o.Prefix)
+			return n, bytes, fmt.Errorf("s3blob: list uploads below %s: it is truncated, but has no continuation", s.o.Prefix)
 		}
 		in.KeyMarker, in.UploadIdMarker = decoded(out.NextKeyMarker, out.EncodingType), out.NextUploadIdMarker
 	}
@@ -73,7 +73,7 @@ func decoded(name *string, encoding types.EncodingType) *string {
 	return &plain
 }
 
-// sweep aborts one upload, if it is old and nobody's.
+// sweep aborts one upload, if it is old and not in flight.
 func (s *Store) sweep(ctx context.Context, u types.MultipartUpload, encoding types.EncodingType, before lethe.Time) (bool, int64, error) {
 	name := decoded(u.Key, encoding)
 	if name == nil || u.UploadId == nil || u.Initiated == nil || lethe.FromTime(*u.Initiated) >= before {
@@ -105,7 +105,7 @@ func (s *Store) abortUpload(ctx context.Context, name, id *string) (bool, error)
 	return false, s.changing("abort upload of", *name, v)
 }
 
-// partsSize adds up the parts of an upload, as far as the service tells.
+// partsSize adds up the parts of an upload, as far as the service reports them.
 func (s *Store) partsSize(ctx context.Context, name string, id *string) (sum int64) {
 	in := &s3.ListPartsInput{Bucket: &s.o.Bucket, Key: &name, UploadId: id}
 	for {
@@ -127,13 +127,13 @@ func (s *Store) partsSize(ctx context.Context, name string, id *string) (sum int
 	}
 }
 
-// ofProbe says that a name is one of a probe's objects.
+// ofProbe reports whether a name is an object of a probe.
 func (s *Store) ofProbe(name string) bool {
 	folder := s.o.Prefix + ownFolder
 	return len(name) > len(folder) && name[:len(folder)] == folder
 }
 
-// sweepProbes removes what probes that were cut off have left.
+// sweepProbes removes remains of interrupted probes.
 func (s *Store) sweepProbes(ctx context.Context, before lethe.Time) error {
 	folder := s.o.Prefix + ownFolder
 	asked, cancel := s.bounded(ctx, 0)

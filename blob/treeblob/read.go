@@ -36,12 +36,13 @@ func entryOf(name string, st *unix.Stat_t) entry {
 	return entry{
 		name: name, dir: kind == unix.S_IFDIR, regular: kind == unix.S_IFREG, dev: uint64(st.Dev), mtime: mtime.UnixNano(),
 		info: blob.Info{Size: st.Size, ModTime: lethe.FromTime(mtime)},
-		// Another name of the same file changes the time of its last change: it is left out.
+		// Another name of the same file changes the time of its last change, so
+		// that is left out.
 		tag: fmt.Sprintf("%d-%d-%d", st.Ino, mtime.UnixNano(), st.Size),
 	}
 }
 
-// statAt looks at a name in a folder; it follows no link.
+// statAt stats a name in a folder; it follows no link.
 func statAt(dir int, name string) (entry, error) {
 	var st unix.Stat_t
 	for {
@@ -53,7 +54,7 @@ func statAt(dir int, name string) (entry, error) {
 	}
 }
 
-// look looks at the file of a key.
+// look stats the file of a key.
 func (s *Store) look(ctx context.Context, key string) (e entry, err error) {
 	if err := s.check(ctx, key); err != nil {
 		return e, fmt.Errorf("treeblob: stat %q: %w", key, err)
@@ -78,7 +79,7 @@ func (s *Store) look(ctx context.Context, key string) (e entry, err error) {
 	return e, nil
 }
 
-// Stat returns what lies under a key: blob.ErrNotExist, blob.ErrInvalidKey.
+// Stat describes the file of a key: blob.ErrNotExist, blob.ErrInvalidKey.
 func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	e, err := s.look(ctx, key)
 	return e.info, err
@@ -157,10 +158,10 @@ func (s *Store) open(key string) (*os.File, entry, error) {
 	return file, e, nil
 }
 
-// List calls fn for every file with the prefix in ascending byte order of keys, after
-// the key `after`. It holds one folder's names in memory, and those of the folders above
-// it. Links, devices and names that begin with a dot are left out; odd names are told as
-// they are. An error says that it was not complete.
+// List calls fn for every file with the prefix in ascending byte order of keys,
+// after the key `after`. It holds the names of one folder and its parents in
+// memory. Links, devices and names that begin with a dot are omitted; other odd
+// names are listed as they are. An error means that it was not complete.
 func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	if err := errors.Join(ctx.Err(), s.inPlace()); err != nil {
 		return fmt.Errorf("treeblob: list %q: %w", prefix, err)
@@ -182,8 +183,8 @@ type walk struct {
 	stopped       bool // by fn
 }
 
-// folder tells the files of a folder, which is named as keys are: "" or with a slash at
-// its end.
+// folder passes on the files of a folder, which is named as keys are: "" or with a
+// slash at its end.
 func (w *walk) folder(folder string) error {
 	entries, err := w.entries(folder)
 	if err != nil {
@@ -204,8 +205,8 @@ func (w *walk) folder(folder string) error {
 	return nil
 }
 
-// entries returns what the walk needs of a folder, in the byte order of keys: a folder
-// stands where its name with a slash does.
+// entries returns the entries of a folder that the walk needs, in the byte order of
+// keys: a folder sorts as its name with a slash.
 func (w *walk) entries(folder string) ([]entry, error) {
 	dir, err := w.s.openDir(w.s.o.Prefix + folder)
 	switch {
@@ -249,7 +250,8 @@ func (e entry) order() string {
 	return e.name
 }
 
-// tells reports whether a file is asked for, wants whether a file or a folder may be.
+// tells reports whether a file is requested, wants whether a file or a folder may
+// be.
 func (w *walk) tells(key string) bool { return key > w.after && strings.HasPrefix(key, w.prefix) }
 
 func (w *walk) wants(key string) bool {

@@ -3,15 +3,16 @@
 // Package treeblob reads, copies and deletes files in a folder that another program
 // owns: a key is the path of a file below a prefix, with slashes.
 //
-// Nothing of what the other program made is bent: there is no layout, no index, and no
-// temporary file that it could see as one of its own (they begin with a dot). Symbolic
-// links are never followed, other file systems below the root never entered, names that
-// begin with a dot never listed. A folder that is empty after its last file was deleted
-// goes as well, unless somebody has changed it not long ago.
+// The layout of the other program is kept: there is no index, and temporary files
+// begin with a dot, so that it does not take them for its own. Symbolic links are
+// never followed, other file systems below the root never entered, names that begin
+// with a dot never listed. A folder that is empty after its last file was deleted
+// is removed as well, unless another program has changed it recently.
 //
-// A disk that is not mounted leaves an empty folder in its place: while the folder of
-// the prefix is not there, or is empty, or another root lies under the path than the one
-// that was opened, every call answers blob.ErrMisplaced, and nothing is taken for absent.
+// A disk that is not mounted leaves an empty folder in its place. While the folder
+// of the prefix is missing or empty, or the path leads to another root than was
+// opened, every call returns blob.ErrMisplaced, and nothing is taken for absent.
+// Lethe's own blobs in a folder are fsblob's.
 package treeblob
 
 import (
@@ -36,18 +37,18 @@ type Options struct {
 	Root string
 	// Prefix stands before every key: it ends in a slash.
 	Prefix string
-	// Beside is the prefix whose folder has to be there, with something in it (default
-	// Prefix). What lies below another Prefix is the caller's own, and may be absent.
+	// Beside is the prefix whose folder has to exist and not be empty (default
+	// Prefix). A different Prefix is the caller's own, and may be absent.
 	Beside string
-	// Idle is for how long nobody has changed a folder that is removed once it is empty
-	// (default 10 minutes).
+	// Idle is how long a folder must be unchanged before it is removed once it is
+	// empty (default 10 minutes).
 	Idle time.Duration
-	// Clock is what Idle is measured by, against times of the file system. nil is
+	// Clock measures Idle against times of the file system. nil is
 	// lethe.SystemClock.
 	Clock lethe.Clock
 }
 
-// own begins the names of files that have no other name yet.
+// own begins the names of temporary files.
 const own = ".lethe"
 
 // Store is the files below a prefix. It is safe for concurrent use.
@@ -58,12 +59,12 @@ type Store struct {
 	dev  uint64
 
 	mu sync.Mutex
-	// changed is how old folders were before this store took files away, and how they
-	// were left then.
+	// changed records the ages of folders before this store removed files, and
+	// their state after.
 	changed map[string]touched
 }
 
-// touched is a folder that files were taken from.
+// touched is a folder from which files were removed.
 type touched struct{ before, after int64 }
 
 var (
@@ -71,7 +72,7 @@ var (
 	_ blob.Copier = (*Store)(nil)
 )
 
-// Open opens the folder, which has to be there: blob.ErrDown.
+// Open opens the folder, which has to exist: blob.ErrDown.
 func Open(o Options) (*Store, error) {
 	if o.Beside == "" {
 		o.Beside = o.Prefix
@@ -83,7 +84,7 @@ func Open(o Options) (*Store, error) {
 		o.Clock = lethe.SystemClock{}
 	}
 	if !filepath.IsAbs(o.Root) || !strings.HasSuffix(o.Prefix, "/") || blob.CheckForeign(o.Prefix) != nil {
-		return nil, fmt.Errorf("treeblob: %s, %q: the path is a whole one, and the prefix ends in a slash", o.Root, o.Prefix)
+		return nil, fmt.Errorf("treeblob: %s, %q: the path has to be absolute, and the prefix has to end in a slash", o.Root, o.Prefix)
 	}
 	s := &Store{o: o, changed: map[string]touched{}}
 	file, err := os.Open(o.Root)
@@ -112,10 +113,10 @@ func Open(o Options) (*Store, error) {
 // Close closes the folder.
 func (s *Store) Close() error { return unix.Close(s.root) }
 
-// Probe finds out whether the folder is in its place, now.
+// Probe checks that the folder is in its place, now.
 func (s *Store) Probe(context.Context) error { return s.inPlace() }
 
-// inPlace refuses to conclude anything from a place that may be another one.
+// inPlace refuses calls in a place that may be another one.
 func (s *Store) inPlace() error {
 	wrong := func(what string, err error) error {
 		return fmt.Errorf("treeblob: %w: %w: %s: %s (%w); mount the disk, correct the path or the prefix, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
@@ -141,11 +142,11 @@ func (s *Store) inPlace() error {
 var (
 	errMoved   = errors.New("it was mounted or moved meanwhile")
 	errOther   = errors.New("another file system is mounted there")
-	errSpecial = errors.New("it is no ordinary file")
+	errSpecial = errors.New("it is not a regular file")
 )
 
-// openDir opens a folder by its path below the root, "" for the root itself. It follows
-// no link and enters no other file system.
+// openDir opens a folder by its path below the root, "" for the root itself. It
+// follows no link and enters no other file system.
 func (s *Store) openDir(path string) (*os.File, error) {
 	fd, err := openAt(s.root, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -194,8 +195,8 @@ func (s *Store) split(key string) (folder, name string) {
 // maxName is the longest name that every file system takes, in bytes.
 const maxName = 255
 
-// check refuses keys that are no names of files of the other program, and returns what
-// is wrong with the place.
+// check refuses keys that cannot be names of the other program's files, and returns
+// what is wrong with the place.
 func (s *Store) check(ctx context.Context, key string) error {
 	if err := blob.CheckForeign(key); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (s *Store) check(ctx context.Context, key string) error {
 	return errors.Join(ctx.Err(), s.inPlace())
 }
 
-// cause is an error of the system in the words of package blob.
+// cause turns an error of the system into an error of package blob.
 func cause(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):

@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Delete deletes files, each Result in the place of its key; a file that was deleted
-// stays so after a loss of power. Folders that are empty then go as well.
+// Delete deletes files, and returns a Result for each key, in order. A deletion
+// survives a loss of power. Folders that are then empty are removed as well.
 func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	if err := errors.Join(ctx.Err(), s.inPlace()); err != nil {
 		return nil, fmt.Errorf("treeblob: delete %d files: %w: %w", len(keys), blob.ErrNotDone, err)
@@ -40,7 +40,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	return results, nil
 }
 
-// deleteIn deletes the files of one folder, those at these places of the results.
+// deleteIn deletes the files of one folder, those at these indexes of the results.
 func (s *Store) deleteIn(ctx context.Context, folder string, at []int, results []blob.Result) {
 	say := func(i int, kind, err error) {
 		results[i].Err = fmt.Errorf("treeblob: delete %q: %w: %w", results[i].Key, kind, err)
@@ -87,11 +87,12 @@ func (s *Store) deleteIn(ctx context.Context, folder string, at []int, results [
 	s.tidy(ctx, folder)
 }
 
-// leave notes how old a folder was before files were taken from it, and how it was left.
+// leave records the age of a folder before files were removed from it, and its
+// state after.
 func (s *Store) leave(folder string, before, after int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.changed) > 10_000 { // those of others only stay a while longer
+	if len(s.changed) > 10_000 { // folders that are forgotten only stay a while longer
 		clear(s.changed)
 	}
 	if old, ok := s.changed[folder]; ok && old.after == before {
@@ -100,7 +101,7 @@ func (s *Store) leave(folder string, before, after int64) {
 	s.changed[folder] = touched{before, after}
 }
 
-// idle reports whether nobody but this store has changed a folder for a while: an upload
+// idle reports whether no other program has changed a folder for a while: an upload
 // that has just made it may be about to use it.
 func (s *Store) idle(folder string, mtime int64) bool {
 	s.mu.Lock()
@@ -111,7 +112,8 @@ func (s *Store) idle(folder string, mtime int64) bool {
 	return s.o.Clock.Now().Time().UnixNano()-mtime >= s.o.Idle.Nanoseconds()
 }
 
-// tidy removes a folder if it is empty, and those above it, but never that of the prefix.
+// tidy removes a folder if it is empty, and its parents, but never that of the
+// prefix.
 func (s *Store) tidy(ctx context.Context, folder string) {
 	for strings.HasPrefix(folder, s.o.Prefix) && blob.Check(ctx) == nil {
 		i := strings.LastIndexByte(folder, '/')
@@ -123,7 +125,7 @@ func (s *Store) tidy(ctx context.Context, folder string) {
 		before, _ := statAt(fd(dir), ".")
 		e, err := statAt(fd(dir), name)
 		if err == nil && e.dir && s.idle(folder, e.mtime) {
-			err = unix.Unlinkat(fd(dir), name, unix.AT_REMOVEDIR) // refused while something lies there
+			err = unix.Unlinkat(fd(dir), name, unix.AT_REMOVEDIR) // refused unless it is empty
 		} else {
 			err = unix.ENOTEMPTY
 		}
@@ -137,15 +139,15 @@ func (s *Store) tidy(ctx context.Context, folder string) {
 	}
 }
 
-// temp returns the name of a file that is not one of the other program's yet.
+// temp returns a name for a temporary file.
 func temp() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return own + "-" + hex.EncodeToString(b[:])
 }
 
-// folderFor opens the folder of a key, and makes it where it is missing, with the mode
-// that the process gives.
+// folderFor opens the folder of a key, and makes it if it is missing, with the
+// process's default mode.
 func (s *Store) folderFor(key string) (*os.File, string, error) {
 	folder, name := s.split(key)
 	if dir, err := s.openDir(folder); err == nil || !errors.Is(err, unix.ENOENT) {
@@ -170,8 +172,8 @@ func (s *Store) folderFor(key string) (*os.File, string, error) {
 	return dir, name, err
 }
 
-// Put stores bytes under a key, whole or not at all, and never over what lies there:
-// blob.ErrExist. They survive the loss of power.
+// Put stores bytes under a key, whole or not at all, and never over an existing
+// file: blob.ErrExist. They survive the loss of power.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if err := s.check(ctx, key); err != nil {
 		return fmt.Errorf("treeblob: put %q: %w: %w", key, blob.ErrNotDone, err)
@@ -205,7 +207,7 @@ func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64) er
 	return s.link(dir, made, dir, name)
 }
 
-// link gives a file another name, durably and never over one that is there.
+// link gives a file another name, durably and never over an existing one.
 func (s *Store) link(from *os.File, old string, to *os.File, name string) error {
 	err := unix.Linkat(fd(from), old, fd(to), name, 0)
 	switch {
@@ -222,8 +224,8 @@ func (s *Store) link(from *os.File, old string, to *os.File, name string) error 
 	return nil
 }
 
-// CopyForeign implements blob.Copier: the file gets a second name, and no byte is copied.
-// What writes into the file in place writes into both.
+// CopyForeign implements blob.Copier: the file gets a second name, and no byte is
+// copied. In-place writes to the file change both.
 func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	source, ok := from.(*Store)
 	if !ok || !os.SameFile(source.is, s.is) {

@@ -10,10 +10,10 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 )
 
-// sector is the unit in bytes in which unflushed writes survive or do not.
+// sector is the unit in bytes in which unflushed writes survive or not.
 const sector = 512
 
-// node is a folder or a file, as it is and as it is on the disk for certain.
+// node is a folder or a file, in its present and in its durable state.
 type node struct {
 	made lethe.Time
 
@@ -119,8 +119,8 @@ func (n *node) syncTree() {
 	}
 }
 
-// crash returns what may be on the disk: what was flushed, and what else keep
-// lets through, in a fixed order. A file with two names stays one.
+// crash returns what may be on the disk: what was flushed, and other changes that
+// keep accepts, in a fixed order. A file with two names stays one.
 func (n *node) crash(keep func() bool, seen map[*node]*node) *node {
 	if was, ok := seen[n]; ok {
 		return was

@@ -19,16 +19,16 @@ type Op struct {
 	Path string // of the file or folder, from the root
 }
 
-// ErrLie, returned by Hooks.Before, leaves out the effect and returns that all
-// went well, as a disk does that ignores flushes.
+// ErrLie, returned by Hooks.Before, omits the effect and reports success, as a disk
+// does that ignores flushes.
 var ErrLie = errors.New("lie")
 
 // Hooks are called around every operation, without a lock held, possibly from
 // several goroutines. A nil hook does nothing.
 type Hooks struct {
-	// Before returns the error with which the operation fails without effect.
+	// Before returns an error with which the operation fails without effect.
 	Before func(Op) error
-	// After returns the error with which the operation answers after its effect.
+	// After returns an error with which the operation fails after its effect.
 	After func(Op) error
 }
 
