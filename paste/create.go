@@ -16,26 +16,26 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// The user metadata of a paste. What has no token hash is no paste, and is not
-// shown.
+// The user metadata of a paste. An object without a token hash is no paste, and is
+// not shown.
 const (
 	metaToken = "paste-token-sha256"
 	metaType  = "paste-type"
 )
 
-// The content types that pastes are stored and answered with.
+// The content types that pastes are stored and served with.
 const (
 	textType   = "text/plain; charset=utf-8"
 	binaryType = "application/octet-stream"
 )
 
-// Headers of answers.
+// Headers of responses.
 const (
 	headerToken  = "X-Delete-Token"
 	headerSunset = "Sunset" // RFC 8594: when the paste will be gone
 )
 
-// created is what the maker of a paste is told.
+// created is the response to the maker of a paste.
 type created struct {
 	Code        string  `json:"code"`
 	URL         string  `json:"url"`
@@ -63,7 +63,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 	sunset(w, o)
 	switch {
 	case v.browser:
-		// Within the site: the policy of the page that holds the form allows no other.
+		// Within the site: the policy of the page with the form allows no other.
 		w.Header().Set("Location", v.root+"/"+o.Key)
 		http.SetCookie(w, v.cookie(o.Key, token, int(tokenKept.Seconds())))
 		w.WriteHeader(http.StatusSeeOther)
@@ -81,7 +81,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 }
 
 // createNamed is create for a file under its name, which must not look like an
-// attempt to change a paste that is there.
+// attempt to change an existing paste.
 func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 	if _, err := h.find(v); err == nil {
 		w.Header().Set("Allow", "DELETE, GET, HEAD")
@@ -90,15 +90,15 @@ func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 	return h.create(w, v)
 }
 
-// sunset tells when a paste ends, in whole seconds.
+// sunset returns when a paste ends, in whole seconds.
 func sunset(w http.ResponseWriter, o ledger.Object) {
 	if due := o.DueAt(); due != 0 {
 		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
 	}
 }
 
-// put stores a paste under its alias or under a code that nobody has: the store
-// refuses one that is taken, and another is drawn.
+// put stores a paste under its alias or under a free code. The store refuses a code
+// that is taken, and another is drawn.
 func (h *Handler) put(v *visit, s submission) (o ledger.Object, token string, err error) {
 	if token, err = draw(h.opt.Random, tokenLength); err != nil {
 		return o, "", err
@@ -143,8 +143,9 @@ func (h *Handler) putRequest(s submission, token string) object.PutRequest {
 	return req
 }
 
-// tokenCookie holds the delete token of the paste that a form made, for the
-// page that the browser is sent to. It reaches no other paste and no script.
+// tokenCookie holds the delete token of the paste that a form made, for the page
+// that the browser is redirected to. It is sent to no other paste and visible to no
+// script.
 const tokenCookie = "lethe-delete"
 
 // tokenKept is how long the browser shows the token.

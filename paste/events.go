@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// RequestEvent tells of one request, after it was answered.
+// RequestEvent describes one request, after its response.
 type RequestEvent struct {
 	Method   string
 	Path     string
@@ -16,14 +16,14 @@ type RequestEvent struct {
 	Duration time.Duration
 }
 
-// Events are called as things happen, by many goroutines at once; they return
-// fast. Any may be nil. None of them sees a delete token.
+// Events are called as things happen, by many goroutines at once; they return fast.
+// Any may be nil. None of them receives a delete token.
 type Events struct {
 	Request func(RequestEvent)
-	Created func(o ledger.Object, duplicate bool) // duplicate: its bytes were there already
+	Created func(o ledger.Object, duplicate bool) // duplicate: its bytes existed already
 	Deleted func(o ledger.Object)                 // by its delete token
 	Limited func(address string)                  // refused for its rate
-	// Failed tells of an error that the client was not told in full.
+	// Failed reports an error that the client was not shown in full.
 	Failed func(what string, err error)
 }
 

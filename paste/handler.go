@@ -32,9 +32,8 @@ type Handler struct {
 	held *budget.Budget // by the pastes that are being received
 }
 
-// New makes a handler, and the bucket for its pastes if there is none. It fails
-// if the bucket exists and was not made for pastes: what lies in it would become
-// public.
+// New makes a handler, and the bucket for its pastes if there is none. It fails if
+// the bucket exists and was not made for pastes: its objects would become public.
 func New(ctx context.Context, o Options) (*Handler, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -99,9 +98,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(rec, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
 }
 
-// outliving is a context that ends a while after ctx does: who has sent all that it
-// sends may close that half of its connection, which ends a request's context, and wait
-// for the answer.
+// outliving returns a context that ends a while after ctx does. A client may close
+// its sending half of the connection, which ends a request's context, and wait for
+// the response.
 func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -132,8 +131,8 @@ func (h *Handler) admit(v *visit) error {
 	return &problem{status: http.StatusTooManyRequests, text: "too many requests from your address; wait a moment", retry: max(wait, time.Second)}
 }
 
-// serve returns the errors of fn. The visit takes the request that the mux
-// made, which knows the code in the path.
+// serve sends the errors of fn. The visit takes the request that the mux made,
+// which has the code in the path.
 func (h *Handler) serve(fn func(http.ResponseWriter, *visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := r.Context().Value(visitKey{}).(*visit)
@@ -149,8 +148,8 @@ func (h *Handler) serve(fn func(http.ResponseWriter, *visit) error) http.Handler
 	}
 }
 
-// guessed refuses a client that asked for too many pastes that are not there: it is
-// guessing codes.
+// guessed refuses a client that requested too many absent pastes: it is guessing
+// codes.
 func (h *Handler) guessed(v *visit) error {
 	if h.opt.Misses == nil || v.PathValue("code") == "" {
 		return nil
@@ -163,7 +162,7 @@ func (h *Handler) guessed(v *visit) error {
 	return &problem{status: http.StatusTooManyRequests, text: "too many requests from your address for pastes that are not there; wait a moment", retry: max(wait, time.Second)}
 }
 
-// missed counts what was asked for and is not there; what is there costs nothing.
+// missed counts requests for absent pastes; those for existing ones cost nothing.
 func (h *Handler) missed(v *visit, err error) {
 	missing := errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, notFound)
 	if h.opt.Misses != nil && missing && v.PathValue("code") != "" {
@@ -176,7 +175,7 @@ func (h *Handler) robots(w http.ResponseWriter, _ *visit) error {
 	return nil
 }
 
-// recorder notes how a request was answered, and gives up a client that takes
+// recorder records the status of a response, and gives up a client that takes
 // nothing.
 type recorder struct {
 	http.ResponseWriter
@@ -190,7 +189,7 @@ func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
 	}
-	// Without a body nothing else puts off the deadline of an earlier answer.
+	// Without a body nothing else extends the deadline of an earlier response.
 	_ = r.control.SetWriteDeadline(deadline())
 	r.ResponseWriter.WriteHeader(status)
 }
@@ -208,7 +207,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// steady is a request body that gives up when nothing comes.
+// steady is a request body that fails when nothing comes.
 type steady struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -221,7 +220,7 @@ func (s *steady) Read(p []byte) (int, error) {
 	}
 	n, err := s.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
-		// What remains is ours to do, at our own pace.
+		// The rest is done by the server, at its own pace.
 		_ = s.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

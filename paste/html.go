@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// markup is a page that is being written. The pages do without html/template: it calls
-// methods by name, so the linker could drop no method of any package, and the program
-// would be a third larger.
+// markup is a page that is being written. The pages do not use html/template: it
+// calls methods by name, so the linker could drop no method of any package, and the
+// program would be a third larger.
 type markup struct{ bytes.Buffer }
 
-// add writes HTML of ours, with the values in place of each %s. The values are escaped: a %s
-// stands in a text, in a quoted attribute, or behind the slash of a link.
+// add writes trusted HTML, with the escaped values in place of each %s. A %s stands
+// in a text, in a quoted attribute, or after the slash of a link.
 func (m *markup) add(ours string, values ...string) {
 	escaped := make([]any, len(values))
 	for i, v := range values {
@@ -32,7 +32,7 @@ func inFrame(title string, body func(*markup)) []byte {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title>
 <style>`, title)
-	m.WriteString(style) // the policy of pages names its sum
+	m.WriteString(style) // the policy of pages has its digest
 	m.add(`</style>
 </head>
 <body>
@@ -93,7 +93,7 @@ func pastePage(home string, s *shown) []byte {
 	})
 }
 
-// head writes what is known of the paste, and the links.
+// head writes the description of the paste, and the links.
 func (s *shown) head(m *markup, home string) {
 	m.add(`<header class="head">
 <div>
@@ -107,7 +107,7 @@ func (s *shown) head(m *markup, home string) {
 	if s.Expires != "" {
 		m.add("<li>gone %s, on <time datetime=\"%s\">%s</time></li>\n", s.Left, s.ExpiresISO, s.Expires)
 	} else {
-		m.add("<li>kept for ever</li>\n")
+		m.add("<li>kept forever</li>\n")
 	}
 	m.add("</ul>\n</div>\n<nav class=\"acts\">\n")
 	if s.Binary {
@@ -123,10 +123,10 @@ func (s *shown) head(m *markup, home string) {
 `, home)
 }
 
-// content writes the text, line by line, or that there is none.
+// content writes the text, line by line, or a note that there is none.
 func (s *shown) content(m *markup) {
 	if s.Binary {
-		m.add("<div class=\"box\"><p>This is no text, so that there is nothing to show here.</p></div>\n")
+		m.add("<div class=\"box\"><p>This is not text, so there is nothing to show here.</p></div>\n")
 		return
 	}
 	m.add(`<pre class="text">`)
@@ -141,12 +141,13 @@ func (s *shown) content(m *markup) {
 	}
 }
 
-// advice is what the help page knows.
+// advice is the data of the help page.
 type advice struct {
 	Base, Size, Default, Longest string
 }
 
-// helpPage is the form, and what to do in a shell; home is where the form is sent.
+// helpPage is the form, and instructions for a shell; home is where the form is
+// sent.
 func helpPage(home string, a *advice) []byte {
 	return inFrame("Paste", func(m *markup) {
 		m.add(`<h1>Paste</h1>

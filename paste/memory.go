@@ -8,17 +8,17 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 )
 
-// heldPerByte is how many bytes one of a body holds at most while it is received:
-// itself, and the room into which it grows or is decoded.
+// heldPerByte is how many bytes one of a body takes at most while it is received:
+// itself, and the buffer into which it grows or is decoded.
 const heldPerByte = 3
 
-// busy is answered where there is no memory left for more.
+// busy is the response when there is no memory left for more.
 var busy = &problem{
 	status: http.StatusServiceUnavailable, retry: 5 * time.Second,
 	text: "too many pastes are being received; try again in a moment",
 }
 
-// charged is a body that takes memory for what is read of it; the visit gives it back.
+// charged is a body whose memory is counted as it is read; the visit releases it.
 func charged(body io.ReadCloser, held *budget.Account) io.ReadCloser {
 	return struct {
 		io.Reader

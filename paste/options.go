@@ -19,7 +19,7 @@ import (
 )
 
 // Owner owns the bucket of the pastes. No access key can have this name, so that
-// only the root and keys to which the bucket was given reach it by S3.
+// only the root and keys with access to the bucket reach it by S3.
 const Owner = "lethe:pastes"
 
 // maxSize bounds Options.MaxSize: pastes are held in memory.
@@ -40,33 +40,33 @@ type Limiter interface {
 	Allow(client string) (wait time.Duration, ok bool)
 }
 
-// Misses bounds the requests of one client for pastes that are not there. Spent takes
-// nothing. *ratelimit.Limiter is one.
+// Misses bounds the requests of one client for absent pastes. Spent takes nothing.
+// *ratelimit.Limiter is one.
 type Misses interface {
 	Limiter
 	Spent(client string) (wait time.Duration, spent bool)
 }
 
-// Options of a Handler. Store is needed; the zero value of the others takes the
+// Options of a Handler. Store is required; the zero value of the others selects the
 // defaults.
 type Options struct {
 	Store  Store
 	Bucket string // holds the pastes (default "pastes")
 	// Settings of the bucket when it is made.
 	Settings ledger.BucketSettings
-	// PublicURL begins the links, such as https://paste.example.org (default:
-	// what the client called).
+	// PublicURL begins the links, such as https://paste.example.org (default: the
+	// URL that the client used).
 	PublicURL string
 	MaxSize   int64 // of one paste, in bytes (default 1 MiB, at most 64 MiB)
-	// Memory is what the pastes that are being received may hold together, in bytes,
-	// and one client half of it (default 64 MiB; at least two of the largest). Beyond,
-	// they are answered 503.
+	// Memory bounds the bytes that the pastes being received hold together, and one
+	// client half of it (default 64 MiB; at least two of the largest). Beyond it
+	// the response is 503.
 	Memory     int64
-	DefaultTTL time.Duration // of pastes that bring none (default MaxTTL)
-	MaxTTL     time.Duration // a longer wish is refused; 0: no limit
+	DefaultTTL time.Duration // of pastes without one (default MaxTTL)
+	MaxTTL     time.Duration // a longer one is refused; 0: no limit
 	Limiter    Limiter       // default: no limit
-	Misses     Misses        // of codes that somebody guesses; default: no limit
-	// TrustedProxies may name the client in X-Forwarded-For, and the scheme in
+	Misses     Misses        // of guessed codes; default: no limit
+	// TrustedProxies may set the client in X-Forwarded-For, and the scheme in
 	// X-Forwarded-Proto.
 	TrustedProxies []netip.Prefix
 	Clock          lethe.Clock // default lethe.SystemClock
@@ -101,8 +101,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// openBucket makes the bucket if there is none. One that others made is refused:
-// what lies there would be public.
+// openBucket makes the bucket if there is none. A bucket that others made is
+// refused: its objects would be public.
 func openBucket(ctx context.Context, o Options) error {
 	b, err := o.Store.CreateBucket(ctx, ledger.Bucket{
 		Name: o.Bucket, Owner: Owner, Domain: Owner, BucketSettings: o.Settings,

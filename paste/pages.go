@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// maxShown is how much of a paste its page shows, in bytes; the rest is a link
-// away.
+// maxShown is how much of a paste its page shows, in bytes; the rest is behind a
+// link.
 const maxShown = 256 << 10
 
 //go:embed pages.css help.txt
@@ -27,7 +27,7 @@ var files embed.FS
 var (
 	help  = text("help.txt")
 	style = text("pages.css")
-	// policyPage allows our own style and forms, and nothing else.
+	// policyPage allows only the page's own style and forms.
 	policyPage = "default-src 'none'; style-src 'sha256-" + digest(style) + "'; form-action 'self'; base-uri 'none'; " +
 		"frame-ancestors 'none'; sandbox allow-forms allow-same-origin allow-downloads"
 )
@@ -52,11 +52,11 @@ func render(w http.ResponseWriter, status int, page []byte) {
 	header.Set("Content-Security-Policy", policyPage)
 	header.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(status)
-	// That the client has gone is its own affair.
+	// An error means that the client has left.
 	_, _ = w.Write(page)
 }
 
-// help says how pastes are made.
+// help shows how pastes are made.
 func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Cache-Control", "no-cache")
@@ -73,10 +73,10 @@ func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// spoken writes a time to live for people; zero is forever.
+// spoken writes a time to live for people; zero is unlimited.
 func spoken(d time.Duration) string {
 	if d == 0 {
-		return "for ever"
+		return "forever"
 	}
 	return lethe.FormatTTL(d)
 }
@@ -119,7 +119,7 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 	return s
 }
 
-// left writes how long a paste still lives, in its two largest units.
+// left writes the remaining time of a paste, in its two largest units.
 func left(d time.Duration) string {
 	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
 		if d >= 2*unit {
@@ -129,8 +129,8 @@ func left(d time.Duration) string {
 	return "in " + lethe.FormatTTL(max(d.Truncate(time.Second), time.Second))
 }
 
-// beginning reads as much of a text as its page shows, up to the end of a line
-// if there is one.
+// beginning reads as much of a text as its page shows, up to the end of a line if
+// there is one.
 func (h *Handler) beginning(v *visit, o ledger.Object) ([]byte, error) {
 	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: object.ReadCondition{IfMatch: o.ETag}}
 	if o.Size > maxShown {

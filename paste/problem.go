@@ -18,7 +18,7 @@ import (
 type problem struct {
 	status int
 	text   string
-	retry  time.Duration // when to try again; 0: not said
+	retry  time.Duration // when to try again; 0: not given
 }
 
 func (p *problem) Error() string { return p.text }
@@ -27,11 +27,11 @@ func badRequest(format string, args ...any) error {
 	return &problem{status: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
 }
 
-// notFound does not say which it was: that is nobody's business.
+// notFound does not reveal which of them it is.
 var notFound = &problem{status: http.StatusNotFound, text: "there is no such paste: it has expired, was deleted, or never was"}
 
-// problemOf says what the client is told of an error; known is false for errors
-// that nobody expected.
+// problemOf returns the client's view of an error; known is false for unexpected
+// errors.
 func problemOf(err error) (p *problem, known bool) {
 	if errors.As(err, &p) {
 		return p, true
@@ -57,14 +57,14 @@ func problemOf(err error) (p *problem, known bool) {
 	if errors.Is(err, lethe.ErrInvalidTTL) {
 		return &problem{status: http.StatusBadRequest, text: from(err, lethe.ErrInvalidTTL)}, true
 	}
-	return &problem{status: http.StatusInternalServerError, text: "something went wrong here; the operator's log says what"}, false
+	return &problem{status: http.StatusInternalServerError, text: "something went wrong here; the operator's log has the cause"}, false
 }
 
 func unavailable(text string) problem {
 	return problem{status: http.StatusServiceUnavailable, text: text, retry: 10 * time.Second}
 }
 
-// from leaves the places that an error passed through out of its text.
+// from removes the prefixes of wrapping from the text of an error.
 func from(err, sentinel error) string {
 	text := err.Error()
 	if i := strings.Index(text, sentinel.Error()); i >= 0 && !strings.HasSuffix(text, sentinel.Error()) {
@@ -73,7 +73,7 @@ func from(err, sentinel error) string {
 	return text
 }
 
-// fail returns an error in the form that the client wants.
+// fail sends an error in the form that the client wants.
 func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	if errors.Is(err, lethe.ErrNotModified) {
 		w.WriteHeader(http.StatusNotModified)
@@ -100,19 +100,19 @@ func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	}
 }
 
-// sentence makes an error's text one.
+// sentence turns an error's text into a sentence.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", textType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	// That the client has gone is its own affair.
+	// An error means that the client has left.
 	_, _ = w.Write([]byte(text))
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	// What is passed consists of strings and numbers: it cannot fail.
+	// The values are strings and numbers: it cannot fail.
 	body, _ := json.Marshal(value)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))

@@ -11,10 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// rangeOf reads the part of a paste that is asked for, nil if all of it is. As
-// RFC 9110 has it, a header that cannot be read is ignored, and so is one whose
-// If-Range names another state of the paste. Several ranges at once are answered
-// with the whole.
+// rangeOf parses the requested range of a paste, nil for all of it. As in RFC 9110,
+// an invalid header is ignored, and so is one whose If-Range names another version
+// of the paste. For several ranges the whole paste is sent.
 func rangeOf(r *http.Request, o ledger.Object) *object.Range {
 	if r.Method != http.MethodGet {
 		return nil
@@ -25,20 +24,20 @@ func rangeOf(r *http.Request, o ledger.Object) *object.Range {
 	return object.ParseRange(r.Header.Get("Range"))
 }
 
-// partial sets the headers of an answer that is not the whole paste.
+// partial sets the headers of a partial response.
 func partial(w http.ResponseWriter, rd *object.Reader) {
 	w.Header().Set("Content-Length", strconv.FormatInt(rd.Length, 10))
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", rd.Offset, rd.Offset+rd.Length-1, rd.Object.Size))
 	w.WriteHeader(http.StatusPartialContent)
 }
 
-// beyond adds to an error what the client needs to ask for a range that is there.
+// beyond adds to an error what the client needs to request a valid range.
 func beyond(w http.ResponseWriter, o ledger.Object, err error) error {
 	if !errors.Is(err, lethe.ErrInvalidRange) {
 		return err
 	}
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", o.Size))
 	return &problem{
-		status: http.StatusRequestedRangeNotSatisfiable, text: fmt.Sprintf("the paste has %d bytes: the range lies behind its end", o.Size),
+		status: http.StatusRequestedRangeNotSatisfiable, text: fmt.Sprintf("the paste has %d bytes: the range is beyond its end", o.Size),
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// policyNothing is the content security policy of what is not a page of ours.
+// policyNothing is the content security policy of responses that are not pages.
 const policyNothing = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-// find looks a paste up. What lies in the bucket without being a paste is not
-// found.
+// find looks a paste up. Objects in the bucket that are no pastes are not found.
 func (h *Handler) find(v *visit) (ledger.Object, error) {
 	code := v.PathValue("code")
 	if !aliasForm.MatchString(code) {
@@ -29,7 +28,7 @@ func (h *Handler) find(v *visit) (ledger.Object, error) {
 	return o, err
 }
 
-// show returns a paste: the page for browsers, else the paste itself.
+// show sends a paste: the page for browsers, else the paste itself.
 func (h *Handler) show(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Vary", "Accept")
 	if v.browser {
@@ -38,7 +37,7 @@ func (h *Handler) show(w http.ResponseWriter, v *visit) error {
 	return h.raw(w, v)
 }
 
-// raw returns a paste as it was sent.
+// raw sends a paste as it was submitted.
 func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	o, err := h.find(v)
 	if err != nil {
@@ -83,8 +82,8 @@ func unless(w http.ResponseWriter, o ledger.Object, err error) error {
 	return err
 }
 
-// describe sets the headers of a paste itself. Whatever type it was sent with,
-// it is plain text or an attachment.
+// describe sets the headers of a paste itself. Whatever its submitted type, it is
+// plain text or an attachment.
 func describe(w http.ResponseWriter, o ledger.Object) {
 	header := w.Header()
 	header.Set("Content-Type", textType)
@@ -97,7 +96,7 @@ func describe(w http.ResponseWriter, o ledger.Object) {
 	header.Set("ETag", strconv.Quote(o.ETag))
 	header.Set("Accept-Ranges", "bytes")
 	header.Set("Last-Modified", o.ModifiedAt.Time().Format(http.TimeFormat))
-	// A copy may be kept, and is asked about before it is used: it ends when the
+	// A copy may be kept, and is revalidated before each use: it ends when the
 	// paste does.
 	header.Set("Cache-Control", "no-cache")
 	sunset(w, o)
@@ -105,8 +104,8 @@ func describe(w http.ResponseWriter, o ledger.Object) {
 
 func isBinary(o ledger.Object) bool { return o.Attrs.ContentType == binaryType }
 
-// conditionOf reads the conditions of a request; dates that are none are
-// ignored, as RFC 9110 has it.
+// conditionOf parses the conditions of a request; invalid dates are ignored, as in
+// RFC 9110.
 func conditionOf(r *http.Request) object.ReadCondition {
 	date := func(name string) lethe.Time {
 		t, err := http.ParseTime(r.Header.Get(name))

@@ -62,7 +62,7 @@ func TestBinariesAreAttachments(t *testing.T) {
 			}
 		}
 		page := s.wants(s.ask("GET", "/"+m.Code, "", "Accept", browser), http.StatusOK)
-		if !strings.Contains(page.body, "no text") {
+		if !strings.Contains(page.body, "not text") {
 			t.Errorf("the page of a binary does not say so")
 		}
 	}

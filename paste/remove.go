@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// remove deletes a paste for whoever has its token.
+// remove deletes a paste for a client with its token.
 func (h *Handler) remove(w http.ResponseWriter, v *visit) error {
 	if err := h.delete(v, tokenOf(v)); err != nil {
 		return h.challenge(w, err)
@@ -36,7 +36,7 @@ func (h *Handler) removeByForm(w http.ResponseWriter, v *visit) error {
 		return nil
 	}
 	render(w, http.StatusOK, messagePage("Deleted",
-		"The paste is gone, for everybody and at once. Its bytes follow with the next cleanup.", v.root+"/"))
+		"The paste is deleted, at once and for everybody. Its bytes follow with the next cleanup.", v.root+"/"))
 	return nil
 }
 
@@ -56,7 +56,7 @@ var (
 	errWrongToken = &problem{status: http.StatusForbidden, text: "that is not the delete token of this paste"}
 )
 
-// challenge says how to authenticate, as a 401 has to.
+// challenge sets how to authenticate, which a 401 requires.
 func (h *Handler) challenge(w http.ResponseWriter, err error) error {
 	if errors.Is(err, errNoToken) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="delete token"`)
@@ -64,8 +64,8 @@ func (h *Handler) challenge(w http.ResponseWriter, err error) error {
 	return err
 }
 
-// delete deletes the very version whose token was checked, and no other that
-// took its name in the meantime.
+// delete deletes exactly the version whose token was checked, and no other that
+// took its name meanwhile.
 func (h *Handler) delete(v *visit, token string) error {
 	o, err := h.find(v)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"regexp"
 )
 
-// alphabet of codes and tokens: letters and digits without those that are taken
-// for one another (0 O 1 I l).
+// alphabet of codes and tokens: letters and digits without those that are easily
+// confused (0 O 1 I l).
 const alphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 const (
 	codeLength  = 7  // 40 bits: 2 million million codes
 	tokenLength = 32 // 186 bits
-	// maxDraws of a code: that many are taken only if nearly all are.
+	// maxDraws of a code: so many are taken only if nearly all are.
 	maxDraws = 20
 )
 
-// aliasForm is what a client may choose as a code, and what every code is.
+// aliasForm is the form of an alias that a client may choose, and of every code.
 var aliasForm = regexp.MustCompile(`^[A-Za-z0-9_-]{3,64}$`)
 
 // draw returns n characters of the alphabet, each as likely as every other: a
@@ -43,14 +43,14 @@ func draw(random io.Reader, n int) (string, error) {
 	return string(out), nil
 }
 
-// hashed is the form in which a delete token is kept. A token is random and long,
-// so that a fast hash without salt does.
+// hashed is the form in which a delete token is stored. A token is random and long,
+// so that a fast hash without salt suffices.
 func hashed(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// opens reports whether the token is the one whose hash was kept, in constant time.
+// opens reports whether the token has the stored hash, in constant time.
 func opens(token, hash string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashed(token)), []byte(hash)) == 1
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// fields are what a form may hold; content or file is the paste itself.
+// fields are those that a form may have; content or file is the paste itself.
 const (
 	fieldContent = "content"
 	fieldFile    = "file"
@@ -30,19 +30,19 @@ const (
 // maxField bounds every field but the paste itself, in bytes.
 const maxField = 1 << 10
 
-// submission is a paste as it was sent, in whichever form.
+// submission is a paste as it was sent, in any form.
 type submission struct {
 	content []byte
 	ttl     time.Duration // 0: the default
 	alias   string
-	label   string // what the client says it is, such as text/markdown; shown, never obeyed
+	label   string // the type that the client gives, such as text/markdown; shown, never used
 }
 
 // wishes are the fields as they were sent.
 type wishes map[string]string
 
-// submission reads the request's body to its end. What the body does not say is
-// taken from the query, then from the header X-Ttl, X-Alias, X-Type.
+// submission reads the request's body to its end. Fields that the body does not
+// have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type.
 func (h *Handler) submission(v *visit) (submission, error) {
 	query, err := url.ParseQuery(v.URL.RawQuery)
 	if err != nil {
@@ -104,12 +104,12 @@ func (h *Handler) tooLarge() error {
 	}
 }
 
-// body takes the paste and its fields out of the request's body.
+// body takes the paste and its fields from the request's body.
 func (h *Handler) body(v *visit) ([]byte, wishes, error) {
 	header := v.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(header)
 	if err != nil {
-		// Bytes are bytes, whatever they are said to be.
+		// Any bytes are accepted, whatever their type.
 		kind = ""
 	}
 	switch kind {
@@ -139,7 +139,7 @@ func (h *Handler) body(v *visit) ([]byte, wishes, error) {
 }
 
 // encodedRoom is how long a body may be whose paste is encoded: three bytes for
-// one, as %0A and \u00e9 do, and the other fields.
+// one, as in %0A and \u00e9, and the other fields.
 func encodedRoom(size int64) int64 { return 3*size + 64<<10 }
 
 // read reads the body, up to most bytes.
@@ -195,9 +195,9 @@ func fromJSON(data []byte) ([]byte, wishes, error) {
 	return []byte(*in.Content), said, nil
 }
 
-// fromForm reads a URL-encoded form. curl --data-binary claims that whatever it
-// sends is one; so it is one only if it cannot well be anything else: a single
-// line of known fields, each once, with content among them.
+// fromForm parses a URL-encoded form. curl --data-binary declares every body as
+// one. So it is one only if it can hardly be anything else: a single line of known
+// fields, each once, with content among them.
 func fromForm(data []byte) (content []byte, said wishes, ok bool) {
 	if bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, nil, false
@@ -220,10 +220,10 @@ func fromForm(data []byte) (content []byte, said wishes, ok bool) {
 	return []byte(text), said, ok
 }
 
-// unixLines undoes what browsers do to the text of a form.
+// unixLines undoes the line endings that browsers put into forms.
 func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
-// multipart reads a form with parts, as curl -F and browsers send it.
+// multipart parses a form with parts, as curl -F and browsers send it.
 func (h *Handler) multipart(v *visit, boundary string) ([]byte, wishes, error) {
 	if boundary == "" {
 		return nil, nil, badRequest("the form has no boundary in its Content-Type")

@@ -10,11 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/internal/forwarded"
 )
 
-// visit is a request with what was found out about it.
+// visit is a request with what was derived from it.
 type visit struct {
 	*http.Request
 	address string          // the client's IP address
-	limit   string          // by which its rate and its memory are limited
+	limit   string          // the key by which its rate and its memory are limited
 	held    *budget.Account // of memory for what is received
 	base    string          // begins links; no slash at its end
 	root    string          // the path in base; begins links within the site
@@ -22,7 +22,7 @@ type visit struct {
 	json    bool            // wants JSON
 }
 
-// hostForm keeps what a client names as the host from being anything else.
+// hostForm restricts the Host header to the form of a host.
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9.:_\[\]-]+$`)
 
 func (h *Handler) visit(r *http.Request) (*visit, error) {
@@ -40,7 +40,7 @@ func (h *Handler) visit(r *http.Request) (*visit, error) {
 	return v, nil
 }
 
-// behindProxy finds the client's address, and the scheme that it speaks.
+// behindProxy finds the client's address and scheme.
 func (h *Handler) behindProxy(v *visit) (scheme string) {
 	scheme = "http"
 	if v.TLS != nil {

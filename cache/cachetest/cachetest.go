@@ -1,4 +1,5 @@
-// Package cachetest is the suite that every cache.Cache passes.
+// Package cachetest is the suite that every cache.Cache passes. It holds no cache
+// itself.
 package cachetest
 
 import (
@@ -24,7 +25,7 @@ type Suite struct {
 	MaxValue int
 }
 
-// Run holds an implementation to the contract.
+// Run checks an implementation against the contract.
 func Run(t *testing.T, s Suite) {
 	t.Run("MissesWhatWasNeverPut", s.missesWhatWasNeverPut)
 	t.Run("DropsAndReplaces", s.dropsAndReplaces)
@@ -36,7 +37,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("AnswersOnlyWhatWasPut", s.answersOnlyWhatWasPut)
 }
 
-// expect checks what is under the key; nil is a miss.
+// expect checks the value under the key; nil is a miss.
 func (s Suite) expect(t *testing.T, c cache.Cache, key string, want []byte) {
 	t.Helper()
 	got, ok := c.Get(context.Background(), key)
@@ -100,7 +101,7 @@ func (s Suite) neverAnswersAfterItsTime(t *testing.T) {
 	s.Advance(2 * time.Second)
 	s.expect(t, c, "short", nil)
 	s.expect(t, c, "long", []byte("long"))
-	// Reading does not prolong.
+	// Reading does not extend the time to live.
 	s.Advance(time.Hour)
 	s.expect(t, c, "long", nil)
 	s.expect(t, c, "longest", []byte("longest"))
@@ -114,17 +115,17 @@ func (s Suite) refusesLargeValues(t *testing.T) {
 	largest := bytes.Repeat([]byte("x"), s.MaxValue)
 	c.Put(ctx, "a", largest, time.Hour)
 	s.expect(t, c, "a", largest)
-	// What is refused still replaces: the old value is no longer right.
+	// A refused value still removes the old one, which is outdated.
 	c.Put(ctx, "a", append(largest, 'x'), time.Hour)
 	s.expect(t, c, "a", nil)
 }
 
-// keepsAsItPuts holds a cache.Keeper to what Put promises.
+// keepsAsItPuts checks a cache.Keeper against the contract of Put.
 func (s Suite) keepsAsItPuts(t *testing.T) {
 	c, ctx := s.New(t), context.Background()
 	k, ok := c.(cache.Keeper)
 	if !ok {
-		t.Skip("it keeps nothing that was not asked for")
+		t.Skip("it is no Keeper")
 	}
 	buffer := []byte("value")
 	k.Keep(ctx, "a", buffer, time.Minute)
@@ -157,7 +158,7 @@ func (s Suite) answersOnlyWhatWasPut(t *testing.T) {
 				default:
 					got, ok := c.Get(ctx, key)
 					if ok && (len(got) == 0 || len(bytes.ReplaceAll(got, []byte(key+";"), nil)) > 0) {
-						t.Errorf("Get(%q) = %.40q, which nobody put", key, got)
+						t.Errorf("Get(%q) = %.40q, which was never put", key, got)
 						return
 					}
 				}

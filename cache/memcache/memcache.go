@@ -1,6 +1,6 @@
-// Package memcache is a cache.Cache in this process, bounded in bytes. What is
-// read rarely makes room first; a value that is over its time is never answered
-// and goes when room is made or time moves on.
+// Package memcache is a cache.Cache in this process, bounded in bytes. Rarely read
+// values are evicted first. An expired value is never returned, and is removed when
+// room is made or time advances.
 package memcache
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 )
 
-// overhead is the allowance per entry, in bytes, for the map and the queues that
-// lie beside key and value.
+// overhead is the allowance per entry, in bytes, for the map and the queues beside
+// key and value.
 const overhead = 256
 
 // Options bound a Cache.
@@ -30,12 +30,12 @@ type Options struct {
 	// MaxValue is the largest value held, in bytes; zero means a sixteenth of
 	// Bytes, so that no single content empties the cache.
 	MaxValue int64
-	// Clock decides when a value's time is over; nil is the machine's.
+	// Clock decides when a value expires; nil is the machine's.
 	Clock lethe.Clock
 }
 
-// Cache implements cache.Cache, cache.Keeper and cache.Stater. It starts no goroutine and
-// needs no closing.
+// Cache implements cache.Cache, cache.Keeper and cache.Stater. It starts no
+// goroutine and needs no closing.
 type Cache struct {
 	entries  *otter.Cache[string, entry]
 	counts   *stats.Counter
@@ -49,14 +49,14 @@ type entry struct {
 	ttl   time.Duration
 }
 
-// New makes an empty cache. It fails if the bounds make no sense; for no cache
-// at all use cache.Null.
+// New makes an empty cache. It fails if the bounds are invalid. A cache that holds
+// nothing is cache.Null.
 func New(o Options) (*Cache, error) {
 	if o.MaxValue == 0 {
 		o.MaxValue = min(o.Bytes/16, math.MaxUint32/2)
 	}
 	if o.Bytes <= 0 || o.MaxValue <= 0 || o.MaxValue > o.Bytes || o.MaxValue > math.MaxUint32/2 {
-		return nil, fmt.Errorf("memcache: a cache of %d bytes with values of up to %d bytes makes no sense; "+
+		return nil, fmt.Errorf("memcache: a cache of %d bytes with values of up to %d bytes is not possible; "+
 			"use a positive size, and a largest value within it and below 2 GiB", o.Bytes, o.MaxValue)
 	}
 	if o.Clock == nil {
@@ -70,7 +70,7 @@ func New(o Options) (*Cache, error) {
 			return e.Value.ttl
 		}),
 		StatsRecorder: counts,
-		// Making room on the goroutine that puts keeps the bound tight.
+		// Evicting on the goroutine that puts keeps the bound tight.
 		Executor: func(fn func()) { fn() },
 		Clock:    clock{o.Clock},
 	})
@@ -105,14 +105,14 @@ func (c *Cache) Keep(ctx context.Context, key string, value []byte, ttl time.Dur
 	c.Put(ctx, key, value, ttl)
 }
 
-// Drop forgets the keys.
+// Drop removes the keys.
 func (c *Cache) Drop(_ context.Context, keys ...string) {
 	for _, key := range keys {
 		c.entries.Invalidate(key)
 	}
 }
 
-// Stats tells what the cache did and holds.
+// Stats reports what the cache did and holds.
 func (c *Cache) Stats() cache.Stats {
 	s := c.counts.Snapshot()
 	return cache.Stats{
@@ -127,7 +127,7 @@ func (c *Cache) Stats() cache.Stats {
 }
 
 // clock lets entries age by a lethe.Clock. It does not tick: without a periodic
-// clean-up there is no goroutine, and the bound in bytes holds all the same.
+// clean-up there is no goroutine, and the bound in bytes holds anyway.
 type clock struct{ lethe.Clock }
 
 func (c clock) NowNano() int64 { return int64(c.Now()) * int64(time.Microsecond) }

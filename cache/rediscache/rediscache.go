@@ -1,14 +1,15 @@
 // Package rediscache is a cache.Cache in Redis or Valkey, shared by all instances
 // of a store.
 //
-// A value lies under "<prefix>c:<store id>/<content id>" as it is, with the time
-// to live it was put with, which the caller takes from the object that was read:
-// so no value outlives the latest expiry among the objects that share it.
-// Neither id is ever used again, and whether an object may be read is decided by
-// its row (docs/protocol.md, rule 11). So nothing here has to succeed: a value that could
-// not be dropped is unreachable and goes with its time, one that is damaged is
-// found by its digest by the caller, and a server that is away, flushed or slow
-// is a miss. Errors go to Events, never to the caller.
+// A value has the key "<prefix>c:<store id>/<content id>" and the time to live of
+// the object that was read: no value outlives the latest expiry among the objects
+// that share it. Neither id is ever reused, and whether an object may be read is
+// decided by its row (docs/protocol.md, rule 11).
+//
+// So no operation here has to succeed. A value that could not be dropped is
+// unreachable and expires, a damaged one is found by the caller by its digest, and
+// a server that is down, flushed or slow is a miss. Errors go to Events, never to
+// the caller.
 package rediscache
 
 import (
@@ -27,7 +28,7 @@ import (
 )
 
 // dropChunk is the most keys in one UNLINK, and commands in one pipeline: longer
-// ones would keep the server from others for too long.
+// ones would block other clients for too long.
 const dropChunk = 1000
 
 // Options of a Cache.
@@ -35,14 +36,14 @@ type Options struct {
 	Conn *redisconn.Conn
 	// Prefix begins every key (default "lethe:"), for a server shared with others.
 	Prefix string
-	// MaxValue is the largest value held, in bytes (default 256 KiB): larger ones
-	// cost more to move twice than a backend takes to answer.
+	// MaxValue is the largest value held, in bytes (default 256 KiB): moving larger
+	// ones twice costs more than a backend's response time.
 	MaxValue int64
 	Events   Events
 }
 
-// Events tell of commands that failed. Nil funcs are silent. While the server is
-// down (redisconn.Events) they keep silent too.
+// Events report commands that failed. Nil funcs are silent. While the server is
+// down (redisconn.Events) they are silent too.
 type Events struct {
 	Failed func(what string, err error)
 }
@@ -61,7 +62,7 @@ type Cache struct {
 func New(o Options) (*Cache, error) {
 	o.MaxValue = cmp.Or(o.MaxValue, 256<<10)
 	if o.Conn == nil || o.MaxValue < 0 || o.MaxValue > 512<<20 {
-		return nil, fmt.Errorf("rediscache: values of up to %d bytes make no sense; use 1 byte to 512 MiB, which is Redis's own limit", o.MaxValue)
+		return nil, fmt.Errorf("rediscache: values of up to %d bytes are not possible; use 1 byte to 512 MiB, which is Redis's own limit", o.MaxValue)
 	}
 	return &Cache{conn: o.Conn, prefix: cmp.Or(o.Prefix, "lethe:") + "c:", maxValue: o.MaxValue, events: o.Events}, nil
 }
@@ -76,8 +77,7 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	return value, c.found(ctx, err)
 }
 
-// GetAged is Get that also returns how much longer the value is held, which is
-// above zero.
+// GetAged is Get that also returns the remaining time to live, which is above zero.
 func (c *Cache) GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool) {
 	err := c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
 		var got *redis.StringCmd
@@ -93,7 +93,7 @@ func (c *Cache) GetAged(ctx context.Context, key string) (value []byte, left tim
 		return piped
 	})
 	if err == nil && left <= 0 {
-		err = redis.Nil // it went between the two commands
+		err = redis.Nil // it expired between the two commands
 	}
 	return value, left, c.found(ctx, err)
 }
@@ -126,8 +126,8 @@ func (c *Cache) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	c.failed(ctx, "put", err)
 }
 
-// Drop forgets the keys: with one variadic UNLINK per thousand keys, on a cluster
-// with a pipeline of single ones, since random keys hardly ever share a slot.
+// Drop removes the keys: with one variadic UNLINK per thousand keys, on a cluster
+// with a pipeline of single ones, since random keys rarely share a slot.
 func (c *Cache) Drop(ctx context.Context, keys ...string) {
 	for chunk := range slices.Chunk(keys, dropChunk) {
 		names := make([]string, len(chunk))
@@ -163,7 +163,7 @@ func unlinkSingly(ctx context.Context, r redis.UniversalClient, names []string) 
 	return fmt.Errorf("%d of %d keys: %w", len(errs), len(names), errs[0])
 }
 
-// failed counts and tells of an error; nil is none, a caller that gave up neither.
+// failed counts and reports an error; nil is none, nor is a caller that gave up.
 func (c *Cache) failed(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -174,12 +174,11 @@ func (c *Cache) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// Stats tells what this instance did with the cache; what the server holds is
-// not known here.
+// Stats reports what this instance did with the cache; what the server holds is
+// unknown here.
 func (c *Cache) Stats() cache.Stats {
 	return cache.Stats{Hits: c.hits.Load(), Misses: c.misses.Load(), Rejected: c.rejected.Load()}
 }
 
-// Failures counts the calls that failed, those while the server was down
-// included.
+// Failures counts the calls that failed, including those while the server was down.
 func (c *Cache) Failures() int64 { return c.failures.Load() }

@@ -2,11 +2,10 @@
 // one that instances share.
 //
 // Another instance does not learn that a content was dropped, and its near cache
-// goes on holding it. That costs memory and nothing else: a content never
-// changes, its id is never used again, and whether an object may be read is
-// decided by its row (docs/protocol.md, rule 11), so nobody asks for the dropped one. The
-// near copy goes when its time is over, which is never later than the far one's,
-// or to make room.
+// still holds it. That only costs memory: a content never changes, its id is never
+// reused, and whether an object may be read is decided by its row
+// (docs/protocol.md, rule 11), so a dropped content is not requested. The near copy
+// expires no later than the far one, or is evicted.
 package tiered
 
 import (
@@ -16,11 +15,11 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 )
 
-// Far is a shared cache that knows how much longer it holds a value;
-// *rediscache.Cache is one.
+// Far is a shared cache that reports remaining times to live; *rediscache.Cache is
+// one.
 type Far interface {
 	cache.Cache
-	// GetAged is Get with the time that is left, above zero.
+	// GetAged is Get with the remaining time, above zero.
 	GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool)
 }
 
@@ -33,8 +32,8 @@ type Cache struct {
 // New puts near before far.
 func New(near cache.Cache, far Far) *Cache { return &Cache{near: near, far: far} }
 
-// Get asks near, then far; what only far has, near holds for the time that is
-// left. A value that the caller finds damaged it drops, from both.
+// Get reads near, then far; near holds what only far has for the remaining time.
+// The caller drops a damaged value, from both.
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	if value, ok := c.near.Get(ctx, key); ok {
 		return value, true
@@ -59,14 +58,14 @@ func (c *Cache) Keep(ctx context.Context, key string, value []byte, ttl time.Dur
 	}
 }
 
-// Drop forgets the keys in both.
+// Drop removes the keys from both.
 func (c *Cache) Drop(ctx context.Context, keys ...string) {
 	c.near.Drop(ctx, keys...)
 	c.far.Drop(ctx, keys...)
 }
 
-// Stats are near's for what is held, with the hits of both and the misses of
-// far: a miss is what neither has.
+// Stats has the contents of near, the hits of both and the misses of far: a miss is
+// a value in neither.
 func (c *Cache) Stats() cache.Stats {
 	near, far := statsOf(c.near), statsOf(c.far)
 	near.Hits += far.Hits
