@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// Commits whose answer is lost, whether they happened or not.
+// Commits whose response is lost, whether they happened or not.
 func TestLostAnswersOfCommits(t *testing.T) {
 	for _, n := range []int{0, 10, 5 * small} {
 		for name, modes := range map[string][]mode{
@@ -105,7 +105,7 @@ func TestLedgerThatRefuses(t *testing.T) {
 	}
 }
 
-// What a hold refuses is a certain answer: nobody looks it up.
+// A refusal by a hold is certain: it is not looked up.
 func TestPutOverAHeldKey(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, n := range []int{10, 5 * small} {
@@ -122,7 +122,7 @@ func TestPutOverAHeldKey(t *testing.T) {
 	}
 }
 
-// A lost answer about the intent costs the intent, not the put's honesty.
+// A lost response about the intent costs the intent, and the result stays true.
 func TestLostAnswerOfBegin(t *testing.T) {
 	for _, m := range []mode{lostDone, lostUndone} {
 		for _, n := range []int{10, 5 * small} {

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// unread is a body that nobody may read.
+// unread is a body that must not be read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {

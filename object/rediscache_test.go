@@ -44,7 +44,7 @@ func overRedis(t *testing.T, s *servers.RedisServer, twoTiers bool) *world {
 	})
 }
 
-// lies are what a cache may answer in place of what was put.
+// lies are what a cache may return in place of what was put.
 var lies = map[string]func(truth, other string) string{
 	"another content": func(_, other string) string { return other },
 	"a flipped bit":   func(truth, _ string) string { return string(truth[0]^1) + truth[1:] },

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// TestRefusal: when no backend has room, the one who chose them says why.
+// TestRefusal: when no backend has room, the router explains why.
 func TestRefusal(t *testing.T) {
 	w := newWorld(t, nil)
 	who, err := w.books.Identity(w.ctx)

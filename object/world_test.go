@@ -349,7 +349,7 @@ func etag(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// noise returns n bytes that follow from the seed.
+// noise returns n bytes that derive from the seed.
 func noise(n int, seed uint64) string {
 	data := make([]byte, n)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -26,7 +26,7 @@ func TestRateIsLimitedPerClient(t *testing.T) {
 		status int
 	}{
 		{"192.0.2.1", 200}, {"192.0.2.1, 10.1.1.1", 200}, {"192.0.2.1", 429},
-		{"192.0.2.9, 192.0.2.1", 429}, // what stands further left is made up
+		{"192.0.2.9, 192.0.2.1", 429}, // entries further left are made up
 		{"192.0.2.2", 200},
 		{"2001:db8::1", 200}, {"2001:db8::2", 200}, {"2001:db8::3", 429}, {"2001:db8:0:1::1", 200},
 		{"nonsense", 200}, {"", 200}, {"more nonsense", 429}, // all of them the proxy itself
@@ -115,8 +115,8 @@ func TestManyAtOnce(t *testing.T) {
 	s.wants(s.ask("GET", "/wanted", ""), http.StatusNotFound)
 }
 
-// Who guesses codes waits after some that are not there, within the first 64 bits of
-// IPv6; whoever asks for what is there is not counted.
+// A client that guesses codes has to wait after some absent ones, within the first
+// 64 bits of IPv6; requests for existing pastes do not count.
 func TestGuessesAreLimited(t *testing.T) {
 	s := newSite(t, nil)
 	s = newSite(t, func(o *paste.Options) {

@@ -14,7 +14,7 @@ import (
 
 const urlencoded = "application/x-www-form-urlencoded"
 
-// TestWhatCurlClaimsIsAForm: curl --data-binary says that every file is one.
+// TestWhatCurlClaimsIsAForm: curl --data-binary declares every file as a form.
 func TestWhatCurlClaimsIsAForm(t *testing.T) {
 	s := newSite(t, nil)
 	for name, c := range map[string]struct{ sent, want string }{

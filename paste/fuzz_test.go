@@ -60,7 +60,7 @@ func FuzzSubmission(f *testing.F) {
 	})
 }
 
-// answer serves a request without a network between.
+// answer serves a request without a network.
 func (s *site) answer(method, path, body string, headers ...string) answer {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {

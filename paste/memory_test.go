@@ -48,7 +48,7 @@ func TestSecurityPastesUnderWayHoldBoundedMemory(t *testing.T) {
 	t.Error("the memory of those that have gone is not given back")
 }
 
-// slowly takes a while to put, unless it is told to stop.
+// slowly takes a while to put, unless it is stopped.
 type slowly struct{ paste.Store }
 
 func (s slowly) Put(ctx context.Context, r object.PutRequest) (object.PutResult, error) {
@@ -62,7 +62,8 @@ func (s slowly) Put(ctx context.Context, r object.PutRequest) (object.PutResult,
 	}
 }
 
-// Who closes the half on which all was sent is answered on the other.
+// A client that closes the half on which all was sent gets its response on the
+// other.
 func TestAClosedHalfIsNoFailure(t *testing.T) {
 	s := newSite(t, func(o *paste.Options) { o.Store = slowly{o.Store} })
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -79,7 +80,7 @@ func TestAClosedHalfIsNoFailure(t *testing.T) {
 	}
 }
 
-// A paste of which a byte comes now and then is cut, and its client told why.
+// A paste whose bytes come too slowly is cut off, and its client gets the reason.
 func TestSecurityAPasteThatDripsIsCut(t *testing.T) {
 	s := newSite(t, nil)
 	front := httptest.NewServer(netlimit.Pace{PerSecond: 1000, Window: 300 * time.Millisecond}.Bodies(s.Config.Handler))

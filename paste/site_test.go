@@ -100,7 +100,7 @@ func (s *site) ask(method, path, body string, headers ...string) answer {
 	return answer{res, string(data)}
 }
 
-// wants fails unless the answer has the status.
+// wants fails unless the response has the status.
 func (s *site) wants(a answer, status int) answer {
 	s.t.Helper()
 	if a.StatusCode != status {
@@ -117,7 +117,7 @@ func (s *site) says(a answer, header, value string) {
 	}
 }
 
-// made is what the maker of a paste is told in JSON.
+// made is the JSON response to the maker of a paste.
 type made struct {
 	Code        string  `json:"code"`
 	URL         string  `json:"url"`
@@ -127,7 +127,7 @@ type made struct {
 	Size        int64   `json:"size"`
 }
 
-// paste makes one and reads the answer in JSON.
+// paste makes one and reads the response in JSON.
 func (s *site) paste(body string, headers ...string) made {
 	s.t.Helper()
 	a := s.ask("POST", "/", body, append([]string{"Accept", "application/json"}, headers...)...)

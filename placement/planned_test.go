@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// planner is a routine that says what leaves.
+// planner is a routine that lists what leaves.
 type planner interface {
 	Items(ctx context.Context, yield func(plan.Item) error) error
 	Apply(ctx context.Context, worker string, items []plan.Item, add func(string, int64)) ([]plan.Result, error)
@@ -126,7 +126,7 @@ func TestAPlanOfTwoDrainsToOneCopy(t *testing.T) {
 	w.want("moves", moves, map[string]int{"c": 1, "": 1})
 }
 
-// What cannot leave is said, and a plan whose drain has ended does nothing.
+// What cannot leave is reported, and a plan whose drain has ended does nothing.
 func TestAPlanOfADrainThatHasNowhereToGo(t *testing.T) {
 	w := newWorld(t, 1, map[string]int64{"a": 100 * kb, "b": kb})
 	w.put("a", "large", 5*kb)

@@ -219,8 +219,8 @@ func (a *away) Abandon(ctx context.Context, id lethe.ID, late bool) error {
 	return a.Ledger.Abandon(ctx, id, late)
 }
 
-// The bytes of a copy of which the ledger was told neither that it is one nor that
-// it was given up are told, once.
+// Bytes of a copy for which the ledger recorded neither the copy nor its
+// abandonment are reported, once.
 func TestUnrecordedCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		ledger away

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/placement"
 )
 
-// figures is a ledger's answer about its backends.
+// figures is a ledger's result about its backends.
 type figures struct {
 	backends []ledger.Backend
 	totals   []ledger.Total

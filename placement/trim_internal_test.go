@@ -7,7 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// A copy on a backend that is down was whole once; nobody can say whether it is.
+// A copy on a backend that is down was whole once; whether it still is cannot be
+// known.
 func TestNothingIsTrimmedBesideACopyThatIsDown(t *testing.T) {
 	usage := func(id string) Usage { return Usage{ID: id, Known: true} }
 	a, b := usage("a"), usage("b")

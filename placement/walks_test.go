@@ -159,7 +159,7 @@ func TestRoutinesOfTwoInstancesShareTheQueue(t *testing.T) {
 	w.want("left", len(w.replicate()), 0)
 }
 
-// roomy is a store that tells how much room is left.
+// roomy is a store that reports how much room is left.
 type roomy struct {
 	blob.Store
 	space

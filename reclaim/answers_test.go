@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// answer makes a batch delete's answer of bytes: each names a key, one of those
-// asked or a foreign one, and what is said of it.
+// answer makes a batch delete's result from bytes: each names a key, one of the
+// batch or a foreign one, and the result for it.
 func answer(keys []string, script []byte) []blob.Result {
 	says := []error{nil, blob.ErrNotExist, blob.ErrUnknown, blob.ErrDown, errors.New("AccessDenied")}
 	var out []blob.Result
@@ -24,8 +24,8 @@ func answer(keys []string, script []byte) []blob.Result {
 	return out
 }
 
-// FuzzBatchDeleteAnswers: whatever a backend answers, a row is settled as gone
-// only if the answer speaks of its key, and never otherwise than of success.
+// FuzzBatchDeleteAnswers: for every result of a backend, a row is settled as gone
+// only if the result names its key and reports success.
 func FuzzBatchDeleteAnswers(f *testing.F) {
 	f.Add([]byte{0x00, 0x01, 0x02, 0x03}, false) // all deleted, in order
 	f.Add([]byte{0x03, 0x12, 0x01, 0x00}, false) // out of order, one absent

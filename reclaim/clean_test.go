@@ -58,7 +58,7 @@ func TestCleanWaitsForReaders(t *testing.T) {
 	want(w, "state", w.state(b), 0)
 }
 
-// An answer that is lost is no answer: the blob is tried again, and found absent.
+// A lost response proves nothing: the blob is tried again, and found absent.
 func TestCleanRetriesUnknownOutcomes(t *testing.T) {
 	for _, kind := range []blobtest.Kind{blobtest.DoneError, blobtest.NotDone} {
 		w := newWorld(t)
@@ -78,8 +78,8 @@ func TestCleanRetriesUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// Of a batch each key is settled by its own answer: what the answer leaves out, or
-// says nothing certain of, is tried again, whether it had an effect or not.
+// Each key of a batch is settled by its own result: a key without a certain result
+// is tried again, whether the delete had an effect or not.
 func TestCleanSettlesEachKeyByItsOwnAnswer(t *testing.T) {
 	for outcome, gone := range map[blobtest.Outcome]int64{
 		blobtest.KeyDone: 2, blobtest.KeyRefused: 1, blobtest.KeyUnknown: 1,

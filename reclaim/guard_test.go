@@ -17,7 +17,7 @@ func (w *world) guard() *reclaim.Guard {
 	return &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
 }
 
-// holds fails unless the backend is held for a reason that says what.
+// holds fails unless the backend is held for a reason that contains what.
 func (w *world) holds(err error, what string) {
 	w.Helper()
 	if !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), what) {
@@ -46,7 +46,7 @@ func TestEpochsAdvance(t *testing.T) {
 	}
 }
 
-// Whatever breaks while the epoch is written, the next call goes on.
+// Whatever fails while the epoch is written, the next call completes it.
 func TestAdvanceAfterEveryFault(t *testing.T) {
 	for _, op := range []blobtest.Op{blobtest.OpPut, blobtest.OpList, blobtest.OpDelete} {
 		for _, kind := range []blobtest.Kind{blobtest.NotDone, blobtest.DoneError, blobtest.Down} {
@@ -140,12 +140,12 @@ func TestAnOlderBackendIsHeld(t *testing.T) {
 	w.holds(g.Check(w.ctx, "main"), "the backend is an older copy")
 }
 
-// A ledger that was put back from a copy, and then its original.
+// A ledger that was restored from a copy, and then its original.
 func TestAnOlderLedgerIsHeld(t *testing.T) {
 	w := newWorld(t)
 	g := w.guard()
 	w.must(g.Advance(w.ctx, "main"))
-	// The backend moves on with another copy of the ledger: its next epochs.
+	// The backend advances with another copy of the ledger: its next epochs.
 	w.usurp(1)
 	w.holds(g.Check(w.ctx, "main"), "this ledger is an older copy")
 	w.must(g.Accept(w.ctx, "main"))
@@ -153,8 +153,8 @@ func TestAnOlderLedgerIsHeld(t *testing.T) {
 	want(w, "objects on the backend", w.bytes.Len(), 1)
 }
 
-// usurp has another ledger advance the epoch of the backend by so much, and returns the
-// number.
+// usurp has another ledger advance the epoch of the backend by so much, and returns
+// the number.
 func (w *world) usurp(by int64) int64 {
 	w.Helper()
 	list, err := w.ledger.Backends(w.ctx)
@@ -175,7 +175,8 @@ func TestTheGuardDoesNotGuess(t *testing.T) {
 	}
 	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
 	w.must(g.Check(w.ctx, "main"))
-	// What is no epoch object proves that somebody was there: who, a person finds out.
+	// An object that is no epoch object proves that another program wrote there; an
+	// operator has to find out which.
 	strange := string(w.store) + "/epoch/7"
 	w.bytes.Set(strange, []byte("{"))
 	w.holds(g.Check(w.ctx, "main"), "is no epoch object")

@@ -38,8 +38,8 @@ func (l *listed) List(ctx context.Context, prefix, after string, fn func(blob.In
 	return err
 }
 
-// Instances that advance the epoch at the same time, or between another's steps,
-// are no trouble to each other.
+// Instances that advance the epoch at the same time, or between another's steps, do
+// not disturb each other.
 func TestInstancesAdvanceTheEpochSideBySide(t *testing.T) {
 	w := newWorld(t)
 	other := &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}

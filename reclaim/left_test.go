@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// A run that took exactly as much as it may, in a last batch that was full, tells that
-// it ended for its limit only if it left something behind.
+// A run that took exactly its limit, in a full last batch, is reported as limited
+// only if it left something behind.
 func TestARunThatLeftNothingIsNotLimited(t *testing.T) {
 	const most = 3
 	name := func(i int) string { return fmt.Sprint("k", i) }

@@ -66,8 +66,8 @@ func TestOnceRunsUntilNothingIsDue(t *testing.T) {
 	want(w, "running", l.States()["busy"].Running, false)
 }
 
-// A run that has taken as much as one may ends, says so, and leaves the rest to the
-// next; one that comes to its end at the very limit does not.
+// A run that has reached its limit ends, reports it, and leaves the rest to the
+// next. One that is complete at exactly the limit does not.
 func TestARunTakesNoMoreThanOneMay(t *testing.T) {
 	w := newWorld(t)
 	two := routine{"two", func(_ context.Context, c *reclaim.Counts) (bool, error) {
@@ -116,8 +116,8 @@ func (r inOrder) Pass(worker string) reclaim.Step {
 	}
 }
 
-// A worker that begins when the others have taken all that was due does not say that
-// more is due.
+// A worker that begins when the others have taken all that was due does not report
+// that more is due.
 func TestARunThatTookAllIsNotLimited(t *testing.T) {
 	w := newWorld(t)
 	l := w.loop(reclaim.Scheduled{Routine: inOrder{steps("all", 10), make(chan struct{})}, Timetable: never{}, Most: 10, Workers: 2})
@@ -142,7 +142,7 @@ func TestOnceRunsWhatIsNamed(t *testing.T) {
 	want(w, "planned", plan["a"].Count, 7)
 }
 
-// A failed run is recorded with its cause, told, and does not stop the others.
+// A failed run is recorded with its cause, reported, and does not stop the others.
 func TestAFailedRunIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
@@ -163,7 +163,8 @@ func TestAFailedRunIsRecorded(t *testing.T) {
 	want(w, "error", l.States()["bad"].LastErr, "broken")
 }
 
-// A routine never runs twice at once in a loop; who waits for it may give up.
+// A routine never runs twice at once in a loop; a caller that waits for it may give
+// up.
 func TestARoutineRunsOnceAtATime(t *testing.T) {
 	w := newWorld(t)
 	began, end := make(chan struct{}), make(chan struct{})
@@ -191,8 +192,8 @@ func TestARoutineRunsOnceAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// Run drives by the timetables until its context ends. One that never comes does
-// not run, and keeps no processor busy.
+// Run drives by the timetables until its context ends. A routine that never comes
+// does not run, and uses no processor.
 func TestRunFollowsTheTimetables(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.ctx)
@@ -234,7 +235,7 @@ func TestAStoppedRunIsInterrupted(t *testing.T) {
 	want(w, "items", last["endless"].Counts[reclaim.Items], 5)
 }
 
-// The rate limit is asked after each step, with what the step did.
+// The rate limit is called after each step, with what the step did.
 func TestRate(t *testing.T) {
 	w := newWorld(t)
 	var asked []int
@@ -247,8 +248,8 @@ func TestRate(t *testing.T) {
 	want(w, "asked for", fmt.Sprint(asked), "[1 1 1]")
 }
 
-// Each worker is asked about its own steps only: together they are held to the
-// rate, and not to a part of it.
+// Each worker's limit gets its own steps only: together they are held to the rate,
+// and not to a part of it.
 func TestRateOfWorkers(t *testing.T) {
 	const workers, each = 4, 5
 	w := newWorld(t)
@@ -287,7 +288,7 @@ func (p passes) Name() string                                 { return p.name }
 func (p passes) Pass(string) reclaim.Step                     { return p.pass() }
 func (p passes) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
-// What stops all workers in the same way is told once.
+// A cause that stops all workers in the same way is reported once.
 func TestTheSameErrorIsToldOnce(t *testing.T) {
 	w := newWorld(t)
 	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}

@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// together is a backend whose first deletes answer only once so many of them are
-// under way at the same time.
+// together is a backend whose first deletes return only once so many of them are in
+// flight at the same time.
 type together struct {
 	blob.Store
 	wanted  int
@@ -69,7 +69,7 @@ func condemned(t *testing.T, n int) *world {
 	return w
 }
 
-// One worker has as many deletes under way as it may, and no more; what it claims
+// One worker has as many deletes in flight as it may, and no more; what it claims
 // is disjoint, and all of it is settled.
 func TestCleanOverlaps(t *testing.T) {
 	w := condemned(t, 405)
@@ -86,7 +86,7 @@ func TestCleanOverlaps(t *testing.T) {
 	w.sound()
 }
 
-// While clients wait the batches are smaller, and go one by one.
+// While clients wait the batches are smaller, and run one by one.
 func TestCleanDoesNotOverlapWhileClientsWait(t *testing.T) {
 	w := condemned(t, 40)
 	d := &together{Store: w.stores["main"], wanted: 1, met: make(chan struct{})}
@@ -97,8 +97,8 @@ func TestCleanDoesNotOverlapWhileClientsWait(t *testing.T) {
 	want(w, "deletes at once", d.most, 1)
 }
 
-// At the slowest backoff level a folder is asked for a few files at a time, a service
-// for as many as make a request worth it.
+// At the slowest backoff level a folder gets a few files at a time, a service as
+// many as make a request worth it.
 func TestCleanBatchesWhileClientsWait(t *testing.T) {
 	for _, c := range []struct{ service, calls int64 }{{0, 32}, {1, 4}} {
 		w := condemned(t, 64)
@@ -111,7 +111,7 @@ func TestCleanBatchesWhileClientsWait(t *testing.T) {
 	}
 }
 
-// A backend that is down is not asked again and again by what is under way.
+// Deletes in flight do not call a backend that is down again and again.
 func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
 	w := condemned(t, 300)
 	w.faults(blobtest.Fault{Kind: blobtest.Down})
@@ -135,7 +135,7 @@ func (refusing) Settle(context.Context, ledger.Settlement) (ledger.Settled, erro
 	return ledger.Settled{}, errors.New("the database went away")
 }
 
-// A ledger that fails ends the step once all that is under way has ended.
+// A ledger that fails ends the step once all that is in flight has ended.
 func TestOverlapStopsWhereTheLedgerFails(t *testing.T) {
 	w := condemned(t, 300)
 	k := w.clean()
@@ -147,7 +147,7 @@ func TestOverlapStopsWhereTheLedgerFails(t *testing.T) {
 	}
 }
 
-// What is under way when the process is to stop is settled.
+// What is in flight when the process is to stop is settled.
 func TestOverlapIsCutOff(t *testing.T) {
 	w := condemned(t, 300)
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -88,8 +88,9 @@ func (f *fork) admits(what string, want error) {
 
 func (f *fork) later(d time.Duration) { f.boot = f.boot.Add(d) }
 
-// Of two ledgers that came from one, whichever advances first, neither deletes before a
-// person decides: who is accepted goes on after a quiet beat, and the other stays held.
+// Of two ledgers with one origin, whichever advances first, neither deletes before
+// an operator decides: the accepted one continues after a quiet beat, and the other
+// stays held.
 func TestOfTwoLedgersNeitherDeletes(t *testing.T) {
 	for _, second := range []bool{false, true} {
 		w := newWorld(t)
@@ -121,8 +122,8 @@ func TestOfTwoLedgersNeitherDeletes(t *testing.T) {
 	}
 }
 
-// Two ledgers that advance at the same moment notice it, whoever's
-// number is higher, and whoever looks first.
+// Two ledgers that advance at the same moment notice it, for any order of their
+// numbers and of their checks.
 func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
 	for i := range 4 {
 		w := newWorld(t)
@@ -144,8 +145,8 @@ func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
 	}
 }
 
-// A challenge that is on its way while a person decides, for the ledger of whoever sent it
-// or for the other, is answered by that; one that was sent behind it holds both.
+// A challenge in flight while an operator decides, for either ledger, is settled by
+// that; one that was sent after it holds both.
 func TestAChallengeFromBeforeADecision(t *testing.T) {
 	for i := range 4 {
 		w := newWorld(t)
@@ -193,8 +194,8 @@ func TestAChallengeFromBeforeADecision(t *testing.T) {
 	}
 }
 
-// Two ledgers that advance at the same moment are noticed by every instance on either, not
-// only by the one that has advanced.
+// Two ledgers that advance at the same moment are noticed by every instance of
+// either, not only by the one that has advanced.
 func TestEveryInstanceNoticesWhoAdvancedBetween(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.pair()
@@ -206,8 +207,9 @@ func TestEveryInstanceNoticesWhoAdvancedBetween(t *testing.T) {
 	a.admits("another instance", lethe.ErrBackendMismatch)
 }
 
-// After a start nothing is deleted before a beat has passed in which nobody else was
-// seen; nor when the server of the ledger is another one, or another instance accepted.
+// After a start nothing is deleted before a beat has passed in which no other
+// ledger was seen; nor after a change of the ledger's server, or an acceptance by
+// another instance.
 func TestAQuietBeat(t *testing.T) {
 	w := newWorld(t)
 	a := w.fork(w.ledger)
@@ -231,7 +233,8 @@ func TestAQuietBeat(t *testing.T) {
 	a.admits("one that waits", nil)
 }
 
-// What a crash left intended is known to a copy as well: a start goes beyond it.
+// An epoch that a crash left intended is known to a copy as well: a start goes
+// beyond it.
 func TestAnEpochThatWasIntendedBeforeIsNotTheLast(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.pair()
@@ -245,7 +248,7 @@ func TestAnEpochThatWasIntendedBeforeIsNotTheLast(t *testing.T) {
 	a.admits("the original", lethe.ErrBackendMismatch)
 }
 
-// Of the instances on one ledger one advances each beat, and all look.
+// Of the instances on one ledger one advances each beat, and all check.
 func TestOneInstanceAdvancesEachBeat(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.fork(w.ledger), w.fork(w.ledger)
@@ -271,12 +274,13 @@ func TestOneInstanceAdvancesEachBeat(t *testing.T) {
 	}
 }
 
-// cleaner is a Clean that asks the fork's guard.
+// cleaner is a Clean that calls the fork's guard.
 func (f *fork) cleaner(limit int) *reclaim.Clean {
 	return &reclaim.Clean{Ledger: f.w.ledger, Stores: f.w.stores, Store: f.w.store, Safety: f.w.safety, Limit: limit, Clock: f.w.clock, Admit: f.guard.Admit}
 }
 
-// Each batch asks before it deletes, so that a copy that starts meanwhile stops the next.
+// Each batch is admitted before it deletes, so that a copy that starts meanwhile
+// stops the next.
 func TestEachBatchAsks(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.pair()
@@ -322,7 +326,7 @@ func TestTwoRequestsABatch(t *testing.T) {
 	}
 }
 
-// A backend that was emptied while it was deleted on is not believed that bytes are gone.
+// An absence on a backend that was emptied while it was deleted on is not believed.
 func TestAnEmptiedBackendSettlesNothing(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.pair()
@@ -351,8 +355,8 @@ func TestAnEmptiedBackendSettlesNothing(t *testing.T) {
 	}
 }
 
-// A backend that was replaced while it was advanced is not taken for the ledger's by what
-// was written to the other one.
+// A backend that was replaced while it was advanced is not taken for the ledger's
+// because of what was written to the other one.
 func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.pair()
@@ -376,8 +380,8 @@ func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
 	w.must(a.guard.Advance(w.ctx, "main"))
 }
 
-// What is not found is gone only on what is the ledger's backend; that a person holds the
-// deletes there, or that the ledger is one of two, is no doubt of that.
+// What is not found is gone only on the ledger's backend. A hold by an operator, or
+// a ledger that is one of two, casts no doubt on that.
 func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.pair()
@@ -400,7 +404,7 @@ func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	}
 }
 
-// A process that stood still between the comparison and its deletes sends none.
+// A process that was suspended between the comparison and its deletes sends none.
 func TestWhoSleptDeletesNothing(t *testing.T) {
 	for slept, gone := range map[time.Duration]int64{0: 1, beat/2 - time.Second: 1, beat / 2: 0, time.Hour: 0} {
 		w := newWorld(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// A plan of what expires, and of the trash, is what a run does, also of what a hold
-// keeps and no run has put aside yet; and a run that left only that is not told as
-// having ended for its limit.
+// A plan of what expires, and of the trash, is what a run does, also for rows that
+// a hold keeps and no run has deferred yet. A run that left only those is not
+// reported as limited.
 func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.ledger.ConfigureBucket(w.ctx, "b", ledger.BucketSettings{Undo: time.Minute})

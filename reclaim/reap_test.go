@@ -15,7 +15,7 @@ func (w *world) reap() *reclaim.Reap {
 	return &reclaim.Reap{Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10}
 }
 
-// silent lets all intents fall silent.
+// silent lets the heartbeats of all intents age.
 func (w *world) silent() { w.clock.Advance(w.safety.MinAge) }
 
 // Only proof promotes: complete bytes with the promised digest.
@@ -59,7 +59,7 @@ func TestReapDropsWhatProvesNothing(t *testing.T) {
 	}
 }
 
-// A key that was written since is not overwritten by the dead.
+// A key that was written since is not overwritten by a dead writer.
 func TestReapLeavesNewerVersionsAlone(t *testing.T) {
 	w := newWorld(t)
 	b := w.intent("a", "old bytes", true)
@@ -75,7 +75,7 @@ func TestReapLeavesNewerVersionsAlone(t *testing.T) {
 	w.sound()
 }
 
-// When it cannot tell it waits: the next pass decides.
+// When it is undecided it waits: the next pass decides.
 func TestReapWaitsWhenItCannotTell(t *testing.T) {
 	w := newWorld(t)
 	b := w.intent("a", "bytes", true)
@@ -94,7 +94,7 @@ func TestReapWaitsWhenItCannotTell(t *testing.T) {
 	}
 }
 
-// Intents on a backend that is down, however many, hold up no others.
+// Intents on a backend that is down, however many, block no others.
 func TestReapGoesRoundWhatItCannotTell(t *testing.T) {
 	w := newWorld(t)
 	for i := range 25 {

@@ -25,7 +25,8 @@ func (w *world) seals(keep time.Duration) (made []receipt.Seal) {
 
 const month = 30 * 24 * time.Hour
 
-// What went is sealed when it has waited long enough, and goes when it is old.
+// Receipts of deletions are sealed when they have waited long enough, and dropped
+// when they are old.
 func TestReceiptsAreSealed(t *testing.T) {
 	w := newWorld(t)
 	w.put("a", "bytes of a")
@@ -70,7 +71,7 @@ func TestManyReceiptsAreSealedAtOnce(t *testing.T) {
 	}
 }
 
-// forging is a ledger of which somebody has rewritten what was sealed.
+// forging is a ledger whose sealed receipts were rewritten.
 type forging struct {
 	*memledger.DB
 	pages func(seq int64, pages []receipt.Page) []receipt.Page
@@ -155,7 +156,7 @@ type behind struct{ *memledger.DB }
 
 func (behind) ClockBehind() time.Duration { return time.Hour }
 
-// While the clock is in doubt receipts are sealed, and none is dropped for its age.
+// While the clock is in doubt receipts are sealed, and none is dropped by age.
 func TestNoReceiptIsDroppedByAClockInDoubt(t *testing.T) {
 	w := newWorld(t)
 	w.chain(1)
@@ -208,7 +209,7 @@ func TestChainWalkBesideDrops(t *testing.T) {
 	}
 }
 
-// What goes by a run is told as the run's, with who asked for it.
+// What a run deletes is recorded as the run's, with the operator who started it.
 func TestReceiptsNameTheRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.commit("k", "", "")

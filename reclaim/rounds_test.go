@@ -51,9 +51,9 @@ const (
 	allSteps = 30
 )
 
-// endless takes steps of a pass that always finds more than a batch, and answers
-// after how many of them, from the one on at which the work behind its place turned
-// up, that was done; 0: never.
+// endless takes steps of a pass that always finds more than a batch. It returns
+// after how many steps, from the appearance of work behind the pass's place, that
+// work was done; 0: never.
 func (w *world) endless(r reclaim.Routine, more, behind func(), done func() bool) (took int) {
 	w.Helper()
 	step, counts := r.Pass("worker"), &reclaim.Counts{}
@@ -75,8 +75,8 @@ func (w *world) endless(r reclaim.Routine, more, behind func(), done func() bool
 	return 0
 }
 
-// What becomes due behind the place of a pass that finds more and more waits for no
-// longer than a round, and the rounds cost nothing by the object.
+// What becomes due behind the place of an endless pass waits no longer than a
+// round, and the rounds have no cost per object.
 func TestPassesBeginAgainAtTheFront(t *testing.T) {
 	for _, lasting := range []time.Duration{0, roundOf * stepTime} {
 		t.Run(lasting.String(), func(t *testing.T) {

@@ -51,7 +51,7 @@ func held() (began, end chan struct{}, step reclaim.Step) {
 
 func idle(context.Context, *reclaim.Counts) (bool, error) { return false, nil }
 
-// While one instance runs it, others on demand hear where.
+// While one instance runs it, others get an error with the instance's name.
 func TestASoloRunIsAloneAmongInstances(t *testing.T) {
 	w := newWorld(t)
 	began, end, step := held()
@@ -111,8 +111,8 @@ func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 	}
 }
 
-// An instance that stands still loses its run to another after a while; when it
-// goes on it notices, and breaks off.
+// An instance that was suspended loses its run to another after a while. When it
+// continues it notices, and stops.
 func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 	w := newWorld(t)
 	began, _, step := held()
@@ -123,7 +123,7 @@ func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 	wg.Go(func() { _, failed = a.Once(w.ctx, nil) })
 	<-began
 	b := w.instance("b", idle)
-	b.Stale = -1 // whatever shows signs of life counts as dead
+	b.Stale = -1 // every run counts as stale
 	var taken []ledger.Run
 	b.Events = &reclaim.Events{RunTakenOver: func(r ledger.Run) { taken = append(taken, r) }}
 	_, err := b.Once(w.ctx, nil)
@@ -155,7 +155,8 @@ func TestWatchEndsStaleRuns(t *testing.T) {
 	}
 }
 
-// However soon the watchdog gives runs up, one that lives has shown so several times.
+// However soon the watchdog ends runs, a live one has sent several heartbeats by
+// then.
 func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Hour: 10 * time.Second, 4 * time.Second: time.Second} {
 		if got := (reclaim.Safety{ClaimGrace: grace}).RunBeat(); got != want {
@@ -164,8 +165,8 @@ func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
 	}
 }
 
-// A loop that is made for one run, as the one of a check, shows signs of life as often as
-// the one that it is like, and has all else of it.
+// A loop for one run, such as a check, sends heartbeats as often as the loop that
+// it is made from, and has all else of it.
 func TestALoopOfOtherRoutinesHasAllElse(t *testing.T) {
 	w := newWorld(t)
 	l := w.loop(reclaim.Scheduled{Routine: routine{name: "clean"}})
@@ -216,8 +217,8 @@ func TestWake(t *testing.T) {
 	wg.Wait()
 }
 
-// While the ledger does not answer runs by the timetable wait, and begin when it
-// does, long before their next time.
+// While the ledger does not answer scheduled runs wait. They begin when it does,
+// long before their next time.
 func TestRunsWaitForTheLedger(t *testing.T) {
 	w := newWorld(t)
 	w.clock.Set(hourly{}.Next(w.clock.Now()).Add(-time.Minute))
@@ -245,8 +246,8 @@ type looking time.Duration
 func (d looking) Next(after lethe.Time) lethe.Time               { return after.Add(time.Duration(d)) }
 func (looking) Window(lethe.Time) (open bool, closes lethe.Time) { return true, lethe.Forever }
 
-// A routine that rests begins that long after the last success anywhere ended, however
-// long that took; a run that failed does not put it off.
+// A routine with a Rest begins that long after the last success anywhere ended,
+// however long that took; a failed run does not put it off.
 func TestASoloRunRests(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -8,9 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestTurnsAlternate: nobody is looked for while a batch is all there is; where
-// several have work every second batch takes turns, and who is alone is looked at
-// ever more rarely.
+// TestTurnsAlternate: buckets are not looked for while a batch takes all that is
+// due. Where several have work every second batch is divided among them, and a
+// single bucket is looked at ever more rarely.
 func TestTurnsAlternate(t *testing.T) {
 	due := func(ids ...lethe.ID) ledger.Turns {
 		out := ledger.Turns{End: true}
@@ -50,8 +50,8 @@ func TestTurnsAlternate(t *testing.T) {
 	}
 }
 
-// TestTurnsLeaveTheRestToTheOldest: what others do not use up of a batch goes to
-// whoever has waited longest, and a bucket is looked at from where it was.
+// TestTurnsLeaveTheRestToTheOldest: what others leave of a batch goes to the
+// longest waiting bucket, and a bucket is continued from where it was.
 func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
 	var u turns
 	got := u.next("k", ledger.Turns{Due: []ledger.Turn{{Bucket: "a", After: 3}, {Bucket: "b", After: 7}, {Bucket: "c", After: 5}}})

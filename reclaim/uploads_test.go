@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// left leaves an upload lying with one part on a backend.
+// left leaves a stale upload with one part on a backend.
 func (w *world) left(key, backend, body string) lethe.ID {
 	w.Helper()
 	u, err := w.ledger.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: key})
@@ -36,8 +36,8 @@ func (w *world) items(p reclaim.Planner) (list []plan.Item) {
 	return list
 }
 
-// A plan of uploads names what a pass would abort, by the times of their backends,
-// with their bytes; what is held is said to stay, and stays.
+// A plan of uploads lists what a pass would abort, by the times of their backends,
+// with their bytes; held ones are listed as staying, and stay.
 func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: "small"})
@@ -96,7 +96,7 @@ func (l *holdsLate) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]
 	return list, err
 }
 
-// A hold that is set after uploads were listed is seen by who aborts them.
+// A hold that is set after uploads were listed is seen by the abort.
 func TestAHoldSetInBetweenKeepsAnUpload(t *testing.T) {
 	w := newWorld(t)
 	id := w.left("a/b", "main", "bytes")

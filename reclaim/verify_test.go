@@ -83,8 +83,8 @@ func (w *world) onlyStatFails() {
 	}
 }
 
-// Without checksums changed bytes of the same size are not seen, and say so by
-// their absence from the count of what was verified.
+// Without checksums changed bytes of the same size are not found, and the count of
+// verified blobs is missing.
 func TestVerifyWithoutChecksumsReadsNothing(t *testing.T) {
 	w := newWorld(t)
 	b := w.put("a", "bytes")
@@ -125,7 +125,7 @@ func TestVerifyWithoutChecksumsClearsNoDamage(t *testing.T) {
 	want(w, "suspect", row.Suspect, true)
 }
 
-// A blob that is deleted while it is looked at is nobody's loss.
+// A blob that is deleted while it is verified is no loss.
 func TestVerifyBesideADelete(t *testing.T) {
 	w := newWorld(t)
 	w.put("a", "bytes")
@@ -143,7 +143,7 @@ func TestVerifyBesideADelete(t *testing.T) {
 	}
 }
 
-// A listing that breaks off proves nothing: the pass fails instead of finding
+// A listing that ends early proves nothing: the pass fails instead of finding
 // orphans, or nothing.
 func TestVerifyRefusesBrokenListings(t *testing.T) {
 	w := newWorld(t)
@@ -165,7 +165,7 @@ func TestVerifyRefusesBrokenListings(t *testing.T) {
 	}
 }
 
-// What is wrong in the books is found by name.
+// Differences in the ledger's counts are found by name.
 func TestProblemsNameTheirPlace(t *testing.T) {
 	p := reclaim.Problem{Kind: "missing", Backend: "main", Name: "blob 1", Detail: "live row without bytes"}
 	want(newWorld(t), "text", p.String(), "missing: blob 1 on main: live row without bytes")
@@ -173,7 +173,7 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 	want(newWorld(t), "text", p.String(), "books: content 1: refs is 1, should be 2")
 }
 
-// mute is a ledger that does not answer when it is asked for rows by id.
+// mute is a ledger that does not answer queries for rows by id.
 type mute struct {
 	reclaim.VerifyLedger
 	err error
@@ -181,8 +181,8 @@ type mute struct {
 
 func (m mute) BlobsByID(context.Context, []lethe.ID) ([]ledger.Blob, error) { return nil, m.err }
 
-// Whether bytes that are missing still have a row must be known: a pass that could
-// not ask is no pass.
+// Whether missing bytes still have a row must be known: a pass that could not find
+// out fails.
 func TestVerifyDoesNotPassOverWhatItCannotTell(t *testing.T) {
 	w := newWorld(t)
 	w.bytes.Lose(w.name(w.put("a", "bytes")))
@@ -197,8 +197,8 @@ func TestVerifyDoesNotPassOverWhatItCannotTell(t *testing.T) {
 	}
 }
 
-// A verifier that slept while it read renews no trust: a copy is verified since the read
-// began.
+// A verifier that was suspended during a read renews no trust: a copy is verified
+// as of the start of the read.
 func TestAVerifierThatSleptRenewsNothing(t *testing.T) {
 	w := newWorld(t)
 	id := w.put("k", "bytes")

@@ -146,7 +146,7 @@ func want[T comparable](w *world, what string, got, n T) {
 	}
 }
 
-// sound fails unless the books are right.
+// sound fails unless the ledger's counts are right.
 func (w *world) sound() {
 	w.Helper()
 	found, err := w.ledger.Recount(w.ctx)

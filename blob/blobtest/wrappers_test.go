@@ -85,7 +85,7 @@ func TestLateEffectsLandWhenReleased(t *testing.T) {
 	if len(late) != 2 || len(s.Late()) != 0 {
 		t.Fatalf("%d late effects; want 2, once", len(late))
 	}
-	copy(body, "xxx") // the caller's buffer is the caller's again
+	copy(body, "xxx") // the caller may reuse its buffer
 	for _, l := range slices.Backward(late) {
 		if err := errors.Join(l.Release(t.Context()), l.Release(t.Context())); err != nil {
 			t.Errorf("%s: %v", l.Call.Op, err)

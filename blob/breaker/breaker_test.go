@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// world is a breaker before a store whose faults the test decides.
+// world is a breaker around a store whose faults the test decides.
 type world struct {
 	*breaker.Store
 	t        *testing.T

@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob/strictfs"
 )
 
-// trial runs a sequence of calls on a strict file system and knows what may be
+// trial runs a sequence of calls on a strict file system and tracks what may be
 // under each key after a crash.
 type trial struct {
 	fs    *strictfs.FS
@@ -32,7 +32,7 @@ type trial struct {
 	violations []string
 }
 
-// allowed says what may lie under a key: its bytes, nothing, or either.
+// allowed is what may lie under a key: its bytes, nothing, or either.
 type allowed struct {
 	data            string
 	present, absent bool
@@ -63,7 +63,7 @@ func (tr *trial) now(key string) allowed {
 	return allowed{absent: true}
 }
 
-// put stores data under the key and expects of it what the answer says.
+// put stores data under the key and records what its result promises.
 func (tr *trial) put(key, data string) error {
 	was := tr.now(key)
 	if !was.present {
@@ -81,7 +81,7 @@ func (tr *trial) put(key, data string) error {
 	return err
 }
 
-// failPut sends a body that breaks off.
+// failPut sends a body that ends early.
 func (tr *trial) failPut(key string) {
 	tr.set(key, allowed{absent: true})
 	r := io.MultiReader(strings.NewReader(strings.Repeat("x", 1500)), brokenBody{})
@@ -94,7 +94,7 @@ type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// delete deletes the keys and expects of each what its result says.
+// delete deletes the keys and records what each result promises.
 func (tr *trial) delete(keys ...string) error {
 	before := map[string]allowed{}
 	for _, key := range keys {
@@ -114,9 +114,9 @@ func (tr *trial) delete(keys ...string) error {
 	return err
 }
 
-// script is the sequence that the trials run: names in several folders, new
-// folders on the way, bodies of none, one and several sectors. The keys with a
-// digit are put once and for all, so that an error on the way stays visible.
+// script is the sequence that the trials run: names in several and in new folders,
+// with bodies of none, one and several sectors. The keys with a digit are put only
+// once, so that an error stays visible.
 func (tr *trial) script() (errs []error) {
 	note := func(err error) { errs = append(errs, err) }
 	text := func(n int) string { return strings.Repeat("0123456789abcdef", n/16+1)[:n] }
@@ -141,8 +141,8 @@ func (tr *trial) violate(format string, args ...any) {
 	tr.violations = append(tr.violations, fmt.Sprintf(format, args...))
 }
 
-// crash looks at what a loss of power may leave: nothing, half and all of what
-// was not flushed.
+// crash checks what a loss of power may leave: nothing, half and all of the
+// unflushed changes.
 func (tr *trial) crash(when string) {
 	tr.mu.Lock()
 	want := maps.Clone(tr.want)
@@ -194,7 +194,7 @@ func inspect(fsys *strictfs.FS, want map[string]allowed, seed uint64) (wrong []s
 		delete(listed, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(listed)) {
-		wrong = append(wrong, "a stranger is listed: "+key)
+		wrong = append(wrong, "an unknown name is listed: "+key)
 	}
 	return append(wrong, leftTemps(fsys)...)
 }
@@ -226,7 +226,7 @@ func readAll(s blob.Store, key string) (string, error) {
 	return string(data), errors.Join(err, rc.Close())
 }
 
-// leftTemps returns the temporary files that nobody removed.
+// leftTemps returns the temporary files that were not removed.
 func leftTemps(fsys *strictfs.FS) []string {
 	dir, err := fsys.OpenDir(".tmp")
 	if err != nil {

@@ -43,7 +43,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
-// What Stat says while a put or a delete is under way survives a crash as well.
+// What Stat returns while a put or a delete is in flight survives a crash as well.
 func TestStatProvesAcrossACrash(t *testing.T) {
 	for _, variant := range []string{"flush per folder", "one flush"} {
 		t.Run(variant, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestStatProvesAcrossACrash(t *testing.T) {
 	}
 }
 
-// A flush that is left out is found by the same trials: they can fail.
+// The same trials find a flush that is left out: they can fail.
 func TestCrashTrialsFindMissingFlushes(t *testing.T) {
 	for _, test := range []struct {
 		variant, kind string
@@ -113,8 +113,8 @@ func TestCrashTrialsFindMissingFlushes(t *testing.T) {
 	}
 }
 
-// An error at every file operation, before or after its effect: what the answers
-// say about the outcome is true, then and after a crash.
+// An error at every file operation, before or after its effect: the results are
+// true about the outcome, then and after a crash.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, test := range []struct {
 		errno syscall.Errno
@@ -176,7 +176,7 @@ type fsError struct{ syscall.Errno }
 
 func (e *fsError) Unwrap() error { return e.Errno }
 
-// A full disk, one that went read-only, and one bad folder are told apart.
+// A full disk, a read-only one, and one bad folder are distinguished.
 func TestCauses(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -222,7 +222,7 @@ func changes(op strictfs.Op) bool {
 	return strings.Contains("mkdir move create remove write", op.Kind)
 }
 
-// The body's own errors say nothing about this disk.
+// The body's own errors prove nothing about this disk.
 func TestErrorOfTheBodyIsNotTheDisks(t *testing.T) {
 	tr := newTrial(t, fsblob.Options{})
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The ways of systems that cannot rename without replacing, or cannot flush a
+// The fallbacks for systems that cannot rename without replacing, or cannot flush a
 // whole file system, work here as well.
 func TestFallbacks(t *testing.T) {
 	root := t.TempDir()

@@ -44,7 +44,7 @@ func TestForeign(t *testing.T) {
 	})
 }
 
-// The wrappers that a store stands behind pass the ability on.
+// The wrappers around a store pass the ability on.
 func TestForeignBehindWrappers(t *testing.T) {
 	watch := func(ctx context.Context, _ string) (context.Context, func(observed.Call)) {
 		return ctx, func(observed.Call) {}
@@ -55,7 +55,8 @@ func TestForeignBehindWrappers(t *testing.T) {
 	})
 }
 
-// What leads out of the folder, is no file, or is the store's own is not read.
+// Names that lead out of the folder, are no files, or belong to the store are not
+// read.
 func TestForeignFilesThatAreNone(t *testing.T) {
 	root, out := t.TempDir(), t.TempDir()
 	foreignIn(out)(t, "secret", "x")

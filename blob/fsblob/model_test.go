@@ -24,7 +24,7 @@ var modelKeys = []string{
 	"a0", "a/0", "a/00", "a/b/c", "a/b/cc", "a/b0", "aa/0", "b", "b0/0/0", "s/10/x", "s/1/x", "s/1/y", "z", "BAD", "a//b",
 }
 
-// A directory behaves as the store in memory does, whatever is done to both.
+// A directory behaves as the store in memory does, under any operations on both.
 func TestSameAsMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		root, err := os.MkdirTemp(t.TempDir(), "")
@@ -106,7 +106,7 @@ func tellList(s blob.Store, prefix, after string, most int) string {
 	return text + blobtest.Name(err)
 }
 
-// Whatever the key, a put makes either this one name, or nothing at all.
+// For any key, a put makes either this one name, or nothing at all.
 func FuzzKeyToPath(f *testing.F) {
 	for _, key := range append(modelKeys, "", "..", "a/../b", "a/..", "/etc/passwd", ".tmp/x", "a\x00b", "a/", "ä", "\xff") {
 		f.Add(key)

@@ -76,7 +76,7 @@ func TestNothingLeadsOutOfTheFolder(t *testing.T) {
 	}
 }
 
-// What is not ours is listed as it is, and cannot be deleted by a key.
+// Foreign names are listed as they are, and cannot be deleted by a key.
 func TestForeignNames(t *testing.T) {
 	s, root := openDir(t, fsblob.Options{})
 	put(t, s, "a/b", "1")
@@ -120,7 +120,7 @@ func TestKeyInTheWay(t *testing.T) {
 	}
 }
 
-// Nobody else can read what is stored.
+// Other users cannot read what is stored.
 func TestPermissions(t *testing.T) {
 	s, root := openDir(t, fsblob.Options{})
 	put(t, s, "a/b", "1")
@@ -152,7 +152,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What a killed process left is swept, and what is young or under way is not.
+// What a killed process left is swept, unless it is young or in flight.
 func TestSweepUnfinished(t *testing.T) {
 	s, root := openDir(t, fsblob.Options{})
 	if n, _, err := s.SweepUnfinished(t.Context(), lethe.Forever); n != 0 || err != nil {
@@ -193,7 +193,7 @@ func TestFoldersAndTempsHeal(t *testing.T) {
 	}
 }
 
-// Each kind of flush happens as often as durability needs, and not more often.
+// Each kind of flush happens as often as durability requires, and no more.
 func TestFlushesAreCounted(t *testing.T) {
 	var counts map[string]int
 	open := func(from int) *fsblob.Store {

@@ -59,8 +59,8 @@ func TestAnotherFolderInItsPlace(t *testing.T) {
 	}
 }
 
-// Once the folder is back the store goes on by itself; what lies there instead it
-// takes only when it is told to.
+// Once the folder is back the store continues by itself. Another folder in its
+// place is used only after Reopen.
 func TestReopen(t *testing.T) {
 	s, root := moved(t, true)
 	if err := s.Reopen(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// plain is a file system without its short ways.
+// plain is a file system without its fast paths.
 type plain struct{ FS }
 
 func openAt(t *testing.T, root string) *Store {
@@ -24,7 +24,7 @@ func openAt(t *testing.T, root string) *Store {
 	return s
 }
 
-// answer is all that can be seen of a Get.
+// answer is the whole result of a Get.
 func answer(t *testing.T, s *Store, key string, offset, length int64) string {
 	t.Helper()
 	body, err := s.Get(t.Context(), key, offset, length)
@@ -35,8 +35,8 @@ func answer(t *testing.T, s *Store, key string, offset, length int64) string {
 	return fmt.Sprintf("%d bytes %.8x, %v", len(data), data, errors.Join(err, body.Close()))
 }
 
-// Whatever lies under a name, and whatever part of it is asked for: what is read at
-// once is what is read folder by folder.
+// For every kind of file and every range, reading at once returns what reading
+// folder by folder does.
 func TestSmallReadsAnswerAsOthersDo(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	in := func(name string) string { return filepath.Join(root, "s", name) }

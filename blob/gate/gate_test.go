@@ -17,8 +17,7 @@ func TestConformance(t *testing.T) {
 	blobtest.Run(t, func(*testing.T) blob.Store { return gate.New(memblob.New(memblob.Options{})) })
 }
 
-// calls makes every call on a store in which nothing lies, and returns the error
-// of each.
+// calls makes every call on an empty store, and returns the error of each.
 func calls(ctx context.Context, s *gate.Store) map[string]error {
 	_, get := s.Get(ctx, "a/b", 0, -1)
 	_, stat := s.Stat(ctx, "a/b")
@@ -30,7 +29,7 @@ func calls(ctx context.Context, s *gate.Store) map[string]error {
 	}
 }
 
-// While the gate is shut nothing is written, and nothing is said to be absent.
+// While the guard is shut nothing is written, and nothing is reported absent.
 func TestShut(t *testing.T) {
 	inner := memblob.New(memblob.Options{})
 	s := gate.New(inner)
@@ -54,7 +53,7 @@ func TestShut(t *testing.T) {
 	}
 }
 
-// The answer of a call during which the gate was shut does not count: another
+// The result of a call during which the guard was shut does not count: another
 // store may have given it.
 func TestShutDuringACall(t *testing.T) {
 	var s *gate.Store
@@ -71,7 +70,7 @@ func TestShutDuringACall(t *testing.T) {
 	}
 }
 
-// What was opened before is read to its end.
+// A body that was opened before is read to its end.
 func TestBodiesOutliveTheGate(t *testing.T) {
 	s := gate.New(memblob.New(memblob.Options{}))
 	if err := s.Put(t.Context(), "a/b", strings.NewReader("bytes"), 5); err != nil {
@@ -88,7 +87,7 @@ func TestBodiesOutliveTheGate(t *testing.T) {
 	}
 }
 
-// Before it is told that nothing lies under a key it is asked whether that is certain.
+// Absence is reported only after the check that it is certain.
 func TestAbsenceIsAskedFor(t *testing.T) {
 	s := gate.New(memblob.New(memblob.Options{}))
 	doubt, asked := errors.New("another disk"), 0

@@ -66,7 +66,7 @@ func TestModTimeIsTheClocks(t *testing.T) {
 	}
 }
 
-// The methods for tests go around the contract, and keep the books.
+// The methods for tests bypass the contract, and keep the totals.
 func TestSetLoseClone(t *testing.T) {
 	s := memblob.New(memblob.Options{})
 	s.Set("Foreign Name", []byte("abc"))

@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
-// calls collects what is told.
+// calls collects the reported calls.
 type calls struct {
 	mu    sync.Mutex
 	begun int
@@ -45,7 +45,7 @@ func TestItIsAStore(t *testing.T) {
 	})
 }
 
-// A copy is one, though both stores are observed.
+// A copy is reported as one call, though both stores are observed.
 func TestItCopies(t *testing.T) {
 	c := new(calls)
 	blobtest.Copies(t, func(t *testing.T) (blob.Store, blobtest.Planter) {
@@ -71,7 +71,7 @@ func TestItCopies(t *testing.T) {
 	}
 }
 
-// Every call is told once, when it ended, with what it was.
+// Every call is reported once, when it ended, with its data.
 func TestWhatIsTold(t *testing.T) {
 	ctx, c := context.Background(), &calls{}
 	s := observed.New(memblob.New(memblob.Options{}), c.watch, lethe.Monotonic{})

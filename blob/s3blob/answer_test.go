@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// FuzzDeleteAnswer: whatever a service answers to a DeleteObjects, there is an
-// entry for each name asked for and for no other; a name is gone only if the
-// answer is a whole document that says so, of that very name.
+// FuzzDeleteAnswer: for every response to a DeleteObjects there is an entry for
+// each requested name and for no other. A name is gone only if the response is a
+// whole document that reports exactly that name.
 func FuzzDeleteAnswer(f *testing.F) {
 	for _, body := range []string{
 		"", "<", "<DeleteResult/>", "<html><body>no</body></html>", "<Error><Code>InternalError</Code></Error>",
@@ -57,7 +57,7 @@ func FuzzDeleteAnswer(f *testing.F) {
 	})
 }
 
-// named says, by another way of reading, that the document has an element Key
+// named reports, by another way of parsing, whether the document has an element Key
 // with just this text.
 func named(body, name string) bool {
 	d := xml.NewDecoder(strings.NewReader(body))

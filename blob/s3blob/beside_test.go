@@ -55,8 +55,8 @@ func TestCopiesKeepWhatLiesBeside(t *testing.T) {
 	}
 }
 
-// Class, encryption and redirect are asked for with each copy; what could not be copied
-// back from an archive is not copied.
+// Class, encryption and redirect are requested with each copy; what could not be
+// copied back from an archive is not copied.
 func TestCopiesAskForTheClass(t *testing.T) {
 	at := servers.VersityGW(t)
 	n := &network{}
@@ -106,8 +106,8 @@ func TestCopiesAskForTheClass(t *testing.T) {
 	}
 }
 
-// Without knowing its tags nothing is copied; a service that has none has none to lose,
-// and one that forgets them while it copies is told of.
+// Without knowing its tags nothing is copied. A service without tags has none to
+// lose, and one that drops them while it copies is reported.
 func TestCopiesNeedTags(t *testing.T) {
 	at := servers.VersityGW(t)
 	n := &network{}
@@ -145,7 +145,7 @@ func TestCopiesNeedTags(t *testing.T) {
 	}
 }
 
-// An ETag vouches for bytes only where it is made of them.
+// An ETag proves equal bytes only where it is made of them.
 func TestWhatETagsVouchFor(t *testing.T) {
 	const sum = "5d41402abc4b2a76b9719d911017c592"
 	for _, c := range []struct {

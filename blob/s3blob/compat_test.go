@@ -59,7 +59,7 @@ func ofEnvironment(t testing.TB) servers.S3 {
 	return at
 }
 
-// withoutMD5 says what the service answers to a DeleteObjects with no sum at all.
+// withoutMD5 describes the response to a DeleteObjects with no sum at all.
 func withoutMD5(t *testing.T, at servers.S3, bucket string) string {
 	key := "absent"
 	_, err := at.Client().DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
@@ -137,7 +137,7 @@ func largeBlobs(t *testing.T, at servers.S3) {
 	race(t, s)
 }
 
-// race puts one name from many sides at once, in parts: what lies there then is whole.
+// race puts one name concurrently, in parts: the result is whole.
 func race(t *testing.T, s *Store) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -39,7 +39,7 @@ func left(t *testing.T, s *Store) (keys []string) {
 	return keys
 }
 
-// edit changes what an answer says.
+// edit changes a response.
 func edit(change func(string) string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
 		answer, err := pass()
@@ -59,7 +59,7 @@ func edit(change func(string) string) func(*http.Request, func() (*http.Response
 
 const deletedK1 = "<Deleted><Key>k1</Key></Deleted>"
 
-// without k1 in the answer, whatever stands around it.
+// withoutK1 removes k1 from the response.
 func withoutK1(body string) string {
 	from := strings.Index(body, "<Key>k1</Key>")
 	begin, end := strings.LastIndex(body[:from], "<Deleted>"), from+strings.Index(body[from:], "</Deleted>")+len("</Deleted>")
@@ -187,7 +187,7 @@ func TestDeleteWhileTheServiceIsDown(t *testing.T) {
 	}
 }
 
-// What the service asks for is heard: fewer keys, fewer at once, and more again.
+// Requests to slow down are followed: fewer keys, fewer at once, and more again.
 func TestDeletePaceFollowsTheService(t *testing.T) {
 	var slowest, at atomic.Int64
 	slowest.Store(1 << 30)
@@ -257,7 +257,7 @@ func TestDeleteWithoutDeleteObjects(t *testing.T) {
 	}
 }
 
-// A service that loses the ability while it is used is deleted from one by one.
+// Keys are deleted one by one on a service that loses the ability while it is used.
 func TestDeleteObjectsGoesAway(t *testing.T) {
 	s, n := faulty(t)
 	keys := fill(t, s, 5)
@@ -303,7 +303,7 @@ func TestDeleteSendsMD5(t *testing.T) {
 	}
 }
 
-// hangUp is a body that its reader's caller gives up halfway through.
+// hangUp is a body whose caller gives up halfway through.
 type hangUp struct {
 	io.Reader
 	up   context.CancelFunc
@@ -322,8 +322,8 @@ func (h hangUp) Read(p []byte) (int, error) {
 
 func (hangUp) Close() error { return nil }
 
-// A caller that ends while the answer is read says nothing of how many keys the
-// service stands.
+// A caller that ends while the response is read proves nothing about how many keys
+// the service can delete.
 func TestDeleteIsCancelledWithinTheAnswer(t *testing.T) {
 	paces, broken := 0, 0
 	s, n := faulty(t, func(o *Options) {

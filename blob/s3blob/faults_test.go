@@ -19,8 +19,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// network is a transport whose requests suffer what a test says. Before it says
-// anything, requests pass.
+// network is a transport with the faults that a test sets. Without any, requests
+// pass.
 type network struct {
 	mu    sync.Mutex
 	fault func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
@@ -54,7 +54,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return fault(r, pass)
 }
 
-// operation is what a request asks for, in one word.
+// operation is the operation of a request, in one word.
 func operation(r *http.Request) string {
 	q := r.URL.Query()
 	for _, o := range []struct{ method, parameter, name string }{
@@ -80,7 +80,7 @@ func on(op string, fault func(*http.Request, func() (*http.Response, error)) (*h
 	}
 }
 
-// says makes an answer without asking the service.
+// says makes a response without the service.
 func says(r *http.Request, status int, body string, header ...string) (*http.Response, error) {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -96,14 +96,14 @@ func says(r *http.Request, status int, body string, header ...string) (*http.Res
 	}, nil
 }
 
-// s3Error is an answer of S3 that refuses.
+// s3Error is an error response of S3.
 func s3Error(status int, code string, header ...string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		return says(r, status, "<Error><Code>"+code+"</Code><Message>so it is</Message></Error>", header...)
 	}
 }
 
-// lost has the effect, and loses the answer.
+// lost has the effect, and loses the response.
 func lost(err error) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
 		answer, passed := pass()
@@ -213,8 +213,8 @@ func TestPutSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A PUT that was refused because another one was under way had no effect, and is
-// sent again.
+// A PUT that was refused because another one was in flight had no effect, and is
+// repeated.
 func TestPutAgainAfterConflict(t *testing.T) {
 	s, n := faulty(t)
 	n.set(on("put", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
@@ -280,7 +280,7 @@ func TestStatProvesOnlyWhatItKnows(t *testing.T) {
 	}
 }
 
-// Credentials that cannot be had: nothing was sent.
+// Credentials that are not available: nothing was sent.
 func TestPutWithoutCredentials(t *testing.T) {
 	s, n := faulty(t)
 	o := s.client.Options()

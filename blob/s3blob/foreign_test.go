@@ -35,14 +35,14 @@ func foreignOn(t *testing.T, at servers.S3, server string) {
 	t.Run(server, func(t *testing.T) { blobtest.Foreign(t, plantedOn(at)) })
 }
 
-// gofakes3 does not look at the condition of a copy.
+// gofakes3 ignores the condition of a copy.
 func TestCopiesOnVersityGW(t *testing.T) { blobtest.Copies(t, plantedOn(servers.VersityGW(t))) }
 
 func TestForeignOnVersityGW(t *testing.T) { foreignOn(t, servers.VersityGW(t), "versitygw") }
 
 func TestForeignOnGoFakeS3(t *testing.T) { foreignOn(t, servers.GoFakeS3(t), "gofakes3") }
 
-// What the service keeps beside the bytes is told.
+// The metadata that the service keeps is reported.
 func TestForeignHeaders(t *testing.T) {
 	at := servers.VersityGW(t)
 	o := optionsOf(at, at.Bucket(t))
@@ -61,8 +61,8 @@ func TestForeignHeaders(t *testing.T) {
 	}
 }
 
-// The mark of a folder has a slash at its end and no bytes; anything else under such
-// a name may be another name's.
+// The marker of a folder has a slash at its end and no bytes. Bytes under such a
+// name may be another name's.
 func TestForeignMarkers(t *testing.T) {
 	at := servers.GoFakeS3(t)
 	o := optionsOf(at, at.Bucket(t))
@@ -80,8 +80,8 @@ func TestForeignMarkers(t *testing.T) {
 	}
 }
 
-// What is larger than one request copies is copied in parts, with what is kept beside it,
-// and leaves no upload behind if a part fails.
+// Larger objects than one request copies are copied in parts, with their metadata,
+// and leave no upload behind if a part fails.
 func TestCopiesInParts(t *testing.T) {
 	at := servers.VersityGW(t)
 	n := &network{}

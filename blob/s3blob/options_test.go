@@ -67,8 +67,7 @@ func TestAuthorityOfTheOperator(t *testing.T) {
 	}
 }
 
-// Without a key of its own the store takes the one of the environment, whatever
-// else stands there.
+// Without a key of its own the store takes the one of the environment.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	server := httptest.NewServer(gofakes3.New(s3mem.New(), gofakes3.WithAutoBucket(true)).Server())
 	defer server.Close()

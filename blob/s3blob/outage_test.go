@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A real server that stands still, dies and comes back: nothing is taken for
-// absent or deleted meanwhile, and the same store works again afterwards.
+// A real server hangs, dies and comes back: nothing is taken for absent or deleted
+// meanwhile, and the same store works again afterwards.
 func TestServerThatStandsStillDiesAndComesBack(t *testing.T) {
 	server := servers.NewVersityGW(t)
 	o := optionsOf(server.S3, server.Bucket(t))

@@ -74,7 +74,7 @@ func TestPacePauses(t *testing.T) {
 	clock := clocktest.At(1)
 	told := 0
 	p := newPace(paceOptions{Batch: 1000, Concurrency: 8, Clock: clock, Changed: func(int, int) { told++ }})
-	// One burst of refusals shrinks once, and pauses once.
+	// One burst of refusals decreases the limits once, and pauses once.
 	for _, s := range enter(t, p, 8) {
 		s.leave(throttled)
 	}

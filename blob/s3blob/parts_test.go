@@ -116,7 +116,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A part that got lost is sent again: nobody sees it before the end.
+// A part that got lost is sent again: it is invisible before the end.
 func TestPartsAreSentAgain(t *testing.T) {
 	s, n := faulty(t)
 	n.set(on("part", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {

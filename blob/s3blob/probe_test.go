@@ -55,8 +55,8 @@ func TestVersionedBucketIsRefused(t *testing.T) {
 	}
 }
 
-// Versions that are switched on while the bucket is used show by the delete
-// marker, and the bytes are not taken for gone.
+// Versions that are enabled while the bucket is used show by the delete marker, and
+// the bytes are not taken for gone.
 func TestVersionsSwitchedOnLater(t *testing.T) {
 	for _, batch := range []bool{true, false} {
 		at := servers.VersityGW(t)
@@ -90,7 +90,7 @@ func TestVersionsSwitchedOnLater(t *testing.T) {
 	}
 }
 
-// They show by the version of what is put, too.
+// They show by the version of a new object, too.
 func TestVersionsShowByAPut(t *testing.T) {
 	for _, length := range []int{10, 2500} {
 		s, _ := faulty(t)
@@ -104,7 +104,7 @@ func TestVersionsShowByAPut(t *testing.T) {
 	}
 }
 
-// The store goes by what happens where the bucket may not be asked.
+// Effects decide where the bucket's settings cannot be read.
 func TestVersionsShowWhereTheyAreNotTold(t *testing.T) {
 	at := servers.GoFakeS3(t)
 	bucket := at.Bucket(t)
@@ -250,7 +250,7 @@ func TestProbeLeavesNothing(t *testing.T) {
 	}
 	noUploads(t, s)
 
-	// One that is cut off leaves an object, which is not listed, and swept.
+	// An interrupted probe leaves an object, which is not listed, and swept.
 	n.set(func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
 		if r.Method == "DELETE" || r.Method == "POST" {
 			return nil, errReset
@@ -304,8 +304,8 @@ func TestProbesAreMadeAgain(t *testing.T) {
 	}
 }
 
-// An answer that breaks off now and then, as Ceph's do, does not take an ability
-// away, nor the service for down.
+// A response that ends early now and then, as Ceph's do, does not disable an
+// ability, nor count as an outage.
 func TestProbeAsksAgain(t *testing.T) {
 	s, n := faulty(t)
 	n.set(on("delete-objects", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {

@@ -118,7 +118,7 @@ func TestGetThatStandsStill(t *testing.T) {
 	want(t, "header", err, blob.ErrDown, context.DeadlineExceeded)
 }
 
-// still is a body of which nothing comes.
+// still is a body that stalls.
 type still struct {
 	io.Closer
 	ctx context.Context
@@ -187,7 +187,7 @@ func TestListAsksAgainForAPage(t *testing.T) {
 	}
 }
 
-// Names that are not ours come through as they are, in order, on real services.
+// Foreign names are listed unchanged, in order, on real services.
 func TestForeignNamesAreListed(t *testing.T) {
 	for name, start := range map[string]func(testing.TB) servers.S3{"versitygw": servers.VersityGW, "gofakes3": servers.GoFakeS3} {
 		t.Run(name, func(t *testing.T) {

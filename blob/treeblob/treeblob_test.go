@@ -145,7 +145,7 @@ func TestListOrder(t *testing.T) {
 	}
 }
 
-// Links, what is hidden, and what lies elsewhere is neither listed nor touched.
+// Links, hidden names, and names elsewhere are neither listed nor touched.
 func TestWhatIsLeftAlone(t *testing.T) {
 	f := newTree(t)
 	f.plant("outside/secret", "s")
@@ -173,7 +173,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Names that are no text are told as they are, for the caller to report.
+// Names that are no text are listed as they are, for the caller to report.
 func TestOddNames(t *testing.T) {
 	f := newTree(t)
 	f.plant("media/b\xff", "x")
@@ -188,8 +188,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// Folders go after their last file, upwards, but not the one of the prefix, and none
-// that somebody has changed not long ago.
+// Folders are removed after their last file, upwards, but not that of the prefix,
+// and none that another program has changed recently.
 func TestEmptyFoldersGo(t *testing.T) {
 	f := newTree(t)
 	f.plant("media/a/b/c/1", "1")

@@ -24,7 +24,7 @@ import (
 
 const maxValue = 64 << 10
 
-// connect opens a connection with a patience that a busy machine keeps.
+// connect opens a connection with timeouts for a busy machine.
 func connect(t *testing.T, o redisconn.Options) *redisconn.Conn {
 	t.Helper()
 	if o.Timeout == 0 {
@@ -263,7 +263,7 @@ func TestAReplicaTakesOver(t *testing.T) {
 	}
 	until("before")
 	pair.Primary.Kill()
-	kept("meanwhile") // or not: nobody has to wait for it
+	kept("meanwhile") // or not: no caller has to wait for it
 	pair.AwaitFailover()
 	until("after")
 	pair.Primary.Restart() // it becomes the other's replica, which refuses writes

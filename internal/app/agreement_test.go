@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What instances have to have in common changes a digest; what is each one's own
-// does not, and secrets do not either.
+// Settings that instances must have in common change a digest; those of each
+// instance, and secrets, do not.
 func TestDigestsOfAConfiguration(t *testing.T) {
 	base, err := digestsOf(config.Default())
 	if err != nil || len(base) != 4 {
@@ -43,7 +43,7 @@ func TestDigestsOfAConfiguration(t *testing.T) {
 	}
 }
 
-// A difference is told once for each instance and each state of it.
+// A difference is reported once for each instance and each state of it.
 func TestDifferencesAreToldOnce(t *testing.T) {
 	var a agreement
 	if err := a.set(config.Default()); err != nil {

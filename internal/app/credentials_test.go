@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// Whoever adds a profile to the file keeps the root key.
+// Adding a profile to the file keeps the root key.
 func TestOtherProfilesAreNotTheRootKey(t *testing.T) {
 	const ours, other = "aws_access_key_id = a\naws_secret_access_key = s\n", "[backup]\naws_access_key_id = b\naws_secret_access_key = t\n"
 	for _, text := range []string{ours, ours + other, "[default]\n" + ours + other, other + " [default] \r\n" + ours, "# x = y\n\n" + ours} {

@@ -307,7 +307,7 @@ func TestRunsThatEnd(t *testing.T) {
 	}
 }
 
-// Several are read at once, each is told once.
+// Several are read at once, each is reported once.
 func TestWorkers(t *testing.T) {
 	w := newWorld(t)
 	var want []string

@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
-// TestManyOrphans: what there is no room to write down costs no call of its own,
-// and counts all the same where orphans are too many to be true.
+// TestManyOrphans: orphans beyond the room for findings cost no call of their own,
+// and count nonetheless where they are implausibly many.
 func TestManyOrphans(t *testing.T) {
 	w := newWorld(t)
 	for range 150 {
@@ -25,7 +25,7 @@ func TestManyOrphans(t *testing.T) {
 	}
 }
 
-// TestManyMissing: folders are judged side by side.
+// TestManyMissing: folders are judged in parallel.
 func TestManyMissing(t *testing.T) {
 	w := newWorld(t)
 	var keys []string

@@ -12,9 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
-// TestDangling: a blob whose bytes are gone, or of another size, becomes suspect;
-// placement is told of the one that has a copy, and of the others the objects are
-// named.
+// TestDangling: a blob whose bytes are gone, or of another size, becomes suspect.
+// Placement gets the one that has a copy, and for the others the objects are named.
 func TestDangling(t *testing.T) {
 	inModes(t, func(w *world) {
 		copied, alone, short := w.put("copied", "has a copy", 2), w.put("alone", "has none", 1), w.put("short", "is cut", 1)
@@ -46,7 +45,7 @@ func TestDangling(t *testing.T) {
 }
 
 // TestHealed: what an earlier walk found missing, and of which there is a sound
-// copy by now, is healed; what was deleted meanwhile is forgotten.
+// copy by now, is healed; what was deleted meanwhile is dropped.
 func TestHealed(t *testing.T) {
 	w := newWorld(t)
 	copied, deleted := w.put("copied", "has a copy", 2), w.put("deleted", "has none", 1)

@@ -164,7 +164,7 @@ func TestOtherNames(t *testing.T) {
 }
 
 // TestBrokenListing: a listing that fails, ends early or is out of order has no
-// candidates, condemns nothing, and is taken up by the next run.
+// candidates, condemns nothing, and is continued by the next run.
 func TestBrokenListing(t *testing.T) {
 	inModes(t, func(w *world) {
 		for i := range 12 {
@@ -177,7 +177,7 @@ func TestBrokenListing(t *testing.T) {
 		for _, f := range []blobtest.Fault{{Kind: blobtest.Down}, {Kind: blobtest.NotDone}, {Kind: blobtest.Partial, Keep: 1}, {Kind: blobtest.Disorder}} {
 			broken := false
 			w.fault = func(c blobtest.Call) blobtest.Fault {
-				// The epoch objects are listed by the guard, which goes around it.
+				// The guard lists the epoch objects, and bypasses the faulty store.
 				if c.Op == blobtest.OpList && f.Kind != blobtest.Disorder {
 					broken = true
 					return f
@@ -225,7 +225,7 @@ func TestTooManyOrphans(t *testing.T) {
 	w.want(w.run(), counts{reconcile.Orphans: 31, reconcile.Condemned: 31})
 }
 
-// TestHeld: while the pact is in doubt a walk only reports.
+// TestHeld: while the pairing is in doubt a walk only reports.
 func TestHeld(t *testing.T) {
 	w := newWorld(t)
 	lost := w.put("k", "body", 1)
@@ -243,8 +243,8 @@ func TestHeld(t *testing.T) {
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.Condemned: 1, reconcile.Missing: 1, reconcile.Lost: 1})
 }
 
-// TestCopyOfTheLedger: an older copy finds what was written since to be orphans;
-// the epoch on the backend tells, and nothing is condemned.
+// TestCopyOfTheLedger: to an older copy, what was written since are orphans; the
+// epoch on the backend shows it, and nothing is condemned.
 func TestCopyOfTheLedger(t *testing.T) {
 	w := newWorld(t)
 	w.plant()
@@ -257,7 +257,7 @@ func TestCopyOfTheLedger(t *testing.T) {
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.HeldBack: 1})
 }
 
-// TestDryRun changes nothing, and says what a walk would condemn.
+// TestDryRun changes nothing, and reports what a walk would condemn.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	lost := w.put("k", "body", 1)
@@ -282,7 +282,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestOneOfTwo: a backend that is down keeps nobody from the other.
+// TestOneOfTwo: a backend that is down does not block the other.
 func TestOneOfTwo(t *testing.T) {
 	w := newWorld(t)
 	w.spare.Set("foreign", nil)

@@ -89,8 +89,8 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// What a walk may not change is in no plan, and one that was made before does not
-// change it either.
+// What a walk may not change is in no plan, and an earlier plan does not change it
+// either.
 func TestPlanInDoubt(t *testing.T) {
 	w := newWorld(t)
 	orphan, missing := w.plant(), w.put("k", "body", 1)
@@ -112,8 +112,8 @@ func TestPlanInDoubt(t *testing.T) {
 	}
 }
 
-// As many are planned as one walk condemns, and none if they are too many to be
-// true; who takes no more of a plan ends the walk.
+// As many are planned as one walk condemns, and none if they are implausibly many;
+// a caller that stops the plan ends the walk.
 func TestPlanIsBounded(t *testing.T) {
 	w := newWorld(t)
 	for range 150 {

@@ -25,7 +25,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// place is a real backend, and how somebody else writes to it.
+// place is a real backend, and how another program writes to it.
 type place struct {
 	store blob.Store
 	plant func(key, body string)

@@ -27,9 +27,9 @@ func cutAfter(n int) func(*reconcile.Options) {
 	}
 }
 
-// TestResume: a walk that is cut off is taken up at the last chunk that it saved,
-// by whatever number of runs, and finds what one that was not cut off finds. Its
-// looks at an orphan are one sighting.
+// TestResume: an interrupted walk is continued at the last chunk that it saved, by
+// any number of runs, and finds what an uninterrupted one finds. Its looks at an
+// orphan are one sighting.
 func TestResume(t *testing.T) {
 	w := newWorld(t)
 	for i := range 30 {
@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.Condemned: 1})
 }
 
-// TestGivenUp: a walk that was cut off days ago is begun anew.
+// TestGivenUp: a walk that was interrupted days ago is begun anew.
 func TestGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.put("k", "body", 1)

@@ -41,8 +41,8 @@ func worked(c *Controller, clock *clocktest.Clock, on string, n int, took time.D
 	}
 }
 
-// TestClientsWhoLeft: what a window has seen of clients who are not there any more
-// does not slow anything down, however many they were.
+// TestClientsWhoLeft: what a window has seen of clients that are gone does not slow
+// anything down, however many they were.
 func TestClientsWhoLeft(t *testing.T) {
 	clock := clocktest.At(1)
 	c := slowest(t, clock)
@@ -58,8 +58,8 @@ func TestClientsWhoLeft(t *testing.T) {
 	}
 }
 
-// TestSlowestLevelCounts: the slowest level that anything asks for is taken, and not
-// the sum, so that reclaiming keeps its share.
+// TestSlowestLevelCounts: the slowest level of all causes is taken, and not the
+// sum, so that reclaiming keeps its share.
 func TestSlowestLevelCounts(t *testing.T) {
 	clock := clocktest.At(1)
 	var told []Slowed

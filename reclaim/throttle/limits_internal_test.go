@@ -48,8 +48,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsOfCallsInFlight: a call waits for one that ends, and limits change while
-// somebody waits.
+// TestLimitsOfCallsInFlight: a call waits for one that ends, and limits change
+// during a wait.
 func TestLimitsOfCallsInFlight(t *testing.T) {
 	clock := clocktest.At(1)
 	l := &Controller{Clock: clock}
