@@ -147,7 +147,7 @@ func (r *Router) Pick(size int64) []string { return r.o.Strategy.choose(r.Usage(
 func (r *Router) Refuse(size int64) error {
 	e := &RefusalError{Size: size}
 	for _, u := range r.Usage() {
-		why := cmp.Or(u.takes(size), "had no room when it was asked")
+		why := cmp.Or(u.takes(size), "had no room when it was tried")
 		e.Backends = append(e.Backends, Refusal{Backend: u.ID, Why: why})
 		e.down = e.down || u.Known && !u.Draining && u.Down != "" && !errors.Is(r.o.Health(u.ID), blob.ErrFull)
 	}

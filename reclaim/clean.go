@@ -19,9 +19,9 @@ import (
 // was deleted should be settled; if it is not, it is deleted again without harm.
 const settleTime = 10 * time.Second
 
-// Clean is the only place that deletes blobs (docs/protocol.md, rule 5): it claims
+// Clean is the only place that deletes blobs (docs/protocol.md, rule 5). It claims
 // condemned blobs that are due, deletes them in one call per batch, and settles
-// each key by what its own answer says.
+// each key by its own result.
 type Clean struct {
 	Ledger CleanLedger
 	Stores map[string]blob.Store // by backend id

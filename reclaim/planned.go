@@ -205,9 +205,9 @@ func (a *application) spare(now []ledger.Due) {
 		d, found := there[place{n.Bucket, n.Key}]
 		switch {
 		case !found:
-			a.result(n, plan.Gone, "nothing lies under the key")
+			a.result(n, plan.Gone, "the key has no object")
 		case d.ID != n.ID:
-			a.result(n, plan.Changed, "version "+string(d.ID)+" lies there now")
+			a.result(n, plan.Changed, "version "+string(d.ID)+" has the key now")
 		case !d.At.Time().Equal(a.items[n].Due):
 			a.result(n, plan.NotDue, "it is due "+d.At.String())
 		default:

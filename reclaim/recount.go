@@ -43,7 +43,7 @@ func (r *Recount) Pass(string) Step {
 			}
 			c.Add("problems", 1)
 			r.Events.found(Problem{Kind: "counter", Backend: t.Backend, Name: t.State.String(), Detail: fmt.Sprintf(
-				"the rows are %d of %d bytes, the counter says %d of %d", t.Rows, t.RowBytes, t.Counted, t.CountedBytes)})
+				"the rows are %d of %d bytes, the counter has %d of %d", t.Rows, t.RowBytes, t.Counted, t.CountedBytes)})
 		}
 		return false, nil
 	}

@@ -257,7 +257,7 @@ func (v *Verify) stillSound(ctx context.Context, read []ledger.Blob) ([]lethe.ID
 	}
 	now, err := v.Ledger.BlobsByID(ctx, all)
 	if err != nil {
-		return nil, fmt.Errorf("reclaim: look at rows again: %w", err)
+		return nil, fmt.Errorf("reclaim: read rows again: %w", err)
 	}
 	sound := make([]lethe.ID, 0, len(now))
 	for _, b := range now {
@@ -272,7 +272,7 @@ func (v *Verify) stillSound(ctx context.Context, read []ledger.Blob) ([]lethe.ID
 func (v *Verify) stillLive(ctx context.Context, id lethe.ID) (bool, error) {
 	now, err := v.Ledger.BlobsByID(ctx, []lethe.ID{id})
 	if err != nil {
-		return false, fmt.Errorf("reclaim: look at a row again: %w", err)
+		return false, fmt.Errorf("reclaim: read a row again: %w", err)
 	}
 	return len(now) == 1 && now[0].State == lethe.Live, nil
 }

@@ -111,7 +111,7 @@ func (b *breaker) enter() (verdict, error) {
 
 func (b *breaker) refusal(now lethe.Time) error {
 	wait := max(b.state.Until.Sub(now), 0).Round(100 * time.Millisecond)
-	return fmt.Errorf("%w: %w: not asked for another %s after %d outages, the last: %s",
+	return fmt.Errorf("%w: %w: not called for another %s after %d outages, the last: %s",
 		blob.ErrNotDone, blob.ErrDown, wait, b.state.Outages, b.state.LastErr)
 }
 

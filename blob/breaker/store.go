@@ -71,7 +71,7 @@ func (s *Store) enter(ctx context.Context) error {
 	}
 	s.b.asked(err)
 	if err != nil {
-		return fmt.Errorf("%w: %w: asked again: %w", blob.ErrNotDone, blob.ErrDown, hidden{err})
+		return fmt.Errorf("%w: %w: the probe failed: %w", blob.ErrNotDone, blob.ErrDown, hidden{err})
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (f *osFS) inPlace() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w: folder %s: %s", blob.ErrDown, blob.ErrMisplaced, f.opt.Root, err)
 	case !os.SameFile(now, f.at.Load().is):
-		return fmt.Errorf("%w: %w: another folder lies at %s than the one that was opened: a disk was mounted there or is not any more",
+		return fmt.Errorf("%w: %w: another folder lies at %s than the one that was opened: a disk was mounted or unmounted there",
 			blob.ErrDown, blob.ErrMisplaced, f.opt.Root)
 	}
 	return nil

@@ -47,7 +47,7 @@ type verdict struct {
 	certain bool          // the request had no effect and never will
 	down    bool          // the service as a whole does not work
 	full    bool          // it has no room
-	slow    bool          // it asks for fewer requests, or took too long
+	slow    bool          // it requests a slower rate, or took too long
 	again   bool          // sent again it may well succeed
 	wait    time.Duration // pause that the service requests
 	err     error

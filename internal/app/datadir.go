@@ -83,7 +83,7 @@ func CheckDataDir(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at the data folder: %w", err)
+		return fmt.Errorf("check the data folder: %w", err)
 	}
 	if err := checkOwner(dir, folder, folder); err != nil {
 		return err
