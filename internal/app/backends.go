@@ -101,8 +101,8 @@ func (s *Store) health(id string) error {
 	return blob.ErrDown
 }
 
-// sweeps requests a sweep of unfinished uploads that were begun before now and are
-// not in flight in this process.
+// sweeps requests a sweep of unfinished uploads that were begun before the instant
+// and are not in flight in this process.
 func (s *Store) sweeps(before lethe.Time) {
 	s.unswept = make(map[string]lethe.Time, len(s.Backends))
 	for id := range s.Backends {
