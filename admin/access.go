@@ -24,29 +24,30 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Access says who gets in beside the bearers of tokens in the ledger.
+// Access defines who is authenticated besides the bearers of tokens in the
+// ledger.
 type Access struct {
-	// Token has all roles; it is there before any other. Empty: there is none.
+	// Token has all roles; it exists before any other. Empty for none.
 	Token string
-	// Open names who comes without a token and has all roles, as through a socket
-	// that only its owner can open. Empty: nobody does.
+	// Open names the caller without a token who has all roles, as through a
+	// socket that only its owner can open. Empty for none.
 	Open string
 	// TrustedProxies may name the client in X-Forwarded-For.
 	TrustedProxies []netip.Prefix
 }
 
-// rootName is the name of who brings Access.Token.
+// rootName is the caller's name for Access.Token.
 const rootName = "root"
 
 // Failed authorisations that one address, or one token, may make: some at once,
-// then one every ten seconds. Those of an address beyond that are refused before
-// the ledger is asked, and none beyond that leaves an audit line of its own.
+// then one every ten seconds. Beyond that those of an address are refused
+// without reading the ledger, and leave no audit lines of their own.
 const (
 	failuresAtOnce = 10
 	failuresEvery  = 10 * time.Second
 )
 
-// caller is who makes a call.
+// caller is the authenticated caller of a route.
 type caller struct {
 	name   string
 	role   Role
@@ -67,7 +68,7 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// gate lets callers through whom it knows, and to the routes that are theirs.
+// gate authenticates callers, and authorises their routes.
 type gate struct {
 	s        *Service
 	access   Access
@@ -85,7 +86,7 @@ func newGate(s *Service, a Access) *gate {
 	}
 }
 
-// known lets only callers through whom it knows.
+// known authenticates callers.
 func (g *gate) known(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, refused := g.caller(r)
@@ -98,15 +99,15 @@ func (g *gate) known(next http.Handler) http.Handler {
 	})
 }
 
-// denial is why a caller is turned away.
+// denial is why a caller is refused.
 type denial struct {
 	status int
 	Error
 	why   string        // for the audit line
-	again time.Duration // when it may be tried again; 0: nothing is said
+	again time.Duration // when to retry; 0 if not given
 }
 
-// caller finds out who calls.
+// caller authenticates a request.
 func (g *gate) caller(r *http.Request) (caller, *denial) {
 	c := caller{name: "unknown", remote: g.remote(r)}
 	header := r.Header.Get("Authorization")
@@ -121,8 +122,8 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	if subtle.ConstantTimeCompare(g.root[:], have[:]) == 1 && g.access.Token != "" {
 		return caller{rootName, Destroy, c.remote}, nil
 	}
-	// Who was let in lately is asked about all the same: others of the address must not
-	// lock out who has a token.
+	// Recent tokens are checked all the same: others of the address must not
+	// lock out a valid token.
 	if wait, spent := g.failures.Spent(addressOf(c)); spent && !g.good.has(have) {
 		return c, &denial{http.StatusTooManyRequests, Error{"too_many_attempts",
 			"too many calls from this address came without a token that is known: wait " + wait.Round(time.Second).String()}, "too many attempts", wait}
@@ -136,7 +137,7 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	return known, refused
 }
 
-// remote is the address that a call came from.
+// remote returns the address of a call.
 func (g *gate) remote(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || len(g.access.TrustedProxies) == 0 {
@@ -149,7 +150,7 @@ func (g *gate) remote(r *http.Request) string {
 	return client.String()
 }
 
-// recent are the hashes of tokens that were good when they were brought last.
+// recent are the hashes of recently valid tokens.
 type recent struct {
 	mu sync.Mutex
 	by map[[sha256.Size]byte]bool
@@ -179,7 +180,7 @@ func (r *recent) remove(h [sha256.Size]byte) {
 	delete(r.by, h)
 }
 
-// bearer finds out whose token is given.
+// bearer looks up a token.
 func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *denial) {
 	id, ok := idOfToken(given)
 	if !ok {
@@ -204,7 +205,7 @@ func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *den
 	return caller{k.Name, Role(k.Role), c.remote}, nil
 }
 
-// Why callers are turned away without a look into the ledger.
+// Reasons for refusals without reading the ledger.
 const (
 	noToken   = "no token"
 	notAToken = "not a token"
@@ -215,7 +216,7 @@ func unauthorized(why string) *denial {
 		"make one with \"lethe token add\", or take that of the data folder, admin.token"}, why, 0}
 }
 
-// addressOf names the allowance of failures of who is not known.
+// addressOf names the failure limit of an unknown caller.
 func addressOf(c caller) string {
 	host, _, err := net.SplitHostPort(c.remote)
 	if err != nil {
@@ -230,7 +231,7 @@ func addressOf(c caller) string {
 	return "address " + host
 }
 
-// deny turns a caller away.
+// deny refuses a caller.
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial) {
 	g.tell(r, c, d)
 	if d.status == http.StatusUnauthorized {
@@ -242,14 +243,15 @@ func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial)
 	reply(w, d.status, failure{&d.Error})
 }
 
-// tell leaves an audit line about a caller who was turned away, unless there are
-// too many, or it is not the caller's failure.
+// tell leaves an audit line about a refused caller, unless there are too many,
+// or it is not the caller's failure.
 func (g *gate) tell(r *http.Request, c caller, d *denial) {
 	allowance := addressOf(c)
 	switch d.status {
 	case http.StatusUnauthorized:
 		if d.why == noToken || d.why == notAToken {
-			// The ledger was not asked: it must not cost those who have a token.
+			// The ledger was not read: failures must not cost the bearers of
+			// tokens.
 			allowance = "nobody at " + allowance
 		}
 	case http.StatusTooManyRequests:
@@ -266,7 +268,7 @@ func (g *gate) tell(r *http.Request, c caller, d *denial) {
 		slog.Int("status", d.status), slog.Int64("more_untold", g.untold.Swap(0)))...)
 }
 
-// guarded lets a route's callers through whose role allows it.
+// guarded authorises the callers of a route by their role.
 func (g *gate) guarded(route Route) http.HandlerFunc {
 	next := route.serve(g.s)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// gated is an API that wants tokens, with a bootstrap token and a clock for what
-// failed.
+// gated is an API that requires tokens, with a bootstrap token and a clock for
+// failures.
 type gated struct {
 	t     *testing.T
 	srv   *httptest.Server
@@ -35,7 +35,7 @@ func (g *gated) as(token, call, body string) (int, string) {
 	return send(g.t, g.srv.URL, call, body, "Authorization", "Bearer "+token)
 }
 
-// token makes a token by the bootstrap one.
+// token creates a token by the bootstrap token.
 func (g *gated) token(name, role, ttl string) string {
 	g.t.Helper()
 	body, err := json.Marshal(admin.TokenRequest{Name: name, Role: admin.Role(role), TTL: ttl})
@@ -50,7 +50,8 @@ func (g *gated) token(name, role, ttl string) string {
 	return k.Text
 }
 
-// Each role opens its own routes and those of the roles before it, and no other.
+// Each role opens its own routes and those of the roles before it, and no
+// other.
 func TestRolesOpenTheirRoutes(t *testing.T) {
 	g := newGated(t)
 	order := []admin.Role{admin.Read, admin.Operate, admin.Destroy}
@@ -79,14 +80,14 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 	}
 }
 
-// A token that was removed, has expired, or is almost one opens nothing.
+// A removed, expired or slightly wrong token opens nothing.
 func TestTokensThatDoNotHold(t *testing.T) {
 	g := newGated(t)
 	token, brief := g.token("watcher", "read", ""), g.token("brief", "destroy", "1us")
 	if code, body := g.as(token, "whoami", ""); code != http.StatusOK || !strings.Contains(body, `"watcher"`) || !strings.Contains(body, `"read"`) {
 		t.Fatalf("%d %s", code, body)
 	}
-	g.token("another", "read", "") // the ledger's clock goes on
+	g.token("another", "read", "") // the ledger's clock advances
 	for name, bad := range map[string]string{
 		"cut": token[:len(token)-1], "longer": token + "a", "upper": strings.ToUpper(token),
 		"id only": strings.Join(strings.Split(token, "_")[:2], "_"), "other secret": token[:len(token)-26] + strings.Repeat("a", 26),
@@ -106,7 +107,7 @@ func TestTokensThatDoNotHold(t *testing.T) {
 	}
 }
 
-// No text of a token is in an answer but the first, nor in an audit line.
+// No text of a token is in a response but the first, nor in an audit line.
 func TestTokensStaySecret(t *testing.T) {
 	g := newGated(t)
 	token := g.token("watcher", "read", "90d")
@@ -128,9 +129,9 @@ func TestTokensStaySecret(t *testing.T) {
 	}
 }
 
-// Who guesses is slowed down before the ledger is asked, and does not fill the
-// log; who knows a token gets in as soon as the address is clear again, and the
-// bootstrap token always.
+// Guessing is limited before the ledger is read, and does not fill the log. A
+// valid token is accepted as soon as the address is below the limit again, and
+// the bootstrap token always.
 func TestGuessingIsLimited(t *testing.T) {
 	g := newGated(t)
 	token := g.token("watcher", "read", "")
@@ -161,7 +162,7 @@ func TestGuessingIsLimited(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused with what to do.
+// Nonsensical requests are refused with what to do.
 func TestTokensAreChecked(t *testing.T) {
 	g := newGated(t)
 	for body, want := range map[string]string{
@@ -180,7 +181,7 @@ func TestTokensAreChecked(t *testing.T) {
 	}
 }
 
-// Who has no token at all costs those nothing who have one.
+// Callers without a token do not use up the limit of those with one.
 func TestCallsWithoutATokenLockNobodyOut(t *testing.T) {
 	g := newGated(t)
 	token := g.token("watcher", "read", "")
@@ -196,8 +197,8 @@ func TestCallsWithoutATokenLockNobodyOut(t *testing.T) {
 	}
 }
 
-// Who was let in lately is let in while others of the address try tokens; clients
-// behind a trusted proxy are told apart, and nobody else may name one.
+// A recently valid token is accepted while others of the address guess. Clients
+// behind a trusted proxy are distinguished, and only that may name one.
 func TestGoodTokensPassWhereOthersGuess(t *testing.T) {
 	g := newGated(t)
 	used, fresh := g.token("used", "read", ""), g.token("fresh", "read", "")

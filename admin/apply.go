@@ -16,15 +16,15 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// maxPlan bounds a plan in bytes, some 20 million items: it is kept in the data
-// folder while it is applied.
+// maxPlan bounds a plan in bytes, some 20 million items: it is stored in the
+// data folder during its application.
 const maxPlan = 8 << 30
 
-// applyBatch is how many items are taken at a time.
+// applyBatch is the number of items per batch.
 const applyBatch = 500
 
-// batchOf is how many of what a routine does are taken at a time: as many as fit
-// where it walks over everything for each batch.
+// batchOf returns the batch size of an action: the largest one where each batch
+// walks over everything.
 func batchOf(do string) int {
 	if do == "reconcile" {
 		return 200 * applyBatch
@@ -32,14 +32,14 @@ func batchOf(do string) int {
 	return applyBatch
 }
 
-// planEarly is how far a plan's time may lie ahead of the clock.
+// planEarly is how far a plan's time may be ahead of the clock.
 const planEarly = 5 * time.Minute
 
 // ApplyRequest is a plan as it was written, in the body of the call; the parameter
 // force=1 accepts one that is too old.
 type ApplyRequest struct{}
 
-// ApplyResult says what became of a plan's items.
+// ApplyResult is the outcome of a plan's items.
 type ApplyResult struct {
 	Command  string                 `json:"command"`
 	Items    int64                  `json:"items"`
@@ -49,7 +49,7 @@ type ApplyResult struct {
 	Runs map[string]map[string]int64 `json:"runs,omitempty"`
 }
 
-// apply acts on a plan, and on nothing that is not in it.
+// apply applies a plan, and changes nothing that is not in it.
 func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	audit := s.begin(r.Context(), "apply", ApplyRequest{})
 	f, end, err := s.receive(http.MaxBytesReader(w, r.Body, maxPlan))
@@ -79,11 +79,11 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 type wholePlan struct {
 	head    plan.Header
 	end     plan.End
-	strange error // of the first item that this version would not act on
+	strange error // of the first item that this version cannot apply
 }
 
-// receive keeps a plan in a file without a name, and checks it as it comes: nothing
-// is done before the last byte is known to be right.
+// receive stores a plan in a file without a name, and verifies it: nothing is
+// done before its last byte is verified.
 func (s *Service) receive(body io.Reader) (*os.File, wholePlan, error) {
 	path := filepath.Join(s.o.Scratch, ".plan-"+string(lethe.RandomID(s.o.Clock.Now())))
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -107,7 +107,7 @@ func (s *Service) receive(body io.Reader) (*os.File, wholePlan, error) {
 	return f, p, nil
 }
 
-// readAll reads a plan to its end, and looks at each of its items.
+// readAll reads a plan to its end, and checks each of its items.
 func (s *Service) readAll(body io.Reader) (p wholePlan, err error) {
 	in, err := plan.NewReader(body)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) readAll(body io.Reader) (p wholePlan, err error) {
 	}
 }
 
-// acts says that somebody acts on an item of a command's plan.
+// acts reports whether an item of a command's plan can be applied.
 func (s *Service) acts(command string, i plan.Item) bool {
 	switch {
 	case i.ID == "" || i.Kind == "":
@@ -165,7 +165,7 @@ func (s *Service) fits(ctx context.Context, h plan.Header, force bool) error {
 	return nil
 }
 
-// applyPlan acts on the items in their order.
+// applyPlan applies the items in their order.
 func (s *Service) applyPlan(ctx context.Context, f io.Reader, p wholePlan, emit func(Event)) (ApplyResult, error) {
 	in, err := plan.NewReader(f)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Service) applyPlan(ctx context.Context, f io.Reader, p wholePlan, emit 
 	return a.out, ctx.Err()
 }
 
-// applying is a plan that is being applied.
+// applying is the application of a plan.
 type applying struct {
 	s       *Service
 	command string
@@ -199,7 +199,7 @@ type applying struct {
 	out     ApplyResult
 }
 
-// each tells what became of items.
+// each reports the outcomes of items.
 func (a *applying) each(results []plan.Result) {
 	for _, r := range results {
 		a.out.Outcomes[r.Outcome]++
@@ -213,7 +213,7 @@ func (a *applying) each(results []plan.Result) {
 	a.emit(Event{Progress: &Progress{What: "apply", Done: a.done, Total: a.out.Items}})
 }
 
-// next acts on the items that come next, as far as they say to do the same.
+// next applies the next items that have the same action.
 func (a *applying) next(ctx context.Context, do string) error {
 	batch := func() ([]plan.Item, error) { return a.src.batch(do, batchOf(do)) }
 	apply := commands[a.command].apply
@@ -252,7 +252,7 @@ func addCounts(sum, more map[string]int64) map[string]int64 {
 	return sum
 }
 
-// source reads items in batches of one kind.
+// source reads items in batches of one action.
 type source struct {
 	in   *plan.Reader
 	next *plan.Item
@@ -269,7 +269,7 @@ func (s *source) peek() (*plan.Item, error) {
 	return s.next, nil
 }
 
-// do is what the next item says to do: io.EOF.
+// do returns the action of the next item, or io.EOF.
 func (s *source) do() (string, error) {
 	i, err := s.peek()
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *source) do() (string, error) {
 	return i.Do, nil
 }
 
-// batch reads up to n items that say to do the same: io.EOF if there is none.
+// batch reads up to n items of the same action, or io.EOF if there is none.
 func (s *source) batch(do string, n int) (out []plan.Item, err error) {
 	for len(out) < n {
 		i, err := s.peek()

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 )
 
-// maxAudited bounds what an audit line holds of a request or a state, in bytes.
+// maxAudited bounds a request or a state in an audit line, in bytes.
 const maxAudited = 4 << 10
 
-// change is a call that changes something, on its way to its audit line.
+// change is a changing call until its audit line is written.
 type change struct {
 	s             *Service
 	ctx           context.Context
@@ -18,7 +18,7 @@ type change struct {
 	before, after any
 }
 
-// begin notes who asks for a change.
+// begin records the caller of a change.
 func (s *Service) begin(ctx context.Context, route string, req any) *change {
 	return &change{s: s, ctx: ctx, route: route, request: req}
 }
@@ -41,11 +41,11 @@ func (c *change) end(err error) {
 	c.s.o.Audit("admin_change", "operator", append(attrs, slog.String("outcome", outcome))...)
 }
 
-// secretive is an answer that holds a secret; public is what may be told of it.
+// secretive is a response with a secret; public is the part without.
 type secretive interface{ public() any }
 
-// Audited writes v for an audit line as JSON, without the secrets of this package's
-// types, and cut after 4 KiB.
+// Audited returns v as JSON for an audit line, without the secrets of this
+// package's types, and cut after 4 KiB.
 func Audited(v any) string {
 	if s, ok := v.(secretive); ok {
 		v = s.public()
@@ -60,8 +60,8 @@ func Audited(v any) string {
 	return string(text)
 }
 
-// audit leaves a line about a detail of a change, with who asked for it. The line
-// about the change itself is the handler's.
+// audit leaves a line about a detail of a change, with its caller. The handler
+// writes the line about the change itself.
 func (s *Service) audit(ctx context.Context, event, reason string, attrs ...slog.Attr) {
 	s.o.Audit(event, reason, append(attrs, slog.String("who", callerOf(ctx).name))...)
 }

@@ -13,7 +13,7 @@ type BackendRequest struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ListBackends answers what lies on each backend.
+// ListBackends returns the state of each backend.
 func (s *Service) ListBackends(ctx context.Context, _ None) ([]BackendStatus, error) {
 	depths, err := s.depths(ctx)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) ListBackends(ctx context.Context, _ None) ([]BackendStatus, er
 	return s.backendStatus(ctx, depths)
 }
 
-// AcceptBackend lets deletes on a held backend go on: the operator has decided
+// AcceptBackend resumes deletes on a held backend: the operator has decided
 // that ledger and backend belong together (docs/protocol.md, rule 13).
 func (s *Service) AcceptBackend(ctx context.Context, req BackendRequest) (None, error) {
 	if s.o.Backends[req.ID] == nil {
@@ -48,8 +48,8 @@ func (s *Service) HoldBackend(ctx context.Context, req BackendRequest) (None, er
 	return None{}, err
 }
 
-// DrainBackend lets a backend be emptied: nothing is written there any more, and
-// what lies there is copied elsewhere.
+// DrainBackend starts to drain a backend: it takes no writes any more, and its
+// blobs are copied elsewhere.
 func (s *Service) DrainBackend(ctx context.Context, req BackendRequest) (None, error) {
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Service) DrainBackend(ctx context.Context, req BackendRequest) (None, e
 	return s.drain(ctx, req.ID, true, "backend_drained")
 }
 
-// UndrainBackend ends a drain: the backend takes writes again. What was moved
-// stays where it is.
+// UndrainBackend ends a drain: the backend takes writes again. Moved blobs stay
+// where they are.
 func (s *Service) UndrainBackend(ctx context.Context, req BackendRequest) (None, error) {
 	return s.drain(ctx, req.ID, false, "backend_undrained")
 }
@@ -82,7 +82,7 @@ func (s *Service) drain(ctx context.Context, id string, draining bool, event str
 	return None{}, err
 }
 
-// RemoveBackend forgets a backend that was drained and holds nothing any more.
+// RemoveBackend forgets a backend that was drained and is empty.
 func (s *Service) RemoveBackend(ctx context.Context, req BackendRequest) (None, error) {
 	err := s.o.Ledger.RemoveBackend(ctx, req.ID)
 	if err == nil {

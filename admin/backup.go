@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// backup sends a consistent copy of the ledger. It is made and checked first, so
-// that the answer is a whole one, or an error.
+// backup sends a consistent copy of the ledger. It is made and checked first,
+// so that the response is complete, or an error.
 func (s *Service) backup(w http.ResponseWriter, r *http.Request) {
 	c := s.begin(r.Context(), "backup", None{})
 	f, err := s.makeBackup(r.Context())
@@ -28,19 +28,19 @@ func (s *Service) backup(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Lethe-Size", strconv.FormatInt(info.Size(), 10))
 	}
 	w.Header().Set("Content-Type", "application/vnd.sqlite3")
-	// The client compares what it got with the size, and checks the copy.
+	// The client compares the size, and checks the copy.
 	_, _ = io.Copy(w, f)
 }
 
-// makeBackup makes a copy without a name, which goes when it is closed.
+// makeBackup makes a copy without a name, which is deleted when it is closed.
 func (s *Service) makeBackup(ctx context.Context) (*os.File, error) {
 	path := filepath.Join(s.o.Scratch, ".backup-"+string(lethe.RandomID(s.o.Clock.Now())))
 	if err := s.o.Ledger.Backup(ctx, path); err != nil {
 		return nil, err
 	}
 	for id := range s.o.Backends {
-		// The ledger that goes on differs from its copy. Whom this fails, the next heartbeat
-		// advances, and tells why.
+		// The running ledger has to differ from its copy. If this fails, the
+		// next heartbeat advances it, and reports the error.
 		_ = s.o.Guard.Advance(ctx, id)
 	}
 	f, err := os.Open(path)

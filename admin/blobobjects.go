@@ -10,11 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// BlobObjectsRequest asks for what needs a blob.
+// BlobObjectsRequest names a blob.
 type BlobObjectsRequest struct {
-	// Blob is its id, or its name on its backend, as findings have it.
+	// Blob is its id, or its name on its backend, as in findings.
 	Blob string `json:"blob"`
-	// AfterID and AfterTrash are those of the last one of the page before.
+	// AfterID and AfterTrash are those of the last entry of the previous page.
 	AfterID    string `json:"after_id,omitempty"`
 	AfterTrash bool   `json:"after_trash,omitempty"`
 	Limit      int    `json:"limit,omitempty"` // 1 to 1000; 0: 1000
@@ -30,12 +30,12 @@ type BlobObjects struct {
 	More    bool     `json:"more,omitempty"`
 }
 
-// maxBlobObjects is how many are answered at once.
+// maxBlobObjects bounds a page.
 const maxBlobObjects = 1000
 
-// BlobObjects answers what needs a blob: the objects and trash entries that refer to
-// its content, or the upload of which it is a part. Of one that nothing needs any
-// more there are none: ErrNoSuchKey if there is no row.
+// BlobObjects returns what needs a blob: the objects and trash entries that
+// refer to its content, or the upload of which it is a part. A blob that
+// nothing needs has none; one without a row is ErrNoSuchKey.
 func (s *Service) BlobObjects(ctx context.Context, req BlobObjectsRequest) (BlobObjects, error) {
 	out := BlobObjects{Objects: []Sharer{}}
 	store, err := s.o.Ledger.Identity(ctx)
@@ -70,7 +70,7 @@ func (s *Service) BlobObjects(ctx context.Context, req BlobObjectsRequest) (Blob
 	return out, err
 }
 
-// uploadOf is the upload under way of which a blob is a part, if it still is.
+// uploadOf returns the open upload of which a blob is a part, if there is one.
 func (s *Service) uploadOf(ctx context.Context, id lethe.ID, out *BlobObjects) error {
 	u, err := s.o.Ledger.UploadByID(ctx, id)
 	if errors.Is(err, lethe.ErrNoSuchUpload) {
@@ -82,20 +82,21 @@ func (s *Service) uploadOf(ctx context.Context, id lethe.ID, out *BlobObjects) e
 	return err
 }
 
-// referring are the objects and trash entries that refer to a content.
+// referring returns the objects and trash entries that refer to a content.
 func (s *Service) referring(ctx context.Context, q ledger.SharerQuery, out *BlobObjects) (err error) {
 	if out.Objects, out.More, err = s.sharers(ctx, q); err != nil || len(out.Objects) == 0 {
 		return err
 	}
 	c, err := s.o.Ledger.ContentByID(ctx, q.Content)
 	if errors.Is(err, lethe.ErrContentGone) {
-		return nil // since it was asked
+		return nil // meanwhile
 	}
 	out.Refs = c.Refs
 	return err
 }
 
-// sharers answers a page of what refers to a content, and whether there is more.
+// sharers returns a page of the references to a content, and whether there are
+// more.
 func (s *Service) sharers(ctx context.Context, q ledger.SharerQuery) (list []Sharer, more bool, err error) {
 	limit := q.Limit
 	q.Limit++

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Bucket is a bucket with its settings and exact totals. Durations are written
-// as times to live are ("12h"); empty means none.
+// Bucket is a bucket with its settings and exact totals. Durations have the
+// form of times to live ("12h"); empty means none.
 type Bucket struct {
 	Name         string    `json:"name"`
 	Owner        string    `json:"owner"`
@@ -50,8 +50,8 @@ func ttlText(d time.Duration) string {
 	return lethe.FormatTTL(d)
 }
 
-// BucketChange changes settings of a bucket; what is null stays. Durations are
-// written as times to live are, "none" for none.
+// BucketChange changes settings of a bucket; what is null stays. Durations have
+// the form of times to live, or are "none".
 type BucketChange struct {
 	Name         string  `json:"name"`
 	DefaultTTL   *string `json:"default_ttl,omitempty"`
@@ -61,8 +61,8 @@ type BucketChange struct {
 	Undo         *string `json:"undo,omitempty"`
 }
 
-// SetBucket changes a bucket's settings: ErrNoSuchBucket. Objects that are there
-// keep the time to live that they have.
+// SetBucket changes a bucket's settings. It fails with ErrNoSuchBucket.
+// Existing objects keep their time to live.
 func (s *Service) SetBucket(ctx context.Context, c BucketChange) (Bucket, error) {
 	b, err := s.o.Objects.Bucket(ctx, c.Name)
 	if err != nil {

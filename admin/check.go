@@ -10,11 +10,11 @@ import (
 
 // CheckRequest asks for a check of the whole store.
 type CheckRequest struct {
-	// Checksums reads every live blob and compares its digest.
+	// Checksums also reads every live blob and verifies its digest.
 	Checksums bool `json:"checksums,omitempty"`
 }
 
-// Problem is something that a check found wrong.
+// Problem is one finding of a check.
 type Problem struct {
 	Kind    string `json:"kind"`
 	Backend string `json:"backend,omitempty"`
@@ -22,7 +22,8 @@ type Problem struct {
 	Detail  string `json:"detail"`
 }
 
-// CheckResult is what a check saw. It found nothing wrong if Problems is 0.
+// CheckResult counts what a check read. It found nothing wrong if Problems is
+// 0.
 type CheckResult struct {
 	Problems int64            `json:"problems"`
 	Kinds    map[string]int64 `json:"kinds,omitempty"` // problems by kind
@@ -31,17 +32,17 @@ type CheckResult struct {
 	Bytes    int64            `json:"bytes"`           // of those rows
 }
 
-// progressEvery is how often a stream tells how far it is.
+// progressEvery is the interval of progress in a stream.
 const progressEvery = 200 * time.Millisecond
 
-// Check recounts the books and compares rows with bytes, and bytes with rows. It
-// deletes nothing.
+// Check verifies the ledger's counts, and compares rows with bytes, and bytes
+// with rows. It deletes nothing.
 func (s *Service) Check(ctx context.Context, req CheckRequest, emit func(Event)) (CheckResult, error) {
 	totals, err := s.o.Ledger.Totals(ctx)
 	if err != nil {
 		return CheckResult{}, err
 	}
-	var total int64 // live rows are looked at from both sides
+	var total int64 // live rows are compared from both sides
 	for _, t := range totals {
 		total += t.Blobs
 		if t.State == lethe.Live {
@@ -68,13 +69,14 @@ func (s *Service) Check(ctx context.Context, req CheckRequest, emit func(Event))
 	return CheckResult{Problems: c["problems"], Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Bytes: c["bytes"]}, nil
 }
 
-// alone makes a loop of one routine, so that its run is recorded as others are.
+// alone returns a loop of one routine, so that its run is recorded as others
+// are.
 func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
 	l := s.o.Loop
 	one := reclaim.Scheduled{Routine: r, Workers: 1}
 	for _, other := range l.Routines {
 		if other.Routine.Name() == r.Name() {
-			one.Controller = other.Controller // clients wait for it as for the one by its timetable
+			one.Controller = other.Controller // clients wait for it as for a scheduled run
 		}
 	}
 	return l.With(one)
@@ -105,8 +107,8 @@ func (s *Service) follow(l *reclaim.Loop, names []string, total int64, emit func
 	}
 }
 
-// progressOf adds up what the named routines did in runs that go on or ended
-// since; it names the one at work.
+// progressOf adds up what the named routines did in runs that are in progress
+// or ended since; it names the running one.
 func progressOf(states map[string]reclaim.State, names []string, since lethe.Time) *Progress {
 	p := &Progress{Counts: map[string]int64{}}
 	for _, name := range names {

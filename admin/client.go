@@ -11,22 +11,22 @@ import (
 	"strconv"
 )
 
-// Client asks a Service. It is safe for concurrent use.
+// Client calls a Service. It is safe for concurrent use.
 type Client struct {
-	// Base is the URL before Prefix; for Unix and Local any host will do.
+	// Base is the URL before Prefix; for Unix and Local any host is valid.
 	Base  string
 	Token string
 	HTTP  http.RoundTripper
 }
 
-// Unix is a transport to a unix socket.
+// Unix returns a transport to a unix socket.
 func Unix(path string) http.RoundTripper {
 	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}
 }
 
-// send sends a call and answers a response whose status is 200.
+// send sends a call and returns a response whose status is 200.
 func (c *Client) send(ctx context.Context, name string, req any) (*http.Response, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -59,7 +59,7 @@ func failureOf(res *http.Response) error {
 	return f.Error
 }
 
-// Call makes a call with one answer.
+// Call makes a call with one result.
 func Call[Res any](ctx context.Context, c *Client, name string, req any) (out Res, err error) {
 	res, err := c.send(ctx, name, req)
 	if err != nil {
@@ -83,22 +83,22 @@ func Stream[Res any](ctx context.Context, c *Client, name string, req any, each 
 	return readStream[Res](json.NewDecoder(res.Body), name, each)
 }
 
-// Status answers the store at a glance.
+// Status returns a summary of the store.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return Call[Status](ctx, c, "status", None{})
 }
 
-// Explain answers what the ledger knows of a key.
+// Explain returns what the ledger knows of a key.
 func (c *Client) Explain(ctx context.Context, n ObjectName) (Explanation, error) {
 	return Call[Explanation](ctx, c, "explain", n)
 }
 
-// Reclaim runs routines now, or says what they would do.
+// Reclaim runs routines now, or returns what they would do.
 func (c *Client) Reclaim(ctx context.Context, req ReclaimRequest, each func(Event)) (ReclaimResult, error) {
 	return Stream[ReclaimResult](ctx, c, "reclaim", req, each)
 }
 
-// Backup writes a consistent copy of the ledger to w and answers its size. It
+// Backup writes a consistent copy of the ledger to w and returns its size. It
 // fails if the copy breaks off.
 func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	res, err := c.send(ctx, "backup", None{})
@@ -116,5 +116,5 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// TCP is a transport to an admin API on the network.
+// TCP returns a transport to an admin API on the network.
 func TCP() http.RoundTripper { return &http.Transport{} }

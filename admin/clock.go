@@ -9,32 +9,33 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Clock is how the ledger's clock stands; see ledger.ClockState.
+// Clock is the state of the ledger's clock; see ledger.ClockState.
 type Clock struct {
 	Ledger time.Time `json:"ledger"`
 	Wall   time.Time `json:"wall"`
-	// Ahead is by how much the ledger's clock is ahead, in seconds.
+	// Ahead is how far the ledger's clock is ahead, in seconds.
 	Ahead    float64 `json:"ahead_seconds"`
 	Hidden   int64   `json:"hidden_objects"`
 	Longer   int64   `json:"longer_lived_objects"`
 	LongerBy float64 `json:"longer_by_seconds"`
-	// Others are the other instances that may be at work on the ledger.
+	// Others are the other instances that may be using the ledger.
 	Others []string `json:"others,omitempty"`
 }
 
 // ClockRequest asks for the clock to be reset.
 type ClockRequest struct {
-	// Accept says that objects may be seen again, or live longer than told, by it.
+	// Accept confirms that objects may become visible again, or live longer
+	// than promised.
 	Accept bool `json:"accept,omitempty"`
-	// Alone says that the instances that the ledger knows are not at work.
+	// Alone confirms that the instances that the ledger knows are not running.
 	Alone bool `json:"alone,omitempty"`
 }
 
-// instancesFor is for how long an instance without a sign of life is taken for one
-// that may be at work: all that the ledger remembers, for its clock stands still.
+// instancesFor is how long after its last heartbeat an instance is taken to be
+// running: as long as the ledger remembers, since its clock stands still.
 const instancesFor = 24 * time.Hour
 
-// ShowClock answers how the ledger's clock stands.
+// ShowClock returns the state of the ledger's clock.
 func (s *Service) ShowClock(ctx context.Context, _ None) (Clock, error) {
 	state, err := s.o.Ledger.Clock(ctx)
 	if err != nil {
@@ -52,7 +53,7 @@ func clockOf(s ledger.ClockState) Clock {
 	}
 }
 
-// others names the instances beside this process.
+// others returns the instances other than this process.
 func (s *Service) others(ctx context.Context) ([]string, error) {
 	list, err := s.o.Ledger.Instances(ctx, instancesFor)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s *Service) others(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// ResetClock sets the ledger's clock back to the machine's, and answers how it
-// stood before.
+// ResetClock sets the ledger's clock back to the machine's, and returns its
+// previous state.
 func (s *Service) ResetClock(ctx context.Context, req ClockRequest) (Clock, error) {
 	now, err := s.ShowClock(ctx, None{})
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// DeadRequest chooses dead letters: by their ids, or those that meet all filters
-// that are set, or with All every one. For a list, nothing chosen means every one
-// too.
+// DeadRequest chooses dead letters: by their ids, or those that meet all
+// filters that are set, or with All every one. A list without a choice has
+// every one, too.
 type DeadRequest struct {
 	IDs     []string `json:"ids,omitempty"`
 	Backend string   `json:"backend,omitempty"`
@@ -27,12 +27,12 @@ type DeadRequest struct {
 	Limit   int      `json:"limit,omitempty"` // list: default and most 1,000
 }
 
-// filtered says whether a filter is set.
+// filtered reports whether a filter is set.
 func (r DeadRequest) filtered() bool {
 	return r.Backend != "" || r.Reason != "" || r.Bucket != "" || r.MinAge != "" || r.MinSize != 0 || r.Error != ""
 }
 
-// chooses checks that a command is told what to take, and in one way.
+// chooses checks that a command has a choice, made in one way.
 func (r DeadRequest) chooses() error {
 	switch {
 	case len(r.IDs) == 0 && !r.filtered() && !r.All:
@@ -66,7 +66,7 @@ type DeadName struct {
 	ID string `json:"id"`
 }
 
-// DeadDetail is a dead letter, and what becomes of it.
+// DeadDetail is a dead letter with its history.
 type DeadDetail struct {
 	DeadInfo
 	Now     time.Time `json:"now"`
@@ -74,8 +74,9 @@ type DeadDetail struct {
 	Held    string    `json:"held,omitempty"` // why deletes on its backend are held
 }
 
-// Count answers how many were changed, and how many of those that were chosen a
-// write-off left because their uploads may still land, until the last of them cannot.
+// Count is how many were changed, and how many of the chosen ones a write-off
+// left because their uploads may still take effect, with the time until which
+// the last of them may.
 type Count struct {
 	Count     int       `json:"count"`
 	Late      int       `json:"late,omitempty"`
@@ -106,8 +107,8 @@ func (s *Service) Dead(ctx context.Context, req DeadRequest) (DeadList, error) {
 	return out, err
 }
 
-// deadQuery is a page of what a request's filters choose: ErrBadRequest,
-// ErrNoSuchBucket.
+// deadQuery returns a page of what a request's filters choose. It fails with
+// ErrBadRequest or ErrNoSuchBucket.
 func (s *Service) deadQuery(ctx context.Context, r DeadRequest) (ledger.DeadQuery, error) {
 	q := ledger.DeadQuery{
 		Backend: r.Backend, Reason: lethe.Reason(r.Reason), Bucket: r.Bucket, MinSize: r.MinSize, Error: r.Error,
@@ -141,7 +142,8 @@ func deadInfo(store lethe.ID, d ledger.DeadLetter) DeadInfo {
 	}
 }
 
-// ShowDead answers one dead letter: ErrNoDeadLetter says what the id names instead.
+// ShowDead returns one dead letter. ErrNoDeadLetter names what the id is
+// instead.
 func (s *Service) ShowDead(ctx context.Context, n DeadName) (DeadDetail, error) {
 	ids, err := parseIDs([]string{n.ID})
 	if err != nil {
@@ -180,7 +182,7 @@ func (d DeadDetail) planned() string {
 	return strings.Join(words, "; ")
 }
 
-// notDead says what an id is that names no dead letter.
+// notDead describes what an id is that is not a dead letter.
 func (s *Service) notDead(ctx context.Context, id lethe.ID) error {
 	list, err := s.o.Ledger.BlobsByID(ctx, []lethe.ID{id})
 	switch {
@@ -199,10 +201,9 @@ func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
 	})
 }
 
-// WriteOff removes dead letters from the books: the operator vouches that their
-// bytes are gone. Bytes that lie there nevertheless have no row any more: reconcile
-// finds them as orphans. Of those whose upload may still land nobody can know; they
-// stay, and are counted.
+// WriteOff deletes the rows of dead letters: the operator confirms that their
+// bytes are gone. Bytes that exist nevertheless are orphans for reconcile.
+// Those whose upload may still take effect stay, and are counted.
 func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) {
 	var late Count
 	out, err := s.changeDead(ctx, req, "dead_written_off", func(list []ledger.DeadLetter, ids []lethe.ID) (int, error) {
@@ -218,11 +219,12 @@ func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) 
 	return out, err
 }
 
-// mayLand says that the upload of a dead letter may still put bytes there.
+// mayLand reports whether the upload of a dead letter may still put bytes
+// there.
 func (s *Service) mayLand(d ledger.DeadLetter) bool { return d.LateUntil > s.o.Clock.Now() }
 
-// changeDead applies act to the dead letters that were chosen, and their ids, page by page, and
-// leaves an audit line for each page.
+// changeDead applies act to the chosen dead letters, page by page, and leaves
+// an audit line for each page.
 func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func([]ledger.DeadLetter, []lethe.ID) (int, error)) (Count, error) {
 	var out Count
 	err := s.eachDead(ctx, req, func(list []ledger.DeadLetter) error {
@@ -240,8 +242,8 @@ func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string,
 	return out, err
 }
 
-// eachDead gives the dead letters that a command chose to fn, page by page. Ids that
-// name none are passed over.
+// eachDead passes the chosen dead letters to fn, page by page. Unknown ids are
+// ignored.
 func (s *Service) eachDead(ctx context.Context, req DeadRequest, fn func([]ledger.DeadLetter) error) error {
 	if err := req.chooses(); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// lateLetter is a service with a dead letter whose upload may land for one hour more.
+// lateLetter returns a service with a dead letter whose upload may take effect
+// for one more hour.
 func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
 	t.Helper()
 	clock := clocktest.New()
@@ -41,8 +42,9 @@ func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
 	return New(Options{Ledger: db, Clock: clock, Audit: func(string, string, ...slog.Attr) {}}), clock, id
 }
 
-// TestWriteOffOfWhatMayLand: a write-off leaves a dead letter whose upload may still
-// land, and says until when; a plan of one leaves it out, and does not take it either.
+// TestWriteOffOfWhatMayLand checks that a write-off leaves a dead letter whose
+// upload may still take effect, with the time until then, and that a plan
+// excludes it, too.
 func TestWriteOffOfWhatMayLand(t *testing.T) {
 	s, clock, id := lateLetter(t)
 	all := DeadRequest{All: true}

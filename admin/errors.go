@@ -10,14 +10,14 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// ErrBadRequest is wrapped by errors about what was asked.
+// ErrBadRequest is wrapped by errors about invalid requests.
 var ErrBadRequest = errors.New("bad request")
 
-// ErrNoDeadLetter says that no blob of an id is a dead letter.
+// ErrNoDeadLetter reports that no blob with an id is a dead letter.
 var ErrNoDeadLetter = errors.New("no such dead letter")
 
-// Error is a failure as the API tells it. errors.Is finds the sentinel that its
-// code stands for.
+// Error is a failure in the API's form. errors.Is finds the sentinel of its
+// code.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -36,7 +36,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// kinds are the failures that clients can tell apart, the more certain first.
+// kinds are the failures that clients can distinguish; the first match counts.
 var kinds = []struct {
 	err    error
 	code   string
@@ -67,7 +67,7 @@ var kinds = []struct {
 	{lethe.ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
-// told returns err as the API tells it, with its HTTP status.
+// told returns err in the API's form, with its HTTP status.
 func told(err error) (*Error, int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {

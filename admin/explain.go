@@ -27,8 +27,8 @@ func (n ObjectName) check() error {
 	return nil
 }
 
-// Explanation says why an object is here, what it shares, when it goes and by
-// which rule; or what is left of one that went.
+// Explanation is why an object exists, what it shares, when it expires and by
+// which rule; or what is left of a deleted one.
 type Explanation struct {
 	Bucket string    `json:"bucket"`
 	Key    string    `json:"key"`
@@ -36,19 +36,19 @@ type Explanation struct {
 	// Verdict is one sentence for people.
 	Verdict string `json:"verdict"`
 	Visible bool   `json:"visible"` // clients can read it
-	// Object is the row under the key, if there is one.
+	// Object is the row of the key, if there is one.
 	Object *ObjectInfo `json:"object,omitempty"`
 	// Trash are the earlier versions that can be restored.
 	Trash []TrashEntry `json:"trash,omitempty"`
-	// Contents are the bytes behind Object and Trash.
+	// Contents are the bytes of Object and Trash.
 	Contents []ContentInfo `json:"contents,omitempty"`
-	// Gone are the last versions that are gone, by their receipts, in the order in
-	// which they went; GoneEarlier counts those before them.
+	// Gone are the last deleted versions, by their receipts, in the order of
+	// their deletion; GoneEarlier counts those before them.
 	Gone        []Gone `json:"gone,omitempty"`
 	GoneEarlier int    `json:"gone_earlier,omitempty"`
-	// Operations wrote what was found, as far as they are kept.
+	// Operations wrote these rows, as far as they are recorded.
 	Operations []Operation `json:"operations,omitempty"`
-	// Holds keep what lies under the key, whatever is due or asked for.
+	// Holds keep the object, whatever is due or requested.
 	Holds []HoldInfo `json:"holds,omitempty"`
 }
 
@@ -66,7 +66,7 @@ type ObjectInfo struct {
 	Content    string    `json:"content,omitempty"`
 }
 
-// ContentInfo is one content, who refers to it, and where its bytes lie.
+// ContentInfo is one content, its references, and the places of its bytes.
 type ContentInfo struct {
 	ID        string     `json:"id"`
 	Domain    string     `json:"domain"`
@@ -87,11 +87,11 @@ type Sharer struct {
 	Trash  bool   `json:"trash,omitempty"`
 	// ID is that of the object's version, of the trash entry, or of the upload.
 	ID string `json:"id"`
-	// Upload: it is not an object yet, but an upload under way.
+	// Upload reports that it is an open upload, not an object.
 	Upload bool `json:"upload,omitempty"`
 }
 
-// BlobInfo is one physical thing and what was tried with it.
+// BlobInfo is one blob and the attempts to delete it.
 type BlobInfo struct {
 	ID         string    `json:"id"`
 	Backend    string    `json:"backend"`
@@ -112,15 +112,15 @@ type BlobInfo struct {
 	Worker     string    `json:"worker,omitempty"` // that has it claimed
 }
 
-// Operation is what a client's mutation recorded of itself.
+// Operation is the record of a client's mutation.
 type Operation struct {
 	ID   string    `json:"id"`
 	What string    `json:"what"`
 	At   time.Time `json:"at"`
 }
 
-// Explain answers what the ledger knows of a key. A key that was never there, or
-// whose rows are gone, is no error: the verdict says so.
+// Explain returns what the ledger knows of a key. An unknown key is not an
+// error: the verdict has it.
 func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error) {
 	if err := n.check(); err != nil {
 		return Explanation{}, err
@@ -156,7 +156,7 @@ func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error
 	return out, nil
 }
 
-// holdsOn are the holds on a key; of a bucket that is gone there are none.
+// holdsOn returns the holds on a key; a deleted bucket has none.
 func (s *Service) holdsOn(ctx context.Context, n ObjectName) (out []HoldInfo, err error) {
 	holds, err := s.o.Ledger.HoldsOn(ctx, n.Bucket, n.Key)
 	if errors.Is(err, lethe.ErrNoSuchBucket) {
@@ -235,7 +235,7 @@ func blobInfo(store lethe.ID, b ledger.Blob) BlobInfo {
 	}
 }
 
-// held names the first hold; empty if there is none.
+// held describes the first hold; empty if there is none.
 func (e Explanation) held() string {
 	if len(e.Holds) == 0 {
 		return ""
@@ -251,7 +251,8 @@ func (e Explanation) held() string {
 	return text
 }
 
-// verdict says in a sentence why it is here, or that it is not.
+// verdict returns one sentence about why the object exists, or that it does
+// not.
 func (e Explanation) verdict() string {
 	switch held := e.held(); {
 	case held != "" && e.Object != nil && !e.Visible:

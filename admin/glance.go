@@ -10,12 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// How long what is not read from counters or the front of an index is told again:
-// the sums over all buckets, and the exact length of a queue that is longer than
-// ledger.MaxDepth.
+// glanceFresh is how long expensive values are cached: the sums over all
+// buckets, and the exact length of a queue beyond ledger.MaxDepth.
 const glanceFresh = time.Minute
 
-// glance is what Glance remembers.
+// glance is the cache of Glance.
 type glance struct {
 	mu      sync.Mutex
 	asked   lethe.Time
@@ -23,23 +22,23 @@ type glance struct {
 	exact   map[string]exactly
 }
 
-// counted are the routines without a queue whose plans read counters, and no more
-// rows than there are backends, or buckets whose rules have changed.
+// counted are the routines without a queue whose plans read counters, and no
+// more rows than there are backends, or buckets whose rules have changed.
 var counted = []string{"lifecycle", "drain", "rebalance"}
 
-// remembered are those whose plans are asked for at most once a minute: of uploads
-// one has to look at all that nobody has touched for a while.
+// remembered are those whose plans are computed at most once a minute: of
+// uploads all that were not touched for a while are read.
 var remembered = []string{"multipart"}
 
-// exactly is the length of a long queue when it was last counted.
+// exactly is a cached length of a long queue.
 type exactly struct {
 	at      lethe.Time
 	backlog ledger.Backlog
 }
 
-// Glance is Status for those who ask every few seconds: what is due is counted up
-// to ledger.MaxDepth, by the front ends of indexes, and beyond that at most once a
-// minute; routines without a queue have no backlog here.
+// Glance is Status for callers every few seconds: what is due is counted up to
+// ledger.MaxDepth, by the front ends of indexes, and beyond that at most once a
+// minute. Routines without a queue have no backlog here.
 func (s *Service) Glance(ctx context.Context) (Status, error) {
 	s.glance.mu.Lock()
 	defer s.glance.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 	return out, err
 }
 
-// depths asks for the queues of this store.
+// depths reads the lengths of this store's queues.
 func (s *Service) depths(ctx context.Context) (ledger.Depths, error) {
 	q := ledger.DepthQuery{MinAge: s.o.Safety.MinAge}
 	list, err := s.o.Ledger.Backends(ctx)
@@ -99,8 +98,8 @@ func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
 	return nil
 }
 
-// glancePlan is what the routines have to do, exactly where that was counted within
-// the last minute.
+// glancePlan returns the backlogs of the routines, exactly where that was
+// counted within the last minute.
 func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]ledger.Backlog, error) {
 	plan := make(map[string]ledger.Backlog, len(d.Routines))
 	for _, r := range s.o.Loop.Routines {
@@ -124,7 +123,7 @@ func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]l
 	return plan, nil
 }
 
-// glanceQueue is the queue of a routine, if it has one.
+// glanceQueue returns the queue of a routine, if it has one.
 func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine string) (b ledger.Backlog, queued bool, err error) {
 	switch {
 	case slices.Contains(counted, routine):
@@ -138,7 +137,7 @@ func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine stri
 	return b, queued, nil
 }
 
-// glanceExact is the length of a long queue, as it was counted within the last
+// glanceExact returns the length of a long queue, counted within the last
 // minute.
 func (s *Service) glanceExact(ctx context.Context, routine string) (ledger.Backlog, error) {
 	g := &s.glance

@@ -13,25 +13,26 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Gone is a version of an object that is gone, by its receipt, and what became of
+// Gone is a deleted version of an object, by its receipt, and what became of
 // its bytes.
 type Gone struct {
 	Receipt receipt.Receipt `json:"receipt"`
-	// Why says in words why it is gone, and at whose request or by which run.
+	// Why describes why it was deleted, and at whose request or by which run.
 	Why string `json:"why"`
-	// Fate says in a sentence what became of the bytes.
+	// Fate describes in a sentence what became of the bytes.
 	Fate string `json:"fate"`
-	// Confirmed are the blobs that are off the books, with when and how.
+	// Confirmed are the blobs without a row, with the time and kind of their
+	// deletion.
 	Confirmed []receipt.Receipt `json:"confirmed,omitempty"`
 	// Left are those that still have a row.
 	Left []BlobInfo `json:"left,omitempty"`
 }
 
-// maxGone bounds the versions that an explanation tells of: the last ones.
+// maxGone bounds the deleted versions in an explanation: the last ones.
 const maxGone = 20
 
-// gone tells of the last versions of a key that are gone, as far as receipts are
-// kept, and counts those before them.
+// gone returns the last deleted versions of a key, as far as receipts are kept,
+// and counts those before them.
 func (s *Service) gone(ctx context.Context, n ObjectName) (list []Gone, earlier int, err error) {
 	all, err := s.o.Ledger.Receipts(ctx, receipt.OfObject(n.Bucket, n.Key))
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *Service) gone(ctx context.Context, n ObjectName) (list []Gone, earlier 
 	return list, earlier, err
 }
 
-// bytesOf looks for what became of the bytes of a version that is gone.
+// bytesOf looks up what became of the bytes of a deleted version.
 func (s *Service) bytesOf(ctx context.Context, g *Gone, bytes []receipt.Receipt) error {
 	id := g.Receipt.Content
 	content, err := s.o.Ledger.ContentByID(ctx, id)
@@ -116,7 +117,7 @@ func fateOf(blobs []ledger.Blob, confirmed []receipt.Receipt) string {
 	return "its bytes are off the books; no receipt tells when they went"
 }
 
-// why says in words why a version is gone.
+// why describes why a version was deleted.
 func (g *Gone) why() string {
 	r := g.Receipt
 	by := ""
@@ -144,8 +145,8 @@ func (g *Gone) why() string {
 	return "it was deleted" + by
 }
 
-// nameOf names who did something: a run, and who asked for it if it did not come by
-// itself; or a key with its request.
+// nameOf describes an actor: a run, and its caller if it was not scheduled; or
+// a key with its request.
 func nameOf(c lethe.Caller) string {
 	who := c.Key
 	if c.Request != "" { // an operator's have none

@@ -12,7 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// GuardInfo is what a limit has counted, and whether it has stopped anything.
+// GuardInfo is the state of a deletion limit: its count, and whether it has
+// tripped.
 type GuardInfo struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`        // id of a bucket, or name of a backend
@@ -20,7 +21,7 @@ type GuardInfo struct {
 	Count   int64  `json:"count"`          // in the hour that was counted last
 	Held    bool   `json:"held"`
 	Reason  string `json:"reason,omitempty"`
-	// Since and Until are when it was stopped, and when that ends by itself, if it
+	// Since and Until are when it tripped, and when that ends by itself, if it
 	// does; microseconds since 1970.
 	Since     lethe.Time `json:"since,omitempty"`
 	Until     lethe.Time `json:"until,omitempty"`
@@ -28,7 +29,8 @@ type GuardInfo struct {
 	FreeCount int64      `json:"free_count,omitempty"` // so many; -1: any number
 }
 
-// ListGuards lists what limits have counted and stopped, and clocks in doubt.
+// ListGuards lists the counts of deletion limits, those that tripped, and
+// clocks in doubt.
 func (s *Service) ListGuards(ctx context.Context, _ None) ([]GuardInfo, error) {
 	list, err := s.o.Ledger.Guards(ctx)
 	if err != nil {
@@ -42,7 +44,7 @@ func (s *Service) ListGuards(ctx context.Context, _ None) ([]GuardInfo, error) {
 	return out, err
 }
 
-// stops lists what is stopped now.
+// stops lists the limits that have tripped.
 func (s *Service) stops(ctx context.Context) (out []GuardInfo, err error) {
 	list, err := s.ListGuards(ctx, None{})
 	for _, g := range list {
@@ -64,8 +66,9 @@ func guardInfo(g ledger.Guard, now lethe.Time) GuardInfo {
 	return out
 }
 
-// AllowRequest allows what a limit has stopped: Count more, or any number, for a
-// time ("1h", the default). With Again the limit counts anew from now instead.
+// AllowRequest allows what a deletion limit has stopped: Count more, or any
+// number, for a time ("1h", the default). With Again the limit counts anew from
+// now instead.
 type AllowRequest struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject,omitempty"` // name or id of a bucket, name of a backend; none for purge, which is of the store
@@ -74,7 +77,7 @@ type AllowRequest struct {
 	Again   bool   `json:"again,omitempty"`
 }
 
-// AllowGuard lets go on what a limit has stopped.
+// AllowGuard allows what a deletion limit has stopped.
 func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, error) {
 	now, err := s.o.Ledger.LedgerTime(ctx)
 	if err != nil {
@@ -101,8 +104,8 @@ func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, 
 	return GuardInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
 }
 
-// choose finds the one guard that is meant, by its id or by the name of its bucket;
-// otherwise the error says what there is.
+// choose returns the limit that is meant, by its id or by the name of its
+// bucket; otherwise the error lists the choices.
 func (r AllowRequest) choose(list []ledger.Guard) (ledger.Guard, error) {
 	var found []ledger.Guard
 	var others []string
@@ -144,7 +147,7 @@ func (r AllowRequest) allowance(g ledger.Guard, now lethe.Time) (ledger.Allowanc
 	return a, nil
 }
 
-// guardState is what a guard said before and after it was changed.
+// guardState returns a limit's state for an audit line.
 func (s *Service) guardState(ctx context.Context, req AllowRequest) (any, error) {
 	list, err := s.ListGuards(ctx, None{})
 	var out []GuardInfo

@@ -8,13 +8,13 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What is allowed is what was named, and nothing that only comes first.
+// Only the named limit is allowed, not just the first match.
 func TestAllowChoosesExactly(t *testing.T) {
 	list := []ledger.Guard{
 		{Kind: ledger.GuardClock, Subject: "east"},
 		{Kind: ledger.GuardDeletes, Subject: "east"}, {Kind: ledger.GuardDeletes, Subject: "west"},
 		{Kind: ledger.GuardPurge},
-		{Kind: ledger.GuardRules, Subject: "id1"}, // of a bucket that was deleted
+		{Kind: ledger.GuardRules, Subject: "id1"}, // of a deleted bucket
 		{Kind: ledger.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: ledger.GuardTTL, Subject: "id3", Name: "id2"},
 	}
 	for _, c := range []struct{ kind, subject, want, says string }{

@@ -9,14 +9,14 @@ import (
 	"net/http"
 )
 
-// Prefix begins the path of every call.
+// Prefix is the prefix of every call's path.
 const Prefix = "/admin/api/"
 
 // maxRequest bounds the body of a call, in bytes.
 const maxRequest = 4 << 20
 
-// Handler offers the service over HTTP, to those that Access or a token in the
-// ledger lets in. Calls from pages of other origins are refused.
+// Handler offers the service over HTTP, to callers with Access or a token in
+// the ledger. Calls from pages of other origins are refused.
 func Handler(s *Service, a Access) http.Handler {
 	mux := http.NewServeMux()
 	g := newGate(s, a)
@@ -26,12 +26,12 @@ func Handler(s *Service, a Access) http.Handler {
 	return http.NewCrossOriginProtection().Handler(g.known(mux))
 }
 
-// failure is the body of an answer that is no success.
+// failure is the body of a failed response.
 type failure struct {
 	Error *Error `json:"error"`
 }
 
-// call makes a handler of a method with one answer.
+// call returns a handler of a method with one result.
 func call[Req, Res any](fn func(context.Context, Req) (Res, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req Req
@@ -48,8 +48,7 @@ func call[Req, Res any](fn func(context.Context, Req) (Res, error)) http.Handler
 	}
 }
 
-// decode reads the body strictly; an empty one leaves the request at its zero
-// value.
+// decode reads the body strictly; an empty one is the zero request.
 func decode(w http.ResponseWriter, r *http.Request, req any) error {
 	d := json.NewDecoder(charged(r, http.MaxBytesReader(w, r.Body, maxRequest)))
 	d.DisallowUnknownFields()
@@ -72,6 +71,6 @@ func decode(w http.ResponseWriter, r *http.Request, req any) error {
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A client that has gone needs no answer.
+	// A client that has disconnected needs no response.
 	_ = json.NewEncoder(w).Encode(v)
 }

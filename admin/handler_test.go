@@ -25,7 +25,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
-// newService makes a service over a ledger and a backend in memory.
+// newService returns a service over a ledger and a backend in memory.
 func newService(t *testing.T) *admin.Service {
 	t.Helper()
 	return newServiceWith(t, func(string, string, ...slog.Attr) {})
@@ -100,7 +100,7 @@ type rush struct{ at atomic.Int64 }
 
 func (c *rush) Now() lethe.Time { return lethe.Time(c.at.Add(int64(time.Hour / time.Microsecond))) }
 
-// No call works without the token, or from a page of another origin.
+// No call works without the token, or from a web page of another origin.
 func TestEveryCallWantsTheToken(t *testing.T) {
 	srv := httptest.NewServer(admin.Handler(newServiceWith(t, func(string, string, ...slog.Attr) {}, &rush{}), admin.Access{Token: "the-token"}))
 	defer srv.Close()
@@ -129,8 +129,8 @@ func TestEveryCallWantsTheToken(t *testing.T) {
 	}
 }
 
-// Hole 13: what opens the S3 API, or other services, opens nothing here: signatures
-// in a header or the address, cookies, and tokens that are not its own.
+// Hole 13: credentials of the S3 API, or of other services, are not accepted
+// here: signatures in a header or the address, cookies, and foreign tokens.
 func TestOtherCredentialsOpenNothing(t *testing.T) {
 	srv := httptest.NewServer(admin.Handler(newServiceWith(t, func(string, string, ...slog.Attr) {}, &rush{}), admin.Access{Token: "the-token"}))
 	defer srv.Close()
@@ -192,7 +192,7 @@ func TestBadRequestsSaySo(t *testing.T) {
 	}
 }
 
-// A client within the process gets what one over the network does.
+// A client within the process gets the same as one over the network.
 func TestLocalAndRemoteAgree(t *testing.T) {
 	h := admin.Handler(newService(t), admin.Access{Open: "test"})
 	srv := httptest.NewServer(h)
@@ -220,7 +220,7 @@ func TestLocalAndRemoteAgree(t *testing.T) {
 	}
 }
 
-// A stream that breaks off is an error, never a short success.
+// An interrupted stream is an error, never a short success.
 func TestBrokenStreams(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":  "",
@@ -239,7 +239,7 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// Giving up on a call ends its work.
+// Cancelling a call ends its work.
 func TestLocalCallsEndWithTheirCaller(t *testing.T) {
 	began := make(chan struct{})
 	local := &admin.Local{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -258,7 +258,7 @@ func TestLocalCallsEndWithTheirCaller(t *testing.T) {
 	local.Wait()
 }
 
-// The times of an answer that has none are left out, not zero.
+// Missing times are left out of a response, not zero.
 func TestZeroTimesAreLeftOut(t *testing.T) {
 	s, err := newService(t).Status(context.Background(), admin.None{})
 	if err != nil {

@@ -17,7 +17,8 @@ type HoldRequest struct {
 	Key    string `json:"key,omitempty"`
 	Prefix string `json:"prefix,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Legal names the hold that a client of S3 has set on the key (remove only).
+	// Legal selects the legal hold that an S3 client has set on the key (remove
+	// only).
 	Legal bool `json:"legal,omitempty"`
 }
 
@@ -34,7 +35,7 @@ func (r HoldRequest) hold() (ledger.Hold, error) {
 	return h, nil
 }
 
-// HoldList asks for holds after one, by bucket, scope and key.
+// HoldList selects holds after one, by bucket, scope and key.
 type HoldList struct {
 	Bucket string   `json:"bucket,omitempty"`
 	After  HoldInfo `json:"after,omitzero"`
@@ -86,8 +87,8 @@ func holdInfo(h ledger.Hold) HoldInfo {
 	return HoldInfo{h.Bucket, h.Scope.String(), h.Key, h.Reason, h.By, h.At}
 }
 
-// AddHold sets a hold: what it covers is not deleted, replaced, expired or purged
-// until it is lifted.
+// AddHold sets a hold: what it covers is not deleted, replaced, expired or
+// purged until it is removed.
 func (s *Service) AddHold(ctx context.Context, req HoldRequest) (HoldInfo, error) {
 	h, err := req.hold()
 	if err == nil && req.Legal {
@@ -104,7 +105,7 @@ func (s *Service) AddHold(ctx context.Context, req HoldRequest) (HoldInfo, error
 	return holdInfo(h), nil
 }
 
-// RemoveHold lifts a hold. What was due meanwhile goes with the next pass.
+// RemoveHold removes a hold. What was due meanwhile goes with the next pass.
 func (s *Service) RemoveHold(ctx context.Context, req HoldRequest) (None, error) {
 	h, err := req.hold()
 	if err != nil {
@@ -122,10 +123,10 @@ func (s *Service) RemoveHold(ctx context.Context, req HoldRequest) (None, error)
 	return None{}, nil
 }
 
-// holdState is what holds a change of a hold found in its bucket, as a count.
+// holdState returns the number of holds in the bucket, for audit lines.
 func (s *Service) holdState(ctx context.Context, req HoldRequest) (any, error) {
 	return s.ListHolds(ctx, HoldList{Bucket: req.Bucket, Limit: auditedHolds})
 }
 
-// auditedHolds is how many holds an audit line shows.
+// auditedHolds is how many holds an audit line lists.
 const auditedHolds = 5

@@ -19,21 +19,22 @@ import (
 // importName is the name of the command, of its items and of its runs.
 const importName = "import"
 
-// ImportRequest says which foreign keys of a backend become objects, and which.
+// ImportRequest selects the foreign keys of a backend that become objects, and
+// their names.
 type ImportRequest struct {
 	Backend string `json:"backend"`
 	Prefix  string `json:"prefix,omitempty"` // of the foreign keys; empty: all
 	Bucket  string `json:"bucket"`           // into which; it has to exist
-	// Strip is taken from the beginning of each key, and has to be the beginning of
-	// prefix; then add is put before it.
+	// Strip is removed from the beginning of each key, and has to be the
+	// beginning of prefix; then add is put before it.
 	Strip string `json:"strip,omitempty"`
 	Add   string `json:"add,omitempty"`
 	TTL   string `json:"ttl,omitempty"` // of the objects; empty: the bucket's
 }
 
-// ImportResult is what became of foreign keys, by outcome: imported, already (the
-// object is there, with these bytes), taken (another object lies under its key, and
-// stays), refused, gone, changed, failed.
+// ImportResult is the outcome of foreign keys: imported, already (the object
+// exists with these bytes), taken (another object has the key, and stays),
+// refused, gone, changed, failed.
 type ImportResult struct {
 	Keys   map[string]int64 `json:"keys"`
 	Bytes  int64            `json:"bytes"`            // imported
@@ -51,7 +52,7 @@ func (r *ImportResult) add(res importer.Result) {
 	}
 }
 
-// ofImport reads a request.
+// ofImport parses a request.
 func (s *Service) ofImport(ctx context.Context, req ImportRequest) (*importer.Importer, importer.Request, error) {
 	r := importer.Request{Prefix: req.Prefix, Bucket: req.Bucket, Strip: req.Strip, Add: req.Add}
 	var err error
@@ -81,8 +82,8 @@ func (s *Service) importer(backend string) (*importer.Importer, error) {
 	return s.o.Importer(backend)
 }
 
-// Import makes objects of foreign keys, and reports each key of which it made none.
-// It can be repeated. One runs at a time: ErrRunning.
+// Import makes objects of foreign keys, and reports each key that it skipped.
+// It can be repeated. At most one runs at a time: ErrRunning.
 func (s *Service) Import(ctx context.Context, req ImportRequest, emit func(Event)) (ImportResult, error) {
 	i, r, err := s.ofImport(ctx, req)
 	if err != nil {
@@ -114,7 +115,8 @@ type importing struct {
 // Name implements reclaim.Routine.
 func (importing) Name() string { return importName }
 
-// Plan implements reclaim.Routine: what there is to import only a listing tells.
+// Plan implements reclaim.Routine. It is empty: only a listing finds what can
+// be imported.
 func (importing) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass implements reclaim.Routine.
@@ -131,13 +133,13 @@ func (m importing) Pass(string) reclaim.Step {
 	}
 }
 
-// importWith is what a plan keeps of a request for each of its items.
+// importWith is the part of a request that a plan keeps for each of its items.
 type importWith struct {
 	TTL string `json:"ttl,omitempty"`
 }
 
-// importItems are the foreign keys that would become objects. Those that cannot be
-// are not among them.
+// importItems returns the foreign keys that would become objects, without those
+// that cannot.
 func (s *Service) importItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if r.Import == nil {
 		return fmt.Errorf("%w: name a backend and a bucket", ErrBadRequest)
@@ -168,7 +170,7 @@ func (s *Service) importItems(ctx context.Context, r PlanRequest, yield func(pla
 	})
 }
 
-// applyImport imports the keys that still hold the bytes that were seen.
+// applyImport imports the keys that still have the planned bytes.
 func (s *Service) applyImport(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
 	for _, i := range items {
 		from, err := s.importer(i.Backend)
@@ -188,7 +190,7 @@ func (s *Service) applyImport(ctx context.Context, items []plan.Item) (out []pla
 	return out, nil
 }
 
-// appliedAs is the outcome of an import as that of a plan's item.
+// appliedAs converts the outcome of an import to that of a plan's item.
 func appliedAs(o importer.Outcome) plan.Outcome {
 	switch o {
 	case importer.Imported:
@@ -205,7 +207,7 @@ func appliedAs(o importer.Outcome) plan.Outcome {
 	return plan.Failed
 }
 
-// ttlOf reads what a plan keeps of a request.
+// ttlOf parses what a plan keeps of a request.
 func ttlOf(with string) (time.Duration, error) {
 	var w importWith
 	d := json.NewDecoder(strings.NewReader(with))

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// Key is an access key beside the root's, without its secret.
+// Key is an access key besides the root's, without its secret.
 type Key struct {
 	ID        string    `json:"id"`
 	Owner     string    `json:"owner"`
@@ -28,7 +28,7 @@ type Key struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// NewKey is a key just made; its secret is never told again.
+// NewKey is a new key; its secret is returned only once.
 type NewKey struct {
 	Key
 	Secret string `json:"secret"`
@@ -36,7 +36,7 @@ type NewKey struct {
 
 func (k NewKey) public() any { return k.Key }
 
-// KeyRequest asks for a new key for chosen buckets. An empty ID is made up.
+// KeyRequest describes a new key for chosen buckets. An empty ID is generated.
 type KeyRequest struct {
 	ID       string   `json:"id,omitempty"`
 	Owner    string   `json:"owner,omitempty"` // account that it acts for; default: its id
@@ -50,10 +50,10 @@ type KeyName struct {
 	ID string `json:"id"`
 }
 
-// bucketForm is S3's for the names of buckets.
+// bucketForm is the form of bucket names in S3.
 var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// Keys lists the access keys beside the root's.
+// Keys lists the access keys besides the root's.
 func (s *Service) Keys(ctx context.Context, _ None) ([]Key, error) {
 	list, err := s.o.Ledger.AccessKeys(ctx)
 	out := []Key{}
@@ -67,7 +67,7 @@ func keyOf(k ledger.AccessKey) Key {
 	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: at(k.CreatedAt)}
 }
 
-// AddKey makes a key: ErrAccessKeyExists.
+// AddKey creates a key. It fails with ErrAccessKeyExists.
 func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	if len(req.Buckets) == 0 {
 		return NewKey{}, fmt.Errorf("%w: a key is for chosen buckets: name at least one", ErrBadRequest)
@@ -102,16 +102,16 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	return NewKey{keyOf(k), k.Secret}, nil
 }
 
-// nameForm is the form of every access key's id and of accounts, the root's too:
-// policies, access control lists and logs can name it.
+// nameForm is the form of the ids of access keys and accounts, the root's
+// included: policies, access control lists and logs can contain it.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{3,128}$`)
 
-// reserved are names that mean something else where keys are named, however they are
-// written.
+// reserved are names with another meaning where keys are named, in any case of
+// letters.
 var reserved = []string{"all-users", "allusers", "authenticated-users", "authenticatedusers", "anonymous", "unsigned", "root"}
 
-// checkName refuses an id that could not be named or is somebody else's, and an
-// account that acts for another: ErrBadRequest.
+// checkName refuses an id that is invalid, reserved or in use, and an account
+// that acts for another. It fails with ErrBadRequest.
 func (s *Service) checkName(req KeyRequest) error {
 	for _, name := range []string{req.ID, cmp.Or(req.Owner, req.ID)} {
 		switch {
@@ -130,13 +130,13 @@ func (s *Service) checkName(req KeyRequest) error {
 	return nil
 }
 
-// SealedKeys is how many secrets were sealed.
+// SealedKeys is the number of sealed secrets.
 type SealedKeys struct {
 	Sealed int `json:"sealed"`
 }
 
-// SealKeys seals the secrets that are in clear or sealed by an older key, all or none:
-// ledger.ErrNoSealing, ledger.ErrSealed.
+// SealKeys seals the secrets that are in clear or sealed by an older key, all
+// or none. It fails with ledger.ErrNoSealing or ledger.ErrSealed.
 func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
 	n, err := s.o.Ledger.SealAll(ctx)
 	return SealedKeys{n}, err
@@ -145,8 +145,9 @@ func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
 // RootSecret is the name of the root key among the secrets that instances share.
 const RootSecret = "root"
 
-// ForgetRoot drops the root key that the instances share, whose sealing key is lost, so
-// that the next one to start shares that of its data folder: ledger.ErrOpens.
+// ForgetRoot deletes the shared root key whose sealing key is lost, so that the
+// next instance to start shares that of its data folder. It fails with
+// ledger.ErrOpens.
 func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
 	err := s.o.Ledger.DropLost(ctx, RootSecret)
 	if errors.Is(err, sqlledger.ErrOpens) {
@@ -158,7 +159,8 @@ func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
 	return None{}, err
 }
 
-// RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
+// RemoveKey removes a key. It fails with ErrNoSuchAccessKey. Its buckets and
+// objects stay.
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
 	if err == nil {
@@ -167,9 +169,9 @@ func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	return None{}, err
 }
 
-// checkTaken refuses a key for a bucket that an account has made of its own accord: the
-// account could read what the key stores there, and nobody may have known that the name
-// was taken. Buckets of the root, and of keys that were made for them, are meant.
+// checkTaken refuses a key for a bucket that an account created by itself: the
+// account could read what the key stores there, and the name may have been
+// taken unnoticed. Buckets of the root, and of keys made for them, are allowed.
 func (s *Service) checkTaken(ctx context.Context, req KeyRequest) error {
 	keys, err := s.o.Ledger.AccessKeys(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// byOperator is who set rules that were set here.
+// byOperator is the author of rules that were set here.
 const byOperator = "operator"
 
 // Lifecycle is the lifecycle rules of a bucket.
@@ -18,23 +18,24 @@ type Lifecycle struct {
 	Bucket string `json:"bucket"`
 	By     string `json:"by,omitempty"` // s3, operator or config
 	Rules  []Rule `json:"rules"`
-	// JSON is the document in the shape of the aws command line, XML as S3 has it;
+	// JSON is the document in the form of the aws command line, XML in S3's;
 	// both empty if there are no rules.
 	JSON string `json:"json,omitempty"`
 	XML  string `json:"xml,omitempty"`
-	// Restamp is how far the objects carry the stamps of these rules; null: all do.
+	// Restamp is the progress of reapplying these rules to objects; null if it
+	// is complete.
 	Restamp *Progress `json:"restamp,omitempty"`
 }
 
-// Rule is a lifecycle rule in words.
+// Rule is a description of a lifecycle rule.
 type Rule struct {
 	ID       string `json:"id"`
 	Disabled bool   `json:"disabled,omitempty"`
 	Text     string `json:"text"`
 }
 
-// LifecycleRequest names a bucket; to set or simulate, with the rules as XML or
-// JSON. A simulation without rules takes those of the bucket.
+// LifecycleRequest names a bucket, and the rules to set or simulate, as XML or
+// JSON. A simulation without rules uses the bucket's.
 type LifecycleRequest struct {
 	Bucket string `json:"bucket"`
 	Rules  string `json:"rules,omitempty"`
@@ -57,8 +58,8 @@ func lifecycleOf(b ledger.BucketRules) (Lifecycle, error) {
 	return out, err
 }
 
-// Lifecycles lists the buckets that have lifecycle rules, or stamps of rules that
-// they had.
+// Lifecycles lists the buckets that have lifecycle rules, or objects with
+// expiries by former rules.
 func (s *Service) Lifecycles(ctx context.Context, _ None) ([]Lifecycle, error) {
 	list, err := s.o.Ledger.RuledBuckets(ctx)
 	out := []Lifecycle{}
@@ -70,7 +71,7 @@ func (s *Service) Lifecycles(ctx context.Context, _ None) ([]Lifecycle, error) {
 	return out, err
 }
 
-// ShowLifecycle answers the rules of a bucket: ErrNoSuchBucket.
+// ShowLifecycle returns the rules of a bucket. It fails with ErrNoSuchBucket.
 func (s *Service) ShowLifecycle(ctx context.Context, r LifecycleRequest) (Lifecycle, error) {
 	b, err := s.o.Ledger.Rules(ctx, r.Bucket)
 	if err != nil {
@@ -79,15 +80,15 @@ func (s *Service) ShowLifecycle(ctx context.Context, r LifecycleRequest) (Lifecy
 	return lifecycleOf(b)
 }
 
-// SetLifecycle replaces the rules of a bucket, no rules remove them:
-// ErrNoSuchBucket, ErrBadRequest. Objects are stamped by the next pass of
-// lifecycle; what removed rules have stamped stays from now on.
+// SetLifecycle replaces the rules of a bucket; no rules remove them. It fails
+// with ErrNoSuchBucket or ErrBadRequest. The next pass of lifecycle reapplies
+// the rules to objects; expiries by removed rules have no effect from now on.
 func (s *Service) SetLifecycle(ctx context.Context, r LifecycleRequest) (Lifecycle, error) {
 	return s.setLifecycle(ctx, r, "")
 }
 
-// setLifecycle replaces rules; seen, unless empty, is the digest of those that may
-// be replaced: ErrPreconditionFailed.
+// setLifecycle replaces rules; seen, unless empty, is the digest of those that
+// may be replaced, else ErrPreconditionFailed.
 func (s *Service) setLifecycle(ctx context.Context, r LifecycleRequest, seen string) (Lifecycle, error) {
 	rules, err := parseRules(r.Rules)
 	if err != nil {

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// Local is a RoundTripper that calls a handler within this process, so that a
-// command works on a store that no server runs on by the very same code.
+// Local is a RoundTripper that calls a handler within this process, so that
+// commands without a server use the same code.
 type Local struct {
 	Handler http.Handler
 	calls   sync.WaitGroup
 }
 
-// Wait waits for the calls under way, those that their caller gave up included.
+// Wait waits for the calls in progress, cancelled ones included.
 func (l *Local) Wait() { l.calls.Wait() }
 
-// RoundTrip runs the handler beside the caller, who reads its answer as it comes.
+// RoundTrip runs the handler in another goroutine, and returns its response as
+// a stream.
 func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, out := io.Pipe()
 	w := &pipeWriter{header: http.Header{}, out: out, began: make(chan struct{})}
@@ -42,7 +43,7 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// pipeWriter hands a handler's answer over while it is written.
+// pipeWriter passes on a handler's response while it is written.
 type pipeWriter struct {
 	header, sent http.Header
 	status       int
@@ -65,5 +66,5 @@ func (w *pipeWriter) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// Flush has nothing to do: what is written is handed over at once.
+// Flush does nothing: writes are passed on at once.
 func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }

@@ -17,7 +17,7 @@ func openAPIRoutes() []Route {
 		serve: func(*Service) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
-				// A client that has gone needs no answer.
+				// A client that has disconnected needs no response.
 				_, _ = w.Write(openAPI)
 			}
 		},

@@ -25,8 +25,8 @@ const openAPIFile = "openapi.json"
 // fields are a JSON object that is written with its names in order.
 type fields = map[string]any
 
-// TestOpenAPI holds the description to the table of routes and to the types of
-// their bodies.
+// TestOpenAPI compares the description with the table of routes and the types
+// of their bodies.
 func TestOpenAPI(t *testing.T) {
 	want := describe(t)
 	if *update {
@@ -43,7 +43,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// describe makes the description of the table of routes.
+// describe returns the description of the table of routes.
 func describe(t *testing.T) []byte {
 	t.Helper()
 	s := newSchemas(t)
@@ -73,7 +73,7 @@ func describe(t *testing.T) []byte {
 	return append(text, '\n')
 }
 
-// schemas collects the schemas of types under their names.
+// schemas collects the schemas of types by name.
 type schemas struct {
 	t    *testing.T
 	r    *jsonschema.Reflector
@@ -95,7 +95,7 @@ func newSchemas(t *testing.T) *schemas {
 	return &schemas{t, r, fields{}}
 }
 
-// of adds the schemas that a type needs, and answers its own.
+// of adds the schemas that a type needs, and returns its own.
 func (s *schemas) of(t reflect.Type) any {
 	s.t.Helper()
 	text, err := json.Marshal(s.r.ReflectFromType(t))

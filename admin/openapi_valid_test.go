@@ -53,8 +53,8 @@ func (d *described) at(place ...string) *schema.Schema {
 	return s
 }
 
-// TestAnswersAreAsDescribed: what a server answers on every route, success or not,
-// is what the description says.
+// TestAnswersAreAsDescribed checks that the responses of a server on every
+// route, success or not, match the description.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	srv := httptest.NewServer(admin.Handler(newService(t), admin.Access{Open: "test"}))
 	defer srv.Close()

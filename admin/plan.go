@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// PlanRequest names a destructive command, and what it is to be given.
+// PlanRequest names a destructive command, and its arguments.
 type PlanRequest struct {
 	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
 	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
@@ -25,15 +25,15 @@ type PlanRequest struct {
 	Import    *ImportRequest    `json:"import,omitempty"`
 }
 
-// planned is a command that can say item by item what it would do, and do exactly
-// that.
+// planned is a command that can list its items in a plan, and apply exactly
+// those.
 type planned struct {
 	items func(s *Service, ctx context.Context, r PlanRequest, yield func(plan.Item) error) error
-	// apply checks each item again where it acts. Nil: a routine does it.
+	// apply checks each item again before it acts. If nil, a routine does it.
 	apply func(s *Service, ctx context.Context, items []plan.Item) ([]plan.Result, error)
 }
 
-// commands are those that make plans, by what items of theirs say to do.
+// commands are those that make plans, by the actions of their items.
 var commands = map[string]planned{
 	"reclaim":        {items: (*Service).reclaimItems},
 	"trash purge":    {(*Service).trashItems, (*Service).applyTrash},
@@ -46,8 +46,8 @@ var commands = map[string]planned{
 	importName:       {(*Service).importItems, (*Service).applyImport},
 }
 
-// plan answers the plan of a command, line by line as it is made, so that no plan
-// is too large. It changes nothing.
+// plan writes the plan of a command, line by line as it is made, so that its
+// size is not bounded by memory. It changes nothing.
 func (s *Service) plan(w http.ResponseWriter, r *http.Request) {
 	var req PlanRequest
 	err := decode(w, r, &req)
@@ -69,7 +69,8 @@ func (s *Service) plan(w http.ResponseWriter, r *http.Request) {
 		err = s.writePlan(r.Context(), req, out)
 	}
 	if err != nil {
-		// The client has gone, or learns it from the plan's last line.
+		// The client has disconnected, or finds the error in the plan's last
+		// line.
 		_ = out.Fail(err)
 	}
 }
@@ -93,7 +94,7 @@ func (s *Service) planHeader(ctx context.Context, command string) (plan.Header, 
 	}, err
 }
 
-// reclaimItems are the items of routines.
+// reclaimItems returns the items of routines.
 func (s *Service) reclaimItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	names, err := s.planning(r.Only)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Service) reclaimItems(ctx context.Context, r PlanRequest, yield func(pl
 	return nil
 }
 
-// planning are the routines of a request that make plans; one that is named and
+// planning returns the routines of a request that make plans; a named one that
 // makes none is refused.
 func (s *Service) planning(only []string) ([]string, error) {
 	var all, out []string

@@ -9,8 +9,8 @@ import (
 	"net/http"
 )
 
-// Plan writes the plan of a command to w, as it comes: read it with package plan,
-// which finds out whether it is whole.
+// Plan writes the plan of a command to w, as it arrives. Package plan verifies
+// that it is complete.
 func (c *Client) Plan(ctx context.Context, req PlanRequest, w io.Writer) error {
 	res, err := c.send(ctx, "plan", req)
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *Client) Plan(ctx context.Context, req PlanRequest, w io.Writer) error {
 	return nil
 }
 
-// Apply sends a plan and answers what became of its items. force accepts one that
-// is too old.
+// Apply sends a plan and returns the outcome of its items. force accepts one
+// that is too old.
 func (c *Client) Apply(ctx context.Context, file io.Reader, force bool, each func(Event)) (out ApplyResult, err error) {
 	url := c.Base + Prefix + "apply"
 	if force {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// result is what became of an item.
+// result returns the outcome of an item.
 func result(i plan.Item, o plan.Outcome, detail string) plan.Result {
 	return plan.Result{Item: i, Outcome: o, Detail: detail}
 }
@@ -26,7 +26,7 @@ func itemIDs(items []plan.Item) []lethe.ID {
 	return out
 }
 
-// trashItems are the entries that a purge would make due now.
+// trashItems returns the entries that a purge would make due now.
 func (s *Service) trashItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if r.Trash == nil {
 		r.Trash = &TrashRequest{}
@@ -43,7 +43,7 @@ func (s *Service) trashItems(ctx context.Context, r PlanRequest, yield func(plan
 	})
 }
 
-// applyTrash makes those of the entries due that are still there.
+// applyTrash makes the entries due that still exist.
 func (s *Service) applyTrash(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
 	n, err := s.o.Objects.PurgeTrash(ctx, itemIDs(items))
 	if err != nil {
@@ -78,10 +78,10 @@ func (s *Service) trashEntry(ctx context.Context, id lethe.ID) (ledger.TrashEntr
 	return ledger.TrashEntry{}, false, err
 }
 
-// writeOff is the command that takes dead letters off the books.
+// writeOff is the command that deletes the rows of dead letters.
 const writeOff = "dead write-off"
 
-// deadItems are the dead letters that a command would take.
+// deadItems returns the dead letters that a command would change.
 func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if r.Dead == nil {
 		r.Dead = &DeadRequest{}
@@ -101,7 +101,7 @@ func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.
 	})
 }
 
-// applyDead takes those of the dead letters that are still that.
+// applyDead changes the items that are still dead letters.
 func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
 	rows, err := s.o.Ledger.BlobsByID(ctx, itemIDs(items))
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 	return out, nil
 }
 
-// backendItems is the one backend that a command is about.
+// backendItems returns the one backend that a command is about.
 func (s *Service) backendItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	list, err := s.ListBackends(ctx, None{})
 	if err != nil {
@@ -172,7 +172,7 @@ func drainingWord(draining bool) string {
 	return "in use"
 }
 
-// applyBackends drains or removes backends that are still as they were seen.
+// applyBackends drains or removes backends that are unchanged since the plan.
 func (s *Service) applyBackends(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
 	for _, i := range items {
 		list, err := s.o.Ledger.Backends(ctx)
@@ -205,7 +205,7 @@ func (s *Service) applyBackends(ctx context.Context, items []plan.Item) (out []p
 	return out, nil
 }
 
-// ruleItems are the rules that would be set, with what they would end.
+// ruleItems returns the rules that would be set, with what they would expire.
 func (s *Service) ruleItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if r.Lifecycle == nil {
 		return fmt.Errorf("%w: name a bucket", ErrBadRequest)
@@ -252,7 +252,7 @@ func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
 	return words, now.Bytes
 }
 
-// plural returns a count with the word for it.
+// plural returns a count with its noun.
 func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -260,7 +260,7 @@ func plural(n int64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// applyRules sets rules where those that were seen are still set.
+// applyRules sets rules where the planned ones are still set.
 func (s *Service) applyRules(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
 	for _, i := range items {
 		_, err := s.setLifecycle(ctx, LifecycleRequest{Bucket: i.ID, Rules: i.With}, i.Seen)

@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// QueueRequest chooses from the cleanup queue, or from the pending objects, those
-// that meet all filters that are set.
+// QueueRequest selects entries of the cleanup queue, or pending objects, by all
+// filters that are set.
 type QueueRequest struct {
 	Backend string `json:"backend,omitempty"`
 	// State is "claimed", or of the cleanup queue "due" or "scheduled", of pending
@@ -27,16 +27,16 @@ type QueueRequest struct {
 	Limit       int    `json:"limit,omitempty"`  // default and most 1,000
 }
 
-// QueueList is a page of a queue: what is claimed first, then the longest due (or
-// silent) first. While Next is not empty there may be more, also behind a page that
-// is short or empty: a page looks at 10,000 rows at most.
+// QueueList is a page of a queue: claimed entries first, then the longest due
+// (or silent). While Next is not empty there may be more, even after a short or
+// empty page: a page reads at most 10,000 rows.
 type QueueList struct {
 	Blobs []QueuedInfo `json:"blobs"`
 	Next  string       `json:"next,omitempty"` // the After of the next page
 }
 
-// QueuedInfo is a row of the cleanup queue, or a pending object, whose size is what is
-// reserved for it.
+// QueuedInfo is a row of the cleanup queue, or a pending object, whose size is
+// its reservation.
 type QueuedInfo struct {
 	BlobInfo
 	ClaimedAt time.Time `json:"claimed_at,omitzero"`
@@ -66,7 +66,7 @@ func (s *Service) CleanupQueue(ctx context.Context, r QueueRequest) (QueueList, 
 	return s.queue(ctx, q)
 }
 
-// PendingObjects lists the intents of writes under way.
+// PendingObjects lists the intents of writes in progress.
 func (s *Service) PendingObjects(ctx context.Context, r QueueRequest) (QueueList, error) {
 	now := s.o.Clock.Now()
 	q, err := s.queueQuery(ctx, r, now)
@@ -89,7 +89,8 @@ func (s *Service) PendingObjects(ctx context.Context, r QueueRequest) (QueueList
 	return s.queue(ctx, q)
 }
 
-// queueQuery is what a request's filters choose: ErrBadRequest.
+// queueQuery returns the query of a request's filters. It fails with
+// ErrBadRequest.
 func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time) (q ledger.WaitingQuery, err error) {
 	q = ledger.WaitingQuery{Claimed: r.State == "claimed", ClaimedBy: r.ClaimedBy, MinAttempts: r.MinAttempts, Reason: lethe.Reason(r.Reason), Limit: r.Limit}
 	if r.MinAge != "" {
@@ -147,15 +148,15 @@ func (s *Service) queue(ctx context.Context, q ledger.WaitingQuery) (QueueList, 
 	return out, err
 }
 
-// nextOf is the token by which a page says where the next begins.
+// nextOf returns the token for the beginning of the next page.
 func nextOf(at ledger.WaitingMark) (string, error) {
 	text, err := json.Marshal(at)
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
 
-// markOf is the inverse; the beginning for none. ErrBadRequest for what nextOf has
-// not made of a place that there can be: anybody may write a token, and databases
-// do not take every text.
+// markOf is the inverse of nextOf; an empty token is the beginning. It fails
+// with ErrBadRequest for a token that nextOf cannot have made: tokens are
+// untrusted, and databases do not accept every text.
 func markOf(token string) (at ledger.WaitingMark, err error) {
 	if token == "" {
 		return at, nil

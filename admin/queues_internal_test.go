@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// FuzzQueueToken: where a page of a queue begins is a place that a page before has
-// named, or refused as a bad request; each place has one token.
+// FuzzQueueToken checks that a token is either a position of a previous page or
+// refused as a bad request, and that each position has one token.
 func FuzzQueueToken(f *testing.F) {
 	id := lethe.RandomID(1)
 	for _, at := range []ledger.WaitingMark{

@@ -10,11 +10,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// A page goes on where one of the same kind ended, and nowhere else.
+// A page continues where one of the same kind ended, and nowhere else.
 func TestPagesOfAnotherKind(t *testing.T) {
 	s := newService(t)
 	for _, at := range []ledger.WaitingMark{
-		{Free: true}, {Free: true, Backend: "main"}, // of what is not claimed
+		{Free: true}, {Free: true, Backend: "main"}, // of unclaimed entries
 		{Backend: "other"}, {ID: "\x00"}, {Due: ledger.DueMark{Name: "\x00"}}, {Due: ledger.DueMark{Bucket: "x"}},
 	} {
 		text, err := json.Marshal(at)

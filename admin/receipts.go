@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// ReceiptRequest asks for a page of receipts: those of a segment of the chain, and
-// at its end those that are not sealed.
+// ReceiptRequest selects a page of receipts: of a segment of the chain, and at
+// its end the unsealed ones.
 type ReceiptRequest struct {
 	After  int64     `json:"after,omitempty"`  // the Next of the page before
 	Batch  int64     `json:"batch,omitempty"`  // the NextBatch of the page before
@@ -24,25 +24,24 @@ type ReceiptRequest struct {
 // ReceiptPage is receipts of one segment.
 type ReceiptPage struct {
 	Receipts []receipt.Receipt `json:"receipts"`
-	// Seal covers them, whole, whatever was filtered out; nil: they are not sealed.
+	// Seal covers them, filtered out ones included; nil if they are unsealed.
 	Seal *receipt.Seal `json:"seal,omitempty"`
-	// Next and NextBatch ask for the page after this one; both 0: it was the last.
+	// Next and NextBatch select the next page; both are 0 on the last.
 	Next      int64 `json:"next,omitempty"`
 	NextBatch int64 `json:"next_batch,omitempty"`
 }
 
-// unsealedPage is how many transactions' receipts a page has at most of those that
-// are not sealed.
+// unsealedPage bounds the transactions whose receipts are on a page of unsealed
+// ones.
 const unsealedPage = 50
 
-// Receipts reads a page. What was not sealed when it was read and is sealed before
-// the next page is asked for is in both: an export misses nothing that was there
-// when it began.
+// Receipts reads a page. Receipts that are sealed between two pages are on
+// both: an export misses nothing that existed when it began.
 func (s *Service) Receipts(ctx context.Context, req ReceiptRequest) (ReceiptPage, error) {
 	return ReadReceipts(ctx, s.o.Ledger, req)
 }
 
-// ReadReceipts is Receipts of any chain.
+// ReadReceipts is Receipts for any chain.
 func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest) (ReceiptPage, error) {
 	out := ReceiptPage{Receipts: []receipt.Receipt{}}
 	seals, err := from.Seals(ctx, req.After, 1)
@@ -65,7 +64,7 @@ func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRe
 	return out, err
 }
 
-// unsealed adds a page of what is not sealed.
+// unsealed adds a page of unsealed receipts.
 func (p *ReceiptPage) unsealed(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest) error {
 	batches, err := from.UnsealedPage(ctx, req.Batch, unsealedPage)
 	for _, b := range batches {
@@ -86,21 +85,21 @@ func (p *ReceiptPage) add(req ReceiptRequest, list []receipt.Receipt) {
 	}
 }
 
-// ChainRequest may name a head of the chain that was noted elsewhere.
+// ChainRequest may have a head of the chain that was recorded elsewhere.
 type ChainRequest struct {
 	Seq  int64  `json:"seq,omitempty"`
 	Hash string `json:"hash,omitempty"`
 }
 
-// Chain is what a check of the chain of receipts found.
+// Chain is the result of verifying the chain of receipts.
 type Chain struct {
 	Segments int64        `json:"segments"`
 	Receipts int64        `json:"receipts"`
 	Unsealed int64        `json:"unsealed"` // not covered yet
 	Head     receipt.Head `json:"head"`
-	// DroppedUntil: receipts of what went until then were dropped by their age.
+	// DroppedUntil is the time until which receipts were dropped by their age.
 	DroppedUntil time.Time `json:"dropped_until,omitzero"`
-	// Broken says where the chain does not hold; empty: it does.
+	// Broken is where the chain is invalid, empty if it is valid.
 	Broken string `json:"broken,omitempty"`
 	At     int64  `json:"at,omitempty"` // the seal at which it does not
 }
@@ -117,7 +116,7 @@ func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, 
 	return VerifyChain(ctx, s.o.Ledger, store.ID, req)
 }
 
-// VerifyChain is VerifyReceipts of any chain, of a store's id.
+// VerifyChain is VerifyReceipts for any chain, of a store's id.
 func VerifyChain(ctx context.Context, chain reclaim.ReceiptLedger, store lethe.ID, req ChainRequest) (out Chain, err error) {
 	w := reclaim.ChainWalk{Ledger: chain, Store: store}
 	if req.Seq > 0 {

@@ -7,20 +7,20 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// ReclaimRequest asks for one run of routines, each until nothing is due.
+// ReclaimRequest requests one run of routines, each until nothing is due.
 type ReclaimRequest struct {
 	Only   []string `json:"only,omitempty"` // names of routines; none: all but those that walk over everything
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
-// ReclaimResult says what a dry run would do, or what a run did, by routine.
+// ReclaimResult is what a dry run would do, or what a run did, by routine.
 type ReclaimResult struct {
 	Plan  []PlannedRoutine `json:"plan,omitempty"`
 	Done  []DoneRoutine    `json:"done,omitempty"`
 	Calls int64            `json:"calls,omitempty"` // delete calls to backends
 }
 
-// PlannedRoutine is what a routine would find to do now.
+// PlannedRoutine is what a routine would do now.
 type PlannedRoutine struct {
 	Name    string  `json:"name"`
 	Backlog Backlog `json:"backlog"`
@@ -32,7 +32,7 @@ type DoneRoutine struct {
 	Counts map[string]int64 `json:"counts"`
 }
 
-// Reclaim runs routines now, or says what they would do.
+// Reclaim runs routines now, or returns what they would do.
 func (s *Service) Reclaim(ctx context.Context, req ReclaimRequest, emit func(Event)) (ReclaimResult, error) {
 	names, err := s.chosen(req.Only)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Service) Reclaim(ctx context.Context, req ReclaimRequest, emit func(Eve
 	return out, err
 }
 
-// chosen are the routines of a request in the loop's order. What walks over
-// everything takes long, and runs only when it is named.
+// chosen returns the routines of a request in the loop's order. Walks over
+// everything take long, and run only when named.
 func (s *Service) chosen(only []string) ([]string, error) {
 	var all, out []string
 	for _, r := range s.o.Loop.Routines {

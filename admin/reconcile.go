@@ -12,34 +12,34 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// maxWalks is how many walks over a backend can be asked for: as many as the ledger
-// keeps.
+// maxWalks bounds the walks in a request: as many as the ledger keeps.
 const maxWalks = 30
 
-// ReconcileRequest asks for a walk over backends.
+// ReconcileRequest selects the backends of a walk.
 type ReconcileRequest struct {
 	Backend string `json:"backend,omitempty"` // empty: all, one after the other
 	DryRun  bool   `json:"dry_run,omitempty"` // change nothing: no row, no mark, no finding
 }
 
-// ReconcileResult is what a walk found, by the names of package reconcile; a walk
-// that was cut off before and was taken up now counts what this run did.
+// ReconcileResult is the findings of a walk, by the names of package reconcile.
+// A walk that was interrupted and resumed counts what this run did.
 type ReconcileResult struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 }
 
-// LastReconcileRequest asks for what walks found.
+// LastReconcileRequest selects the findings of walks.
 type LastReconcileRequest struct {
 	Backend string `json:"backend,omitempty"` // empty: all
 	Kind    string `json:"kind,omitempty"`    // of findings; empty: all
-	// AfterBackend and AfterKey are those of the last finding of the page before.
+	// AfterBackend and AfterKey are those of the last finding of the previous
+	// page.
 	AfterBackend string `json:"after_backend,omitempty"`
 	AfterKey     string `json:"after_key,omitempty"`
 	Limit        int    `json:"limit,omitempty"` // findings, 1 to 1000; 0: 100
 	Walks        int    `json:"walks,omitempty"` // of each backend, 1 to 30; 0: 1
 }
 
-// LastReconcileResult is the last walks and what is known since.
+// LastReconcileResult is the last walks and their findings.
 type LastReconcileResult struct {
 	Walks    []Walk    `json:"walks"`
 	Findings []Finding `json:"findings"`
@@ -54,12 +54,12 @@ type Walk struct {
 	Saved    time.Time `json:"saved_at"`             // last time that it came on
 	Finished time.Time `json:"finished_at,omitzero"` // zero: it goes on, or was cut off and is taken up by the next run
 	Outcome  string    `json:"outcome,omitempty"`
-	// Compared says that every row and key was looked at.
+	// Compared reports that every row and key was compared.
 	Compared bool             `json:"compared"`
 	Counts   map[string]int64 `json:"counts,omitempty"`
 }
 
-// Finding is something that is wrong with a key of a backend.
+// Finding is a problem with a key of a backend.
 type Finding struct {
 	Backend string    `json:"backend"`
 	Key     string    `json:"key"`
@@ -71,8 +71,7 @@ type Finding struct {
 }
 
 // Reconcile walks over one backend or all now, and reports each finding as a
-// problem. It runs
-// alone: ErrRunning if another walk is under way.
+// problem. At most one walk runs at a time: ErrRunning.
 func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func(Event)) (ReconcileResult, error) {
 	if s.o.Reconcile == nil {
 		return ReconcileResult{}, fmt.Errorf("%w: this process does not reconcile", ErrBadRequest)
@@ -92,8 +91,8 @@ func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func
 		emit(Event{Problem: &Problem{string(f.Kind), f.Backend, f.Key, f.Detail}})
 	})
 	loop := s.alone(r)
-	// Under a name of its own it is refused while the routine runs by its timetable,
-	// here or on another instance.
+	// Under its own name it is refused while the scheduled routine runs, on any
+	// instance.
 	loop.Worker += "/on-demand"
 	loop.Routines[0].Solo = !req.DryRun
 	stop := s.follow(loop, []string{r.Name()}, 2*total, emit)
@@ -105,8 +104,8 @@ func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func
 	return ReconcileResult{Counts: countsBut(done[r.Name()], reclaim.Items)}, err
 }
 
-// reconcileItems are what a walk over one backend or all would change. They are
-// known once it has walked, as a dry run.
+// reconcileItems are what a walk over one backend or all would change. They
+// come from a dry run.
 func (s *Service) reconcileItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if s.o.Reconcile == nil {
 		return fmt.Errorf("%w: this process does not reconcile", ErrBadRequest)
@@ -137,7 +136,7 @@ func countsBut(counts map[string]int64, name string) map[string]int64 {
 	return counts
 }
 
-// LastReconcile answers the last walks over backends, and what they found.
+// LastReconcile returns the last walks over backends, and what they found.
 func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (LastReconcileResult, error) {
 	limit, walks := cmp.Or(req.Limit, 100), cmp.Or(req.Walks, 1)
 	if limit < 1 || limit > 1000 || walks < 1 || walks > maxWalks {
@@ -175,9 +174,9 @@ func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (
 	return out, nil
 }
 
-// lastWalks are the newest walk over a backend, and the newest one that ended
-// having compared everything; nil if there was none. Before that one lie at most
-// the one under way and those that were given up, so that few are read.
+// lastWalks returns the newest walk over a backend, and the newest that
+// compared everything; nil if there was none. Only the running walk and
+// interrupted ones can precede the latter, so few are read.
 func (s *Service) lastWalks(ctx context.Context, backend string) (last, compared *Walk, err error) {
 	for _, limit := range []int{2, maxWalks} {
 		list, err := s.o.Ledger.Walks(ctx, backend, limit)

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Role says what a caller may do. Each role includes those before it.
+// Role is the rights of a caller. Each role includes those before it.
 type Role string
 
-// The roles.
+// Roles.
 const (
 	// Read sees names, sizes, states and settings; it changes nothing.
 	Read Role = "read"
-	// Operate lets work go on or stand still; no byte and no object ends by it that
-	// would not have ended by itself.
+	// Operate pauses and resumes work; it deletes no byte and no object that
+	// would not have been deleted anyway.
 	Operate Role = "operate"
-	// Destroy ends objects and bytes, decides what ends them, opens what a guard has
-	// closed, and gives access to others.
+	// Destroy deletes objects and bytes, changes what deletes them, releases
+	// what a deletion limit stopped, and gives access to others.
 	Destroy Role = "destroy"
 )
 
@@ -40,33 +40,35 @@ func (r Role) rank() int {
 	return 0
 }
 
-// allows says whether a caller of role r may do what needs the other.
+// allows reports whether a caller of role r may do what needs the other.
 func (r Role) allows(needed Role) bool { return r.rank() >= needed.rank() && needed.rank() > 0 }
 
 // Route is one call of the API, as Routes lists it. Each is a POST with a JSON
-// body, which may be empty, so that no page can make a browser call it; one
+// body, which may be empty, so that no web page can make a browser call it. One
 // without a request is a GET.
 type Route struct {
 	Name    string // the path after Prefix
-	Role    Role   // what its caller needs
+	Role    Role   // the role that its caller needs
 	Summary string // one sentence
-	// Changes says that it changes something: each call leaves an audit line.
+	// Changes reports that it changes something: each call leaves an audit
+	// line.
 	Changes bool
-	// Stream says that it answers lines, each an Event, the last with its result.
+	// Stream reports that its response is lines, each an Event, the last with
+	// the result.
 	Stream bool
-	// Request and Response are the types of the bodies, the response of a stream that
-	// of its result; nil: no JSON.
+	// Request and Response are the types of the bodies, for a stream the type
+	// of its result; nil if not JSON.
 	Request, Response reflect.Type
-	// Media is the type of an answer that is no JSON.
+	// Media is the type of a response that is not JSON.
 	Media string
-	// Query are the parameters that it takes in its address, by what they mean; any
+	// Query are the query parameters that it takes, with their meaning; any
 	// other is refused.
 	Query map[string]string
 
 	serve func(*Service) http.HandlerFunc
 }
 
-// pattern is the route as http.ServeMux has it.
+// pattern is the route for http.ServeMux.
 func (r Route) pattern() string {
 	if r.Request == nil {
 		return "GET " + Prefix + r.Name
@@ -74,9 +76,9 @@ func (r Route) pattern() string {
 	return "POST " + Prefix + r.Name
 }
 
-// misplaced refuses parameters in the address of a call that takes none of that
-// name: what is asked stands in the body, and a parameter that was passed over
-// would widen what was meant: ErrBadRequest.
+// misplaced refuses query parameters that the call does not take: arguments
+// belong in the body, and ignoring a parameter could widen the call. It fails
+// with ErrBadRequest.
 func (r Route) misplaced(query string) error {
 	given, err := url.ParseQuery(query)
 	if err != nil {
@@ -100,17 +102,18 @@ func (r Route) misplaced(query string) error {
 		ErrBadRequest, r.Name, takes, strings.Join(unknown, ", "))
 }
 
-// method is a method of Service with one answer.
+// method is a method of Service with one result.
 type method[Req, Res any] func(*Service, context.Context, Req) (Res, error)
 
 // work is a method of Service that reports while it works.
 type work[Req, Res any] func(*Service, context.Context, Req, func(Event)) (Res, error)
 
-// state answers what a request is about as it is now, for audit lines. It holds no
-// secrets. Nil: there is nothing before it, and the answer is what is there after.
+// state returns the present state of what a request is about, for audit lines.
+// It holds no secrets. If nil, there is no state before, and the result is the
+// state after.
 type state[Req any] func(*Service, context.Context, Req) (any, error)
 
-// asks is a route that changes nothing.
+// asks returns a route that changes nothing.
 func asks[Req, Res any](name string, role Role, summary string, fn method[Req, Res]) Route {
 	return Route{
 		Name: name, Role: role, Summary: summary, Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Res](),
@@ -120,8 +123,8 @@ func asks[Req, Res any](name string, role Role, summary string, fn method[Req, R
 	}
 }
 
-// changes is a route that changes what its state shows: the audit line of a call
-// has the state before and after it.
+// changes returns a route that changes something. Its audit lines have the
+// state before and after.
 func changes[Req, Res any](name string, role Role, summary string, fn method[Req, Res], shown state[Req]) Route {
 	r := asks(name, role, summary, fn)
 	r.Changes = true
@@ -145,7 +148,7 @@ func changes[Req, Res any](name string, role Role, summary string, fn method[Req
 	return r
 }
 
-// reports is a route that changes nothing and tells how far it is.
+// reports returns a route that changes nothing and reports progress.
 func reports[Req, Res any](name string, role Role, summary string, fn work[Req, Res]) Route {
 	r := asks[Req, Res](name, role, summary, nil)
 	r.Stream = true
@@ -155,8 +158,8 @@ func reports[Req, Res any](name string, role Role, summary string, fn work[Req, 
 	return r
 }
 
-// works is a route that changes something and tells how far it is: the audit line
-// of a call has its result.
+// works returns a route that changes something and reports progress. Its audit
+// lines have the result.
 func works[Req, Res any](name string, role Role, summary string, fn work[Req, Res]) Route {
 	r := reports(name, role, summary, fn)
 	r.Changes = true
@@ -172,7 +175,7 @@ func works[Req, Res any](name string, role Role, summary string, fn work[Req, Re
 	return r
 }
 
-// stated is a state for an audit line; one that cannot be read is told as such.
+// stated returns a state for an audit line, or that it cannot be read.
 func stated[Req any](s *Service, ctx context.Context, req Req, shown state[Req]) any {
 	v, err := shown(s, ctx, req)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Routes lists every call of the API, by name. What is not in this table is not
-// served; a new topic adds a list of its own. Tests hold each route to a role, an
-// entry in openapi.json, and an audit line if it changes something.
+// Routes lists every call of the API, by name. Nothing else is served. Tests
+// check that each route has a role, an entry in openapi.json, and an audit line
+// if it changes something.
 func Routes() []Route {
 	all := slices.Concat(storeRoutes(), planRoutes(), bucketRoutes(), backendRoutes(), queueRoutes(), accessRoutes(), openAPIRoutes())
 	slices.SortFunc(all, func(a, b Route) int { return cmp.Compare(a.Name, b.Name) })
@@ -31,7 +31,7 @@ func storeRoutes() []Route {
 		asks("reconcile/last", Read, "What the last walks over backends found", (*Service).LastReconcile),
 		works("reclaim", Operate, "Run routines now, or show what they would do", (*Service).Reclaim),
 		{
-			// A copy holds the secrets of all access keys.
+			// A copy has the secrets of all access keys.
 			Name: "backup", Role: Destroy, Summary: "A consistent copy of the ledger, secrets included",
 			Request: reflect.TypeFor[None](), Media: "application/vnd.sqlite3", Changes: true,
 			serve: func(s *Service) http.HandlerFunc { return s.backup },

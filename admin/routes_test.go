@@ -33,7 +33,7 @@ func (l *lines) audit(event, reason string, attrs ...slog.Attr) {
 	l.list = append(l.list, line{event, reason, m})
 }
 
-// take returns the lines of an event since it was last asked, and forgets all.
+// take returns the lines of an event since the last call, and forgets all.
 func (l *lines) take(event string) (out []line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,9 +65,9 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// What changes something leaves an audit line, also if it fails; what does not
-// leaves none. Nothing that only asks needs more than the role read, unless it is
-// much work.
+// A call that changes something leaves an audit line, also if it fails; others
+// leave none. Calls that only read need no more than the role read, unless they
+// are expensive.
 func TestEveryChangeIsAudited(t *testing.T) {
 	var log lines
 	srv := httptest.NewServer(admin.Handler(newServiceWith(t, log.audit), admin.Access{Open: "tester"}))
@@ -95,8 +95,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 }
 
-// A parameter in the address that a call does not take is refused by its name, and
-// nothing is done: a walk over one backend does not become one over all.
+// A query parameter that a call does not take is refused by name, and nothing
+// is done: a walk over one backend does not become one over all.
 func TestParametersThatAreNotTakenAreRefused(t *testing.T) {
 	var log lines
 	srv := httptest.NewServer(admin.Handler(newServiceWith(t, log.audit), admin.Access{Open: "tester"}))
@@ -154,7 +154,7 @@ func TestAuditLines(t *testing.T) {
 	}
 }
 
-// A call over no gate at all is told as this process's own.
+// A call without authentication is attributed to this process.
 func TestCallsWithoutAGateAreTold(t *testing.T) {
 	var log lines
 	s := newServiceWith(t, log.audit)

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
-// Options of a Service. All but Serving and Around are needed.
+// Options of a Service. All but Serving and Around are required.
 type Options struct {
 	Ledger   *sqlledger.DB
 	Objects  *object.Store
@@ -23,44 +23,46 @@ type Options struct {
 	Cache    cache.Cache
 	Loop     *reclaim.Loop
 	Guard    *reclaim.Guard
-	// Verify makes a pass of the store's fsck.
+	// Verify returns a pass of the store's fsck.
 	Verify func(checksums bool) *reclaim.Verify
-	// Reconcile makes a walk over the named backends; nil: there is none.
+	// Reconcile returns a walk over the named backends; nil if there is none.
 	Reconcile func(only []string, dryRun bool, report func(ledger.Finding)) *reconcile.Routine
-	// Importer makes objects of the foreign keys of a backend; nil: there is none.
+	// Importer returns the importer of a backend's foreign keys; nil if there
+	// is none.
 	Importer func(backend string) (*importer.Importer, error)
 	Safety   reclaim.Safety
-	// Limits are those of what expires by itself.
+	// Limits are those of expiry.
 	Limits ledger.Limits
 	Clock  lethe.Clock
-	// Scratch is a folder for backups that are being made.
+	// Scratch is a folder for backups in progress.
 	Scratch string
 	Version string
-	// Serving says that the routines run by their schedules in this process.
+	// Serving reports that this process runs the routines by their schedules.
 	Serving bool
-	// Around is what the store works with; it may be left out.
+	// Around is information about the process and its surroundings; optional.
 	Around Surroundings
-	// Failures is the clock by which failed authorisations are limited (default:
+	// Failures is the clock of the limit on failed authorisations (default:
 	// lethe.Monotonic).
 	Failures lethe.Clock
-	// Stopwatch says when what takes long to count is counted anew (default:
+	// Stopwatch is the clock of cached counts that are expensive (default:
 	// lethe.Monotonic).
 	Stopwatch lethe.Clock
-	// RootKey is the id of the root key, which no other key may have; nil: not known.
+	// RootKey returns the id of the root key, which no other key may have; nil
+	// if unknown.
 	RootKey func() string
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
 }
 
-// Service answers what operators ask and does what they say. Its methods may be
-// called from any number of goroutines.
+// Service implements the operations of the admin API. It is safe for concurrent
+// use.
 type Service struct {
 	o       Options
 	started lethe.Time
 	glance  glance
 }
 
-// New makes a service.
+// New returns a service.
 func New(o Options) *Service {
 	o.Stopwatch = cmp.Or[lethe.Clock](o.Stopwatch, lethe.Monotonic{})
 	return &Service{o: o, started: o.Clock.Now()}

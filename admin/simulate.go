@@ -9,24 +9,24 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// Simulation is what rules would end, each for itself, and what the limits would say
-// of all of them together.
+// Simulation is what each rule would expire, and how the limits would decide
+// about all rules together.
 type Simulation struct {
 	Rules []Forecast `json:"rules"`
-	// Limits are the verdicts of reclaim.guards.rules on what goes today, and on the
-	// later day on which the most would go at once.
+	// Limits are the verdicts of reclaim.guards.rules on what expires today,
+	// and on the later day on which the most would at once.
 	Limits []Verdict `json:"limits"`
 }
 
-// Forecast is what a rule would end. What a hold keeps is counted apart, of all that
-// would go within the days asked for.
+// Forecast is what a rule would expire. What a hold keeps is counted
+// separately, of all that would expire within the days asked for.
 type Forecast struct {
 	Rule
 	Today    Amount    `json:"today"` // up to the next midnight in UTC
 	Days     Amount    `json:"days"`  // within the days asked for, today included
 	Held     Amount    `json:"held"`
 	Examples []Example `json:"examples,omitempty"`
-	// Uploads are incomplete uploads that it would give up.
+	// Uploads are the incomplete uploads that it would abort.
 	Uploads UploadForecast `json:"uploads"`
 }
 
@@ -36,7 +36,7 @@ type Amount struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Example is an object that a rule would end.
+// Example is an object that a rule would expire.
 type Example struct {
 	Key        string    `json:"key"`
 	Size       int64     `json:"size"`
@@ -44,7 +44,7 @@ type Example struct {
 	EndsAt     time.Time `json:"ends_at"`
 }
 
-// UploadForecast is what a rule would give up of incomplete uploads.
+// UploadForecast is what a rule would abort of incomplete uploads.
 type UploadForecast struct {
 	Today    UploadAmount    `json:"today"`
 	Days     UploadAmount    `json:"days"`
@@ -58,7 +58,7 @@ type UploadAmount struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// UploadExample is an incomplete upload that a rule would give up.
+// UploadExample is an incomplete upload that a rule would abort.
 type UploadExample struct {
 	Key     string    `json:"key"`
 	ID      string    `json:"id"`
@@ -67,8 +67,8 @@ type UploadExample struct {
 	EndsAt  time.Time `json:"ends_at"`
 }
 
-// Verdict is what the limit on what rules end would say of objects of a bucket that
-// are due at once: how many would go within the hour.
+// Verdict is the decision of the rules' deletion limit on objects of a bucket
+// that are due at once: how many would be deleted within the hour.
 type Verdict struct {
 	At   time.Time `json:"at"` // the midnight by which they are due
 	Due  int64     `json:"due"`
@@ -77,8 +77,8 @@ type Verdict struct {
 	Why  string    `json:"why,omitempty"` // the others would not; empty: all go
 }
 
-// SimulateLifecycle says what rules would end, and changes nothing: the rules
-// asked for, or those of the bucket. It reads the bucket's objects.
+// SimulateLifecycle returns what rules would expire, and changes nothing: the
+// given rules, or those of the bucket. It reads the bucket's objects.
 func (s *Service) SimulateLifecycle(ctx context.Context, r LifecycleRequest, each func(Event)) (Simulation, error) {
 	out := Simulation{Limits: []Verdict{}}
 	rules, err := parseRules(r.Rules)
@@ -104,7 +104,8 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r LifecycleRequest, eac
 	return out, err
 }
 
-// forecast gives a forecaster all objects and incomplete uploads of a bucket.
+// forecast feeds a forecaster with all objects and incomplete uploads of a
+// bucket.
 func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
 	if err := s.forecastObjects(ctx, b, f, each); err != nil {
 		return err
@@ -176,8 +177,8 @@ func forecastsOf(list []lifecycle.Forecast) []Forecast {
 
 func uploadsOf(a lifecycle.Amount) UploadAmount { return UploadAmount{a.Objects, a.Bytes} }
 
-// verdicts ask the limit of what rules end, as it is set and as far as it has
-// counted, by the code that stops.
+// verdicts evaluates the rules' deletion limit, with its present setting and
+// counts, by the code that enforces it.
 func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster) ([]Verdict, error) {
 	out := []Verdict{}
 	bucket, err := s.o.Objects.Bucket(ctx, b.Bucket)

@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What audit lines show of the things that a request is about, before and after.
+// States for audit lines, before and after a request.
 
 func (s *Service) clockState(ctx context.Context, _ ClockRequest) (any, error) {
 	return s.ShowClock(ctx, None{})
@@ -40,7 +40,8 @@ func (s *Service) backendState(ctx context.Context, r BackendRequest) (any, erro
 	return "none", err
 }
 
-// deadState is what waits and what is dead on each backend, or on the one named.
+// deadState returns the deferred and the dead entries on each backend, or on
+// the named one.
 func (s *Service) deadState(ctx context.Context, r DeadRequest) (any, error) {
 	totals, err := s.o.Ledger.Totals(ctx)
 	out := []ledger.Total{}
@@ -56,7 +57,8 @@ func (s *Service) trashState(ctx context.Context, r RestoreRequest) (any, error)
 	return s.trashesState(ctx, TrashRequest{IDs: []string{r.ID}})
 }
 
-// trashesState is how many entries are in the trash, and when the first goes.
+// trashesState returns how many entries are in the trash, and when the first is
+// purged.
 func (s *Service) trashesState(ctx context.Context, _ TrashRequest) (any, error) {
 	return s.o.Ledger.PurgeBacklog(ctx)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// None is the request of calls that ask for nothing in particular.
+// None is the request of calls without arguments.
 type None struct{}
 
-// Status is the store at a glance. Sizes are in bytes, ages in seconds.
+// Status is a summary of the store. Sizes are in bytes, ages in seconds.
 type Status struct {
 	Version   string          `json:"version"`
 	Store     string          `json:"store"`
@@ -31,46 +31,47 @@ type Status struct {
 	Routines  []RoutineStatus `json:"routines"`
 	Cache     *cache.Stats    `json:"cache,omitempty"`
 	Ledger    sqlledger.Stats `json:"ledger"`
-	// Roles are those of the process that answers.
+	// Roles are those of the responding process.
 	Roles []string `json:"roles,omitempty"`
-	// LedgerKind is what the ledger lies in, LedgerLatency how long it took to
-	// answer.
+	// LedgerKind is the ledger's kind, LedgerLatency how long it took to
+	// respond.
 	LedgerKind    string       `json:"ledger_kind,omitempty"`
 	LedgerLatency float64      `json:"ledger_latency_seconds,omitempty"`
 	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
 	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
-	// SlowedBy is why the process that answers reclaims more slowly than it could, and
-	// Limits what all instances together may delete, in words.
+	// SlowedBy is why the responding process reclaims more slowly than it
+	// could, and Limits describes what all instances together may delete.
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Limits   string `json:"limits,omitempty"`
 	// BackoffLevel is 0 at full speed and 4 at the slowest.
 	BackoffLevel int `json:"backoff_level,omitempty"`
-	// ClockBehind is how far the machine's clock lies behind the ledger's.
+	// ClockBehind is how far the machine's clock is behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
 	// ClockAhead is by how much the ledger's clock was set forward while the process ran.
 	ClockAhead float64 `json:"clock_ahead_seconds,omitempty"`
-	// Holds is how many holds are set, and Stops what limits have stopped and which
-	// clocks are in doubt.
+	// Holds is how many holds are set. Stops are the deletion limits that
+	// tripped and the clocks in doubt.
 	Holds int64       `json:"holds,omitempty"`
 	Stops []GuardInfo `json:"stops,omitempty"`
 }
 
-// BackendStatus is what lies on a backend.
+// BackendStatus is the state of a backend.
 type BackendStatus struct {
 	ID      string `json:"id"`
 	Quota   int64  `json:"quota,omitempty"`
 	Free    *int64 `json:"free,omitempty"` // of the disk
 	Held    string `json:"held,omitempty"` // why deletes are stopped
 	Missing bool   `json:"missing,omitempty"`
-	// Draining: it is being emptied, and takes no writes.
+	// Draining reports that it is being emptied, and takes no writes.
 	Draining bool `json:"draining,omitempty"`
 	BackendFacts
-	// Misplaced is why what lies in the backend's place is not used.
+	// Misplaced is why what is found in the backend's place is not used.
 	Misplaced string       `json:"misplaced,omitempty"`
 	Epoch     int64        `json:"epoch"`
 	States    []StateTotal `json:"states"`
-	// Walk is the last comparison with the ledger, be it under way or cut off, and
-	// Compared the last one that ended having compared everything; nil: there was none.
+	// Walk is the last comparison with the ledger, running and interrupted ones
+	// included. Compared is the last one that compared everything. Either is
+	// nil if there was none.
 	Walk     *Walk `json:"last_reconcile,omitempty"`
 	Compared *Walk `json:"last_compared,omitempty"`
 }
@@ -80,30 +81,30 @@ type StateTotal struct {
 	State string `json:"state"`
 	Blobs int64  `json:"blobs"`
 	Bytes int64  `json:"bytes"`
-	// Age is for how long the oldest condemned blob has been due, or the oldest
-	// dead letter has been dead, in seconds.
+	// Age is how long the oldest condemned blob has been due, or the oldest
+	// dead letter dead, in seconds.
 	Age float64 `json:"oldest_age_seconds,omitempty"`
 }
 
-// RoutineStatus is what a routine has to do, did last, and does next.
+// RoutineStatus is a routine's backlog, last run and next run.
 type RoutineStatus struct {
 	Name     string  `json:"name"`
 	Backlog  Backlog `json:"backlog"`
 	Running  bool    `json:"running"`
 	LastRun  *Run    `json:"last_run,omitempty"`
 	LastGood *Run    `json:"last_good_run,omitempty"`
-	// LookedAt is when it last looked for work, found or not; NextRun when it
-	// does so next. Both are known of a serving process only.
+	// LookedAt is when it last looked for work, NextRun when it will next. Both
+	// are known only of a serving process.
 	LookedAt time.Time `json:"looked_at,omitzero"`
 	NextRun  time.Time `json:"next_run,omitzero"`
-	// SucceededAt is when a look last ended without an error, or was not needed as
-	// another instance had made it.
+	// SucceededAt is when a look last ended without an error, or was skipped
+	// because another instance had done it.
 	SucceededAt time.Time        `json:"succeeded_at,omitzero"`
 	Error       string           `json:"error,omitempty"` // of the last look
 	Counts      map[string]int64 `json:"counts,omitempty"`
 }
 
-// Backlog is what is due now, and what waits.
+// Backlog is what is due now, and what will be.
 type Backlog struct {
 	Due       int64     `json:"due"`
 	Bytes     int64     `json:"bytes"`
@@ -111,7 +112,7 @@ type Backlog struct {
 	Age       float64   `json:"age_seconds"` // of the oldest that is due
 	Scheduled int64     `json:"scheduled"`   // not due yet
 	NextDue   time.Time `json:"next_due,omitzero"`
-	// Held are incomplete uploads that would be due and that holds keep.
+	// Held are incomplete uploads that would be due but for holds.
 	Held      int64 `json:"held,omitempty"`
 	HeldBytes int64 `json:"held_bytes,omitempty"`
 }
@@ -127,7 +128,7 @@ type Run struct {
 	Counts   map[string]int64 `json:"counts,omitempty"`
 }
 
-// Status answers the store at a glance.
+// Status returns a summary of the store.
 func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 	id, err := s.o.Ledger.Identity(ctx)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 	return out, err
 }
 
-// cacheStats are those of a cache that keeps some.
+// cacheStats returns the cache's statistics, nil if it has none.
 func (s *Service) cacheStats() *cache.Stats {
 	c, ok := s.o.Cache.(cache.Stater)
 	if !ok {
@@ -173,7 +174,7 @@ func (s *Service) cacheStats() *cache.Stats {
 	return &stats
 }
 
-// sumBuckets adds up what lies in all buckets.
+// sumBuckets adds up the contents of all buckets.
 func (s *Service) sumBuckets(ctx context.Context, out *Status) error {
 	return s.eachBucket(ctx, func(b ledger.Bucket) error {
 		out.Buckets++
@@ -222,7 +223,7 @@ func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]Backend
 	return out, nil
 }
 
-// statesOf answers all four states, zeros included.
+// statesOf returns all four states, zeros included.
 func statesOf(backend string, totals []ledger.Total) []StateTotal {
 	var out []StateTotal
 	for _, state := range lethe.States {
@@ -237,7 +238,7 @@ func statesOf(backend string, totals []ledger.Total) []StateTotal {
 	return out
 }
 
-// ages fills in how old the oldest of what should go is.
+// ages sets how old the oldest entry of each queue is.
 func (s *Service) ages(ctx context.Context, backend string, queue ledger.Backlog, states []StateTotal) error {
 	now := s.o.Clock.Now()
 	dead, err := s.o.Ledger.Dead(ctx, ledger.DeadQuery{Backend: backend, Limit: 1})
@@ -298,7 +299,7 @@ func runOf(runs map[string]ledger.Run, name string) *Run {
 	}
 }
 
-// page is how many rows are asked for at once.
+// page is the number of rows per read.
 const page = 1000
 
 // eachBucket calls fn for every bucket by name.

@@ -19,8 +19,8 @@ type Event struct {
 	Error    *Error          `json:"error,omitempty"`
 }
 
-// Progress says how far something has come. Total is 0 if it is not known; it is
-// an estimate, as others work meanwhile.
+// Progress reports how far an operation has come. Total is 0 if it is unknown;
+// it is an estimate, since others work meanwhile.
 type Progress struct {
 	What   string           `json:"what"`
 	Done   int64            `json:"done"`
@@ -37,13 +37,13 @@ type emitter struct {
 func (e *emitter) emit(ev Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// A client that has gone ends the request's context.
+	// A client that disconnects ends the request's context.
 	if err := json.NewEncoder(e.w).Encode(ev); err == nil {
 		_ = http.NewResponseController(e.w).Flush()
 	}
 }
 
-// stream makes a handler of a method that reports while it works.
+// stream returns a handler of a method that reports progress.
 func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req Req
@@ -56,7 +56,7 @@ func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error
 	}
 }
 
-// lines answers what fn reports, and last its result or its error.
+// lines writes what fn reports, and last its result or its error.
 func lines[Res any](w http.ResponseWriter, fn func(emit func(Event)) (Res, error)) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)

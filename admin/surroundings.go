@@ -7,46 +7,47 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Surroundings say what the store works with and what works beside it. Any of the
+// Surroundings describe the process, its backends and its peers. Any of the
 // functions may be nil.
 type Surroundings struct {
-	// Roles are what the process does: serve, reclaim.
+	// Roles are the roles of the process: serve, reclaim.
 	Roles []string
-	// Ledger is what the ledger lies in ("sqlite", "postgres").
+	// Ledger is the ledger's kind ("sqlite", "postgres").
 	Ledger string
-	// Latency is how long the ledger took to answer when it was last asked.
+	// Latency returns how long the ledger took to respond.
 	Latency func() time.Duration
-	// Redis says whether there is one, and whether it answers.
+	// Redis reports whether it is configured, and whether it responds.
 	Redis func() (configured, up bool)
-	// SlowedBy says why this process reclaims more slowly than it could; empty: it
-	// does not. Limits are those of all backends together, in words.
+	// SlowedBy returns why this process reclaims more slowly than it could,
+	// empty if it does not. Limits describes those of all backends together.
 	SlowedBy, Limits func() string
-	// BackoffLevel is how many levels this process backs off: 0 to 4.
+	// BackoffLevel returns this process's backoff level: 0 to 4.
 	BackoffLevel func() int
-	// Backend tells of one backend.
+	// Backend describes one backend.
 	Backend func(id string) BackendFacts
 }
 
-// BackendFacts are what a process knows of a backend beside its rows.
+// BackendFacts are what a process knows of a backend besides its rows.
 type BackendFacts struct {
 	Kind  string `json:"kind,omitempty"`  // dir, s3
 	Place string `json:"place,omitempty"` // folder, or endpoint and bucket
-	// S3 is what a probe has found out of the service; nil for other kinds.
+	// S3 is the result of probing the service; nil for other kinds.
 	S3      *S3Facts      `json:"s3,omitempty"`
 	Breaker *BreakerFacts `json:"breaker,omitempty"`
 	// Unwritable is why it gets no writes now.
 	Unwritable string `json:"unwritable,omitempty"`
-	// SlowedBy is why deleting there is slower than it could be, and Limits what it
-	// may ask of the backend, in words.
+	// SlowedBy is why deleting there is slower than it could be, and Limits
+	// describes its rates.
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Limits   string `json:"limits,omitempty"`
-	// BackoffLevel is how many levels deletes there back off for the backend's load: 0
-	// to 4. Limited: its limits hold them back.
+	// BackoffLevel is the level of deletes there for the backend's load: 0 to
+	// 4. Limited reports that its limits delay them.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Limited      bool `json:"limited,omitempty"`
 }
 
-// S3Facts are what a service and a bucket can do, and how fast is deleted there.
+// S3Facts are the abilities of a service and a bucket, and the rate of deletes
+// there.
 type S3Facts struct {
 	Probed            bool   `json:"probed"`
 	BatchDelete       bool   `json:"batch_delete"`
@@ -62,7 +63,7 @@ type S3Facts struct {
 	Error             string `json:"error,omitempty"` // of the latest probe
 }
 
-// BreakerFacts say how a backend's breaker stands.
+// BreakerFacts are the state of a backend's breaker.
 type BreakerFacts struct {
 	Open     bool   `json:"open"`
 	Outages  int    `json:"outages"` // in a row
@@ -70,7 +71,7 @@ type BreakerFacts struct {
 	Error    string `json:"error,omitempty"` // of the last outage
 }
 
-// RedisStatus says how Redis does.
+// RedisStatus is the state of Redis.
 type RedisStatus struct {
 	Up bool `json:"up"`
 }
@@ -85,19 +86,19 @@ type Instance struct {
 	S3      string    `json:"s3,omitempty"`
 	Started time.Time `json:"started_at"`
 	Seen    time.Time `json:"seen_at"`
-	// Silent says that it has shown no sign of life for a while.
+	// Silent reports that its heartbeats are missing.
 	Silent bool `json:"silent,omitempty"`
 }
 
 const (
-	// instancesShown is how long ago an instance was seen to be shown.
+	// instancesShown is how long after its last heartbeat an instance is shown.
 	instancesShown = 15 * time.Minute
-	// silentAfter is how long an instance may show no sign of life, of which there
-	// are six in a minute.
+	// silentAfter is how long heartbeats may be missing, of which there are six
+	// a minute.
 	silentAfter = time.Minute
 )
 
-// surround adds to a status what the store works with.
+// surround adds the surroundings to a status.
 func (s *Service) surround(ctx context.Context, out *Status) error {
 	a := s.o.Around
 	out.Roles, out.LedgerKind = a.Roles, a.Ledger

@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// at converts an optional instant; none is the zero time.
+// at converts an optional instant; 0 is the zero time.
 func at(t lethe.Time) time.Time {
 	if t == 0 || t == lethe.Forever {
 		return time.Time{}

@@ -26,7 +26,7 @@ type Token struct {
 	Expired   bool      `json:"expired,omitempty"`
 }
 
-// NewToken is a token just made; its text is never told again.
+// NewToken is a new token; its text is returned only once.
 type NewToken struct {
 	Token
 	Text string `json:"token"`
@@ -34,11 +34,11 @@ type NewToken struct {
 
 func (k NewToken) public() any { return k.Token }
 
-// TokenRequest asks for a new token.
+// TokenRequest describes a new token.
 type TokenRequest struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
-	// TTL is for how long it holds ("12h", "90d"); empty: until it is removed.
+	// TTL is how long it is valid ("12h", "90d"); empty if it does not expire.
 	TTL string `json:"ttl,omitempty"`
 }
 
@@ -47,18 +47,18 @@ type TokenName struct {
 	Name string `json:"name"`
 }
 
-// Caller is who asks.
+// Caller is the authenticated caller.
 type Caller struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
 }
 
-// tokenForm is that of a token's name.
+// tokenForm is the form of a token's name.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// Parts of a token's text: a prefix that scanners for leaked secrets can look for,
-// the id by which the ledger finds it, and 130 random bits. With that many a fast
-// digest is as good as a slow one: there is nothing to guess.
+// Parts of a token's text: a prefix for scanners of leaked secrets, the id by
+// which the ledger finds it, and 130 random bits. With that many a fast digest
+// is as safe as a slow one.
 const (
 	tokenPrefix = "lethe"
 	tokenID     = 10 // characters
@@ -69,7 +69,7 @@ func newTokenText() (id, text string) {
 	return id, tokenPrefix + "_" + id + "_" + strings.ToLower(rand.Text())
 }
 
-// idOfToken is the id in a token's text.
+// idOfToken returns the id in a token's text.
 func idOfToken(text string) (id string, ok bool) {
 	parts := strings.Split(text, "_")
 	if len(parts) != 3 || parts[0] != tokenPrefix || len(parts[1]) != tokenID {
@@ -83,7 +83,7 @@ func hashOfToken(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AddToken makes a token: ledger.ErrTokenExists.
+// AddToken creates a token. It fails with ledger.ErrTokenExists.
 func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, error) {
 	switch {
 	case !tokenForm.MatchString(req.Name) || req.Name == rootName:
@@ -115,7 +115,7 @@ func tokenOf(k ledger.AdminToken) Token {
 	}
 }
 
-// Tokens lists the tokens by name, those that have expired included.
+// Tokens lists the tokens by name, expired ones included.
 func (s *Service) Tokens(ctx context.Context, _ None) ([]Token, error) {
 	list, err := s.o.Ledger.AdminTokens(ctx)
 	out := []Token{}
@@ -125,7 +125,8 @@ func (s *Service) Tokens(ctx context.Context, _ None) ([]Token, error) {
 	return out, err
 }
 
-// RemoveToken takes a token away, on all instances at once: ledger.ErrNoSuchToken.
+// RemoveToken removes a token, on all instances at once. It fails with
+// ledger.ErrNoSuchToken.
 func (s *Service) RemoveToken(ctx context.Context, req TokenName) (None, error) {
 	err := s.o.Ledger.RemoveAdminToken(ctx, req.Name)
 	if err == nil {
@@ -134,7 +135,7 @@ func (s *Service) RemoveToken(ctx context.Context, req TokenName) (None, error) 
 	return None{}, err
 }
 
-// WhoAmI answers who asks, and what the caller may do.
+// WhoAmI returns the caller and its role.
 func (s *Service) WhoAmI(ctx context.Context, _ None) (Caller, error) {
 	c := callerOf(ctx)
 	return Caller{c.name, c.role}, nil

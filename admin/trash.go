@@ -11,7 +11,7 @@ import (
 )
 
 // TrashRequest chooses trash entries: by their ids, or by bucket and prefix, or
-// with All every one. For a list, nothing chosen means every one too.
+// with All every one. A list without a choice has every one, too.
 type TrashRequest struct {
 	IDs    []string `json:"ids,omitempty"`
 	Bucket string   `json:"bucket,omitempty"`
@@ -45,7 +45,7 @@ func trashEntry(e ledger.TrashEntry) TrashEntry {
 	}
 }
 
-// Trash lists what can be restored.
+// Trash lists the entries that can be restored.
 func (s *Service) Trash(ctx context.Context, req TrashRequest) (TrashList, error) {
 	limit := req.Limit
 	if limit <= 0 || limit > page {
@@ -70,8 +70,8 @@ type RestoreRequest struct {
 	Overwrite bool   `json:"overwrite,omitempty"` // replace what lies there now
 }
 
-// RestoreTrash puts an entry back: ErrTrashNotFound, ErrPreconditionFailed if
-// the key is taken and Overwrite is not set.
+// RestoreTrash restores an entry. It fails with ErrTrashNotFound, or with
+// ErrPreconditionFailed if the key exists and Overwrite is not set.
 func (s *Service) RestoreTrash(ctx context.Context, req RestoreRequest) (ObjectInfo, error) {
 	ids, err := parseIDs([]string{req.ID})
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) RestoreTrash(ctx context.Context, req RestoreRequest) (ObjectI
 	return *objectInfo(o), nil
 }
 
-// PurgeTrash makes entries due at once; the purge routine removes them.
+// PurgeTrash makes entries due at once; the purge routine deletes them.
 func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, error) {
 	var out Count
 	apply := func(ids []lethe.ID) error {
@@ -105,8 +105,8 @@ func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, erro
 	})
 }
 
-// eachTrash gives the entries that were chosen to fn, page by page. Ids that name
-// no entry are passed over.
+// eachTrash calls fn for the chosen entries, page by page. Unknown ids are
+// ignored.
 func (s *Service) eachTrash(ctx context.Context, req TrashRequest, fn func([]ledger.TrashEntry) error) error {
 	if len(req.IDs) > 0 {
 		return s.trashNamed(ctx, req.IDs, fn)

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// TTLRequest sets the time to live of an object: TTL from now ("12h", "30d"), or
+// TTLRequest sets the time to live of an object: TTL from now ("12h", "30d"),
 // At as an instant, or none if both are empty.
 type TTLRequest struct {
 	ObjectName
@@ -19,8 +19,8 @@ type TTLRequest struct {
 	At  time.Time `json:"at,omitzero"`
 }
 
-// SetTTL changes when an object ends, without touching its bytes. The bucket's
-// longest time to live holds: ErrInvalidTTL.
+// SetTTL changes when an object expires, without touching its bytes. It fails
+// with ErrInvalidTTL beyond the bucket's longest time to live.
 func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error) {
 	if err := req.check(); err != nil {
 		return ObjectInfo{}, err
@@ -50,7 +50,8 @@ func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error
 	return *objectInfo(o), nil
 }
 
-// ShowTTL answers when an object ends: ErrNoSuchKey if clients do not see it.
+// ShowTTL returns when an object expires. It fails with ErrNoSuchKey if clients
+// cannot see it.
 func (s *Service) ShowTTL(ctx context.Context, req ObjectName) (ObjectInfo, error) {
 	if err := req.check(); err != nil {
 		return ObjectInfo{}, err

@@ -9,9 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ValidLabels reports whether a bucket's name can be part of a host's, beyond the
-// characters and the length that it may have: no label is empty, begins or ends with a
-// hyphen.
+// ValidLabels reports whether a bucket's name can be part of a host name. It
+// checks only the labels: none is empty, begins or ends with a hyphen.
 func ValidLabels(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {

@@ -7,22 +7,23 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Change is what a request has changed, or tried to, of what keeps, ends or opens
-// objects: a bucket itself, its owner, its documents, its lifecycle rules, an
-// object's legal hold or access control list. Both sides are by the name of what
-// changed, as it was read around the change; what was not there is missing.
+// Change describes what a request changed, or tried to change, of what retains,
+// expires or exposes objects: a bucket itself, its owner, its documents, its
+// lifecycle rules, an object's legal hold or access control list. Before and
+// After are keyed by the name of what changed. What did not exist is missing.
 type Change struct {
 	Before, After map[string]any
 }
 
-// The names of what changes beside the kinds of documents.
+// Names of what changes, besides the kinds of documents.
 const (
 	ChangedOwner     = "owner"
 	ChangedLifecycle = "lifecycle"
 	ChangedLegalHold = "legal_hold"
 )
 
-// ShownDocument returns a document as a Change has it, nil if there is none.
+// ShownDocument returns a document in the form of a Change, nil if there is
+// none.
 func ShownDocument(doc []byte) any {
 	switch {
 	case len(doc) == 0:
@@ -33,7 +34,8 @@ func ShownDocument(doc []byte) any {
 	return string(doc)
 }
 
-// ShownRules returns lifecycle rules as a Change has them, nil if there are none.
+// ShownRules returns lifecycle rules in the form of a Change, nil if there are
+// none.
 func ShownRules(r ledger.BucketRules) any {
 	if len(r.Rules) == 0 {
 		return nil
@@ -45,8 +47,8 @@ func ShownRules(r ledger.BucketRules) any {
 	return ShownDocument(doc)
 }
 
-// ShownGrants returns the grants of an object's own list as a Change has them, nil if
-// there is no such list.
+// ShownGrants returns the grants of an object's own list in the form of a
+// Change, nil if there is no such list.
 func ShownGrants(list *ledger.ACL) any {
 	if list == nil {
 		return nil

@@ -10,31 +10,31 @@ import (
 	"github.com/minio/crc64nvme"
 )
 
-// ChecksumReader computes a checksum of what is read from it, in base64.
+// ChecksumReader computes a checksum of the bytes read from it, in base64.
 type ChecksumReader interface {
 	io.Reader
-	// Sum returns the checksum of what was read so far.
+	// Sum returns the checksum of the bytes read so far.
 	Sum() string
 }
 
-// crc64Reader computes the CRC-64/NVME of a body with the instructions that
-// processors have for it: nearly every body is given one, and the table of the
-// standard library takes 50 times as long.
+// crc64Reader computes the CRC-64/NVME of a body with processor instructions.
+// Nearly every body gets one, and the table of the standard library takes 50
+// times as long.
 type crc64Reader struct {
 	r    io.Reader
 	hash hash.Hash64
 	want string // empty: any
 }
 
-// NewCRC64 returns a reader of r that computes its CRC-64/NVME, and fails at the end if
-// that is not the one that is wanted; empty: any will do.
+// NewCRC64 returns a reader of r that computes its CRC-64/NVME. It fails at the
+// end if that is not want; an empty want accepts any.
 func NewCRC64(r io.Reader, want string) ChecksumReader {
 	return &crc64Reader{r: r, hash: crc64nvme.New(), want: want}
 }
 
-// Read implements io.Reader: a body that ends with another checksum than is wanted
-// fails with BadDigest, an Error. One that was cut off ends here too, as with other
-// readers.
+// Read implements io.Reader. A body with another checksum than the wanted one
+// fails with BadDigest, an Error. The check also runs where the body was cut
+// off.
 func (c *crc64Reader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.hash.Write(p[:n])

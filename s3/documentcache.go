@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// documentsFor is how long a bucket's document is believed without asking the
-	// store again: what another process changes takes effect within it. What is
-	// changed through this front takes effect at once.
+	// documentsFor is how long a bucket's document is cached. A change by
+	// another process takes effect within it, one by this process at once.
 	documentsFor = time.Second
 	// maxDocuments bounds how many are kept.
 	maxDocuments = 10_000
 )
 
-// DocumentCache keeps the documents of buckets for a moment: access control list,
-// policy and rules are asked for before every operation.
+// DocumentCache caches the documents of buckets briefly: access control list,
+// policy and rules are read before every operation.
 type DocumentCache struct {
 	BucketStore
 	DocumentStore
@@ -38,7 +37,7 @@ type cachedDocument struct {
 	at   lethe.Time
 }
 
-// NewDocumentCache returns a cache before the buckets and documents of a store.
+// NewDocumentCache returns a cache of the buckets and documents of a store.
 func NewDocumentCache(s Store) *DocumentCache {
 	return &DocumentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
 }
@@ -59,7 +58,7 @@ func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]by
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// What was read while something changed may be what was there before.
+	// What was read during a change may be the old state.
 	if c.changes == seen {
 		if len(c.by) >= maxDocuments {
 			clear(c.by)
@@ -69,14 +68,14 @@ func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]by
 	return body, nil
 }
 
-// changing forgets a bucket's documents before and after a change.
+// changing drops a bucket's cached documents before and after a change.
 func (c *DocumentCache) changing(bucket string, change func() error) error {
 	c.Forget(bucket)
 	defer c.Forget(bucket)
 	return change()
 }
 
-// Forget has a bucket's documents read anew.
+// Forget drops a bucket's cached documents.
 func (c *DocumentCache) Forget(bucket string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

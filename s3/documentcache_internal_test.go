@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// shelf is documents in memory, as another process sees them; while reading is
-// set it is called between looking and answering.
+// shelf keeps documents in memory, as another process sees them. reading, if
+// set, is called between the lookup and the return.
 type shelf struct {
 	BucketStore
 	DocumentStore
@@ -86,7 +86,7 @@ func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
 	c.reads("", 3)
 }
 
-// What was read before a change, and comes back after it, is not kept.
+// A document that was read before a change and returned after it is not cached.
 func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
 	c := newCacheTest(t)
 	c.shelf.reading = func() {

@@ -7,7 +7,7 @@ import (
 
 // RequestEvent describes one request, after its last byte was sent.
 type RequestEvent struct {
-	ID        string // the request id that the client was told
+	ID        string // the request id that the client received
 	Method    string
 	Operation string // as S3 names it, such as "PutObject"; empty if unknown
 	Bucket    string
@@ -22,12 +22,12 @@ type RequestEvent struct {
 	// Served is the part of Duration that does not depend on the client's connection:
 	// without waiting for the bytes of an object's body, and without sending one.
 	Served time.Duration
-	// Change is what the request has changed, or tried to, beside objects and their
-	// bytes; nil: nothing, or it was not let in.
+	// Change is what the request changed, or tried to change, besides objects
+	// and their bytes. It is nil if it changed nothing or was denied.
 	Change *Change
 }
 
-// Failure is an error of which the client was told less.
+// Failure is an error of which the client received less.
 type Failure struct {
 	ID          string
 	Operation   string
@@ -38,23 +38,22 @@ type Failure struct {
 // Events are called from many goroutines at once, and must not block. Nil ones are
 // skipped.
 type Events struct {
-	// Begun is called when a request has come, with the headers by which its client
-	// traces it (W3C Trace Context; they may be empty, and may hold anything). It
-	// returns the context of all that is done for the request, made of ctx, and
-	// what is called when that has ended, after Request.
+	// Begun is called when a request arrives, with its W3C Trace Context
+	// headers, which may be empty or hold anything. It returns the context for
+	// all work on the request, derived from ctx, and a function that is called
+	// when the request has ended, after Request.
 	Begun   func(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent))
 	Request func(RequestEvent)
 	Failure func(Failure)
-	// Limited is called for a request that was refused for its rate; what is "key" or
-	// "address", who the one that was too fast.
+	// Limited is called for a request that was refused for its rate. what is
+	// "key" or "address", who the one that exceeded it.
 	Limited func(what, who string)
-	// Certificate is called for a certificate that was loaded anew, or could not be;
-	// then the one before stays in use.
+	// Certificate is called when a certificate was reloaded or could not be.
+	// After a failure the previous one stays in use.
 	Certificate func(file string, err error)
 }
 
-// WithDefaults returns the events with a function that does nothing for each that is
-// nil.
+// WithDefaults returns the events with a no-op for each that is nil.
 func (e Events) WithDefaults() Events {
 	if e.Begun == nil {
 		e.Begun = func(ctx context.Context, _, _ string) (context.Context, func(RequestEvent)) {

@@ -12,14 +12,14 @@ func Unwritable(c rune) bool {
 	return c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
 }
 
-// MaxList is the most keys of a page, as S3 has it.
+// MaxList is the most keys of a page, as in S3.
 const MaxList = 1000
 
 // tokenPrefix marks a continuation token that is not the key itself.
 const tokenPrefix = "base64:"
 
-// ListToken returns the continuation token of a listing that goes on behind a key: the
-// key, or its encoding if XML cannot carry it unchanged.
+// ListToken returns the continuation token of a listing that continues after a
+// key: the key, or its encoding if XML cannot carry it unchanged.
 func ListToken(key string) string {
 	if !strings.HasPrefix(key, tokenPrefix) && XMLSafe(key) {
 		return key
@@ -37,7 +37,8 @@ func XMLSafe(s string) bool {
 	return true
 }
 
-// ListTokenKey returns the key of a continuation token; false if it is none.
+// ListTokenKey returns the key of a continuation token; false if the token is
+// invalid.
 func ListTokenKey(token string) (string, bool) {
 	enc, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {
@@ -47,8 +48,8 @@ func ListTokenKey(token string) (string, bool) {
 	return string(key), err == nil
 }
 
-// URLName encodes a name of a listing as S3 does, but for the space, which every reader
-// takes as %20 and not every one as a plus sign.
+// URLName encodes a name of a listing as S3 does, except for the space: every
+// reader takes %20 as one, not every reader a plus sign.
 func URLName(s string) string {
 	s = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 	return strings.ReplaceAll(s, "%2F", "/")

@@ -84,8 +84,8 @@ type UploadLister interface {
 	Parts(ctx context.Context, q object.PartQuery) (ledger.Upload, []ledger.Part, error)
 }
 
-// AccessKeys looks access keys up; *sqlledger.DB satisfies it. AccessKey fails with
-// lethe.ErrNoSuchAccessKey.
+// AccessKeys looks up access keys; *sqlledger.DB satisfies it. AccessKey fails
+// with lethe.ErrNoSuchAccessKey.
 type AccessKeys interface {
 	AccessKey(ctx context.Context, id string) (ledger.AccessKey, error)
 }

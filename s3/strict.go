@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// MaxDelete is the most keys of one DeleteObjects request, as S3 has it.
+// MaxDelete is the most keys of one DeleteObjects request, as in S3.
 const MaxDelete = 1000
 
-// CheckDelete reads the body of a DeleteObjects request. It reports false for what a
-// lenient reader takes in a way of its own, so that another key would be deleted than
-// the client's library, a proxy or a log shows: two keys in one entry, elements that
-// are not S3's, anything behind the end. It reads no further than to the first entry
-// that is too many. quiet: the client wants to hear of failures alone.
+// CheckDelete reads the body of a DeleteObjects request. It reports false for a
+// body that lenient readers interpret differently, so that another key would be
+// deleted than a client's library, a proxy or a log shows: two keys in one
+// entry, elements that are not S3's, anything after the end. It stops at the
+// first entry beyond the limit. quiet reports whether the client wants failures
+// only.
 func CheckDelete(body []byte) (quiet, ok bool) {
 	if LongMarkup(body) {
 		return false, false
@@ -25,8 +26,8 @@ func CheckDelete(body []byte) (quiet, ok bool) {
 	return s.quiet, err == nil
 }
 
-// WellFormed reports whether a body is one XML document, or empty: of another one a
-// lenient reader takes what it can from the beginning, and acts on it.
+// WellFormed reports whether a body is one XML document, or empty. A lenient
+// reader takes what it can from the beginning of another one, and acts on it.
 func WellFormed(body []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	for depth, roots := 0, 0; ; {
@@ -53,16 +54,16 @@ func WellFormed(body []byte) bool {
 }
 
 const (
-	// maxDepth is more than the elements within each other of any document of S3's.
+	// maxDepth exceeds the nesting of any S3 document.
 	maxDepth = 16
-	// maxTokens is more than a completion of 10,000 parts has, indented and with every
+	// maxTokens exceeds a completion of 10,000 parts, indented and with every
 	// checksum.
 	maxTokens = 600_000
 )
 
-// Unwieldy reports whether a document has more elements, or more within each other, than any
-// of S3's, so that reading it would cost seconds. One that cannot be read is left to who
-// reads it.
+// Unwieldy reports whether a document has more elements, or deeper ones, than
+// any of S3's, so that reading it would take seconds. It is false for one that
+// cannot be read.
 func Unwieldy(body []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	depth := 0
@@ -88,20 +89,21 @@ var errStrict = errors.New("s3: element out of place")
 // strictEntry are the elements of an entry.
 var strictEntry = map[string]bool{"Key": true, "VersionId": true, "ETag": true, "LastModifiedTime": true, "Size": true}
 
-// maxDeleteTokens is more than the largest deletion has that S3 takes, indented and
-// with a comment to each of its elements.
+// maxDeleteTokens exceeds the largest deletion that S3 takes, indented and with
+// a comment to each of its elements.
 const maxDeleteTokens = 50 * MaxDelete
 
-// maxDeleteAttributes is more than the names of namespaces that any client gives.
+// maxDeleteAttributes exceeds the number of namespaces that any client
+// declares.
 const maxDeleteAttributes = MaxDelete
 
-// maxMarkup is how many bytes one tag, comment or the like of a document may have. A
-// reader keeps a hundred times as many for a tag that is full of attributes.
+// maxMarkup bounds one tag, comment or the like of a document, in bytes. A
+// decoder needs a hundred times as many for a tag full of attributes.
 const maxMarkup = 8 << 10
 
-// LongMarkup reports whether a body has a tag, comment or the like of more than 8 KiB.
-// Where one ends is read as the decoder
-// reads it; the markup that a document's type may have is refused anyway.
+// LongMarkup reports whether a body has a tag, comment or the like of more than
+// 8 KiB. The end is found as the decoder finds it. Markup in a document type
+// declaration is refused elsewhere.
 func LongMarkup(body []byte) bool {
 	for {
 		begin := bytes.IndexByte(body, '<')
@@ -117,8 +119,8 @@ func LongMarkup(body []byte) bool {
 	}
 }
 
-// markupLength is the length of the markup with which b begins, -1 if it does not end
-// there.
+// markupLength returns the length of the markup with which b begins, -1 if it
+// does not end there.
 func markupLength(b []byte) int {
 	for _, kind := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
 		if rest, ok := bytes.CutPrefix(b, []byte(kind[0])); ok {
@@ -149,9 +151,9 @@ type strictReader struct {
 	path    []string
 	seen    map[string]bool // in the entry
 	text    strings.Builder // of the Quiet element
-	root    bool            // was there
+	root    bool            // seen
 	quiet   bool
-	told    bool // Quiet was there
+	told    bool // Quiet was seen
 	entries int
 	attrs   int
 }
@@ -211,7 +213,7 @@ func (s *strictReader) start(name string) error {
 	return nil
 }
 
-// member begins an entry, or the one element that is none.
+// member begins an entry, or the Quiet element.
 func (s *strictReader) member(name string) bool {
 	if name == "Quiet" && !s.told {
 		s.told = true

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// sameMarkup checks that tags, comments and instructions end where the decoder has
-// their ends.
+// sameMarkup checks that tags, comments and instructions end where the decoder
+// ends them.
 func sameMarkup(t *testing.T, body []byte) {
 	t.Helper()
 	begin := int64(0)
@@ -26,7 +26,8 @@ func sameMarkup(t *testing.T, body []byte) {
 	}
 }
 
-// FuzzMarkup: what a deletion has that is taken ends where the decoder has its end.
+// FuzzMarkup checks that the markup of an accepted deletion ends where the
+// decoder ends it.
 func FuzzMarkup(f *testing.F) {
 	for _, seed := range []string{
 		"<Delete><Object><Key>k</Key></Object></Delete>", "<Delete><Object><Key>a<!--x-->c<![CDATA[<Key>]]></Key></Object></Delete>",

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// MaxTags is the most tags of an object, as S3 has it.
+// MaxTags is the most tags of an object, as in S3.
 const MaxTags = 10
 
-// MaxTagDocument is longer than any document of tags that is taken, in bytes.
+// MaxTagDocument bounds a document of tags, in bytes.
 const MaxTagDocument = 64 << 10
 
-// tagDocument is a document of tags, with all that stands in it once or more.
+// tagDocument is a document of tags, with elements that may be repeated by
+// mistake.
 type tagDocument struct {
 	XMLName xml.Name
 	Sets    []struct {
@@ -22,9 +23,9 @@ type tagDocument struct {
 	} `xml:"TagSet"`
 }
 
-// DocumentTags reads a body that is one set of tags. Of another one those that are there
-// would go, or be others than the client's library, a proxy or a log shows. Of two tags
-// with one key the first counts.
+// DocumentTags reads a body that is exactly one set of tags. Lenient readers of
+// another body would drop the existing tags, or set others than a client's
+// library, a proxy or a log shows. Of two tags with one key the first counts.
 func DocumentTags(body []byte) (tags map[string]string, ok bool) {
 	var doc tagDocument
 	if !WellFormed(body) || xml.Unmarshal(body, &doc) != nil || doc.XMLName.Local != "Tagging" || len(doc.Sets) != 1 {
@@ -42,10 +43,10 @@ func DocumentTags(body []byte) (tags map[string]string, ok bool) {
 	return tags, true
 }
 
-// reservedTags begins the keys of tags that S3 itself sets, in letters of any case.
+// reservedTags is the prefix of tags that only S3 sets, in any case of letters.
 const reservedTags = "aws:"
 
-// HasReservedTag reports whether one of the tags is of those that no client may set.
+// HasReservedTag reports whether a tag has the reserved prefix.
 func HasReservedTag(tags map[string]string) bool {
 	for key := range tags {
 		if len(key) >= len(reservedTags) && strings.EqualFold(key[:len(reservedTags)], reservedTags) {

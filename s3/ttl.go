@@ -11,19 +11,21 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// The user metadata that carries a time to live: what every S3 client can send.
+// The user metadata that carries a time to live, which every S3 client can
+// send.
 const (
 	metaTTL       = "ttl"        // as lethe.ParseTTL reads it, such as "12h" or "30d"
 	metaExpiresAt = "expires-at" // RFC 3339
 )
 
-// ruleTTL is what x-amz-expiration names where no lifecycle rule ends the object.
+// ruleTTL is the rule that x-amz-expiration names where no lifecycle rule ends
+// the object.
 const ruleTTL = "ttl"
 
-// HeaderExpiration is the header that names the end of an object.
+// HeaderExpiration is the header that returns the expiry of an object.
 const HeaderExpiration = "x-amz-expiration"
 
-// Lifetime is the time to live that a request asks for, at most one of the two.
+// Lifetime is the time to live that a request asks for; at most one is set.
 type Lifetime struct {
 	TTL time.Duration
 	At  lethe.Time
@@ -49,7 +51,7 @@ func LifetimeOf(user map[string]string, now lethe.Time) (l Lifetime, err error) 
 	return l, nil
 }
 
-// InvalidTTL returns the refusal of a time to live for an ErrInvalidTTL.
+// InvalidTTL returns the error for a time to live that is an ErrInvalidTTL.
 func InvalidTTL(name, value string, err error) *Error {
 	text := err.Error()
 	before, after, _ := strings.Cut(text, lethe.ErrInvalidTTL.Error())
@@ -57,7 +59,7 @@ func InvalidTTL(name, value string, err error) *Error {
 	case after != "":
 		text = lethe.ErrInvalidTTL.Error() + after
 	case before != "":
-		// The ledger says why in front of it, behind what it was doing.
+		// The ledger puts the reason before the error's text.
 		text = strings.TrimSuffix(before, ": ")
 		text = text[strings.LastIndex(text, ": ")+1:]
 		text = lethe.ErrInvalidTTL.Error() + ": " + strings.TrimSpace(text)
@@ -65,9 +67,9 @@ func InvalidTTL(name, value string, err error) *Error {
 	return &Error{Code: "InvalidArgument", Message: text, Status: http.StatusBadRequest, Argument: name, Value: value}
 }
 
-// Expiration returns the value of HeaderExpiration in S3's form, empty if the object has no end.
-// The date is in whole seconds, rounded down: no client is promised an instant
-// at which the object is gone already.
+// Expiration returns the value of HeaderExpiration in S3's form, empty if the
+// object does not expire. The date is rounded down to whole seconds, so that an
+// object is not promised beyond its expiry.
 func Expiration(o ledger.Object) string {
 	due := o.DueAt()
 	if due == 0 || due == lethe.Forever {

@@ -9,15 +9,16 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ErrUploadMarker refuses a marker that names no upload where its key's marker stands.
+// ErrUploadMarker is a marker that names no upload at the place of its key
+// marker.
 var ErrUploadMarker = errors.New("s3: the marker names no upload behind that of the key")
 
 // UploadsQuery asks for open uploads of a bucket.
 type UploadsQuery struct {
 	Bucket, Prefix string
 	Delimiter      string // empty: no common prefixes
-	// AfterKey and AfterUpload are where the page before ended. Without a key, the
-	// upload means nothing.
+	// AfterKey and AfterUpload are where the previous page ended. AfterUpload
+	// is ignored without a key.
 	AfterKey, AfterUpload string
 	Limit                 int // of uploads and common prefixes together
 }
@@ -27,7 +28,7 @@ type UploadsPage struct {
 	Uploads             []ledger.Upload
 	Prefixes            []string
 	More                bool
-	NextKey, NextUpload string // where the next page begins; empty: there is none
+	NextKey, NextUpload string // where the next page begins; empty on the last page
 }
 
 // ListUploads reads a page. It fails with ErrUploadMarker.
@@ -53,7 +54,7 @@ type uploadLister struct {
 
 func (l *uploadLister) run() error {
 	q := ledger.UploadQuery{Bucket: l.q.Bucket, Prefix: l.q.Prefix, AfterKey: l.q.AfterKey, Limit: MaxList}
-	// Without a key, the upload's marker means nothing.
+	// An upload marker is ignored without a key.
 	if l.q.AfterKey != "" && l.q.AfterUpload != "" {
 		if err := l.resume(&q); err != nil {
 			return err
@@ -80,10 +81,10 @@ func (l *uploadLister) run() error {
 	return nil
 }
 
-// resume begins behind the upload that the markers name. Its key is the key's
-// marker, or falls under it if that is a common prefix, or is the first one behind
-// it. An upload that is gone still marks its place, so that a client may abort
-// page by page; one of another key marks none.
+// resume begins after the upload that the markers name. Its key is the key
+// marker, or falls under it if that is a common prefix, or is the first one
+// after it. An ended upload still marks its place, so that a client may abort
+// page by page. One of another key is invalid.
 func (l *uploadLister) resume(q *ledger.UploadQuery) error {
 	id, err := lethe.ParseID(l.q.AfterUpload)
 	if err != nil {
@@ -112,7 +113,7 @@ func (l *uploadLister) resume(q *ledger.UploadQuery) error {
 	return nil
 }
 
-// keyOf looks for an open upload of the bucket; "" if there is none.
+// keyOf returns the key of an open upload, "" if there is none.
 func (l *uploadLister) keyOf(id lethe.ID) (string, error) {
 	q := ledger.UploadQuery{Bucket: l.q.Bucket, Limit: MaxList}
 	for {
@@ -155,7 +156,7 @@ func (l *uploadLister) take(u *ledger.Upload) {
 	l.page.Uploads = append(l.page.Uploads, *u)
 }
 
-// prefix is the common prefix of a key, empty if it has none.
+// prefix returns the common prefix of a key, empty if it has none.
 func (l *uploadLister) prefix(key string) string {
 	if l.q.Delimiter == "" {
 		return ""

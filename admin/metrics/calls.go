@@ -6,11 +6,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// quick are the buckets of what should take milliseconds: calls of backends, and
-// transactions.
+// quick are the histogram buckets of operations that should take milliseconds:
+// calls of backends, and transactions.
 var quick = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120}
 
-// calls are the metrics of what the store asks of ledger and backends.
+// calls are the metrics of calls to ledger and backends.
 type calls struct {
 	backend      *prometheus.HistogramVec
 	backendFails *prometheus.CounterVec
@@ -45,8 +45,8 @@ type BackendCall struct {
 	Took    time.Duration
 }
 
-// wellKnown are the outcomes of calls that say nothing bad of a backend or the
-// database: certain answers, and callers who left.
+// wellKnown are the outcomes of calls that do not indicate a fault of a backend
+// or the database: definite results, and cancelled callers.
 var wellKnown = map[string]bool{"ok": true, "absent": true, "exists": true, "refused": true, "fenced": true, "canceled": true, "held": true}
 
 // BackendCall counts a call of a backend.
@@ -70,7 +70,8 @@ type Transaction struct {
 	Took    time.Duration
 }
 
-// troubles are the outcomes of transactions that are the database's.
+// troubles are the outcomes of transactions that indicate a fault of the
+// database.
 var troubles = map[string]bool{"unknown": true, "unavailable": true, "corrupt": true, "timeout": true, "full": true}
 
 // Transaction counts a transaction of the ledger.

@@ -11,26 +11,26 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// fresh is how long what the ledger was asked is told again.
+// fresh is how long values of the ledger are reused.
 const fresh = 5 * time.Second
 
-// askTime bounds the time that a scrape asks the ledger.
+// askTime bounds the reads of the ledger for a scrape.
 const askTime = 20 * time.Second
 
-// Asker answers the store at a glance, by reads that may be repeated every few
+// Asker returns the store's status, by reads that may be repeated every few
 // seconds; *admin.Service is one.
 type Asker interface {
 	Glance(context.Context) (admin.Status, error)
 }
 
-// Ask adds depths, ages and totals, which are asked for at a scrape.
-// The clock says when what was asked is too old, the stopwatch how fast backlogs
+// Ask adds depths, ages and totals, which are read at a scrape. The clock
+// limits how long they are reused, the stopwatch measures how fast backlogs
 // shrink.
 func (m *Metrics) Ask(a Asker, clock, stopwatch lethe.Clock) {
 	m.registry.MustRegister(&collector{asker: a, clock: clock, stopwatch: stopwatch})
 }
 
-// collector asks the ledger at most every few seconds.
+// collector reads the ledger at most every few seconds.
 type collector struct {
 	asker Asker
 	clock lethe.Clock
@@ -40,7 +40,7 @@ type collector struct {
 	err   error
 
 	stopwatch lethe.Clock
-	// drains follow how fast backlogs shrink.
+	// drains measure how fast backlogs shrink.
 	drains drains
 }
 
@@ -89,10 +89,10 @@ var (
 	ahead      = gauge("clock_ahead_seconds", "By how much the clock was set forward while the process ran, if by more than reclaim.grace.clock_jump.")
 )
 
-// Describe tells nothing: which series there are depends on the store.
+// Describe returns no descriptions: the set of series depends on the store.
 func (*collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect asks, and tells.
+// Collect reads the status and returns its series.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.status()
 	tell := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -196,7 +196,7 @@ func tellRoutine(tell teller, r admin.RoutineStatus) {
 	}
 }
 
-// lastSuccess is the latest instant at which all was well with a routine.
+// lastSuccess returns the latest instant at which a routine succeeded.
 func lastSuccess(r admin.RoutineStatus, started time.Time) time.Time {
 	latest := started
 	if r.SucceededAt.After(latest) {
@@ -217,7 +217,7 @@ func truth(b bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// status asks, unless it has just done so.
+// status reads the status, or returns a recent one.
 func (c *collector) status() (admin.Status, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// drainWindow is over which time it is seen how fast a backlog shrinks, and
-	// drainLeast from which on that is told.
+	// drainWindow is the time over which the shrinking of a backlog is
+	// measured, and drainLeast the least for a result.
 	drainWindow = 5 * time.Minute
 	drainLeast  = 10 * time.Second
 )
@@ -21,11 +21,11 @@ type sample struct {
 	count int64
 }
 
-// drains are the lengths of backlogs in the last minutes, by routine. What is left
-// over of them is the work of all instances together, less what became due.
+// drains are the lengths of backlogs in the last minutes, by routine. Their
+// decrease is the work of all instances together, less what became due.
 type drains map[string][]sample
 
-// note adds what was asked now, and forgets what is too old.
+// note adds the present lengths, and drops old ones.
 func (d *drains) note(now lethe.Time, routines []admin.RoutineStatus) {
 	if *d == nil {
 		*d = drains{}
@@ -39,8 +39,8 @@ func (d *drains) note(now lethe.Time, routines []admin.RoutineStatus) {
 	}
 }
 
-// emptyIn estimates in how many seconds a backlog is empty: nothing is known of one
-// that was seen once only.
+// emptyIn estimates in how many seconds a backlog is empty. It needs more than
+// one sample.
 func (c *collector) emptyIn(routine string) (seconds float64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

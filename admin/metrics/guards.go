@@ -13,7 +13,7 @@ var (
 	limited        = gauge("backend_limited", "1 while limits hold deleting on the backend back.", "backend")
 )
 
-// kinds are those of what can stop.
+// kinds are the kinds of deletion limits and clocks in doubt.
 var kinds = []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL, ledger.GuardPurge, ledger.GuardDeletes, ledger.GuardClock}
 
 func tellGuards(tell teller, s admin.Status) {

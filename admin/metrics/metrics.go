@@ -1,7 +1,7 @@
-// Package metrics are the store's metrics for Prometheus: counters and
-// histograms of what happens, and a collector that asks the ledger for depths
-// and ages when it is scraped. Their names and labels are stable; a test compares
-// them with testdata/series.txt.
+// Package metrics has the store's metrics for Prometheus: counters and
+// histograms of events, and a collector that reads depths and ages from the
+// ledger at a scrape. Measuring is elsewhere: events bring the values. Names
+// and labels are stable; a test compares them with testdata/series.txt.
 package metrics
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Metrics counts. Its methods are safe for concurrent use, and take what the
-// events of the rooms below bring.
+// Metrics counts events. Its methods are safe for concurrent use, and take the
+// values of other packages' events.
 type Metrics struct {
 	registry *prometheus.Registry
 	outcomes
@@ -45,7 +45,7 @@ type Metrics struct {
 	reconcile                    reconciling
 }
 
-// New makes the metrics of a process.
+// New returns the metrics of a process.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.outcome()
@@ -57,7 +57,7 @@ func New() *Metrics {
 	return m
 }
 
-// Handler answers a scrape.
+// Handler serves scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
@@ -74,8 +74,9 @@ func (m *Metrics) plain(name, help string) prometheus.Counter {
 	return c
 }
 
-// hours are the buckets from a blob's death to its bytes being gone: the read
-// grace is a minute, the late window an hour, the longest backoff a day.
+// hours are the histogram buckets from a blob's condemnation until its bytes
+// are deleted: the read grace is a minute, the late window an hour, the longest
+// backoff a day.
 var hours = []float64{1, 5, 15, 30, 60, 90, 120, 300, 900, 3600, 4500, 7200, 6 * 3600, 86400, 3 * 86400, 10 * 86400}
 
 func (m *Metrics) engine() {
@@ -126,7 +127,7 @@ func (m *Metrics) clients() {
 	m.registry.MustRegister(m.latency)
 }
 
-// Moved counts changes of state that were committed.
+// Moved counts committed changes of state.
 func (m *Metrics) Moved(list []ledger.Move) {
 	for _, v := range list {
 		labels := []string{v.Backend, stateName(v.From), stateName(v.To), string(v.Reason)}
@@ -143,7 +144,7 @@ func stateName(s lethe.State) string {
 	return s.String()
 }
 
-// Reclaimed counts objects that expire or purge removed.
+// Reclaimed counts objects that expire or purge deleted.
 func (m *Metrics) Reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	m.removed.WithLabelValues(string(reason)).Add(float64(r.Objects))
 	m.removedBytes.WithLabelValues(string(reason)).Add(float64(r.Bytes))
@@ -152,7 +153,7 @@ func (m *Metrics) Reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 // Deleting counts a delete call.
 func (m *Metrics) Deleting(backend string) { m.deleteCalls.WithLabelValues(backend).Inc() }
 
-// Settled counts what became of a batch.
+// Settled counts the outcome of a batch.
 func (m *Metrics) Settled(backend string, absent int, s ledger.Settled) {
 	m.absent.WithLabelValues(backend).Add(float64(absent))
 	for _, d := range s.DiedAt {
@@ -175,10 +176,10 @@ func (m *Metrics) BackendDown(backend string) { m.down.WithLabelValues(backend).
 // BreakerOpened counts a breaker that opened.
 func (m *Metrics) BreakerOpened(backend string) { m.breakers.WithLabelValues(backend).Inc() }
 
-// BackendThrottled counts a backend's wish to slow down.
+// BackendThrottled counts a backend's request to slow down.
 func (m *Metrics) BackendThrottled(backend string) { m.throttled.WithLabelValues(backend).Inc() }
 
-// BackendContradicted counts an answer that contradicts its request.
+// BackendContradicted counts a response that contradicts its request.
 func (m *Metrics) BackendContradicted(backend string) { m.contradicted.WithLabelValues(backend).Inc() }
 
 // Copied counts a copy.
@@ -187,16 +188,16 @@ func (m *Metrics) Copied(backend string, bytes int64) {
 	m.copyBytes.WithLabelValues(backend).Add(float64(bytes))
 }
 
-// CopyFailed counts a copy that was given up.
+// CopyFailed counts an abandoned copy.
 func (m *Metrics) CopyFailed(backend string) { m.noCopies.WithLabelValues(backend).Inc() }
 
 // RunTakenOver counts a stale run that was ended.
 func (m *Metrics) RunTakenOver(r ledger.Run) { m.takenOver.WithLabelValues(r.Routine).Inc() }
 
-// RedisDown counts a time that Redis ceased to answer.
+// RedisDown counts a loss of Redis.
 func (m *Metrics) RedisDown() { m.redisDown.Inc() }
 
-// Recovered counts claims that were taken back.
+// Recovered counts recovered claims.
 func (m *Metrics) Recovered(r ledger.Recovered) {
 	m.recovered.WithLabelValues(r.Backend, r.State.String()).Add(float64(r.Claims))
 }
@@ -220,21 +221,21 @@ func (m *Metrics) RunEnded(r ledger.Run) {
 	m.took.WithLabelValues(r.Routine).Observe(max(r.FinishedAt.Sub(r.StartedAt), 0).Seconds())
 }
 
-// Write counts a write's end.
+// Write counts a finished write.
 func (m *Metrics) Write(outcome string) { m.writes.WithLabelValues(outcome).Inc() }
 
-// Deduped counts bytes that were there already.
+// Deduped counts bytes that were stored already.
 func (m *Metrics) Deduped(bytes int64) { m.dedup.Add(float64(bytes)) }
 
-// ReadTrouble counts trouble while reading.
+// ReadTrouble counts a fault during a read.
 func (m *Metrics) ReadTrouble(kind string) { m.reads.WithLabelValues(kind).Inc() }
 
-// Request is one request that a front has answered.
+// Request is one finished request of a front.
 type Request struct {
 	Front     string // "s3" or "paste"
 	Operation string // from a fixed set of names
 	Status    string
-	In, Out   int64 // bytes of the bodies; below 0 is not known
+	In, Out   int64 // bytes of the bodies; negative if unknown
 	Took      time.Duration
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// asker answers a fixed status, and counts how often it is asked.
+// asker returns a fixed status, and counts its calls.
 type asker struct {
 	err   error
 	asked int
@@ -49,7 +49,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	return w.Body.String()
 }
 
-// used makes metrics with every series used once.
+// used returns metrics with every series used once.
 func used() *Metrics {
 	m := New()
 	m.Ask(&asker{}, lethe.Monotonic{}, lethe.Monotonic{})
@@ -121,7 +121,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// The ledger is not asked at every scrape; if it does not answer the rest does.
+// Not every scrape reads the ledger. If the ledger does not respond all other
+// series are still exported.
 func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
 	m, a := New(), &asker{err: errors.New("down")}
 	m.Ask(a, lethe.Monotonic{}, lethe.Monotonic{})
@@ -137,8 +138,8 @@ func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
 
 var update = flag.Bool("update", false, "write testdata/series.txt")
 
-// Names and labels of metrics are stable: testdata/series.txt has them all. The HELP line of
-// each says in a sentence what it is.
+// Names and labels of metrics are stable: testdata/series.txt has them all. The
+// HELP line of each is a sentence.
 func TestMetricsAreStable(t *testing.T) {
 	text := scrape(t, used())
 	have := map[string][]string{}
@@ -171,7 +172,8 @@ func TestMetricsAreStable(t *testing.T) {
 	}
 }
 
-// What the documentation, the alert rules and the dashboard call a metric is one.
+// The names of metrics in the documentation, the alert rules and the dashboard
+// exist.
 func TestMetricsThatAreNamedExist(t *testing.T) {
 	text := scrape(t, used())
 	named := regexp.MustCompile(`\blethe_[a-z_]+[a-z]\b`)

@@ -9,14 +9,14 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// outcomes are the metrics of how the work of routines ended.
+// outcomes are the metrics of the outcomes of routines.
 type outcomes struct {
 	cleaned, dead, begun, unrecorded, audits *prometheus.CounterVec
 	took                                     *prometheus.HistogramVec
 	batch, interval                          *prometheus.GaugeVec
 }
 
-// spans are the buckets of how long a run takes.
+// spans are the histogram buckets of the length of a run.
 var spans = []float64{.01, .1, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600}
 
 func (m *Metrics) outcome() {
@@ -41,7 +41,7 @@ func (m *Metrics) outcome() {
 	m.registry.MustRegister(m.took)
 }
 
-// Cleaned counts the attempts of a batch of deletes.
+// Cleaned counts the delete attempts of a batch.
 func (m *Metrics) Cleaned(backend string, items []ledger.SettleItem) {
 	for _, i := range items {
 		m.cleaned.WithLabelValues(backend, cleanOutcome(i)).Inc()
@@ -62,7 +62,7 @@ func cleanOutcome(i ledger.SettleItem) string {
 	return "retry"
 }
 
-// passage counts what a move says of intents and dead letters.
+// passage counts the intents and dead letters of a move.
 func (m *Metrics) passage(v ledger.Move) {
 	n := float64(v.Blobs)
 	switch {
@@ -77,10 +77,10 @@ func (m *Metrics) passage(v ledger.Move) {
 	}
 }
 
-// IntentAbandoned counts an intent that its own writer gave up.
+// IntentAbandoned counts an intent that its writer abandoned.
 func (m *Metrics) IntentAbandoned() { m.intents.WithLabelValues("abandoned").Inc() }
 
-// EnqueueFailed counts a result that the ledger may not know; stage is the
+// EnqueueFailed counts a result that may be missing in the ledger. stage is the
 // transaction that failed, reason how.
 func (m *Metrics) EnqueueFailed(backend, reason, stage string) {
 	m.unrecorded.WithLabelValues(backend, reason, stage).Inc()
@@ -89,15 +89,15 @@ func (m *Metrics) EnqueueFailed(backend, reason, stage string) {
 // Audited counts a line of the audit log.
 func (m *Metrics) Audited(event string) { m.audits.WithLabelValues(event).Inc() }
 
-// Routine notes what the configuration says of a routine that runs by itself;
-// interval is the time between two runs.
+// Routine exports the configuration of a scheduled routine; interval is the
+// time between two runs.
 func (m *Metrics) Routine(name string, batch int, interval time.Duration) {
 	m.batch.WithLabelValues(name).Set(float64(batch))
 	m.interval.WithLabelValues(name).Set(interval.Seconds())
 }
 
-// Backend makes the counters of a backend known before anything was counted, so
-// that the first of each is a rise.
+// Backend initialises the counters of a backend with zero, so that the first
+// event is an increase.
 func (m *Metrics) Backend(name string) {
 	for _, outcome := range []string{"success", "success_absent", "retry", "exhausted", "waits"} {
 		m.cleaned.WithLabelValues(name, outcome)

@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
-// reconciling is what walks over backends found.
+// reconciling is the metrics of walks over backends.
 type reconciling struct {
 	found  *prometheus.CounterVec
 	broken *prometheus.CounterVec
@@ -24,15 +24,15 @@ func (m *Metrics) reconciles() {
 	m.reconcile.broken = m.counter("reconcile_broken_total", "Walks over a backend that were cut off; the next run takes them up.", "backend")
 }
 
-// Reconciled counts what a whole walk over a backend found.
+// Reconciled counts the findings of a complete walk over a backend.
 func (m *Metrics) Reconciled(backend string, counts map[string]int64) {
 	for _, kind := range reconcileKinds {
 		m.reconcile.found.WithLabelValues(backend, kind).Add(float64(counts[kind]))
 	}
 }
 
-// reconcileLast is what the ledger keeps of the last whole walk: every instance
-// tells it, whichever walked, and one that was started since.
+// reconcileLast is the ledger's record of the last complete walk. Every
+// instance exports it, whichever walked, also after a restart.
 var reconcileLast = gauge("reconcile_last", "What the last whole walk over a backend found, by kind.", "backend", "kind")
 
 func tellWalk(tell teller, b admin.BackendStatus) {
@@ -44,5 +44,5 @@ func tellWalk(tell teller, b admin.BackendStatus) {
 	}
 }
 
-// ReconcileBroken counts a walk that was cut off.
+// ReconcileBroken counts an interrupted walk.
 func (m *Metrics) ReconcileBroken(backend string) { m.reconcile.broken.WithLabelValues(backend).Inc() }

@@ -8,8 +8,8 @@ type Action string
 // everyAction stands for all of them.
 const everyAction Action = "s3:*"
 
-// Actions are those that a policy is asked for. One that lacked here would be allowed
-// by none.
+// Actions are those that policies are evaluated for. An action missing here is
+// allowed by no policy.
 var Actions = []Action{
 	"s3:GetBucketAcl", "s3:CreateBucket", "s3:PutBucketAcl", "s3:DeleteBucket", "s3:PutBucketVersioning",
 	"s3:GetBucketVersioning", "s3:PutBucketPolicy", "s3:GetBucketPolicy", "s3:DeleteBucketPolicy",
@@ -33,7 +33,7 @@ var Actions = []Action{
 	"s3:GetBucketPolicyStatus", "s3:GetBucketLocation",
 }
 
-// ActionSet has for each of Actions whether it is in the set.
+// ActionSet has, for each of Actions, whether it is in the set.
 type ActionSet []bool
 
 // ActionsThat returns the actions for which has is true.
@@ -51,7 +51,7 @@ func (s ActionSet) add(other ActionSet) {
 	}
 }
 
-// Only returns the actions that are in another set, too.
+// Only returns the actions that are in both sets.
 func (s ActionSet) Only(other ActionSet) ActionSet {
 	out := make(ActionSet, len(s))
 	for i, has := range s {
@@ -66,7 +66,7 @@ func (s ActionSet) has(a Action) bool {
 	return s != nil && i >= 0 && s[i]
 }
 
-// Names returns the names of its actions: one that stands for all, where it has all.
+// Names returns the names of the actions, or the one that stands for all.
 func (s ActionSet) Names() (out []Action) {
 	for i, has := range s {
 		if has {

@@ -10,15 +10,15 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// A policy may have conditions that the gateway's library does not know: on the tags of
-// an object, on those that a request gives it, and on some headers. They want statements
-// that name their actions: what the conditions are held against depends on the action.
+// Conditions that the gateway's library does not know: on the tags of an
+// object, on tags that a request sets, and on some headers. Their statements
+// have to name their actions, since the compared value depends on the action.
 
-// conditionKey is the key of one, in lower case; with / at its end the name of a tag
-// follows.
+// conditionKey is the key of a condition, in lower case. After a final / comes
+// the name of a tag.
 type conditionKey struct {
 	name    string
-	actions []Action // that it may stand with, as in S3's reference
+	actions []Action // actions that it may be used with, as in S3's reference
 	value   func(r Request, a Action, tag string) (*string, error)
 }
 
@@ -46,13 +46,13 @@ var conditionKeys = []conditionKey{
 	{"s3:x-amz-grant-full-control", granters, header("X-Amz-Grant-Full-Control")},
 }
 
-// existingTag is a tag of the object as it lies there.
+// existingTag is a tag of the stored object.
 func existingTag(r Request, a Action, tag string) (*string, error) {
 	tags, err := r.ObjectTags(a)
 	return tagOf(tags, tag), err
 }
 
-// givenTag is a tag that the request gives the object.
+// givenTag is a tag that the request sets.
 func givenTag(r Request, _ Action, tag string) (*string, error) {
 	tags, err := r.GivenTags()
 	return tagOf(tags, tag), err
@@ -73,8 +73,8 @@ func copySource(r Request, _ Action, _ string) (*string, error) {
 	return &source, nil
 }
 
-// header reads a header of the request, nil if it is not there. One that is repeated is
-// refused: of lists of grants all would count, of others the first.
+// header reads a header of the request, nil if it is missing. A repeated one is
+// an error: of grant headers all values would count, of others the first.
 func header(name string) func(Request, Action, string) (*string, error) {
 	return func(r Request, _ Action, _ string) (*string, error) {
 		values := r.Header(name)
@@ -99,7 +99,8 @@ func hold(r Request, clauses []Clause, a Action) (bool, error) {
 	return true, nil
 }
 
-// findConditionKey returns which of them a name is, and of which tag.
+// findConditionKey returns the condition key of a name, and the name of its
+// tag.
 func findConditionKey(name string) (k *conditionKey, tag string) {
 	for i := range conditionKeys {
 		k = &conditionKeys[i]
@@ -114,7 +115,7 @@ func findConditionKey(name string) (k *conditionKey, tag string) {
 	return nil, ""
 }
 
-// Clause is one such condition.
+// Clause is one condition that is evaluated here.
 type Clause struct {
 	key      *conditionKey
 	tag      string
@@ -122,7 +123,8 @@ type Clause struct {
 	values   []string
 }
 
-// Statement is one of a policy: its conditions that are held here, and the rest.
+// Statement is a statement of a policy: the conditions evaluated here, and the
+// rest.
 type Statement struct {
 	Clauses []Clause
 
@@ -135,7 +137,7 @@ type Statement struct {
 // Condition returns the conditions of the rest, nil if there are none.
 func (r *Statement) Condition() json.RawMessage { return r.rest[r.condition] }
 
-// ReadStatement takes a statement apart.
+// ReadStatement parses a statement.
 func ReadStatement(statement json.RawMessage) (r Statement, err error) {
 	if err := json.Unmarshal(statement, &r.rest); err != nil {
 		return r, nil
@@ -200,7 +202,7 @@ func texts(value json.RawMessage) (out []string, err error) {
 	return []string{one}, nil
 }
 
-// check refuses what would be passed over, or not be told apart.
+// check refuses what would be ignored or is ambiguous.
 func (r *Statement) check() error {
 	for _, c := range r.Clauses {
 		if _, ok := operatorOf(c.operator); !ok {
@@ -221,9 +223,9 @@ func (r *Statement) check() error {
 	return nil
 }
 
-// WithoutClauses returns a policy without the conditions that are held here, after it
-// has looked at these. It returns the policy as it is if there are none, or if it is no
-// policy: who reads the rest has words for that.
+// WithoutClauses returns a policy without the conditions that are evaluated
+// here, after checking these. It returns the policy unchanged if it has none,
+// or is no policy: the reader of the rest reports that.
 func WithoutClauses(policy []byte) ([]byte, error) {
 	doc, name, err := statementsOf(policy)
 	if err != nil {
@@ -255,7 +257,8 @@ func WithoutClauses(policy []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// statementsOf reads a policy's elements, and by what name its statements stand there.
+// statementsOf reads a policy's elements, and the name of the one that has its
+// statements.
 func statementsOf(policy []byte) (doc map[string]json.RawMessage, name string, err error) {
 	if err := json.Unmarshal(policy, &doc); err != nil {
 		return nil, "", err
@@ -272,7 +275,7 @@ func statementsOf(policy []byte) (doc map[string]json.RawMessage, name string, e
 	return doc, name, nil
 }
 
-// Statements returns the statements of a policy, each as it stands there.
+// Statements returns the raw statements of a policy.
 func Statements(policy []byte) (out []json.RawMessage, err error) {
 	doc, name, err := statementsOf(policy)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// grantSeeds are lists, well and badly formed.
+// grantSeeds are valid and invalid lists.
 var grantSeeds = []string{
 	"", "x", "<AccessControlPolicy>", "<AccessControlPolicy/><AccessControlPolicy/>",
 	string(authz.ObjectListXML("owner", []ledger.Grant{{Account: "a&b", Permission: "READ"}, {Group: authz.AllUsers, Permission: "FULL_CONTROL"}})),
@@ -20,9 +20,9 @@ var grantSeeds = []string{
 	`<AccessControlPolicy><Owner><ID>owner</ID></Owner><AccessControlList><Grant><Grantee><ID>a</ID><URI>b</URI></Grantee><Permission>READ</Permission></Grant></AccessControlList></AccessControlPolicy>`,
 }
 
-// FuzzGrants: who is granted something by a list or a header is one account or one
-// of two groups, gets a permission that there is, and is the same when the list is
-// written out and read again.
+// FuzzGrants checks that each grantee of an accepted list or header is one
+// account or one of two groups, that its permission exists, and that the list
+// survives writing and reading.
 func FuzzGrants(f *testing.F) {
 	for _, seed := range grantSeeds {
 		f.Add([]byte(seed), `id="a", uri="http://acs.amazonaws.com/groups/global/AllUsers"`)
@@ -62,8 +62,8 @@ func checkGrants(t *testing.T, grants []ledger.Grant) {
 	}
 }
 
-// FuzzPublicAccess: a block that is taken says itself what it blocks, and is the
-// same when it is written out and read again.
+// FuzzPublicAccess checks that an accepted block names what it blocks, and
+// survives writing and reading.
 func FuzzPublicAccess(f *testing.F) {
 	for _, seed := range []string{
 		"<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls><RestrictPublicBuckets>1</RestrictPublicBuckets></PublicAccessBlockConfiguration>",

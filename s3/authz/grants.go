@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// The two groups of S3 that can be granted something: everybody, and everybody
-// who signs.
+// The two groups of S3 that can be granted something: everyone, and every
+// authenticated account.
 const (
 	AllUsers           = "AllUsers"
 	AuthenticatedUsers = "AuthenticatedUsers"
@@ -31,13 +31,13 @@ const (
 
 var permissions = []string{FullControl, Read, Write, ReadACP, WriteACP}
 
-// Canned lists that grant nothing here.
+// Canned lists that have no effect here.
 var (
 	ErrUnknownCanned     = errors.New("authz: no canned access control list has this name")
 	ErrUnsupportedCanned = errors.New("authz: this canned access control list is not here")
 )
 
-// maxGrants is how many a list may have, as S3 has it.
+// maxGrants is the most grants of a list, as in S3.
 const maxGrants = 100
 
 // HeaderGrants reads the grantees of a header: id="..", uri="..", separated by
@@ -80,8 +80,8 @@ func invalidGrantee(who string) error {
 		`A grantee is id="an account", uri="`+groupURI+AllUsers+`" or uri="`+groupURI+AuthenticatedUsers+`".`)
 }
 
-// Canned returns the grants of a canned access control list on an object of owner,
-// written by writer. Empty ones are granted nothing.
+// Canned returns the grants of a canned access control list on an object of
+// owner, written by writer. An empty owner or writer gets no grant.
 func Canned(list types.ObjectCannedACL, owner, writer string) ([]ledger.Grant, error) {
 	var out []ledger.Grant
 	everybody := func(group string, permissions ...string) {

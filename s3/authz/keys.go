@@ -8,28 +8,28 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// AllBuckets in a key's list stands for every bucket.
+// AllBuckets in a key's list is every bucket.
 const AllBuckets = "*"
 
-// Access is what an operation does in its bucket.
+// Access is the kind of access that an operation needs to its bucket.
 type Access int
 
-// Reading is of anything in the bucket, Writing of its objects. Setting is of what is
-// said of the bucket or decides on its objects, and of the bucket itself.
+// Reading is of anything in the bucket, Writing of its objects. Setting is of
+// the bucket's documents, and of the bucket itself.
 const (
 	Reading Access = iota
 	Writing
 	Setting
 )
 
-// Permits reports whether the key's list has the bucket.
+// Permits reports whether the key's list includes the bucket.
 func Permits(k ledger.AccessKey, bucket string) bool {
 	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, AllBuckets)
 }
 
-// KeyMay refuses what the list of a key's buckets does not allow. A key that is an
-// account may use further buckets where it is decided on by the bucket's own list and
-// policy. It fails with an s3.Error.
+// KeyMay refuses what the bucket list of a key does not allow. A key that is an
+// account may use further buckets if decided is true: their own list and policy
+// decide. It fails with an s3.Error.
 func KeyMay(k ledger.AccessKey, bucket string, decided bool, what Access) error {
 	switch {
 	case !Permits(k, bucket) && !(k.Account() && decided):
@@ -42,7 +42,7 @@ func KeyMay(k ledger.AccessKey, bucket string, decided bool, what Access) error 
 	return nil
 }
 
-// KeyGrants returns what a key may do in the buckets of its list, as grants.
+// KeyGrants returns the rights of a key in the buckets of its list, as grants.
 func KeyGrants(k ledger.AccessKey) (out []ledger.Grant) {
 	permissions := []string{FullControl}
 	if k.ReadOnly {
@@ -54,8 +54,8 @@ func KeyGrants(k ledger.AccessKey) (out []ledger.Grant) {
 	return out
 }
 
-// KeyRule returns what a key may do on a bucket of its list, as a statement of the
-// bucket's policy: where there is a policy, grants do not count.
+// KeyRule returns the rights of a key in a bucket of its list, as a statement
+// of the bucket's policy: a policy makes grants ineffective.
 func KeyRule(bucket string, k ledger.AccessKey) Rule {
 	return Rule{
 		Allow: true, Principals: map[string]struct{}{k.ID: {}},

@@ -8,7 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// List is an access control list. Its methods return other lists and leave it as it is.
+// List is an access control list. Its methods return new lists and do not
+// change it.
 type List struct {
 	Owner  string
 	Grants []ledger.Grant
@@ -19,7 +20,8 @@ func OwnersOnly(owner string) List {
 	return List{Owner: owner, Grants: []ledger.Grant{{Account: owner, Permission: FullControl}}}
 }
 
-// BucketList returns the list of a bucket: its owner's full control is always in it.
+// BucketList returns the list of a bucket, which always includes its owner's
+// full control.
 func BucketList(owner string, grants []ledger.Grant) List {
 	out := OwnersOnly(owner)
 	for _, g := range grants {
@@ -30,7 +32,7 @@ func BucketList(owner string, grants []ledger.Grant) List {
 	return out
 }
 
-// Once returns the list with each grant once.
+// Once returns the list without repeated grants.
 func (l List) Once() List {
 	var once []ledger.Grant
 	for _, g := range l.Grants {
@@ -48,8 +50,8 @@ func (l List) With(grants ...ledger.Grant) List {
 	return l
 }
 
-// Admitting returns the list with what it grants to everybody who signs granted to a
-// requester, too, who does; empty: who did not sign.
+// Admitting returns the list with the grants of authenticated accounts given to
+// the requester, too. An empty requester is anonymous and gets none.
 func (l List) Admitting(requester string) List {
 	out := l.With()
 	for _, g := range l.Grants {
@@ -73,8 +75,8 @@ func (l List) WithoutGroups() List {
 	return l.without(func(g ledger.Grant) bool { return g.Group != "" })
 }
 
-// Settling returns the grants that let somebody set an object's list, as WRITE: the
-// gateway's library asks for that where S3 wants WRITE_ACP.
+// Settling returns the grants that allow setting an object's list, as WRITE:
+// the gateway's library checks that where S3 requires WRITE_ACP.
 func (l List) Settling() List {
 	l = l.without(func(g ledger.Grant) bool { return g.Permission != FullControl && g.Permission != WriteACP })
 	for i := range l.Grants {
@@ -105,8 +107,9 @@ func (l List) GroupsFirst() []ledger.Grant {
 	return out
 }
 
-// ForRequester returns an object's grants as they are for one requester, empty for who
-// did not sign: what everybody who signs is granted, the requester is.
+// ForRequester returns an object's grants for one requester, empty if
+// anonymous. An authenticated requester gets the grants of authenticated
+// accounts.
 func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) {
 	for _, g := range grants {
 		switch {
@@ -119,17 +122,19 @@ func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) 
 	return out
 }
 
-// Wish is the access control list that a request asks for, in headers or a form.
+// Wish is the access control list that a request specifies, in headers or a
+// form.
 type Wish struct {
 	Canned types.ObjectCannedACL
 	Grants []ledger.Grant // of headers
 }
 
-// Empty reports whether the request asks for none.
+// Empty reports whether the request specifies none.
 func (w Wish) Empty() bool { return w.Canned == "" && len(w.Grants) == 0 }
 
-// Ordinary reports whether a wish is for what holds in a bucket without lists, however
-// it is written: clients send back the list that they were shown.
+// Ordinary reports whether a wish is equivalent to the default of a bucket
+// without lists, in any notation: clients send back the list that they
+// received.
 func (w Wish) Ordinary(owner string) bool {
 	switch w.Canned {
 	case "":

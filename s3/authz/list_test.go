@@ -15,8 +15,8 @@ var (
 	alices  = ledger.Grant{Account: "alice", Permission: authz.WriteACP}
 )
 
-// TestListsAreNarrowed: what a list grants under each of the rules that narrow it, or
-// that widen it for one requester.
+// TestListsAreNarrowed covers the grants of a list under each rule that narrows
+// it, or widens it for one requester.
 func TestListsAreNarrowed(t *testing.T) {
 	list := authz.BucketList("owner", []ledger.Grant{public, owners, alices, signers})
 	for name, c := range map[string]struct{ got, want []ledger.Grant }{
@@ -40,8 +40,8 @@ func TestListsAreNarrowed(t *testing.T) {
 	}
 }
 
-// TestKeysAreConfined: which buckets a key may use is in its list, and what it may do
-// there, whatever else allows it.
+// TestKeysAreConfined checks that a key's list bounds its buckets and its
+// rights there, whatever else allows it.
 func TestKeysAreConfined(t *testing.T) {
 	full := ledger.AccessKey{ID: "full", Buckets: []string{"b"}, Settings: true}
 	plain := ledger.AccessKey{ID: "plain", Buckets: []string{"b"}}

@@ -34,7 +34,7 @@ type documentUser struct {
 	Email string `xml:"EmailAddress"`
 }
 
-// malformedList refuses a document in S3's words.
+// malformedList returns S3's error for an invalid document.
 func malformedList() error {
 	return &s3.Error{
 		Code: "MalformedACLError", Status: http.StatusBadRequest,
@@ -42,7 +42,7 @@ func malformedList() error {
 	}
 }
 
-// DocumentGrants reads a document. The owner cannot be changed by it. It fails with an
+// DocumentGrants reads a document. It cannot change the owner. It fails with an
 // s3.Error.
 func DocumentGrants(body []byte, owner string) ([]ledger.Grant, error) {
 	var doc listDocument
@@ -73,7 +73,8 @@ func DocumentGrants(body []byte, owner string) ([]ledger.Grant, error) {
 	return out, nil
 }
 
-// granteeOf returns how a grantee is named; one of no kind has no name.
+// granteeOf returns the kind and the id of a grantee, empty if it has no valid
+// kind.
 func granteeOf(u documentUser) (kind, who string) {
 	switch types.Type(u.Type) {
 	case types.TypeGroup:
@@ -86,7 +87,7 @@ func granteeOf(u documentUser) (kind, who string) {
 	return "", ""
 }
 
-// InvalidID returns the refusal of an account that does not exist.
+// InvalidID returns the error for an account that does not exist.
 func InvalidID(id string) error { return s3.InvalidArgument("CanonicalUser/ID", id, "Invalid id") }
 
 // ObjectListXML writes an object's list as S3 does.
@@ -98,8 +99,8 @@ func ObjectListXML(owner string, grants []ledger.Grant) []byte {
 	return b.end()
 }
 
-// BucketListXML writes a bucket's list as S3 does. groupID returns what a group has for
-// an ID besides, as the gateway's library has it.
+// BucketListXML writes a bucket's list as S3 does. groupID returns the
+// additional ID of a group in the gateway's library.
 func BucketListXML(list List, groupID func(group string) string) []byte {
 	b := openList(list.Owner)
 	for _, g := range list.Grants {
@@ -121,11 +122,12 @@ func openList(owner string) *listWriter {
 
 func (b *listWriter) element(name, text string) {
 	b.WriteString("<" + name + ">")
-	_ = xml.EscapeText(b, []byte(text)) // a bytes.Buffer takes everything
+	_ = xml.EscapeText(b, []byte(text)) // a bytes.Buffer does not fail
 	b.WriteString("</" + name + ">")
 }
 
-// account names one; it has no name but its ID, and clients look for one.
+// account writes an account. Clients expect a display name, which is the ID
+// here.
 func (b *listWriter) account(id string) {
 	b.element("ID", id)
 	b.element("DisplayName", id)

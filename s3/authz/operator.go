@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// operatorNull asks whether there is a value.
+// operatorNull tests for the presence of a value.
 const operatorNull = "Null"
 
-// operator compares a value with one of a policy's.
+// operator compares a request's value with a policy's.
 type operator struct {
 	same     func(have, want string) bool
 	negated  bool
-	ifExists bool // holds where there is no value
+	ifExists bool // true without a value
 }
 
 var operators = map[string]operator{
@@ -26,19 +26,20 @@ var operators = map[string]operator{
 
 func equal(have, want string) bool { return have == want }
 
-// like matches a value with a pattern, in which * is any text and ? any character.
+// like matches a value with a pattern, where * matches any text and ? any
+// character.
 func like(have, want string) bool { return Pattern(characters(want)).matches(characters(have)) }
 
-// Pattern is a pattern, in which * is any text and ? any character.
+// Pattern is a pattern, where * matches any text and ? any character.
 type Pattern []rune
 
-// PatternOf reads one.
+// PatternOf parses a pattern.
 func PatternOf(text string) Pattern { return characters(text) }
 
-// matches reports whether it is a pattern of a text. A * of the text is a character like
-// any other: it does not use up that of the pattern.
+// matches reports whether the pattern matches a text. A * in the text is an
+// ordinary character, and does not use up that of the pattern.
 func (g Pattern) matches(text []rune) bool {
-	star, from := -1, 0 // where the last * stands, and the text that follows what it takes
+	star, from := -1, 0 // positions of the last *, and of the text after what it matched
 	i, j := 0, 0
 	for i < len(text) {
 		switch {
@@ -60,7 +61,7 @@ func (g Pattern) matches(text []rune) bool {
 	return j == len(g)
 }
 
-// characters are those of a text; bytes that are none stay apart.
+// characters returns the runes of a text. Invalid bytes stay distinct.
 func characters(s string) []rune {
 	out := make([]rune, 0, len(s))
 	for i, r := range s {
@@ -83,8 +84,8 @@ func operatorOf(name string) (operator, bool) {
 	return o, ok
 }
 
-// holds reports whether a condition does; have is nil where there is no value. One that is
-// negated holds then, as AWS has it.
+// holds reports whether a condition holds; have is nil without a value. A
+// negated condition then holds, as on AWS.
 func (c Clause) holds(have *string) bool {
 	o, ok := operatorOf(c.operator)
 	switch {

@@ -21,8 +21,8 @@ func TestPatternsOfConditions(t *testing.T) {
 	}
 }
 
-// FuzzPatternsOfConditions: patterns without what path.Match has besides match as it
-// does.
+// FuzzPatternsOfConditions checks patterns against path.Match, without the
+// syntax that only the latter has.
 func FuzzPatternsOfConditions(f *testing.F) {
 	f.Add("abab", "a*b*a")
 	f.Add("", "**")

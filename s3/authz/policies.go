@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// MaxPolicy is how many bytes a policy may have, as on S3. It is parsed while
-	// requests wait for it.
+	// MaxPolicy is how many bytes a policy may have, as on S3. Requests wait
+	// while it is parsed.
 	MaxPolicy = 20 << 10
-	// maxParsed bounds how many policies are kept parsed.
+	// maxParsed bounds the number of cached policies.
 	maxParsed = 1000
 )
 
-// Policies keeps the parsed form of each bucket's policy for as long as it is the same.
+// Policies caches the parsed form of each bucket's policy until it changes.
 type Policies struct {
-	// Parse takes a policy apart.
+	// Parse parses a policy.
 	Parse func([]byte) *Policy
 
 	mu sync.Mutex

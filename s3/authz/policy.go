@@ -13,20 +13,20 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// The elements that a policy and its statements have here; * is needed. The
-// gateway's library passes over any other, so that a Deny to all but some (NotPrincipal) would deny
-// nothing, and an Allow whose Condition is misspelt would be one without.
+// Elements that a policy and its statements may have here; * is required. The
+// gateway's library ignores any other, so that a Deny with NotPrincipal would
+// deny nothing, and an Allow with a misspelt Condition would be unconditional.
 var (
 	policyElements    = []string{"Version", "Id", "Statement*"}
 	statementElements = []string{"Sid", "Effect*", "Principal*", "Action*", "Resource*", "Condition"}
 	principalElements = []string{"AWS*"}
 )
 
-// version2012 is the version of policies from which on variables stand for something.
+// version2012 is the policy version that introduced variables.
 const version2012 = "2012-10-17"
 
-// CheckPolicy refuses what a policy has and nothing would honour. It fails with an
-// s3.Error.
+// CheckPolicy refuses the parts of a policy that would have no effect. It fails
+// with an s3.Error.
 func CheckPolicy(policy []byte) error {
 	doc, err := elements("The policy", policy, policyElements)
 	if err != nil {
@@ -56,8 +56,8 @@ func CheckPolicy(policy []byte) error {
 	return nil
 }
 
-// strictResource refuses variables, which stand for something from this version of
-// policies on: the gateway's library takes them for the names of objects.
+// strictResource refuses variables from policy version 2012-10-17 on: the
+// gateway's library takes them for object names.
 func strictResource(resource, version json.RawMessage) error {
 	var names, since any
 	if err := json.Unmarshal(resource, &names); err != nil {
@@ -72,11 +72,11 @@ func strictResource(resource, version json.RawMessage) error {
 	return nil
 }
 
-// noRequestHas are the keys of conditions that the gateway's library takes, in lower case, and
-// does not know of any request: a Deny by them would deny nothing.
+// noRequestHas are the condition keys, in lower case, that the gateway's
+// library accepts and never evaluates: a Deny by them would deny nothing.
 var noRequestHas = []string{"aws:principalarn", "aws:username", "aws:userid"}
 
-// strictCondition refuses conditions that would be passed over: of two of a kind
+// strictCondition refuses conditions that would be ignored: of two of a kind
 // the gateway's library takes the last.
 func strictCondition(condition []byte) error {
 	if condition == nil {
@@ -100,8 +100,8 @@ func strictCondition(condition []byte) error {
 	return nil
 }
 
-// elements reads an object, by the names of its elements in lower case, which stand
-// in it once each and are among those that are known (nil: any).
+// elements reads an object by the names of its elements in lower case. Each may
+// occur once, and has to be in known (nil: any).
 func elements(what string, object []byte, known []string) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -6,39 +6,40 @@ import (
 	"strings"
 )
 
-// Rule is a statement of a policy. It is not changed.
+// Rule is a statement of a policy. It is immutable.
 type Rule struct {
 	Allow      bool
-	Principals map[string]struct{} // ids of keys; "*" is everybody
+	Principals map[string]struct{} // ids of keys; "*" is everyone
 	Actions    ActionSet
 	Resources  []Pattern       // of buckets, and of bucket/key
 	Condition  json.RawMessage // of the keys that Request.Meets knows; nil: none
-	Clauses    []Clause        // the conditions that are held against the request here
+	Clauses    []Clause        // the conditions that are evaluated here
 }
 
-// covers reports whether the statement is about a resource.
+// covers reports whether the statement applies to a resource.
 func (r Rule) covers(resource string) bool {
 	text := characters(resource)
 	return slices.ContainsFunc(r.Resources, func(p Pattern) bool { return p.matches(text) })
 }
 
-// concerns reports whether the statement is about an account, or about everybody.
+// concerns reports whether the statement applies to an account, by its id or as
+// everyone.
 func (r Rule) concerns(access string) bool {
 	_, named := r.Principals[access]
 	_, everybody := r.Principals["*"]
 	return named || everybody
 }
 
-// Policy is a bucket's policy as requests need it. It is not changed.
+// Policy is a bucket's policy, parsed for evaluation. It is immutable.
 type Policy struct {
 	Body    []byte
 	Version string
 	Rules   []Rule
-	Err     error // why it cannot be taken apart
+	Err     error // why it cannot be parsed
 }
 
-// Public reports whether the policy allows something to everybody. One that denies
-// them something does not.
+// Public reports whether the policy allows something to everyone. A denial does
+// not count.
 func (p *Policy) Public() bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool {
 		_, everybody := r.Principals["*"]
@@ -51,33 +52,35 @@ func (p *Policy) Denials() []Rule {
 	return slices.DeleteFunc(slices.Clone(p.Rules), func(r Rule) bool { return r.Allow })
 }
 
-// Request is what the conditions of a policy are held against: a request, and a bucket
-// that it names.
+// Request provides the values that the conditions of a policy are compared
+// with: a request, and a bucket that it names.
 type Request interface {
 	// Header returns the values of a header, in the order in which they came.
 	Header(name string) []string
 	// CopySource returns the source of a copy, decoded: bucket/key. It is empty if the
 	// request copies nothing.
 	CopySource() (string, error)
-	// ObjectTags returns the tags of the object that an action is about, as it lies there.
+	// ObjectTags returns the tags of the stored object that an action is about.
 	ObjectTags(a Action) (map[string]string, error)
-	// GivenTags returns the tags that the request gives the object.
+	// GivenTags returns the tags that the request sets.
 	GivenTags() (map[string]string, error)
-	// Meets reports whether the request meets the condition of a statement; known is
-	// false where that cannot be said.
+	// Meets reports whether the request meets the condition of a statement;
+	// known is false if that cannot be determined.
 	Meets(condition json.RawMessage) (holds, known bool)
 }
 
-// Ruling is what a policy allows and denies to one request. One goroutine uses it at a time.
+// Ruling is what a policy allows and denies to one request. It is not safe for
+// concurrent use.
 type Ruling struct {
 	req   Request
 	rules []Rule
-	// found is what of each rule counts for the request, once its conditions were looked at.
+	// found caches the verdict of each rule, once its conditions were
+	// evaluated.
 	found map[int]Verdict
 }
 
-// NewRuling returns what those of the rules say that concern an account, empty for who
-// did not sign. Further rules count whomever they concern.
+// NewRuling returns the ruling of the rules that apply to an account, which is
+// empty if anonymous. further rules apply to every account.
 func NewRuling(req Request, access string, rules []Rule, further ...Rule) *Ruling {
 	r := &Ruling{req: req, found: map[int]Verdict{}}
 	for _, rule := range rules {
@@ -89,7 +92,7 @@ func NewRuling(req Request, access string, rules []Rule, further ...Rule) *Rulin
 	return r
 }
 
-// Verdict is what is allowed and what is denied; nil: nothing.
+// Verdict is what is allowed and what is denied; nil is nothing.
 type Verdict struct{ Allows, Denies ActionSet }
 
 // On returns what is allowed and denied on a resource: a bucket, or bucket/key.
@@ -106,8 +109,8 @@ func (r *Ruling) On(resource string) (v Verdict, err error) {
 	return v, nil
 }
 
-// Decides returns whether an action on a resource is allowed, and whether it is denied,
-// which counts more.
+// Decides reports whether an action on a resource is allowed, and whether it is
+// denied, which takes precedence.
 func (r *Ruling) Decides(a Action, resource string) (allowed, denied bool, err error) {
 	for i, rule := range r.rules {
 		if !rule.Actions.has(a) {
@@ -125,7 +128,7 @@ func (r *Ruling) Decides(a Action, resource string) (allowed, denied bool, err e
 	return allowed, false, nil
 }
 
-// counts is what a rule allows and denies on a resource.
+// counts returns what a rule allows and denies on a resource.
 func (r *Ruling) counts(i int, resource string) (v Verdict, err error) {
 	rule := r.rules[i]
 	if !rule.covers(resource) {
@@ -141,7 +144,8 @@ func (r *Ruling) counts(i int, resource string) (v Verdict, err error) {
 	return v, nil
 }
 
-// judge looks at a statement's conditions. One that cannot be looked at denies.
+// judge evaluates a statement's conditions. If they cannot be evaluated, a Deny
+// holds.
 func (r *Ruling) judge(rule Rule) (v Verdict, err error) {
 	actions := rule.Actions
 	if len(rule.Clauses) > 0 {
@@ -168,7 +172,7 @@ func (r *Ruling) judge(rule Rule) (v Verdict, err error) {
 	return v, nil
 }
 
-// HasPattern reports whether a condition compares with patterns.
+// HasPattern reports whether a condition uses patterns.
 func HasPattern(condition json.RawMessage) bool {
 	return strings.Contains(strings.ToLower(string(condition)), "like")
 }

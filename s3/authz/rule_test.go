@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// asked is a request that conditions are held against.
+// asked is a request with fixed values for conditions.
 type asked struct {
 	headers map[string][]string
 	tags    map[string]string // of the object
-	err     error             // of looking at them
-	known   bool              // whether it can be said that it meets a condition
+	err     error             // of evaluating them
+	known   bool              // whether a condition can be evaluated
 }
 
 func (a asked) Header(name string) []string                        { return a.headers[name] }
@@ -36,8 +36,8 @@ func rule(t *testing.T, allow bool, who, condition string) authz.Rule {
 	}
 }
 
-// TestRulings: a Deny counts more than an Allow, wherever it stands, and a statement
-// that cannot be looked at denies.
+// TestRulings checks that a Deny takes precedence over an Allow in any order,
+// and that a statement that cannot be evaluated denies.
 func TestRulings(t *testing.T) {
 	const (
 		none   = ``

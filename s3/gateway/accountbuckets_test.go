@@ -8,8 +8,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// An account makes as many buckets as it may have; the root any number. What is
-// deleted does not count.
+// An account may own a limited number of buckets, the root any. A deleted
+// bucket does not count.
 func TestAccountsHaveSoManyBuckets(t *testing.T) {
 	s := newSite(t)
 	c, name := s.account("collector")

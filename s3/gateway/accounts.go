@@ -15,26 +15,26 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// A key whose list has ledger.AccountBuckets is an account: it makes buckets of any
-// name that is free, owns them, and may use what access control lists and policies
-// of other buckets grant it by its id. What it may do in a bucket that is not in its
-// list is decided by versitygw alone, from the bucket's list and policy; here, where
-// the store is touched, it is seen to that versitygw was about to decide on that very
-// bucket, so that a bucket that it has read otherwise out of the request is refused.
+// A key whose list has ledger.AccountBuckets is an account. It creates buckets
+// of any free name, owns them, and may use what access control lists and
+// policies of other buckets grant to its id. In buckets outside its list only
+// versitygw decides, by the bucket's list and policy. At the store the backend
+// checks that versitygw decided on that very bucket, so that a bucket name that
+// it parsed otherwise is refused.
 
-// decide notes that versitygw decides on what the request does in a bucket.
+// decide records that versitygw decides on the request in a bucket.
 func (r *request) decide(bucket string) {
 	if !slices.Contains(r.deciding, bucket) {
 		r.deciding = append(r.deciding, bucket)
 	}
 }
 
-// decides says so.
+// decides reports whether versitygw decides on the request in a bucket.
 func (r *request) decides(bucket string) bool { return slices.Contains(r.deciding, bucket) }
 
-// decidedOn is the bucket on which was decided that a body may be written into it, for
-// those who are allowed it by the bucket: until they have sent the body its name may be
-// another's. A key with the name in its list may write into whatever has the name.
+// decidedOn returns the bucket for which writing a body was authorised by the
+// bucket itself. While the body is sent, the name may go to another owner. A
+// key with the name in its list may write into any bucket of the name.
 func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
 	if _, root := account(ctx); root || b.grantee(ctx, o.req, o.names.bucket) != nil {
 		return "", nil
@@ -43,9 +43,9 @@ func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
 	return found.ID, err
 }
 
-// means notes which bucket it is on whose list, read next and not from the cache, will
-// be decided that the request may change what is said of a bucket: when it does, the
-// name may be another's.
+// means records the bucket whose list, read next and not from the cache,
+// decides whether the request may change the bucket's documents. When it does,
+// the name may belong to another owner.
 func (b *Backend) means(ctx context.Context, bucket string) error {
 	req := requestOf(ctx)
 	_, root := account(ctx)
@@ -67,17 +67,17 @@ func (b *Backend) means(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// setsBucket says that the request changes what is said of a bucket.
+// setsBucket reports whether the request changes a bucket's documents.
 func (r *request) setsBucket() bool {
 	return r.event.Key == "" && (r.event.Method == http.MethodPut || r.event.Method == http.MethodDelete)
 }
 
-// isAccount says that the request is signed by an account's key.
+// isAccount reports whether an account's key signed the request.
 func (b *Backend) isAccount(req *request) bool {
 	return b.opt.Keys == nil || (req.key != nil && req.key.Account())
 }
 
-// owner is the account that a bucket made by the request belongs to.
+// owner returns the account that a bucket made by the request belongs to.
 func (b *Backend) owner(req *request, acct auth.Account) string {
 	if b.opt.Keys == nil || req.key == nil || req.key.Owner == "" {
 		return acct.Access
@@ -85,9 +85,9 @@ func (b *Backend) owner(req *request, acct auth.Account) string {
 	return req.key.Owner
 }
 
-// newList is the list of a new bucket: as versitygw makes it for who asks, or as it
-// was wished for and versitygw refused it, written for the bucket's owner. What it
-// would grant in vain is refused.
+// newList returns the list of a new bucket: as versitygw builds it, or, where
+// versitygw refused the requested list, that one for the bucket's owner. Grants
+// without effect are refused.
 func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byte, error) {
 	list, err := parseList(made)
 	if w := requestOf(ctx).wish; w != nil {
@@ -108,8 +108,8 @@ func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byt
 	return writeList(list)
 }
 
-// policyGrantee returns the key of the request if the bucket is in its list or its
-// own: what the policy does not say of it, it may do all the same.
+// policyGrantee returns the key of the request if it owns the bucket or has it
+// in its list: unless the policy denies it, the key keeps its rights.
 func (b *Backend) policyGrantee(ctx context.Context, req *request, bucket string) (*ledger.AccessKey, error) {
 	if key := b.grantee(ctx, req, bucket); key != nil {
 		return key, nil
@@ -125,8 +125,8 @@ func (b *Backend) policyGrantee(ctx context.Context, req *request, bucket string
 	return req.key, nil
 }
 
-// grantable refuses grants to keys that are no accounts: they are confined to their
-// lists, whatever others grant.
+// grantable refuses grants to keys that are not accounts: they are confined to
+// their lists.
 func (b *Backend) grantable(ctx context.Context, ids []string) error {
 	if b.opt.Keys == nil {
 		return nil
@@ -137,7 +137,7 @@ func (b *Backend) grantable(ctx context.Context, ids []string) error {
 		key, err := b.opt.Keys.AccessKey(own, id)
 		switch {
 		case errors.Is(err, lethe.ErrNoSuchAccessKey):
-			// The root, which is no key of the ledger.
+			// The root is not a key of the ledger.
 		case err != nil:
 			return b.fail(&op{req: requestOf(ctx)}, err)
 		case !key.Account():

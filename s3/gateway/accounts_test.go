@@ -27,7 +27,7 @@ func (s *site) account(id string) (*awss3.Client, string) {
 	return s.restricted(id, false, ledger.AccountBuckets), s.bucket + "-" + id
 }
 
-// makes has the client make a bucket in which access control lists count, with an
+// makes creates a bucket with access control lists, as the client, with an
 // object k.
 func (s *site) makes(c *awss3.Client, name string) string {
 	s.t.Helper()
@@ -47,7 +47,7 @@ func getAs(s *site, c *awss3.Client, bucket, key string) error {
 	return err
 }
 
-// sees are the buckets that the client is listed, page by page.
+// sees returns the buckets that the client can list, page by page.
 func (s *site) sees(c *awss3.Client) (names []string) {
 	s.t.Helper()
 	for pages := awss3.NewListBucketsPaginator(c, &awss3.ListBucketsInput{MaxBuckets: aws.Int32(2)}); pages.HasMorePages(); {
@@ -94,7 +94,7 @@ func TestAccountsOwnWhatTheyMake(t *testing.T) {
 	_, err = alice.ListObjectsV2(s.ctx, &awss3.ListObjectsV2Input{Bucket: aws.String(s.bucket + "-nobodys")})
 	s.fails(err, 404, "NoSuchBucket")
 	s.must(getAs(s, client(root, nil), hers, "k"))
-	// A bucket that is made anew is its new owner's.
+	// A recreated bucket belongs to its new owner.
 	s.must(deleteAll(s, alice, hers))
 	_, err = alice.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &hers})
 	s.must(err)
@@ -128,7 +128,7 @@ func TestAccountsAreListedTheirBuckets(t *testing.T) {
 	s := newSite(t)
 	bob, _ := s.account("bob")
 	s.makes(bob, s.bucket+"-bobs")
-	// A name of her list that sorts between those that she makes.
+	// A name of her list sorts between those that she creates.
 	alice := s.restricted("alice", false, s.bucket+"-b", ledger.AccountBuckets)
 	_, err := s.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: aws.String(s.bucket + "-b")})
 	s.must(err)
@@ -146,8 +146,8 @@ func TestAccountsAreListedTheirBuckets(t *testing.T) {
 	}
 }
 
-// Whatever a request's address, method and query are, it shows and changes nothing
-// in a bucket that the account was granted nothing in.
+// No address, method or query shows or changes anything in a bucket without a
+// grant for the account.
 func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "secret body", map[string]string{"a": "b"})
@@ -170,7 +170,7 @@ func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
 			}
 		}
 	}
-	// Nor does one that would be taken from another.
+	// Nor does a copy from another bucket.
 	for _, c := range []struct{ target, name, value, body string }{
 		{"?acl", "X-Amz-Acl", "authenticated-read", ""}, {"?acl", "X-Amz-Grant-Full-Control", `id="` + bob.Access + `"`, ""}, {"/k?acl", "X-Amz-Acl", "public-read", ""},
 		{"/k?acl", "X-Amz-Grant-Read", `id="` + bob.Access + `"`, ""}, {"/new", "X-Amz-Acl", "bucket-owner-full-control", "x"},
@@ -195,8 +195,8 @@ func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
 	}
 }
 
-// What a bucket's list, its policy or an object's list grant an account holds, that
-// alone, and until it is taken back.
+// A grant by a bucket's list, its policy or an object's list allows just that,
+// until it is withdrawn.
 func TestAccountsAreGranted(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "x", nil)
@@ -250,15 +250,15 @@ func TestAccountsAreGranted(t *testing.T) {
 	s.fails(getAs(s, bob, s.bucket, "other"), 403, "AccessDenied")
 }
 
-// policy sets a policy of statements.
+// policy sets a policy with these statements.
 func (s *site) policy(statements ...string) error {
 	text := `{"Version":"2012-10-17","Statement":[` + strings.ReplaceAll(strings.Join(statements, ","), "BUCKET", s.bucket) + `]}`
 	_, err := s.PutBucketPolicy(s.ctx, &awss3.PutBucketPolicyInput{Bucket: &s.bucket, Policy: &text})
 	return err
 }
 
-// A policy that says nothing of the owner does not lock it out; what it denies, it
-// denies it, too.
+// A policy that does not mention the owner does not lock it out. A Deny applies
+// to the owner, too.
 func TestPoliciesOfAccounts(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
@@ -290,7 +290,7 @@ func TestPoliciesOfAccounts(t *testing.T) {
 	s.fails(err, 400, "MalformedPolicy")
 }
 
-// Keys that are no accounts are not granted anything, nor is who is not there.
+// Keys that are not accounts, and missing ones, cannot be granted anything.
 func TestGrantsToWhoIsNoAccount(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "x", nil)
@@ -308,7 +308,7 @@ func TestGrantsToWhoIsNoAccount(t *testing.T) {
 		Bucket: &hers, GrantRead: &confined, ObjectOwnership: types.ObjectOwnershipBucketOwnerPreferred,
 	})
 	s.fails(err, 501, "NotImplemented")
-	// A key that acts for an account is none, whatever its list says.
+	// A key that acts for an account is not an account, whatever its list has.
 	odd := ledger.AccessKey{ID: s.bucket + "-odd", Secret: "secret-of-odd", Owner: root.Access, Buckets: []string{ledger.AccountBuckets}}
 	_, err = w.db.AddAccessKey(s.ctx, odd)
 	s.must(err)
@@ -320,7 +320,7 @@ func TestGrantsToWhoIsNoAccount(t *testing.T) {
 	s.fails(err, 403, "AccessDenied")
 }
 
-// What a key makes for an account is the account's, its list too.
+// What a key creates for an account belongs to the account, as does its list.
 func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
@@ -337,11 +337,11 @@ func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 			t.Errorf("its list: %+v %+v", *acl.Owner.ID, acl.Grants)
 		}
 	}
-	// The key has not got the account's other buckets.
+	// The key does not have the account's other buckets.
 	s.fails(getAs(s, c, s.makes(alice, s.bucket+"-other"), "k"), 403, "AccessDenied")
 }
 
-// Forms and presigned addresses are an account's as its other requests are.
+// Forms and presigned URLs authenticate an account as its other requests do.
 func TestFormsAndPresignedAddressesOfAccounts(t *testing.T) {
 	s := newSite(t)
 	alice, bob := s.key("alice", false, ledger.AccountBuckets), s.key("bob", false, ledger.AccountBuckets)
@@ -363,8 +363,8 @@ func TestFormsAndPresignedAddressesOfAccounts(t *testing.T) {
 	}
 }
 
-// A host without a bucket before the domain is none: the bucket is in the path, and its
-// list is set by root without becoming root's.
+// A host without a bucket before the domain has none: the bucket is in the
+// path, and setting its list as root does not change the owner.
 func TestRootSetsListsUnderAnEmptyHost(t *testing.T) {
 	s := withLists(t)
 	alice, name := s.account("alice")
@@ -402,8 +402,8 @@ func (l locals) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// A bucket on which nobody decided is refused, also to an account that owns it: it
-// was read out of the request by another way than that of who decides.
+// A bucket for which authorisation did not run is refused, even to its owner:
+// the name was parsed in another way than by the authorisation.
 func TestAccountsAreDecidedOn(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
@@ -415,7 +415,8 @@ func TestAccountsAreDecidedOn(t *testing.T) {
 	}
 }
 
-// A bucket is made with the list that its request asks for, in S3's own forms.
+// A bucket is created with the list that the request specifies, in S3's own
+// forms.
 func TestBucketsAreMadeWithLists(t *testing.T) {
 	s := newSite(t)
 	alice, hers := s.account("alice")
@@ -463,7 +464,7 @@ func TestBucketsAreMadeWithLists(t *testing.T) {
 		_, err = s.HeadBucket(s.ctx, &awss3.HeadBucketInput{Bucket: &refused})
 		s.fails(err, 404, "NotFound")
 	}
-	// Who may not make buckets is not let in by a list.
+	// A list does not allow creating buckets.
 	in := awss3.CreateBucketInput{Bucket: aws.String(s.bucket + "-not"), GrantRead: aws.String(`id="` + bobs + `"`), ObjectOwnership: preferred}
 	_, err := s.restricted("rw", false, "elsewhere").CreateBucket(s.ctx, &in)
 	s.fails(err, 403, "AccessDenied")

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// amend puts right in a response what versitygw has no place for.
+// amend corrects in a response what versitygw has no setting for.
 func (r *request) amend(resp *fasthttp.Response) {
 	for _, spellings := range twice {
 		once(&resp.Header, spellings)
@@ -55,9 +55,9 @@ func (r *request) amend(resp *fasthttp.Response) {
 	}
 }
 
-// worded puts the texts of errors that clients are known to compare as S3 has them: a
-// bucket that is not there without a full stop, and the condition that a form does not
-// meet with spaces in its list, and with quotes as they are.
+// worded corrects texts of errors that clients compare: a missing bucket
+// without a full stop, and the failed condition of a form with spaces in its
+// list and unescaped quotes.
 func (r *request) worded(body []byte) []byte {
 	if !r.form {
 		return bytes.Replace(body, []byte("bucket does not exist.</Message>"), []byte("bucket does not exist</Message>"), 1)
@@ -69,37 +69,38 @@ func (r *request) worded(body []byte) []byte {
 	return bytes.ReplaceAll(body, []byte("&#34;"), []byte(`"`))
 }
 
-// bare are the documents, by operation, that versitygw writes without it.
+// bare are the documents, by operation, that versitygw writes without the XML
+// declaration.
 var bare = map[string]string{
 	"GetBucketCors": "CORSConfiguration", "GetBucketOwnershipControls": "OwnershipControls",
 	"GetObjectAttributes": "GetObjectAttributesResponse", "DeleteObjects": "DeleteResult",
 	"CopyObject": "CopyObjectResult", "UploadPartCopy": "CopyPartResult",
 }
 
-// uncredit leaves out what scripts of any origin may not do: to allow it there is one
-// value, and no other.
+// uncredit removes the header that denies credentials: "true" is its only
+// value.
 func uncredit(h *fasthttp.ResponseHeader) {
 	if string(h.Peek(fiber.HeaderAccessControlAllowCredentials)) == "false" {
 		h.Del(fiber.HeaderAccessControlAllowCredentials)
 	}
 }
 
-// dateAsHTTP writes a date of last change, which versitygw has in another form, as
-// HTTP has it.
+// dateAsHTTP writes a date of last change, which versitygw writes otherwise, in
+// HTTP's form.
 func dateAsHTTP(h *fasthttp.ResponseHeader) {
 	if at, err := time.Parse(time.ANSIC, string(h.Peek(fiber.HeaderLastModified))); err == nil {
 		h.Set(fiber.HeaderLastModified, at.Format(http.TimeFormat))
 	}
 }
 
-// twice are the headers that versitygw sets in one spelling before an operation,
-// and in another one after it: both spellings, the right one first.
+// twice are the headers that versitygw sets in one spelling before an operation
+// and in another after it: both, the right one first.
 var twice = [][2]string{
 	{utils.HeaderAmzRequestID, textproto.CanonicalMIMEHeaderKey(utils.HeaderAmzRequestID)},
 	{utils.HeaderAmzID2, textproto.CanonicalMIMEHeaderKey(utils.HeaderAmzID2)},
 }
 
-// once leaves one header of a name.
+// once removes repeated headers of a name.
 func once(h *fasthttp.ResponseHeader, spellings [2]string) {
 	h.DisableNormalizing()
 	var value []byte
@@ -114,17 +115,16 @@ func once(h *fasthttp.ResponseHeader, spellings [2]string) {
 	}
 }
 
-// XML 1.0 has no way to write most control characters. Go's encoder puts U+FFFD
-// in their place, so that a client would be shown another key than the one that
-// lies there. S3 writes character references, "&#xB;", which a strict reader
-// refuses. versitygw's types cannot: names carry marks through the encoder that
-// nobody else can write.
+// XML 1.0 cannot represent most control characters. Go's encoder replaces them
+// by U+FFFD, so that a client would see a wrong key. S3 writes character
+// references, "&#xB;", which a strict reader refuses. versitygw's types cannot,
+// so names pass the encoder with marks that cannot occur otherwise.
 var (
 	mark  = rand.Text()
 	marks = regexp.MustCompile(mark + "([0-9A-F]+);")
 )
 
-// refer marks the characters of a name that XML cannot carry.
+// refer marks the characters of a name that XML cannot represent.
 func (r *request) refer(s string) string {
 	if s3.XMLSafe(s) {
 		return s
@@ -146,7 +146,7 @@ func tagKey(tag []byte) []byte {
 	return key
 }
 
-// sortTags puts tags, which come in no order, in that of their keys.
+// sortTags sorts tags by their keys.
 func sortTags(body []byte) []byte {
 	begin, end := bytes.Index(body, []byte("<Tag>")), bytes.LastIndex(body, []byte("</Tag>"))
 	if begin < 0 || end < begin {

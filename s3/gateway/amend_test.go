@@ -16,8 +16,8 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// A listing that is not URL-encoded never shows another key than the one that
-// lies there: what XML cannot carry makes it unreadable.
+// A listing that is not URL-encoded never shows a wrong key: what XML cannot
+// represent makes it unreadable.
 func TestListingsCarryKeysAsTheyAreOrNotAtAll(t *testing.T) {
 	s := newSite(t)
 	fine := "a\tb\nc\rd\ufffd"
@@ -107,8 +107,8 @@ func TestTagsComeInOrder(t *testing.T) {
 	}
 }
 
-// A server may let access control lists count where the client does not say; what
-// the client says holds, and so does the signature.
+// A server may enable access control lists by default. The client's choice
+// overrides that, and the signature stays valid.
 func TestDefaultOwnership(t *testing.T) {
 	addr, _ := another(t, func(o *gateway.Options) { o.Ownership = types.ObjectOwnershipBucketOwnerPreferred })
 	s := newSite(t)
@@ -188,8 +188,8 @@ func TestBucketNamesAreHostNames(t *testing.T) {
 	}
 }
 
-// Access control lists are not turned off while they grant something: the grants
-// would go on counting.
+// Access control lists cannot be disabled while they grant something: the
+// grants would stay in effect.
 func TestOwnershipIsNotEnforcedOverGrants(t *testing.T) {
 	s := newSite(t)
 	set := func(o types.ObjectOwnership) error {

@@ -32,7 +32,7 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 	}
 	o.req.expiresWith(obj)
 	o.req.parts = len(obj.Attrs.Parts)
-	// A marker that is no number is as good as none.
+	// An invalid marker is ignored.
 	after, _ := strconv.Atoi(str(in.PartNumberMarker))
 	return s3response.GetObjectAttributesResponse{
 		ETag: ptr(obj.ETag), ObjectSize: &obj.Size, StorageClass: types.StorageClassStandard,
@@ -41,16 +41,16 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 	}, nil
 }
 
-// showsParts says that an object was uploaded in parts with a checksum of the
-// client's choice: of others those of the parts are not kept, but for what older
-// versions have completed.
+// showsParts reports whether an object was uploaded in parts with a checksum
+// that the client chose. Without one the checksums of parts are not kept,
+// except in objects of older versions.
 func showsParts(o ledger.Object) bool {
 	return slices.ContainsFunc(o.Attrs.Parts, func(p ledger.PartAttrs) bool { return len(p.Checksums) > 0 })
 }
 
 // objectParts lists the parts of an object that was uploaded in parts with a
-// checksum of the client's choice. Of one without there is only their number, which
-// countParts fills in; nil for every other one, as S3 has it.
+// checksum that the client chose. Without one there is only their number, which
+// countParts fills in. It is nil for other objects, as on S3.
 func objectParts(o ledger.Object, after int, limit *int32) *s3response.ObjectParts {
 	switch {
 	case len(o.Attrs.Parts) == 0:
@@ -82,8 +82,8 @@ func objectParts(o ledger.Object, after int, limit *int32) *s3response.ObjectPar
 	return out
 }
 
-// countParts puts the number of an object's parts into the description of it, for
-// which versitygw has no place.
+// countParts adds the number of parts to an object's description, for which
+// versitygw has no field.
 func countParts(body []byte, parts int) []byte {
 	count := "<PartsCount>" + strconv.Itoa(parts) + "</PartsCount></ObjectParts>"
 	if alone, err := xml.Marshal(s3response.ObjectParts{}); err == nil && bytes.Contains(body, alone) {

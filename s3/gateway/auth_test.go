@@ -40,13 +40,14 @@ func TestUnsignedForeignAndForgedRequestsAreRefused(t *testing.T) {
 				"unsigned": func(r *http.Request) *http.Request { return r },
 				"foreign":  func(r *http.Request) *http.Request { return signed(r, foreign, "UNSIGNED-PAYLOAD") },
 				"forged":   func(r *http.Request) *http.Request { return signed(r, forged, "UNSIGNED-PAYLOAD") },
-				// Hole 1: a payload that is not signed does not make a signature good.
+				// Hole 1: an unsigned payload does not make a signature valid.
 				"forged stream": func(r *http.Request) *http.Request {
 					r.Header.Set("X-Amz-Decoded-Content-Length", "1")
 					r.Header.Set("X-Amz-Trailer", "x-amz-checksum-crc32")
 					return signed(r, forged, "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
 				},
-				// Hole 2: a credential in the query is not one in the header.
+				// Hole 2: a credential in the query does not count as one in
+				// the header.
 				"credential in query": func(r *http.Request) *http.Request {
 					q := r.URL.Query()
 					q.Set("X-Amz-Credential", root.Access+"/"+scope(stamp()))
@@ -54,7 +55,7 @@ func TestUnsignedForeignAndForgedRequestsAreRefused(t *testing.T) {
 					r.Header.Set("X-Amz-Content-Sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
 					return r
 				},
-				// Hole 3: the body's type does not decide who somebody is.
+				// Hole 3: the body's type does not decide the identity.
 				"form": func(r *http.Request) *http.Request {
 					r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 					return r
@@ -158,7 +159,7 @@ func TestVirtualHost(t *testing.T) {
 	}
 }
 
-// chunks sends a body in signed chunks, of which spoil may change each.
+// chunks sends a body in signed chunks; spoil may change each.
 func (s *site) chunks(key string, data [][]byte, length int, spoil func(i int, frame []byte) []byte) (int, string) {
 	s.t.Helper()
 	r := s.raw(http.MethodPut, "/"+key, nil)
@@ -180,7 +181,7 @@ func (s *site) chunks(key string, data [][]byte, length int, spoil func(i int, f
 	return status, answer
 }
 
-// Hole 5: bytes become visible only after the last signature held.
+// Hole 5: bytes become visible only after the last signature was verified.
 func TestChunkedUploads(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(64 << 10), pattern(8 << 10), []byte("last")}
@@ -240,8 +241,8 @@ func TestChunkedUploads(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// leftNothing checks that failed writes neither hold an intent nor count: what
-// they uploaded is on its way out, and everything else is as before.
+// leftNothing checks that failed writes neither hold an intent nor count: their
+// uploads are being deleted, and all else is unchanged.
 func (s *site) leftNothing(blobs int) {
 	s.t.Helper()
 	eventually(s.t, "intents to be given up", func() bool {
@@ -286,7 +287,7 @@ func TestWrongDigests(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// Hole 11: no body is read into memory that nobody bounded.
+// Hole 11: no body is read into memory without a bound.
 func TestHugeDocumentsAreRefusedUnread(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []struct{ method, target string }{{"POST", "?delete"}, {"PUT", "?policy"}, {"POST", "/k?uploadId=x"}, {"PUT", "/k?tagging"}, {"PUT", ""}} {

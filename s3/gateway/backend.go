@@ -19,47 +19,48 @@ import (
 )
 
 const (
-	// maxKey is the longest object key in bytes, as S3 has it.
+	// maxKey is the longest object key in bytes, as in S3.
 	maxKey = 1024
-	// defaultMinPart is the smallest part but the last, in bytes, as S3 has it.
+	// defaultMinPart is the smallest part but the last, in bytes, as in S3.
 	defaultMinPart = 5 << 20
-	// defaultTimeout ends operations that move no body.
+	// defaultTimeout bounds operations without a body.
 	defaultTimeout = time.Minute
 )
 
 // BackendOptions of a Backend. Store is needed.
 type BackendOptions struct {
 	Store s3.Store
-	// Keys confines access keys to their buckets. Nil: the accounts that were
-	// authenticated are confined by access control lists and policies alone.
+	// Keys confines access keys to their buckets. If nil, only access control
+	// lists and policies confine authenticated accounts.
 	Keys   s3.AccessKeys
 	Clock  lethe.Clock // reads times to live (default lethe.SystemClock)
 	Region string      // of new buckets
-	// Ownership is that of buckets made without one (default BucketOwnerEnforced).
+	// Ownership applies to buckets created without one (default
+	// BucketOwnerEnforced).
 	Ownership types.ObjectOwnership
-	// AccountBuckets is how many buckets an account may own; 0: any number. The root
-	// may make any number.
+	// AccountBuckets is how many buckets an account may own; 0: any number. The
+	// root is not limited.
 	AccountBuckets int
 	MinPart        int64         // the store's, for error texts (default 5 MiB)
 	Timeout        time.Duration // of operations that move no body (default 1 min)
-	// Base ends every operation when it is done (default: never).
+	// Base cancels every operation when it is cancelled (default: never).
 	Base context.Context
 	// KeyRate limits requests per access key.
 	KeyRate ratelimit.Rate
 	Events  s3.Events
 }
 
-// Backend is versitygw's backend over a Store. Operations that are not here
-// answer NotImplemented, as S3 does.
+// Backend is versitygw's backend over a Store. Missing operations return
+// NotImplemented, as S3 does.
 type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
 	store s3.Store
-	cache *s3.DocumentCache // stands in the store's place for buckets and their documents
-	// policies are the buckets', parsed.
+	cache *s3.DocumentCache // caches buckets and their documents
+	// policies are the parsed policies of buckets.
 	policies *authz.Policies
 	rates    *ratelimit.Limiter
-	// accounts that lists may grant something to; nil: not looked up.
+	// accounts are the valid grantees of lists; nil disables the check.
 	accounts auth.IAMService
 }
 
@@ -91,11 +92,11 @@ func NewBackend(o BackendOptions) *Backend {
 // String names the backend in versitygw's messages.
 func (*Backend) String() string { return "Lethe" }
 
-// NormalizeObjectKey returns the key as it is: a key is a name, not a path, so
-// that what is authorised and what is acted on are the same bytes.
+// NormalizeObjectKey returns the key unchanged: a key is a name, not a path,
+// and authorisation and operation have to use the same bytes.
 func (*Backend) NormalizeObjectKey(_, key string) string { return key }
 
-// op is one operation under way.
+// op is one operation in progress.
 type op struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -103,21 +104,21 @@ type op struct {
 	names  names
 }
 
-// failure tells of an error that the client is not told in full.
+// failure describes an error of which the client receives less.
 func (o *op) failure(err error) s3.Failure {
 	return s3.Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err}
 }
 
-// need says what an operation wants.
+// need is what an operation requires.
 type need struct {
 	bucket, key, upload string
 	access              authz.Access
-	body                bool // moves a body: no deadline but the connection's
+	body                bool // moves a body: only the connection's deadlines apply
 	xml                 bool // the request's body is an XML document
 }
 
-// begin authorises an operation on its bucket and opens its own context. The
-// caller ends it by cancel, also after an error.
+// begin authorises an operation on its bucket and creates its context. The
+// caller calls cancel, also after an error.
 func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 	o := &op{req: requestOf(rctx), cancel: func() {}}
 	o.names = names{bucket: n.bucket, key: n.key, upload: n.upload}
@@ -138,8 +139,8 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 	return o, nil
 }
 
-// context begins the context of what is done for a request, which ends with its
-// body, or for one without a body after a while.
+// context creates the context of work on a request. It ends with the body, or
+// for a request without one after a timeout.
 func (b *Backend) context(r *request, body bool) (context.Context, context.CancelFunc) {
 	base := r.base
 	if base == nil {
@@ -159,7 +160,7 @@ func str(p *string) string {
 	return strings.Clone(*p)
 }
 
-// num reads an optional number; nil is zero.
+// num returns an optional number; nil is zero.
 func num[T int32 | int64](p *T) T {
 	if p == nil {
 		return 0
@@ -167,7 +168,7 @@ func num[T int32 | int64](p *T) T {
 	return *p
 }
 
-// ptr points to s, nil if it is empty.
+// ptr returns a pointer to s, nil if it is empty.
 func ptr(s string) *string {
 	if s == "" {
 		return nil
@@ -175,7 +176,7 @@ func ptr(s string) *string {
 	return &s
 }
 
-// to points to v.
+// to returns a pointer to v.
 func to[T any](v T) *T { return &v }
 
 // cloneMap clones a map of a request with its strings.
@@ -190,8 +191,8 @@ func cloneMap(m map[string]string) map[string]string {
 	return out
 }
 
-// quote puts an ETag in quotes, as HTTP wants it.
+// quote puts an ETag in quotes, as HTTP requires.
 func quote(etag string) string { return `"` + etag + `"` }
 
-// unquote takes the quotes off an ETag.
+// unquote removes the quotes of an ETag.
 func unquote(etag string) string { return strings.Trim(etag, `"`) }

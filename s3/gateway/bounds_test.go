@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is said of a bucket has S3's sizes: it is read with every request.
+// Documents of a bucket have S3's size limits: every request reads them.
 func TestSecurityDocumentsHaveSizes(t *testing.T) {
 	s := withLists(t) // where there are none, every list is refused
 	up := s.create("up", nil)
@@ -21,7 +21,7 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 		return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Sid":%q,"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::%s/*"}]}`,
 			strings.Repeat("a", n), s.bucket)
 	}
-	// Completions that would do, but for what else stands in them.
+	// Completions that are valid except for their other contents.
 	up.part(1, []byte("a part"))
 	completion := func(more string) string {
 		return fmt.Sprintf("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>%s</ETag></Part>%s</CompleteMultipartUpload>", *up.parts[0].ETag, more)
@@ -55,7 +55,7 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 	}
 }
 
-// A signature that two readers could take otherwise is none.
+// An ambiguous signature is invalid.
 func TestSecuritySignaturesStandThereOnce(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

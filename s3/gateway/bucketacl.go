@@ -19,14 +19,14 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// PutBucketAcl replaces the access control list of a bucket. What nothing would
-// honour is refused.
+// PutBucketAcl replaces the access control list of a bucket. Grants without
+// effect are refused.
 func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) error {
 	list, err := parseList(data)
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: str(&bucket)}}, err)
 	}
-	// versitygw adds the owner's grant also to a list that has it.
+	// versitygw adds the owner's grant also to a list that has it already.
 	return b.setBucketList(ctx, str(&bucket), list.Once())
 }
 
@@ -44,15 +44,15 @@ func (b *Backend) setBucketList(ctx context.Context, bucket string, list authz.L
 	return b.putDocument(ctx, bucket, s3.KindACL, data)
 }
 
-// bucketLists is what versitygw refuses of an access control list of a bucket and
-// S3 has: groups by their address, grantees of headers by their kind,
-// authenticated-read. An account that is not there is an internal error to it.
+// bucketLists handles access control lists of a bucket that versitygw refuses
+// and S3 accepts: groups by their address, grantees of headers by their kind,
+// authenticated-read. A missing account is an internal error to versitygw.
 var bucketLists = bucketAction{
 	metrics.ActionPutBucketAcl, auth.PutBucketAclAction, auth.PermissionWriteAcp, (*Backend).putBucketList,
 }
 
-// listRefused says that versitygw refused such a list, after it had verified the
-// request.
+// listRefused reports whether versitygw refused such a list, after it had
+// verified the request.
 func (s *Server) listRefused(ctx fiber.Ctx, req *request) bool {
 	codes := []string{
 		s3err.GetAPIError(s3err.ErrMalformedACL).Code, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, "").BaseError().Code,
@@ -98,7 +98,7 @@ func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (l
 	return authz.BucketList(list.Owner, w.Grants), refusal(err)
 }
 
-// showsList says that the request asks for the bucket's list itself.
+// showsList reports whether the request reads the bucket's list itself.
 func (r *request) showsList() bool {
 	return r.web != nil && r.web.Method() == http.MethodGet && r.web.Request().URI().QueryArgs().Has("acl") &&
 		strings.Trim(r.web.Path(), "/") == r.web.Params("bucket")

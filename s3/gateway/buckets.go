@@ -19,11 +19,11 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// bucketPage is how many buckets are read at once.
+// bucketPage is the page size for reading buckets.
 const bucketPage = 1000
 
-// CreateBucket makes a bucket that belongs to who asks for it. A restricted key
-// may make those of its list, an account any.
+// CreateBucket creates a bucket that belongs to the requester. A restricted key
+// may create those of its list, an account any.
 func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput, acl []byte) error {
 	requestOf(ctx).decide(str(in.Bucket))
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: authz.Setting})
@@ -83,7 +83,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	return nil
 }
 
-// HeadBucket looks whether the bucket is there.
+// HeadBucket checks that the bucket exists.
 func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*awss3.HeadBucketOutput, error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket)})
 	defer o.cancel()
@@ -96,8 +96,8 @@ func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*a
 	return &awss3.HeadBucketOutput{}, nil
 }
 
-// DeleteBucket deletes a bucket without objects. Uploads that are still open are
-// given up, as S3 does.
+// DeleteBucket deletes a bucket without objects. Open uploads are aborted, as
+// on S3.
 func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 	o, err := b.begin(ctx, need{bucket: str(&bucket), access: authz.Setting})
 	defer o.cancel()
@@ -135,7 +135,7 @@ func (b *Backend) ListBuckets(ctx context.Context, in s3response.ListBucketsInpu
 	return res, nil
 }
 
-// visible lists buckets for the requester, by name.
+// visible lists the buckets that the requester may use, by name.
 func (b *Backend) visible(ctx context.Context, o *op, q ledger.BucketQuery, all bool) ([]ledger.Bucket, error) {
 	acct, root := account(ctx)
 	if err := b.count(o.req, acct.Access); err != nil {
@@ -163,7 +163,7 @@ func (b *Backend) visible(ctx context.Context, o *op, q ledger.BucketQuery, all 
 	return b.chosen(o, q, key.Buckets)
 }
 
-// chosen looks up those of the names that exist.
+// chosen returns those of the names that exist.
 func (b *Backend) chosen(o *op, q ledger.BucketQuery, list []string) ([]ledger.Bucket, error) {
 	list = slices.Clone(list)
 	slices.Sort(list)

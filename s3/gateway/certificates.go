@@ -11,12 +11,12 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// certificateCheck is how long a look at the files holds.
+// certificateCheck is the shortest interval between checks of the files.
 const certificateCheck = time.Second
 
-// Certificates serves a certificate from two PEM files and loads them anew when
-// one has changed, looking at most once a second. A pair that cannot be loaded,
-// such as one half written, leaves the pair before in use.
+// Certificates serves a certificate from two PEM files and reloads them after a
+// change, with at most one check a second. If a pair cannot be loaded, such as
+// one half written, the previous one stays in use.
 type Certificates struct {
 	cert, key string
 	changed   func(file string, err error)
@@ -27,7 +27,7 @@ type Certificates struct {
 	checked lethe.Time
 }
 
-// fileStamp tells one state of a file from another.
+// fileStamp identifies the state of a file.
 type fileStamp struct {
 	modified time.Time
 	size     int64

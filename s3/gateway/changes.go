@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// changes begins the note of a change, once a request is let in; a request that
-// changes one thing more than once has what was there first.
+// changes records the state before a change, once a request is authorised. Of
+// repeated changes to one thing the first state is kept.
 func (r *request) changes(name string, before any) {
 	if r.event.Change == nil {
 		r.event.Change = &s3.Change{Before: map[string]any{}, After: map[string]any{}}
@@ -24,7 +24,7 @@ func (r *request) changes(name string, before any) {
 	}
 }
 
-// changed notes what is there now; nil: it is gone.
+// changed records the state after a change; nil means deleted.
 func (r *request) changed(name string, after any) {
 	if after == nil {
 		delete(r.event.Change.After, name)
@@ -33,14 +33,14 @@ func (r *request) changed(name string, after any) {
 	r.event.Change.After[name] = after
 }
 
-// changesDocument notes that a document of a bucket is about to change.
+// changesDocument records a document of a bucket before a change.
 func (b *Backend) changesDocument(o *op, kind string) {
-	// One that cannot be read is not shown; the change itself will say why.
+	// An unreadable one is not shown; the change itself returns the error.
 	before, _ := b.store.Documents.Document(o.ctx, o.names.bucket, kind)
 	o.req.changes(kind, s3.ShownDocument(before))
 }
 
-// changesBucket notes that a bucket is about to go, or to get another owner.
+// changesBucket records a bucket before it is deleted or changes its owner.
 func (b *Backend) changesBucket(o *op) {
 	var owner any
 	if was, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket); err == nil {
@@ -63,7 +63,7 @@ func (b *Backend) setRules(o *op, c ledger.RulesChange) error {
 	return err
 }
 
-// legalHold says whether a key has a legal hold.
+// legalHold reports whether a key has a legal hold.
 func (b *Backend) legalHold(ctx context.Context, bucket, key string) (bool, error) {
 	holds, err := b.store.Holds.HoldsOn(ctx, bucket, key)
 	return slices.ContainsFunc(holds, func(h ledger.Hold) bool { return h.Scope == ledger.HoldLegal }), err

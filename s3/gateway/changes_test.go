@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// told does something, and answers what was told of the request on the bucket.
+// told runs do, and returns the event of its request on the bucket.
 func (s *site) told(do func() error) (e s3.RequestEvent, err error) {
 	s.t.Helper()
 	w.mu.Lock()
@@ -33,8 +33,8 @@ func (s *site) told(do func() error) (e s3.RequestEvent, err error) {
 	return e, err
 }
 
-// step is a request, and what it is to be told of its change: parts of what was
-// before and after, which must be empty where they are.
+// step is a request and the expected record of its change: parts of the states
+// before and after, which have to be empty where these are.
 type step struct {
 	operation     string
 	before, after string
@@ -90,8 +90,8 @@ func (s *site) openingSteps() []step {
 	}
 }
 
-// TestChangesAreTold: of each request that changes what keeps, ends or opens
-// objects it is told what was there before, and what is there now.
+// TestChangesAreTold checks the states before and after in the record of each
+// request that changes what retains, expires or exposes objects.
 func TestChangesAreTold(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "body", nil)
@@ -130,8 +130,9 @@ func TestChangesAreTold(t *testing.T) {
 	}})
 }
 
-// TestChangesThatAreNotMade: one that failed says what there was all along, one
-// that was not let in nothing, nor does a request that changes only objects.
+// TestChangesThatAreNotMade checks that a failed change records an unchanged
+// state, and that a denied request, or one that changes only objects, records
+// nothing.
 func TestChangesThatAreNotMade(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))

@@ -18,21 +18,20 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// crc64 is kept of every object for which the client chose no other checksum, as
-// S3 does.
+// crc64 is the checksum of objects for which the client chose none, as on S3.
 const crc64 = types.ChecksumAlgorithmCrc64nvme
 
-// smallestRead is the least that is read at once, in bytes: versitygw's readers of
-// chunked bodies make no progress in less than a chunk's header.
+// smallestRead is the smallest read, in bytes: versitygw's readers of chunked
+// bodies make no progress below a chunk's header.
 const smallestRead = 4 << 10
 
-// given is the checksums of a request's headers, by algorithm; nil: not given.
+// given are the checksums in a request's headers, by algorithm; nil if missing.
 type given [10]struct {
 	algorithm types.ChecksumAlgorithm
 	value     *string
 }
 
-// first returns the one that was given.
+// first returns the first one that is set.
 func (g given) first() (types.ChecksumAlgorithm, string) {
 	for _, c := range g {
 		if c.value != nil {
@@ -42,7 +41,7 @@ func (g given) first() (types.ChecksumAlgorithm, string) {
 	return "", ""
 }
 
-// count tells how many were given, and names them.
+// count returns how many are set, and their names.
 func (g given) count() (n int, text string) {
 	var b strings.Builder
 	for _, c := range g {
@@ -74,7 +73,8 @@ type sums struct {
 }
 
 // newSums wraps a body. The checksum is that of the trailer if there is one,
-// else that given (which the body has to match), else of the fallback.
+// else the given one, which the body has to match, else that of the fallback
+// algorithm.
 func (r *request) newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, error) {
 	s := &sums{body: &bodyReader{r: bufio.NewReaderSize(body, smallestRead), req: r}}
 	s.reader = s.body
@@ -105,7 +105,8 @@ func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (s3.ChecksumR
 	return h, nil
 }
 
-// sum returns the checksum, or why the body is no good; only after its end.
+// sum returns the checksum, or the error of the body. It is called after the
+// body's end.
 func (s *sums) sum() (string, error) {
 	if s.body.err != nil {
 		return "", s.body.err
@@ -116,7 +117,7 @@ func (s *sums) sum() (string, error) {
 	return s.hash.Sum(), nil
 }
 
-// finish completes an object's attributes with the checksum of its body.
+// finish adds the body's checksum to an object's attributes.
 func (s *sums) finish(a *ledger.Attrs) error {
 	sum, err := s.sum()
 	if err != nil {
@@ -127,14 +128,14 @@ func (s *sums) finish(a *ledger.Attrs) error {
 	return nil
 }
 
-// errCutOff: the connection ended in the middle of the body.
+// errCutOff reports that the connection ended in the middle of the body.
 var errCutOff = errors.New("s3: the body was cut off")
 
-// bodyReader remembers how a body broke off: versitygw's readers take that for
-// its end.
+// bodyReader keeps the error that ended the body: versitygw's readers take it
+// for a regular end.
 type bodyReader struct {
 	r   io.Reader
-	req *request // learns how long the bytes were waited for
+	req *request // measures the time spent waiting for bytes
 	err error
 }
 
@@ -155,10 +156,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read keeps a body that versitygw's readers cannot bear, such as a chunk of
-// negative size, from taking the write down that is reading it. It goes on until
-// there is something: a chunk's header that comes in small pieces is none for
-// those who read the body, who would give up.
+// read recovers from panics of versitygw's readers, which a chunk of negative
+// size causes. It repeats empty reads: a chunk's header in small pieces yields
+// none, and callers would give up.
 func (b *bodyReader) read(p []byte) (n int, err error) {
 	defer func() {
 		if recover() != nil {
@@ -171,7 +171,7 @@ func (b *bodyReader) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// checksumsOf puts stored checksums into versitygw's form.
+// checksumsOf returns stored checksums in versitygw's form.
 func checksumsOf(stored map[string]string, kind string) s3response.Checksum {
 	var c s3response.Checksum
 	for name, value := range stored {
@@ -203,8 +203,8 @@ func setChecksum(c *s3response.Checksum, a types.ChecksumAlgorithm, value string
 	}
 }
 
-// inAttributes is the form of GetObjectAttributes, where S3 leaves the number of parts
-// out of a checksum of checksums.
+// inAttributes returns the form for GetObjectAttributes, where S3 omits the
+// number of parts in a composite checksum.
 func inAttributes(c s3response.Checksum) *types.Checksum {
 	alone := func(sum *string) *string {
 		if sum == nil {

@@ -7,31 +7,31 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// chunked reads a body in chunks of its own (aws-chunked) and refuses what versitygw's
-// readers pass over: a size that is not hexadecimal digits alone, and bytes behind the
-// end of the last chunk.
+// chunked reads an aws-chunked body and refuses what versitygw's readers
+// accept: a size with other characters than hexadecimal digits, and bytes after
+// the last chunk.
 //
-// With feeds, it leaves the line feeds out of the trailer that stand alone. The
-// trailer's line ends in one where it is signed, and MinIO's clients send it so, before
-// the line's end; versitygw's reader would take it for a part of the checksum.
+// With feeds set, it drops line feeds that stand alone in the trailer. MinIO's
+// clients end a signed trailer with one before the line's end, and versitygw's
+// reader would take it for a part of the checksum.
 type chunked struct {
 	r       io.Reader
 	trailer bool // a trailer may follow the last chunk
 	feeds   bool
 
-	left   int64 // bytes of a chunk to come, with the line's end behind them
-	size   int64 // of the next chunk, as far as its header was read
+	left   int64 // remaining bytes of a chunk, with its line end
+	size   int64 // of the next chunk, as far as it was read
 	digits int   // of the size
 	sized  bool  // the size was read, and the chunk's signature follows
 	over   bool  // the last chunk's header was read, and the trailer follows
 	line   int   // bytes of the trailer's line so far
 	lines  int   // of the trailer
 	ended  bool  // nothing may follow
-	bad    bool  // it is no such body
+	bad    bool  // invalid body
 	last   byte  // of a header or the trailer
 }
 
-// maxDigits is how many a chunk's size may have.
+// maxDigits bounds the digits of a chunk's size.
 const maxDigits = 15
 
 // Read implements io.Reader.
@@ -54,7 +54,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end sees whether the body ends with its last chunk.
+// end reports an error unless the body ended with its last chunk.
 func (c *chunked) end() error {
 	var behind [1]byte
 	n, err := io.ReadFull(c.r, behind[:])
@@ -65,7 +65,7 @@ func (c *chunked) end() error {
 	return err
 }
 
-// chunk passes what a chunk has of p, or one byte of its header.
+// chunk consumes bytes of a chunk from p, or one byte of its header.
 func (c *chunked) chunk(p []byte) int {
 	if c.left > 0 {
 		n := min(c.left, int64(len(p)))
@@ -101,7 +101,8 @@ func hexadecimal(b byte) (digit int64, ok bool) {
 	return 0, false
 }
 
-// trailing moves the bytes together that stay of p, and counts them.
+// trailing moves the bytes of p that are kept to its front, and returns their
+// number.
 func (c *chunked) trailing(p []byte) (n int) {
 	for _, b := range p {
 		ends := b == '\n' && c.last == '\r'

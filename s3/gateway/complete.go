@@ -19,8 +19,8 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// CompleteMultipartUpload makes an object of the parts named. Repeated after a
-// lost answer it answers the same again, as long as the object lies there.
+// CompleteMultipartUpload makes an object of the named parts. A repeated
+// request returns the same result, as long as the object exists.
 func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.CompleteMultipartUploadInput) (out s3response.CompleteMultipartUploadResult, version string, err error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, xml: true})
 	defer o.cancel()
@@ -45,7 +45,7 @@ func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.Complet
 	}, "", nil
 }
 
-// completion is one under way.
+// completion is a completion in progress.
 type completion struct {
 	b    *Backend
 	o    *op
@@ -91,7 +91,7 @@ func (c *completion) run() (res object.PutResult, err error) {
 	}
 	up, err := c.b.upload(c.o)
 	if errors.Is(err, lethe.ErrNoSuchUpload) {
-		// The store knows whether it was completed before.
+		// The store knows whether the upload was completed before.
 		return c.b.store.Uploads.Complete(c.o.ctx, r)
 	}
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *completion) run() (res object.PutResult, err error) {
 	if err == nil {
 		return res, nil
 	}
-	// Parts may be missing because the upload is being completed by the same
-	// request sent twice.
+	// Parts may be missing because a duplicate of this request is completing
+	// the upload.
 	if _, gone := c.b.upload(c.o); errors.Is(gone, lethe.ErrNoSuchUpload) {
 		return c.b.store.Uploads.Complete(c.o.ctx, r)
 	}
@@ -130,8 +130,8 @@ func (c *completion) names() ([]ledger.PartName, error) {
 	return out, nil
 }
 
-// precheck compares the request with the stored parts to say what S3 says of
-// each thing that may be wrong. The store decides.
+// precheck compares the request with the stored parts to return S3's specific
+// errors. The store decides.
 func (c *completion) precheck(up ledger.Upload) error {
 	algorithm, kind := chosen(up.Attrs)
 	if c.in.ChecksumType != "" && c.in.ChecksumType != kind {
@@ -181,8 +181,8 @@ func (c *completion) stored(up ledger.Upload) (map[int]ledger.Part, error) {
 	}
 }
 
-// checkPart compares the checksum that the request names for a part with the
-// stored one, if the upload has checksums.
+// checkPart compares the checksum of a part in the request with the stored one,
+// if the upload has checksums.
 func (c *completion) checkPart(w wantedPart, part ledger.Part, algorithm types.ChecksumAlgorithm) error {
 	n, text := w.sums.count()
 	lower := strings.ToLower(string(algorithm))
@@ -212,7 +212,7 @@ func (c *completion) checkPart(w wantedPart, part ledger.Part, algorithm types.C
 	}
 }
 
-// finish gives the object its checksum, composed of the stored parts'.
+// finish sets the object's checksum, composed of the parts' checksums.
 func (c *completion) finish(parts []ledger.Part, attrs *ledger.Attrs) error {
 	algorithm, kind := chosen(*attrs)
 	asked := algorithm != ""
@@ -225,7 +225,7 @@ func (c *completion) finish(parts []ledger.Part, attrs *ledger.Attrs) error {
 	}
 	attrs.Checksums, attrs.ChecksumType = map[string]string{string(algorithm): value}, string(kind)
 	if !asked {
-		// The object keeps those of parts alone that the client may ask for.
+		// The object keeps checksums only of parts that the client may list.
 		for i := range attrs.Parts {
 			attrs.Parts[i].Checksums = nil
 		}
@@ -245,8 +245,8 @@ func (c *completion) finish(parts []ledger.Part, attrs *ledger.Attrs) error {
 	return nil
 }
 
-// compose computes an object's checksum from its parts': of the whole object
-// where the algorithm can be continued, else of the parts' checksums.
+// compose computes an object's checksum from its parts': of the whole object if
+// the algorithm can be combined, else of the parts' checksums.
 func compose(a types.ChecksumAlgorithm, kind types.ChecksumType, parts []ledger.Part) (string, error) {
 	if kind == types.ChecksumTypeComposite {
 		r, err := utils.NewCompositeChecksumReader(utils.HashType(strings.ToLower(string(a))))

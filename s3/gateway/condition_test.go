@@ -26,7 +26,7 @@ func (s *site) tagged(key, tags string) {
 	s.must(err)
 }
 
-// copyAs copies from one place to another, both as bucket/key.
+// copyAs copies from one place to another, both bucket/key.
 func copyAs(s *site, c *awss3.Client, from, to string, change func(*awss3.CopyObjectInput)) error {
 	bucket, key, _ := strings.Cut(to, "/")
 	in := &awss3.CopyObjectInput{Bucket: &bucket, Key: &key, CopySource: &from}
@@ -37,7 +37,8 @@ func copyAs(s *site, c *awss3.Client, from, to string, change func(*awss3.CopyOb
 	return err
 }
 
-// is holds outcomes to those that are allowed; all others are to be AccessDenied.
+// is checks that exactly the named outcomes succeed, and all others are
+// AccessDenied.
 func (s *site) is(outcomes map[string]error, allowed ...string) {
 	s.t.Helper()
 	for what, err := range outcomes {
@@ -48,8 +49,8 @@ func (s *site) is(outcomes map[string]error, allowed ...string) {
 	}
 }
 
-// A policy may ask for the tags that an object has: of the one that is read, or copied,
-// wherever the copy goes.
+// A policy may condition on the tags of the object that is read or copied,
+// whatever the destination of the copy.
 func TestPoliciesOnExistingTags(t *testing.T) {
 	s := newSite(t)
 	bob, bobs := s.account("tagbob")
@@ -91,7 +92,8 @@ func TestPoliciesOnExistingTags(t *testing.T) {
 			t.Errorf("%s, unsigned: %d", key, status)
 		}
 	}
-	// The policy is shown as it was set, and what is tagged anew is another's at once.
+	// The policy is returned as it was set, and a change of tags takes effect
+	// at once.
 	shown, err := s.GetBucketPolicy(s.ctx, &awss3.GetBucketPolicyInput{Bucket: &s.bucket})
 	s.must(err)
 	if !strings.Contains(*shown.Policy, "s3:ExistingObjectTag/security") || strings.Contains(*shown.Policy, "never") {
@@ -101,8 +103,8 @@ func TestPoliciesOnExistingTags(t *testing.T) {
 	s.is(reads(bob))
 }
 
-// What a policy denies by a tag it denies the bucket's owner, too, and no query, and no
-// other way to the object, leads past it.
+// A Deny by tags applies to the bucket's owner, too, and cannot be bypassed by
+// a query or another operation on the object.
 func TestDeniesByExistingTags(t *testing.T) {
 	s := newSite(t)
 	hers := s.key("tagalice", false, ledger.AccountBuckets)
@@ -137,7 +139,7 @@ func TestDeniesByExistingTags(t *testing.T) {
 	}
 }
 
-// A policy may ask for the tags that a write gives the object, however it gives them.
+// A policy may condition on the tags that a write sets, in any form.
 func TestPoliciesOnRequestTags(t *testing.T) {
 	s := newSite(t)
 	bob, bobs := s.account("givebob")
@@ -181,8 +183,8 @@ func TestPoliciesOnRequestTags(t *testing.T) {
 	}
 }
 
-// A policy may ask where a copy comes from, whether it takes the metadata over, and what
-// headers grant.
+// A policy may condition on the source of a copy, on its metadata directive,
+// and on grant headers.
 func TestPoliciesOnHeaders(t *testing.T) {
 	s := newSite(t)
 	bob, bobs := s.account("headbob")
@@ -209,8 +211,8 @@ func TestPoliciesOnHeaders(t *testing.T) {
 	s.is(map[string]error{"full": granting(aws.String("id=" + root.Access)), "another": granting(aws.String("id=" + bobs)), "none": granting(nil)}, "full")
 }
 
-// With a policy none of whose conditions hold a bucket is not one without a policy, in
-// which its list would count.
+// A policy whose conditions do not hold is still a policy: the bucket's list
+// does not apply.
 func TestAPolicyThatDoesNotHoldIsOne(t *testing.T) {
 	s := newSite(t)
 	bob, bobs := s.account("listbob")
@@ -222,7 +224,8 @@ func TestAPolicyThatDoesNotHoldIsOne(t *testing.T) {
 	s.is(map[string]error{"get": getAs(s, bob, s.bucket, "k")})
 }
 
-// Conditions that would be passed over, or that go with other actions, are refused.
+// Conditions that would be ignored, or that do not fit the actions, are
+// refused.
 func TestConditionsThatAreNone(t *testing.T) {
 	s := newSite(t)
 	for actions, condition := range map[string]string{
@@ -251,7 +254,7 @@ func TestConditionsThatAreNone(t *testing.T) {
 	}
 	_, err := s.GetBucketPolicy(s.ctx, &awss3.GetBucketPolicyInput{Bucket: &s.bucket})
 	s.fails(err, 404, "NoSuchBucketPolicy")
-	// Who may not set policies does not by such a one, either.
+	// A key that may not set policies may not set such a policy, either.
 	bob, _ := s.account("setbob")
 	policy := conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`)
 	s.is(map[string]error{"set": putPolicyAs(s, bob, s.bucket, `{"Statement":[`+strings.ReplaceAll(policy, "BUCKET", s.bucket)+`]}`)})

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What a policy says of a header it says of all that the request has of that name, and
-// a header that means nothing to a request hides nothing of it.
+// A condition on a header applies to all headers of that name, and cannot be
+// bypassed by a header that is otherwise ignored.
 func TestConditionsSeeEveryHeader(t *testing.T) {
 	s := newSite(t)
 	hers := s.key("headersbob", false, ledger.AccountBuckets)
@@ -22,7 +22,7 @@ func TestConditionsSeeEveryHeader(t *testing.T) {
 		for i := 0; i < len(headers); i += 2 {
 			all.Add(headers[i], headers[i+1])
 		}
-		// One that is repeated is signed as if it were one.
+		// A repeated header is signed as one.
 		for name, values := range all {
 			r.Header.Set(name, strings.Join(values, ","))
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// conditionValues are what conditions are held against, for one request and a bucket
+// conditionValues are the values of conditions, for one request and a bucket
 // that it names.
 type conditionValues struct {
 	ctx     context.Context
@@ -56,7 +56,8 @@ func (v *conditionValues) source() (bucket, key string, err error) {
 	return bucket, key, err
 }
 
-// key names the object in the bucket that an action is about: a copy gets its source.
+// key returns the key that an action is about in the bucket: of a copy,
+// s3:GetObject is about the source.
 func (v *conditionValues) key(action authz.Action) (string, error) {
 	bucket, key, err := v.source()
 	switch {
@@ -76,8 +77,8 @@ func (v *conditionValues) key(action authz.Action) (string, error) {
 	return key, nil
 }
 
-// ObjectTags returns the tags of the object that an action is about; none if there is
-// no object.
+// ObjectTags returns the tags of the object that an action is about, none if it
+// does not exist.
 func (v *conditionValues) ObjectTags(action authz.Action) (map[string]string, error) {
 	key, err := v.key(action)
 	if err != nil || key == "" {
@@ -92,8 +93,8 @@ func (v *conditionValues) ObjectTags(action authz.Action) (map[string]string, er
 	return obj.Tags, err
 }
 
-// GivenTags returns the tags that the request gives the object: by a document, a field
-// of a form, or a header.
+// GivenTags returns the tags that the request sets by a document, a form field
+// or a header.
 func (v *conditionValues) GivenTags() (map[string]string, error) {
 	web := v.req.web
 	form, isForm := formOf(v.ctx)
@@ -126,9 +127,9 @@ func givenDocument(body []byte) (map[string]string, error) {
 	return nil, s3err.GetAPIError(s3err.ErrMalformedXML)
 }
 
-// Meets has versitygw say whether a condition holds for the request. Where
-// the condition has a pattern, and the request a * in what it is held against, it cannot:
-// its matcher lets that use up the pattern's.
+// Meets evaluates a condition by versitygw. It returns known false if the
+// condition has a pattern and the compared values a *: versitygw's matcher lets
+// that use up the pattern's.
 func (v *conditionValues) Meets(condition json.RawMessage) (holds, known bool) {
 	if authz.HasPattern(condition) && v.starred() {
 		return false, false
@@ -142,8 +143,8 @@ func (v *conditionValues) Meets(condition json.RawMessage) (holds, known bool) {
 	return false, v.passes(everybody, unless)
 }
 
-// starred reports whether the request has a * in what versitygw's conditions are held
-// against and a client may choose.
+// starred reports whether a client put a * into a value that versitygw's
+// conditions compare.
 func (v *conditionValues) starred() bool {
 	for _, name := range []string{"User-Agent", "Referer", "X-Amz-Acl"} {
 		if strings.Contains(v.req.web.Get(name), "*") {
@@ -158,7 +159,7 @@ func (v *conditionValues) starred() bool {
 	return false
 }
 
-// passes says that versitygw lets the request pass by these statements.
+// passes reports whether versitygw allows the request by these statements.
 func (v *conditionValues) passes(statements ...shownStatement) bool {
 	policy, err := showPolicy(v.version, statements)
 	return err == nil && auth.VerifyPublicAccess(v.req.web, probe{policy: policy}, auth.GetObjectAction, auth.PermissionRead, v.bucket, "") == nil

@@ -21,17 +21,17 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// copyAttempts is how often a copy begins anew because its source was replaced
+// copyAttempts bounds the restarts of a copy whose source is replaced
 // meanwhile.
 const copyAttempts = 5
 
-// source names what is copied from.
+// source is the source of a copy.
 type source struct {
 	bucket, key string
 	conditions  readConditions
 }
 
-// source reads a copy source and authorises reading it.
+// source parses a copy source and authorises reading it.
 func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c readConditions) (source, error) {
 	bucket, key, version, err := backend.ParseCopySource(str(header))
 	if err != nil {
@@ -58,8 +58,8 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 	return s, nil
 }
 
-// maySource asks once more whether the source may be read: versitygw has asked
-// for a key that ends in the version.
+// maySource authorises reading the source again: versitygw has checked a key
+// that includes the version.
 func (b *Backend) maySource(ctx context.Context, s source) error {
 	acct, root := account(ctx)
 	req := requestOf(ctx)
@@ -80,7 +80,7 @@ func (b *Backend) maySource(ctx context.Context, s source) error {
 	})
 }
 
-// checkOwner refuses a bucket that belongs to another than the client thinks.
+// checkOwner refuses a bucket whose owner is not the expected one.
 func (b *Backend) checkOwner(ctx context.Context, bucket, want string) error {
 	have, err := b.bucketOwner(ctx, bucket)
 	if err == nil && have != want {
@@ -95,8 +95,8 @@ func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error
 	return acl.Owner, err
 }
 
-// CopyObject copies an object by reference; a copy onto itself changes what
-// describes it, its time to live included.
+// CopyObject copies an object by reference. A copy onto itself changes its
+// metadata, including its time to live.
 func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (out s3response.CopyObjectOutput, err error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing, body: true})
 	defer o.cancel()
@@ -139,7 +139,7 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	return out, nil
 }
 
-// missingBucket says which of the two buckets is not there.
+// missingBucket names the one of the two buckets that does not exist.
 func (b *Backend) missingBucket(o *op, src source) error {
 	if _, err := b.store.Buckets.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
 		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
@@ -147,8 +147,8 @@ func (b *Backend) missingBucket(o *op, src source) error {
 	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
 }
 
-// copy copies the version of the source that is there now, or fails with
-// ErrPreconditionFailed if it is replaced meanwhile.
+// copy copies the current version of the source. It fails with
+// ErrPreconditionFailed if that is replaced meanwhile.
 func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
 	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyOb
 	if err := b.copyAttrs(&r, from, in); err != nil {
 		return res, err
 	}
-	// As on S3, a list is not copied.
+	// As on S3, the list is not copied.
 	r.Attrs.ACL = list
 	if in.TaggingDirective == types.TaggingDirectiveReplace {
 		tags, err := tagsOf(in.Tagging)
@@ -179,7 +179,7 @@ func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyOb
 	return b.store.Objects.Copy(o.ctx, r)
 }
 
-// copyAttrs sets what describes the copy: the source's, or with the REPLACE
+// copyAttrs sets the copy's metadata: the source's, or with the REPLACE
 // directive the request's. Checksums and parts belong to the bytes and stay.
 func (b *Backend) copyAttrs(r *object.CopyRequest, from ledger.Object, in s3response.CopyObjectInput) error {
 	attrs := from.Attrs
@@ -201,10 +201,9 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from ledger.Object, in s3resp
 	return err
 }
 
-// copySum gives the copy the checksum that was asked for. As on S3 a copy was not
-// uploaded in parts: where the source has a checksum of its parts' checksums, the copy
-// has one of the whole object. CRCs of parts are put together; for other algorithms the
-// source is read.
+// copySum sets the requested checksum of the copy. As on S3 a copy was not
+// uploaded in parts: a composite checksum becomes one of the whole object. CRCs
+// of parts are combined; for other algorithms the source is read.
 func (b *Backend) copySum(o *op, from ledger.Object, asked types.ChecksumAlgorithm, attrs *ledger.Attrs) error {
 	composite := from.Attrs.ChecksumType == string(types.ChecksumTypeComposite)
 	if asked == "" && composite {
@@ -230,7 +229,7 @@ func (b *Backend) copySum(o *op, from ledger.Object, asked types.ChecksumAlgorit
 	return b.checksum(o, from, asked, attrs)
 }
 
-// checksum reads the source to give the copy a checksum of another kind.
+// checksum reads the source to compute another kind of checksum for the copy.
 func (b *Backend) checksum(o *op, from ledger.Object, a types.ChecksumAlgorithm, attrs *ledger.Attrs) error {
 	r, err := b.store.Objects.Get(o.ctx, object.GetRequest{
 		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},

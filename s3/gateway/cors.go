@@ -5,8 +5,8 @@ import (
 	"github.com/versity/versitygw/auth"
 )
 
-// exposeRuled shows scripts of other origins the headers that the bucket's rule exposes,
-// as S3 does: versitygw adds two of its own.
+// exposeRuled exposes to scripts of other origins the headers that the bucket's
+// rule names, as S3 does. versitygw adds two of its own.
 func exposeRuled(ctx fiber.Ctx, req *request) {
 	h := &ctx.Response().Header
 	if req.cors == nil || len(h.Peek(fiber.HeaderAccessControlAllowOrigin)) == 0 {

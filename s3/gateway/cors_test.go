@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Scripts of other origins are shown the headers that the bucket's rule exposes, as on
-// S3, and no others.
+// Scripts of other origins can read exactly the headers that the bucket's rule
+// exposes, as on S3.
 func TestExposedHeadersAreTheRules(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -35,8 +35,9 @@ func TestExposedHeadersAreTheRules(t *testing.T) {
 	}
 }
 
-// U17: scripts may send credentials where the rule names their origin; to others the
-// answer says nothing of credentials, as on S3: "false" is no value of that header.
+// U17: scripts may send credentials if the rule names their origin. To others
+// the response does not mention credentials, as on S3: "false" is not a value
+// of that header.
 func TestCredentialsOfOtherOrigins(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// dates is a client that looks at the dates and the namespace of every answer.
+// dates is a client that checks the dates and the namespace of every response.
 type dates struct {
 	t    *testing.T
-	seen map[string]int // how often a header or an element was there
+	seen map[string]int // count of each header or element
 }
 
 var (
@@ -57,8 +57,8 @@ func (d *dates) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// U16: dates are HTTP's in headers and ISO 8601's in documents, in the answer of every
-// operation that has one, and documents are in S3's namespace.
+// U16: dates have HTTP's form in headers and ISO 8601 in documents, in every
+// response that has one. Documents are in S3's namespace.
 func TestDatesOfAllAnswers(t *testing.T) {
 	s := newSite(t)
 	d := &dates{t: t, seen: map[string]int{}}
@@ -102,7 +102,7 @@ func TestDatesOfAllAnswers(t *testing.T) {
 	}
 }
 
-// datesOfBuckets asks for what there is about a bucket.
+// datesOfBuckets runs the operations on a bucket.
 func (s *site) datesOfBuckets(did func(any, error)) {
 	s.t.Helper()
 	b := &s.bucket

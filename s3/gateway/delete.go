@@ -21,7 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// DeleteObject deletes a key; that there is none is no error.
+// DeleteObject deletes a key. A missing key is not an error.
 func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput) (*awss3.DeleteObjectOutput, error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing})
 	defer o.cancel()
@@ -44,8 +44,8 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 	return &awss3.DeleteObjectOutput{}, nil
 }
 
-// DeleteObjects deletes up to 1,000 keys in one transaction, those that the bucket's
-// policy lets the client delete.
+// DeleteObjects deletes up to 1,000 keys in one transaction. It skips those
+// that the bucket's policy denies.
 func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInput) (s3response.DeleteResult, error) {
 	refused, err := b.refusedKeys(ctx, in)
 	if err != nil || len(refused) > 0 && len(in.Delete.Objects) == 0 {
@@ -72,8 +72,9 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	return d.res, nil
 }
 
-// refusedKeys takes out of a deletion what the bucket's policy refuses: versitygw is shown
-// one that lets every key pass, since it would read the policy anew for each.
+// refusedKeys removes the keys of a deletion that the bucket's policy denies.
+// versitygw gets a policy that allows every key, since it would parse the
+// policy for each.
 func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput) (out []types.Error, err error) {
 	bucket := str(in.Bucket)
 	if undecided(ctx) || in.Delete == nil {
@@ -107,11 +108,11 @@ func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput)
 	return out, nil
 }
 
-// foreseeDocument looks at the body of a request that is a document, once it is known who
-// sends it, before versitygw reads it: markup of any length costs a hundred times its
-// size there. A deletion it reads strictly. versitygw reads that whole, however many
-// keys it has, and counts those alone that may be deleted; of two keys in one entry it
-// takes the last.
+// foreseeDocument checks the body of a request that is a document, after
+// authentication and before versitygw reads it: long markup costs a hundred
+// times its size there. It reads deletions strictly. versitygw reads any number
+// of keys, and counts only those that may be deleted; of two keys in one entry
+// it takes the last.
 func (r *request) foreseeDocument(ctx context.Context) error {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
 	if acct, _ := account(ctx); !ok || r.web == nil || acct.Access == "" && !public(ctx) {
@@ -135,8 +136,8 @@ func (r *request) foreseeDocument(ctx context.Context) error {
 	return nil
 }
 
-// ofPolicyAlone says that a request is about the bucket's policy, which is no XML, and
-// about no other sub-resource.
+// ofPolicyAlone reports whether a request is about the bucket's policy, which
+// is not XML, and no other sub-resource.
 func ofPolicyAlone(q *fasthttp.Args) bool {
 	for name := range q.All() {
 		_, bucket := ofBuckets[string(name)]
@@ -148,7 +149,7 @@ func ofPolicyAlone(q *fasthttp.Args) bool {
 	return q.Has("policy")
 }
 
-// deletion is a DeleteObjects under way.
+// deletion is a DeleteObjects in progress.
 type deletion struct {
 	b     *Backend
 	o     *op
@@ -157,7 +158,7 @@ type deletion struct {
 	res   s3response.DeleteResult
 }
 
-// add takes an entry up, or refuses it alone.
+// add adds an entry, or refuses just that one.
 func (d *deletion) add(id types.ObjectIdentifier) {
 	key, version := str(id.Key), str(id.VersionId)
 	err := checkVersion(version)
@@ -174,7 +175,7 @@ func (d *deletion) add(id types.ObjectIdentifier) {
 	c := deleteCondition{unquote(str(id.ETag)), id.LastModifiedTime, id.Size}
 	d.items = append(d.items, ledger.DeleteItem{Key: key, If: c.precondition()})
 	d.conds = append(d.conds, c)
-	// The answer names the version that the request named.
+	// The response has the version that the request named.
 	d.res.Deleted = append(d.res.Deleted, types.DeletedObject{Key: &key, VersionId: ptr(version)})
 }
 
@@ -198,7 +199,7 @@ func (d *deletion) run() error {
 	return nil
 }
 
-// deleteCondition guards a delete; zero: not given.
+// deleteCondition is the condition of a delete; zero if there is none.
 type deleteCondition struct {
 	match    string
 	modified *time.Time
@@ -213,8 +214,8 @@ func (c deleteCondition) precondition() ledger.Precondition {
 	return p
 }
 
-// deleteError names the condition that failed. One on a key that is not there
-// has nothing to guard, as S3 has it.
+// deleteError returns the error for the failed condition. As on S3, a condition
+// on a missing key is ignored.
 func (b *Backend) deleteError(o *op, key string, err error, c deleteCondition) error {
 	if !errors.Is(err, lethe.ErrPreconditionFailed) {
 		return err

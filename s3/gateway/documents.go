@@ -31,7 +31,7 @@ func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3e
 	return doc, b.fail(o, err)
 }
 
-// putDocument writes one, nil deletes it.
+// putDocument writes a document; nil deletes it.
 func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
 	o, err := b.begin(ctx, need{bucket: bucket, access: authz.Setting, xml: body != nil && kind != s3.KindPolicy})
 	defer o.cancel()
@@ -52,7 +52,7 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 }
 
 // readable authorises reading a bucket's documents for a signed request. An
-// unsigned one may have them read before it is admitted: they decide on it.
+// unsigned one may read them before it is authorised: they decide on it.
 func (b *Backend) readable(ctx context.Context, bucket string) error {
 	if acct, _ := account(ctx); acct.Access == "" {
 		return nil
@@ -60,8 +60,9 @@ func (b *Backend) readable(ctx context.Context, bucket string) error {
 	return b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
-// GetBucketAcl returns the access control list that decides on the request, with
-// the grant of the key that asks. versitygw asks for it before every operation.
+// GetBucketAcl returns the access control list that decides on the request,
+// with the grant of the requesting key. versitygw calls it before every
+// operation.
 func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput) ([]byte, error) {
 	bucket := str(in.Bucket)
 	requestOf(ctx).decide(bucket)
@@ -102,8 +103,8 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	return writeList(acl)
 }
 
-// rootsACL is what decides on what root does to an object: that the bucket is there,
-// and who owns it if the request says who should. No list does.
+// rootsACL returns the list for operations of root on an object. It checks that
+// the bucket exists, and its expected owner. No list restricts root.
 func (b *Backend) rootsACL(ctx context.Context, bucket string) ([]byte, error) {
 	list, err := b.documentACL(ctx, bucket)
 	if web := requestOf(ctx).web; err == nil && web != nil && web.Get("X-Amz-Expected-Bucket-Owner") == "" {
@@ -112,7 +113,8 @@ func (b *Backend) rootsACL(ctx context.Context, bucket string) ([]byte, error) {
 	return list, err
 }
 
-// defaultACL is the list of a bucket that was made without: all to its owner.
+// defaultACL returns the list of a bucket without one: full control for its
+// owner.
 func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error) {
 	own, cancel := b.context(requestOf(ctx), false)
 	defer cancel()
@@ -123,8 +125,8 @@ func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error)
 	return writeList(authz.OwnersOnly(found.Owner))
 }
 
-// GetBucketPolicy returns the policy as it was put to who asks for it, and to versitygw,
-// which asks to decide on the request, one that says what was decided.
+// GetBucketPolicy returns the stored policy to a client. To versitygw, which
+// evaluates it for the request, it returns one that carries the decision.
 func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
 	bucket = str(&bucket)
 	if err := b.readable(ctx, bucket); err != nil {
@@ -143,7 +145,7 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 			return nil, err
 		}
 	}
-	// The first question is versitygw's own, the second the client's.
+	// The first call is versitygw's own, the second the client's.
 	if undecided(ctx) || req.asksForPolicy() && req.decided {
 		return doc, nil
 	}
@@ -175,15 +177,15 @@ func (b *Backend) DeleteBucketPolicy(ctx context.Context, bucket string) error {
 	return b.putDocument(ctx, str(&bucket), s3.KindPolicy, nil)
 }
 
-// GetBucketCors returns the rules for scripts of other origins. Everybody may
-// know them: a preflight request is not signed.
+// GetBucketCors returns the rules for scripts of other origins. They are
+// public: a preflight request is not signed.
 func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, error) {
 	rules, err := b.document(ctx, str(&bucket), s3.KindCORS, s3err.ErrNoSuchCORSConfiguration)
 	requestOf(ctx).cors = rules
 	return rules, err
 }
 
-// maxCORSRules is how many a bucket may have, as S3 has it.
+// maxCORSRules is the most rules of a bucket, as in S3.
 const maxCORSRules = 100
 
 // PutBucketCors replaces the rules.
@@ -202,8 +204,8 @@ func (b *Backend) DeleteBucketCors(ctx context.Context, bucket string) error {
 	return b.putDocument(ctx, str(&bucket), s3.KindCORS, nil)
 }
 
-// GetBucketOwnershipControls tells who owns objects, and so whether access
-// control lists may be set.
+// GetBucketOwnershipControls returns the object ownership, which decides
+// whether access control lists may be set.
 func (b *Backend) GetBucketOwnershipControls(ctx context.Context, bucket string) (types.ObjectOwnership, error) {
 	bucket = str(&bucket)
 	if err := b.readable(ctx, bucket); err != nil {
@@ -213,9 +215,9 @@ func (b *Backend) GetBucketOwnershipControls(ctx context.Context, bucket string)
 	return types.ObjectOwnership(doc), err
 }
 
-// PutBucketOwnershipControls sets it. Turning access control lists off is refused
-// while the bucket's own grants something to others, as S3 does: it would go on
-// counting unseen.
+// PutBucketOwnershipControls sets it. As on S3, disabling access control lists
+// is refused while the bucket's own grants something to others: it would stay
+// in effect unseen.
 func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string, own types.ObjectOwnership) error {
 	bucket = str(&bucket)
 	if own == types.ObjectOwnershipBucketOwnerEnforced {
@@ -282,14 +284,14 @@ func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error 
 	return b.putDocument(ctx, str(&bucket), s3.KindTags, nil)
 }
 
-// GetBucketVersioning answers as a bucket does that never had versions, which is
-// what clients take for "off".
+// GetBucketVersioning returns the state of a bucket that never had versions,
+// which clients take for "off".
 func (b *Backend) GetBucketVersioning(ctx context.Context, bucket string) (s3response.GetBucketVersioningOutput, error) {
 	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
-// GetObjectLockConfiguration answers that there is none: versitygw and clients
-// take that for "off", where NotImplemented would fail every write.
+// GetObjectLockConfiguration returns that there is none. versitygw and clients
+// take that for "off"; NotImplemented would fail every write.
 func (b *Backend) GetObjectLockConfiguration(ctx context.Context, bucket string) ([]byte, error) {
 	return nil, s3err.GetBucketErr(s3err.ErrObjectLockConfigurationNotFound, str(&bucket))
 }

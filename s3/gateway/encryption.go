@@ -11,14 +11,14 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// Headers that ask for encryption, for another storage class or to append are refused:
-// bytes are kept as they came, in one class, and a write replaces the object. Presigned
-// URLs and the fields of forms may carry them, too.
+// Requests for encryption, another storage class or appending are refused:
+// bytes are stored as received, in one class, and a write replaces the object.
+// Presigned URLs and form fields may carry these headers, too.
 
-// encryption begins the names of the headers that ask for encryption.
+// encryption is the prefix of the headers that request encryption.
 const encryption = "X-Amz-Server-Side-Encryption"
 
-// sourceEncryption begins the names of those that decrypt what is copied.
+// sourceEncryption is the prefix of those that decrypt a copy's source.
 const sourceEncryption = "X-Amz-Copy-Source-Server-Side-Encryption"
 
 const (
@@ -26,7 +26,8 @@ const (
 	writeOffset  = "X-Amz-Write-Offset-Bytes"
 )
 
-// unkept refuses a request whose headers or query ask for what would not be kept.
+// unkept refuses a request whose headers or query ask for something that is not
+// supported.
 func unkept(ctx fiber.Ctx, req *request) s3err.S3Error {
 	for name, value := range ctx.Request().Header.All() {
 		if e := refuseUnkept(req.event.Method, string(name), string(value)); e != nil {
@@ -51,8 +52,8 @@ func unkeptFields(fields map[string]string) error {
 	return nil
 }
 
-// refuseUnkept refuses one header or its like. Reading with a key what was not
-// encrypted by it is an invalid request, as on S3.
+// refuseUnkept refuses one header or parameter. As on S3, reading an
+// unencrypted object with a key is an invalid request.
 func refuseUnkept(method, name, value string) s3err.S3Error {
 	reads := method == http.MethodGet || method == http.MethodHead
 	encrypts := begins(name, encryption) || begins(name, sourceEncryption)
@@ -76,14 +77,14 @@ func refuseUnkept(method, name, value string) s3err.S3Error {
 	return nil
 }
 
-// notKept says what is not here.
+// notKept returns the error for something that is not supported.
 func notKept(format string, args ...any) s3err.S3Error {
 	return s3err.APIError{
 		Code: "NotImplemented", HTTPStatusCode: http.StatusNotImplemented, Description: fmt.Sprintf(format, args...),
 	}
 }
 
-// refuseClass refuses storage classes but the one that there is.
+// refuseClass refuses storage classes other than the only one.
 func refuseClass(class string) s3err.S3Error {
 	switch {
 	case class == string(types.StorageClassStandard):
@@ -97,7 +98,7 @@ func refuseClass(class string) s3err.S3Error {
 	return notKept("This store has one storage class, STANDARD, so the request was refused for its x-amz-storage-class %s. Leave it out.", class)
 }
 
-// begins says that a name begins with a header's, in letters of any case.
+// begins reports whether a name has a header's prefix, in any case of letters.
 func begins(name, header string) bool {
 	return len(name) >= len(header) && strings.EqualFold(name[:len(header)], header)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// unkept are headers that ask for what would not be kept.
+// unkept are headers that request something that is not supported.
 var unkept = map[string]string{
 	"x-amz-server-side-encryption":                                "AES256",
 	"x-amz-server-side-encryption-aws-kms-key-id":                 "key",
@@ -26,8 +26,8 @@ var unkept = map[string]string{
 	"x-amz-write-offset-bytes":                                    "3",
 }
 
-// U1: what asks for encryption, for another storage class or to append is refused by
-// its name, wherever objects are made, and nothing is there afterwards.
+// U1: requests for encryption, another storage class or appending are refused
+// by name, wherever objects are created, and leave nothing behind.
 func TestWhatIsNotKeptIsRefusedByName(t *testing.T) {
 	s := newSite(t)
 	s.put("source", "source", nil)
@@ -64,7 +64,7 @@ func TestWhatIsNotKeptIsRefusedByName(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// sendWith sends a request of root's, written as "METHOD target", with more headers.
+// sendWith sends root's request, given as "METHOD target", with more headers.
 func (s *site) sendWith(request string, more http.Header, name, value string) (int, string) {
 	s.t.Helper()
 	method, target, _ := strings.Cut(request, " ")
@@ -79,8 +79,8 @@ func (s *site) sendWith(request string, more http.Header, name, value string) (i
 	return status, answer
 }
 
-// Whoever asks with a key for what was not encrypted is told so, as on S3; whoever
-// names the one storage class that there is, or no class of S3's, too.
+// A request with a key for an unencrypted object is refused, as on S3. The only
+// storage class may be named; an invalid one is refused.
 func TestKeysAndClassesThatObjectsDoNotHave(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "plain", nil)

@@ -16,12 +16,12 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// names is what an operation was about, for the texts of its errors.
+// names are the arguments of an operation, for the texts of its errors.
 type names struct {
 	bucket, key, upload string
 }
 
-// mappings from the store's errors to S3's, in order: the first that matches.
+// mappings from the store's errors to S3's. The first match counts.
 var mappings = []struct {
 	err error
 	to  func(n names, err error) s3err.S3Error
@@ -58,18 +58,18 @@ var mappings = []struct {
 		}
 		return unavailable("The store cannot be reached at the moment. Please try again.")(n, err)
 	}},
-	// Before ErrUnexpectedEOF, which it may wrap: the body came to its end, and is
-	// shorter than was said.
+	// Before ErrUnexpectedEOF, which it may wrap: the body ended, and is
+	// shorter than declared.
 	{lethe.ErrIncompleteBody, apiError(s3err.ErrContentLengthMismatch)},
-	// After ErrUnavailable, since the answer of a backend may break off too.
+	// After ErrUnavailable, since a backend's response may break off too.
 	{io.ErrUnexpectedEOF, apiError(s3err.ErrIncompleteBody)},
 	{lethe.ErrTooLarge, apiError(s3err.ErrContentLengthMismatch)},
 	{context.DeadlineExceeded, unavailable("The request took too long. Please try again.")},
 	{context.Canceled, unavailable("The server is shutting down. Please try again.")},
 }
 
-// fail turns an error of the store into S3's. What is not foreseen is reported
-// as an event and answered InternalError.
+// fail converts an error of the store to S3's. An unexpected one is reported as
+// an event and returned as InternalError.
 func (b *Backend) fail(o *op, err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +94,8 @@ func (b *Backend) fail(o *op, err error) error {
 	return s3err.GetAPIError(s3err.ErrInternalError)
 }
 
-// refusal writes an error as versitygw answers it, if it is a refusal of ours.
+// refusal converts an s3.Error to versitygw's form, and returns other errors
+// unchanged.
 func refusal(err error) error {
 	var own *s3.Error
 	if errors.As(err, &own) {
@@ -103,7 +104,7 @@ func refusal(err error) error {
 	return err
 }
 
-// gatewayError writes a refusal as versitygw answers it.
+// gatewayError converts a refusal to versitygw's form.
 func gatewayError(e *s3.Error) s3err.S3Error {
 	if e.Code == "InvalidArgument" {
 		return s3err.InvalidArgumentError{Description: e.Message, ArgumentName: e.Argument, ArgumentValue: e.Value}
@@ -124,7 +125,7 @@ func unavailable(text string) func(names, error) s3err.S3Error {
 	return func(names, error) s3err.S3Error { return e }
 }
 
-// noRoom names each backend and why it takes nothing, where that is known.
+// noRoom names each backend and why it accepts no writes, where that is known.
 func noRoom(_ names, err error) s3err.S3Error {
 	e := s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice)
 	var why *placement.RefusalError
@@ -134,7 +135,7 @@ func noRoom(_ names, err error) s3err.S3Error {
 	return e
 }
 
-// denied says why an access key may not do what it asks for.
+// denied returns an AccessDenied error with its reason.
 func denied(format string, args ...any) error {
 	return s3err.APIError{
 		Code: "AccessDenied", Description: fmt.Sprintf(format, args...), HTTPStatusCode: http.StatusForbidden,
@@ -147,8 +148,8 @@ func invalidKey(key, why string) s3err.S3Error {
 	return s3err.InvalidArgumentError{Description: why, ArgumentName: "key", ArgumentValue: fmt.Sprintf("%q", key)}
 }
 
-// checkKey refuses what is not a key in S3: UTF-8 of 1 to 1,024 bytes. A NUL
-// cannot be stored by every ledger.
+// checkKey refuses keys that are invalid in S3: not UTF-8 of 1 to 1,024 bytes.
+// A NUL cannot be stored by every ledger.
 func checkKey(key string) error {
 	switch {
 	case len(key) > maxKey:
@@ -164,7 +165,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// checkVersion refuses versions: there is one of every object, named "null".
+// checkVersion refuses versions other than "null", the only one of each object.
 func checkVersion(version string) error {
 	if version == "" || version == "null" {
 		return nil
@@ -172,7 +173,7 @@ func checkVersion(version string) error {
 	return s3err.GetInvalidArgumentErr(s3err.InvalidArgVersionId, version)
 }
 
-// tooManyBuckets refuses another bucket to who owns as many as they may.
+// tooManyBuckets refuses another bucket to an owner at its limit.
 func tooManyBuckets(names, error) s3err.S3Error {
 	return s3err.APIError{
 		Code: "TooManyBuckets", HTTPStatusCode: http.StatusBadRequest,

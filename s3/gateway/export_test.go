@@ -2,8 +2,8 @@ package gateway
 
 import "maps"
 
-// SubResources are the names of queries that stand for something of a bucket or an
-// object.
+// SubResources are the names of queries that name a sub-resource of a bucket or
+// an object.
 func SubResources() map[string]bool {
 	out := map[string]bool{}
 	for name := range maps.Keys(ofBuckets) {

@@ -22,33 +22,32 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// maxForm bounds what precedes the file in an uploaded form, in bytes, as S3 has
-// it: it is held in memory, before anybody knows who sends it.
+// maxForm bounds what precedes the file in an uploaded form, in bytes, as in
+// S3: it is held in memory before authentication.
 const maxForm = 20 << 10
 
-// errFormTooLarge is S3's error for that.
+// errFormTooLarge is S3's error for a larger one.
 var errFormTooLarge = s3err.APIError{
 	Code: "MaxPostPreDataLengthExceeded", HTTPStatusCode: http.StatusBadRequest,
 	Description: "Your POST request fields preceding the upload file were too large.",
 }
 
-// formOf returns the form that versitygw took the request for, whatever it looked
-// like before.
+// formOf returns the form that versitygw parsed.
 func formOf(ctx context.Context) (form middlewares.PostObjectResult, ok bool) {
 	form, ok = ctx.Value(localForm).(middlewares.PostObjectResult)
 	return form, ok
 }
 
-// errFormHash refuses the digest of a form's body: nothing could be compared with it
-// but the body as a whole, held in memory.
+// errFormHash refuses the digest of a form's body: checking it would need the
+// whole body in memory.
 var errFormHash = s3err.APIError{
 	Code: "InvalidRequest", HTTPStatusCode: http.StatusBadRequest,
 	Description: "A form has no X-Amz-Content-Sha256: leave the header out.",
 }
 
-// openForm reads a form up to its file and puts it before the body again, so that
-// versitygw, which sets no bound, reads it from there. The caller calls restore
-// when the request was answered.
+// openForm reads a form up to its file and puts that part before the body
+// again, so that versitygw, which sets no bound, reads it from there. The
+// caller calls restore after the response.
 func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.S3Error) {
 	restore = func() {}
 	if req.form && ctx.Get("X-Amz-Content-Sha256") != "" {
@@ -56,7 +55,7 @@ func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.
 	}
 	stream := ctx.Request().BodyStream()
 	_, params, err := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
-	boundary := strings.TrimSpace(params["boundary"]) // as versitygw's parser has it
+	boundary := strings.TrimSpace(params["boundary"]) // in the form of versitygw's parser
 	if !req.form || stream == nil || err != nil || boundary == "" {
 		return restore, nil
 	}
@@ -69,18 +68,19 @@ func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.
 	return func() { setBody(ctx.Request(), stream) }, nil
 }
 
-// bodyField is the field of a request that holds its body's stream. The web
-// server has no way to put another one in its place and keep the first: that one
-// knows where the next request begins.
+// bodyField is the private field of a request that has its body's stream. The
+// web server cannot replace the stream and keep the first, which knows where
+// the next request begins.
 const bodyField = "bodyStream"
 
-// setBody puts a stream in place of the request's body, and leaves it open.
+// setBody replaces the stream of the request's body, and does not close the
+// previous one.
 func setBody(r *fasthttp.Request, to io.Reader) {
 	field := reflect.ValueOf(r).Elem().FieldByName(bodyField)
 	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(to))
 }
 
-// bodySettable says whether this version of the web server keeps a body's stream
+// bodySettable checks that this version of the web server keeps a body's stream
 // where setBody looks for it.
 func bodySettable() error {
 	field, ok := reflect.TypeFor[fasthttp.Request]().FieldByName(bodyField)
@@ -90,19 +90,19 @@ func bodySettable() error {
 	return nil
 }
 
-// formReader reads a form's fields, up to the beginning of its file. It takes
-// only what versitygw's parser reads in the same way: where the two disagreed on
-// where the file begins, that parser would hold it in memory as a field's value.
-// Some clients give each field a file name, which would make the first of them
-// the file: only the field "file" is one, as on S3. The head keeps its length,
-// since the file's is computed from it.
+// formReader reads a form's fields, up to the start of its file. It accepts
+// only what versitygw's parser reads in the same way: on a disagreement about
+// the file's start, that parser would hold the file in memory as a field. Some
+// clients give each field a file name, which would make the first the file:
+// only the field "file" is one, as on S3. The head keeps its length, which the
+// file's is computed from.
 type formReader struct {
 	r        *bufio.Reader
 	boundary string
 
 	head     []byte
-	begun    bool            // the first boundary was there
-	headers  map[string]bool // of the field; nil: in its value
+	begun    bool            // the first boundary was read
+	headers  map[string]bool // of the field; nil inside its value
 	file     bool
 	filename string
 }
@@ -143,7 +143,7 @@ func (f *formReader) next() ([]byte, s3err.S3Error) {
 	}
 }
 
-// line takes one line; done: the rest is the file, or nothing.
+// line processes one line; done: the rest is the file, or nothing.
 func (f *formReader) line(raw []byte) (done, ok bool) {
 	line, ok := bytes.CutSuffix(raw, []byte("\r\n"))
 	if !ok || bytes.IndexByte(line, '\r') >= 0 {
@@ -165,7 +165,7 @@ func (f *formReader) line(raw []byte) (done, ok bool) {
 	return false, true
 }
 
-// header takes one header of a field; none may be there twice.
+// header processes one header of a field. A repeated one is refused.
 func (f *formReader) header(line []byte) bool {
 	name, value, ok := strings.Cut(string(line), ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
@@ -178,7 +178,7 @@ func (f *formReader) header(line []byte) bool {
 
 var filenameParameter = regexp.MustCompile(`(?i)(;\s*filenam)e(\*?\s*=)`)
 
-// field reads a field's name, and hides the file name of what is none.
+// field reads a field's name, and blanks the file name unless it is the file.
 func (f *formReader) field(line []byte, value string) bool {
 	params := disposition(value)
 	if strings.ToLower(params["name"]) == "file" {
@@ -192,8 +192,8 @@ func (f *formReader) field(line []byte, value string) bool {
 	return !shown && params["name"] != "" && hidden["name"] == params["name"]
 }
 
-// disposition reads the parameters of a field's Content-Disposition; nil: it is
-// none.
+// disposition reads the parameters of a field's Content-Disposition; nil if it
+// is not one.
 func disposition(value string) map[string]string {
 	kind, params, err := mime.ParseMediaType(strings.TrimSpace(value))
 	if err != nil || kind != "form-data" {
@@ -202,11 +202,11 @@ func disposition(value string) map[string]string {
 	return params
 }
 
-// filenameVariable in a form's key stands for the name of the file.
+// filenameVariable is replaced by the file's name in a form's key.
 const filenameVariable = "${filename}"
 
-// expandKey puts the file's name into the key of a form: what stands behind the
-// last slash of it, for browsers may send the whole path.
+// expandKey inserts the file's name into the key of a form. Only the part after
+// the last slash is used: browsers may send the whole path.
 func expandKey(ctx context.Context, req *request) {
 	form, ok := formOf(ctx)
 	if !ok || req.filename == "" {
@@ -216,8 +216,8 @@ func expandKey(ctx context.Context, req *request) {
 	form.Fields["key"] = strings.ReplaceAll(form.Fields["key"], filenameVariable, name)
 }
 
-// mayPost asks the bucket's policy about the object that a form makes, and about the
-// tags that it gives it: versitygw has asked about the bucket alone.
+// mayPost authorises the object and the tags of a form by the bucket's policy:
+// versitygw has checked only the bucket.
 func (b *Backend) mayPost(ctx context.Context, o *op) error {
 	form, _ := formOf(ctx)
 	if err := unkeptFields(form.Fields); err != nil {
@@ -247,8 +247,8 @@ func (b *Backend) mayPost(ctx context.Context, o *op) error {
 	})
 }
 
-// withFormsACL has a form's field acl stand where policies look for it, in the header of
-// that name, while ask asks one. A form may not have the header itself.
+// withFormsACL presents a form's field acl as the header of that name while ask
+// evaluates a policy. A form may not have the header itself.
 func (r *request) withFormsACL(ctx context.Context, ask func() error) error {
 	form, _ := formOf(ctx)
 	list := form.Fields["acl"]

@@ -10,13 +10,13 @@ import (
 	"github.com/versity/versitygw/s3api/utils"
 )
 
-// field and upload begin a form's parts.
+// field and upload are the heads of a form's parts.
 const (
 	field  = "--BB\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n"
 	upload = "--BB\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n"
 )
 
-// disagreeing are forms that a lenient reader takes otherwise than versitygw.
+// disagreeing are forms that a lenient reader parses otherwise than versitygw.
 var disagreeing = map[string]string{
 	"two dispositions":          "--BB\r\nContent-Disposition: form-data; name=\"file\"\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\nv",
 	"a header twice":            "--BB\r\nX: a\r\nx : b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nv",
@@ -51,9 +51,9 @@ func TestAmbiguousFormsAreRefused(t *testing.T) {
 	}
 }
 
-// Where the form's reader finds the file, versitygw's parser must find it too,
-// at the same byte: it holds everything before it in memory. Where it finds the
-// end, that parser must, too.
+// FuzzForms checks that versitygw's parser finds the file at the same byte as
+// the form's reader, since it holds everything before it in memory. It has to
+// find the same end, too.
 func FuzzForms(f *testing.F) {
 	for _, body := range disagreeing {
 		f.Add([]byte(body), "BB")

@@ -22,11 +22,11 @@ type form struct {
 	fields   map[string]string
 	name     string // of the file
 	body     string
-	fileLike bool // every field has a file name, as some clients' have
+	fileLike bool // every field has a file name, as some clients send
 	header   http.Header
 }
 
-// post sends it.
+// post sends the form.
 func (s *site) post(f form) (int, string) {
 	s.t.Helper()
 	var b bytes.Buffer
@@ -75,7 +75,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("form %d: %d bytes, %+v", i, len(got), out)
 		}
 	}
-	// The connection goes on at the next request.
+	// The connection stays in step with the next request.
 	if len(s.keys()) != 4 {
 		t.Errorf("keys are %q", s.keys())
 	}
@@ -83,7 +83,7 @@ func TestForms(t *testing.T) {
 
 func TestFormsNameTheirKeyByTheFile(t *testing.T) {
 	s := newSite(t)
-	// The policy is about the key that results: this one allows another.
+	// The policy applies to the resulting key: this one allows another.
 	status, answer := s.post(form{fields: s.signPolicy(map[string]string{"key": "up/${filename}"}), name: "d.txt", body: "x"})
 	if status != 403 {
 		t.Errorf("against another key's policy: %d %s", status, answer)
@@ -105,7 +105,7 @@ func TestFormsNameTheirKeyByTheFile(t *testing.T) {
 	}
 }
 
-// What precedes the file is held in memory, before anybody knows who sends it.
+// The part before the file is held in memory before authentication.
 func TestHugeFormsAreRefusedUnread(t *testing.T) {
 	s := newSite(t)
 	for name, head := range map[string]string{
@@ -126,7 +126,7 @@ func TestHugeFormsAreRefusedUnread(t *testing.T) {
 	}
 }
 
-// A policy that refuses one key refuses it to forms, too.
+// A policy that denies a key denies it to forms, too.
 func TestPoliciesHoldForForms(t *testing.T) {
 	s := newSite(t)
 	arn := "arn:aws:s3:::" + s.bucket

@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What a policy says of the list that a write asks for, and of tags, it says of forms,
-// too, whose fields they are.
+// A policy's conditions on the list and tags of a write apply to the fields of
+// forms, too.
 func TestPoliciesHoldForWhatFormsGive(t *testing.T) {
 	s := newSite(t)
 	hers := s.key("formalice", false, ledger.AccountBuckets)

@@ -16,8 +16,8 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// queryNames are the names of all queries that the gateway's router looks for, read
-// from its source, of those that we look for, and some of others.
+// queryNames returns all query names that the gateway's router reads, from its
+// source, those that we read, and some others.
 func queryNames(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/versity/versitygw").Output()
@@ -44,7 +44,8 @@ func queryNames(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// spellings of a query's name that a server may read as that name.
+// spellings returns variants of a query name that a server may read as that
+// name.
 func spellings(name string) []string {
 	var encoded, upper strings.Builder
 	for _, c := range []byte(name) {
@@ -54,8 +55,8 @@ func spellings(name string) []string {
 	return []string{name, name + "=", name + "=x", "&&" + name, "a=b&" + name, name + "&" + name + "=1", encoded.String(), upper.String() + "=%20"}
 }
 
-// Whatever the query of a form's address says, and however the form is called, what a
-// policy denies is denied it, to whom it is open, too.
+// No query of a form's address, and no name of the form, bypasses a Deny of the
+// policy, even in a public bucket.
 func TestSecurityFormsUnderEveryQueryAreHeldToPolicies(t *testing.T) {
 	s := newSite(t)
 	everything := `"Principal":"*","Resource":["arn:aws:s3:::BUCKET","arn:aws:s3:::BUCKET/*"]}`
@@ -109,8 +110,8 @@ func TestSecurityFormsUnderEveryQueryAreHeldToPolicies(t *testing.T) {
 	}
 }
 
-// What precedes the file of a form is held to the form's bound under every query, and
-// what follows is not held in memory: the header that would have it compared is refused.
+// The part before a form's file is bounded under every query, and the file is
+// not held in memory: the digest header that would need it is refused.
 func TestSecurityFormsUnderEveryQueryAreBounded(t *testing.T) {
 	s := newSite(t)
 	s.must(s.policy(`{"Effect":"Allow","Principal":"*","Action":"s3:PutObject","Resource":"arn:aws:s3:::BUCKET/*"}`))
@@ -119,7 +120,7 @@ func TestSecurityFormsUnderEveryQueryAreBounded(t *testing.T) {
 		r := s.raw(http.MethodPost, "?"+url.QueryEscape(name), []byte(head))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=BB")
 		status, _, answer := s.send(r)
-		// What is no form is not one because of its address.
+		// An address does not make a form of another body.
 		refused := strings.Contains(answer, "MaxPostPreDataLengthExceeded") || status == http.StatusMethodNotAllowed ||
 			status == http.StatusNotImplemented || name == "delete" && status == http.StatusForbidden || name == "lifecycle"
 		if status < 400 || !refused {
@@ -134,8 +135,8 @@ func TestSecurityFormsUnderEveryQueryAreBounded(t *testing.T) {
 	}
 }
 
-// A body in signed chunks ends at its last one, also where the key's address has a query
-// that is not the key's.
+// A body in signed chunks ends at its last chunk, even if the query is not a
+// valid one for a key.
 func TestSecurityCutChunksAreNoObjectUnderAnyQuery(t *testing.T) {
 	s := newSite(t)
 	for _, name := range queryNames(t) {

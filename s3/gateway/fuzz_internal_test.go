@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// FuzzStrictDelete: a deletion that is taken names the same keys to all who read
-// it, in the same order, one for each entry.
+// FuzzStrictDelete checks that all readers see the same keys in an accepted
+// deletion, in the same order, one for each entry.
 func FuzzStrictDelete(f *testing.F) {
 	for _, seed := range []string{
 		"<Delete><Object><Key>k</Key></Object><Object><Key>l</Key><VersionId>null</VersionId></Object><Quiet>true</Quiet></Delete>",

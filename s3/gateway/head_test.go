@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// exchange sends a signed request byte by byte, with just the header lines that
-// are given beside the signature's, and returns the answer.
+// exchange sends a signed request byte by byte, with only the given header
+// lines besides the signature's, and returns the response.
 func (s *site) exchange(method, path string, lines ...string) (*http.Response, string) {
 	s.t.Helper()
 	r := signed(s.raw(method, path, nil), root, "UNSIGNED-PAYLOAD")
@@ -28,7 +28,7 @@ func (s *site) exchange(method, path string, lines ...string) (*http.Response, s
 	return resp, s.read(resp.Body)
 }
 
-// An upload that does not say how long it is would be an empty object.
+// An upload without a length would be an empty object.
 func TestAnUploadSaysItsLength(t *testing.T) {
 	s := newSite(t)
 	resp, body := s.exchange(http.MethodPut, "/k")
@@ -47,7 +47,7 @@ func TestAnUploadSaysItsLength(t *testing.T) {
 	}
 }
 
-// Every answer names its request, once.
+// Every response has its request id, once.
 func TestRequestsAreNamedOnce(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

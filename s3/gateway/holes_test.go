@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// Each kind of payload is behind the same check of the signature, whatever writes
-// the object.
+// Each kind of payload passes the same check of the signature, in every write
+// operation.
 func TestForgedStreamsOnEveryUpload(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -51,7 +51,7 @@ func TestCORSHeadersCannotBeInjected(t *testing.T) {
 			CORSRules: []types.CORSRule{{AllowedMethods: []string{"GET"}, AllowedOrigins: []string{"https://example.com"}, ExposeHeaders: []string{evil}}},
 		}})
 		if err != nil {
-			continue // refused: as good
+			continue // a refusal is as good
 		}
 		r := signed(s.raw(http.MethodGet, "/k", nil), root, sum(nil))
 		r.Header.Set("Origin", "https://example.com")
@@ -62,8 +62,8 @@ func TestCORSHeadersCannotBeInjected(t *testing.T) {
 	}
 }
 
-// Nothing is retained until a date, so no date can be brought forward; whoever asks
-// for one is told. Legal holds are kept: TestLegalHold.
+// Objects have no retention date, so none can be shortened; a request for one
+// is refused. Legal holds are kept: TestLegalHold.
 func TestRetentionIsRefused(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -79,7 +79,7 @@ func TestRetentionIsRefused(t *testing.T) {
 	s.missing("new")
 }
 
-// A key that is made with the root's name does not open the root's door.
+// A key with the root's name does not get the root's rights.
 func TestAKeyCannotTakeTheRootsPlace(t *testing.T) {
 	s := newSite(t)
 	fake := gateway.Credentials{Access: root.Access, Secret: "secret of another"}
@@ -92,7 +92,7 @@ func TestAKeyCannotTakeTheRootsPlace(t *testing.T) {
 	s.must(err)
 }
 
-// Hole 4: headers that were not signed are not honoured.
+// Hole 4: unsigned headers have no effect.
 func TestLinksTakeNoOtherHeaders(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -136,7 +136,7 @@ func TestLinksTakeNoOtherHeaders(t *testing.T) {
 	}
 }
 
-// Hole 4: who asks to get past a retention does not get past a legal hold.
+// Hole 4: bypassing a retention does not bypass a legal hold.
 func TestABypassPassesNoLegalHold(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

@@ -15,19 +15,19 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// webDate is the date of a conditional deletion as S3's own clients write it: in the
-// form of HTTP's headers, which versitygw cannot read.
+// webDate is the date of a conditional deletion in the form of HTTP headers, as
+// S3's own clients write it. versitygw cannot read it.
 var webDate = regexp.MustCompile(`(<LastModifiedTime>)\s*([^<]*?)\s*(</LastModifiedTime>)`)
 
-// withISODates writes the dates of a DeleteObjects request that versitygw could not read,
-// after it had verified it, as versitygw reads them.
+// withISODates rewrites the dates of a DeleteObjects request that versitygw
+// could not read, after it verified the request.
 func withISODates(ctx fiber.Ctx, req *request) bool {
 	refused := s3err.GetAPIError(s3err.ErrInvalidRequest).Code
 	if req.event.Operation != "DeleteObjects" || req.event.Code != refused || !utils.ContextKeyParsedAcl.IsSet(ctx) {
 		return false
 	}
 	if bytes.Contains(ctx.BodyRaw(), []byte("<!")) {
-		// Text that only looks like an element may be part of a key.
+		// Text that looks like an element may be part of a key.
 		return false
 	}
 	changed := false
@@ -47,7 +47,7 @@ func withISODates(ctx fiber.Ctx, req *request) bool {
 	return true
 }
 
-// deleteAgain has versitygw decide on the request that it could not read, and do it.
+// deleteAgain runs the corrected request through versitygw.
 func (s *Server) deleteAgain(ctx fiber.Ctx, req *request) error {
 	req.event.Code = ""
 	ctx.Response().Reset()

@@ -14,8 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Clients write the date of a conditional deletion of several as they write it in
-// headers.
+// Clients write the date of a conditional DeleteObjects as in headers.
 func TestDeletingSeveralByDate(t *testing.T) {
 	s := newSite(t)
 	for _, key := range []string{"a", "b", "c"} {
@@ -57,7 +56,8 @@ func TestDeletingSeveralByDate(t *testing.T) {
 		}
 	}
 	s.get("c")
-	// A signature covers what was sent; the date is read after it held.
+	// The signature covers the bytes as sent; the date is read after
+	// verification.
 	if status, _, body := s.send(signed(ask(web), root, sum(web))); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}

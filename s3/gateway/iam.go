@@ -14,8 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// keyring lets versitygw authenticate access keys. Root is known to versitygw
-// itself; keys are made and removed elsewhere.
+// keyring lets versitygw authenticate access keys. versitygw knows root itself;
+// keys are managed elsewhere.
 type keyring struct {
 	root    string
 	keys    s3.AccessKeys
@@ -25,7 +25,7 @@ type keyring struct {
 
 var _ auth.IAMService = (*keyring)(nil)
 
-// GetUserAccount looks a key up for the check of a signature.
+// GetUserAccount looks up a key to verify a signature.
 func (k *keyring) GetUserAccount(access string) (auth.Account, error) {
 	ctx, cancel := context.WithTimeout(k.base, k.timeout)
 	defer cancel()
@@ -36,11 +36,11 @@ func (k *keyring) GetUserAccount(access string) (auth.Account, error) {
 	if err != nil {
 		return auth.Account{}, unavailable("Access keys cannot be looked up at the moment. Please try again.")(names{}, err)
 	}
-	// The role lets a key ask for a new bucket; its list decides.
+	// The role lets a key request a new bucket; its list decides.
 	return auth.Account{Access: key.ID, Secret: key.Secret, Role: auth.RoleUserPlus}, nil
 }
 
-// ResolveAccounts returns those ids that are not access keys.
+// ResolveAccounts returns the ids that are not access keys.
 func (k *keyring) ResolveAccounts(ids []string) ([]string, error) {
 	missing := []string{}
 	for _, id := range ids {
@@ -58,7 +58,7 @@ func (k *keyring) ResolveAccounts(ids []string) ([]string, error) {
 
 func unsupportedIAM() error { return s3err.GetAPIError(s3err.ErrAdminMethodNotSupported) }
 
-// CreateAccount is refused: keys are made elsewhere.
+// CreateAccount is refused: keys are managed elsewhere.
 func (*keyring) CreateAccount(auth.Account) error { return unsupportedIAM() }
 
 // UpdateUserAccount is refused.
@@ -70,5 +70,5 @@ func (*keyring) DeleteUserAccount(string) error { return unsupportedIAM() }
 // ListUserAccounts is refused.
 func (*keyring) ListUserAccounts() ([]auth.Account, error) { return nil, unsupportedIAM() }
 
-// Shutdown has nothing to end.
+// Shutdown does nothing.
 func (*keyring) Shutdown() error { return nil }

@@ -12,15 +12,14 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// overrides are the parameters that set a header of the answer.
+// overrides are the parameters that set a header of the response.
 var overrides = map[string]string{
 	"response-content-type": "Content-Type", "response-content-language": "Content-Language", "response-expires": "Expires",
 	"response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
 	"response-content-encoding": "Content-Encoding",
 }
 
-// head sends a request without a body and answers its status and its head as it
-// came over the wire.
+// head sends a request without a body and returns its status and its raw head.
 func (s *site) head(r *http.Request) (status int, head string) {
 	s.t.Helper()
 	c := s.dial(r.URL.Host)
@@ -35,7 +34,7 @@ func (s *site) head(r *http.Request) (status int, head string) {
 	return resp.StatusCode, head
 }
 
-// presign makes the address under which anybody may read k for a while.
+// presign returns the URL for anonymous reads of k for a limited time.
 func (s *site) presign(parameter, value string) *http.Request {
 	s.t.Helper()
 	in := &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k")}
@@ -51,7 +50,7 @@ func (s *site) presign(parameter, value string) *http.Request {
 	case "response-content-encoding":
 		in.ResponseContentEncoding = &value
 	case "response-expires":
-		return nil // the SDK makes it of a time
+		return nil // the SDK formats it from a time
 	}
 	out, err := awss3.NewPresignClient(s.Client).PresignGetObject(s.ctx, in)
 	s.must(err)
@@ -60,7 +59,7 @@ func (s *site) presign(parameter, value string) *http.Request {
 	return r
 }
 
-// Hole 9: what a link says about the answer's header is one line of it.
+// Hole 9: a parameter of a link sets one header line of the response.
 func TestResponseHeadersCannotBeInjected(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -100,7 +99,7 @@ func TestResponseHeadersCannotBeInjected(t *testing.T) {
 	}
 }
 
-// Hole 9: what was stored with an object is one line of the header, too.
+// Hole 9: stored metadata sets one header line, too.
 func TestStoredHeadersCannotBeInjected(t *testing.T) {
 	s := newSite(t)
 	for _, name := range []string{"Content-Disposition", "Content-Type", "Content-Language", "Cache-Control", "Expires", "Content-Encoding", "x-amz-meta-a"} {

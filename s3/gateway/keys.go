@@ -13,13 +13,13 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// An access key is confined in two places that both have to let it pass. Here,
-// where the store is touched: every operation names its bucket and whether it
-// writes, and a key that does not have the bucket in its list is refused, copy
-// sources included. Neither access control lists nor policies widen that, unless
-// the list has ledger.AccountBuckets: see accounts.go. And in versitygw, which asks
-// for the bucket's access control list and policy before each operation: there the
-// key's list appears as one more grant, so that an explicit Deny in the policy
+// An access key is confined in two places that both have to allow a request.
+// Here, at the store: every operation names its bucket and its kind of access,
+// and a key without the bucket in its list is refused, copy sources included.
+// Access control lists and policies do not widen that, unless the list has
+// ledger.AccountBuckets: see accounts.go. And in versitygw, which reads the
+// bucket's access control list and policy before each operation: there the
+// key's list appears as one more grant, so that an explicit Deny of the policy
 // still holds.
 
 // allow refuses what the signer of the request may not do to the bucket.
@@ -47,7 +47,7 @@ func (b *Backend) allow(ctx context.Context, req *request, bucket string, what a
 	return nil
 }
 
-// count takes a request from the allowance of its key, once.
+// count takes a request from the rate limit of its key, once.
 func (b *Backend) count(req *request, access string) error {
 	if access == "" || req.counted {
 		return nil
@@ -60,7 +60,7 @@ func (b *Backend) count(req *request, access string) error {
 	return nil
 }
 
-// accessKey looks the restricted key up that signed the request, once.
+// accessKey looks up the restricted key that signed the request, once.
 func (b *Backend) accessKey(req *request, id string) (ledger.AccessKey, error) {
 	if req.key != nil && req.key.ID == id {
 		return *req.key, nil
@@ -78,8 +78,9 @@ func (b *Backend) accessKey(req *request, id string) (ledger.AccessKey, error) {
 	return key, nil
 }
 
-// confined says that a key signed the request which may not use every bucket: what
-// other buckets of the owner hold must not show in the time that its puts take.
+// confined reports whether the signing key is restricted to some buckets: the
+// time that its puts take must not reveal what other buckets of the owner
+// contain.
 func (r *request) confined() bool {
 	return r.key != nil && !slices.Contains(r.key.Buckets, authz.AllBuckets)
 }

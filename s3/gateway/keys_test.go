@@ -28,7 +28,8 @@ func (s *site) key(id string, readOnly bool, buckets ...string) gateway.Credenti
 	return gateway.Credentials{Access: key.ID, Secret: key.Secret}
 }
 
-// everything tries each kind of operation on the bucket and tells what failed.
+// everything tries each kind of operation on the bucket and returns what
+// failed.
 func (s *site) everything(c *awss3.Client, bucket string) (reads, writes map[string]error) {
 	key, source := aws.String("k"), aws.String(bucket+"/k")
 	reads, writes = map[string]error{}, map[string]error{}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// setting reads a variable that says with what to run a suite; without it the
-// test is skipped.
+// setting returns the variable that configures a suite; without it the test is
+// skipped.
 func setting(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -22,8 +22,8 @@ func setting(t *testing.T, name string) string {
 	return value
 }
 
-// verdicts are a suite's tests: PASS, FAIL or SKIP. A test that failed once has
-// failed.
+// verdicts are the results of a suite's tests: PASS, FAIL or SKIP. A test that
+// failed once has failed.
 type verdicts map[string]string
 
 func (v *verdicts) add(name, verdict string) {
@@ -53,8 +53,8 @@ func (v verdicts) count(verdict string) (n int) {
 	return n
 }
 
-// compare holds the failures against lists, the last of which names the suite:
-// another failure fails the test, and so does one of the lists that passes. What is
+// compare checks the failures against lists, the last of which names the suite.
+// An unlisted failure, and a listed test that passes, fail the test. Tests
 // marked as unsteady may do either.
 func (v verdicts) compare(t *testing.T, lists ...string) {
 	t.Helper()
@@ -80,7 +80,8 @@ func (v verdicts) compare(t *testing.T, lists ...string) {
 	}
 }
 
-// compareSkips holds what the suite itself skipped against the list of that.
+// compareSkips checks the tests that the suite skipped against the list of
+// those.
 func (v verdicts) compareSkips(t *testing.T, suite string) {
 	t.Helper()
 	want := map[string]bool{}
@@ -98,14 +99,14 @@ func (v verdicts) compareSkips(t *testing.T, suite string) {
 	}
 }
 
-// failure is a test of a suite that is known to fail.
+// failure is a known failure of a suite.
 type failure struct {
 	name, reason string
-	unsteady     bool // it passes at times
+	unsteady     bool // it passes sometimes
 }
 
-// failures reads the list of a suite: names, each group under its reason in the
-// lines with # right before it; ~ before a name: unsteady.
+// failures reads the list of a suite: names, each group after its reason, in
+// lines with #; ~ before a name: unsteady.
 func failures(t *testing.T, suite string) []failure {
 	t.Helper()
 	return listed(t, suite+"-failures")
@@ -135,7 +136,8 @@ func listed(t *testing.T, list string) (out []failure) {
 	return out
 }
 
-// TestFailuresAreCounted: docs/s3.md links each list with the number of tests on it.
+// TestFailuresAreCounted checks that docs/s3.md links each list with its number
+// of tests.
 func TestFailuresAreCounted(t *testing.T) {
 	page, err := os.ReadFile("../../docs/s3.md")
 	if err != nil {
@@ -157,9 +159,10 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// TestFailuresAreExcused: what fails of versitygw's suite, and of Ceph's, fails on
-// versitygw's own posix gateway too, or is of a feature that docs/s3.md says is
-// absent, or was decided otherwise; what fails of minio-go's is one of the last two.
+// TestFailuresAreExcused checks the known failures. What fails of versitygw's
+// and Ceph's suites fails on versitygw's posix gateway too, or is of a feature
+// that docs/s3.md lists as absent, or was decided otherwise. What fails of
+// minio-go's is one of the last two.
 func TestFailuresAreExcused(t *testing.T) {
 	absent := absentFeatures(t)
 	for posix, suites := range map[string][]string{
@@ -191,7 +194,8 @@ func TestFailuresAreExcused(t *testing.T) {
 	}
 }
 
-// absentFeatures are those that docs/s3.md names in its section on them.
+// absentFeatures returns the features in the section of docs/s3.md on absent
+// ones.
 func absentFeatures(t *testing.T) map[string]bool {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/s3.md")

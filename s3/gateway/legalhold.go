@@ -12,12 +12,12 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// Legal holds need no lock of the bucket here, which S3 asks for: there are no
-// versions that a lock would keep, and a held key refuses to be deleted, replaced
-// and expired all the same. The bucket is not said to have a lock.
+// Legal holds do not require a bucket with object lock, as S3 does: there are
+// no versions to lock, and a held key cannot be deleted, replaced or expired.
+// Buckets are not reported as locked.
 
-// PutObjectLegalHold sets or lifts the legal hold of a key. Holds of the operator
-// stay.
+// PutObjectLegalHold sets or removes the legal hold of a key. The operator's
+// holds stay.
 func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version string, on bool) error {
 	n := need{bucket: str(&bucket), key: str(&key), access: authz.Setting}
 	o, err := b.begin(ctx, n)
@@ -48,8 +48,8 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	return b.fail(o, err)
 }
 
-// GetObjectLegalHold answers whether the key has a legal hold; of one that has none
-// it says that the bucket has no lock, as S3 does.
+// GetObjectLegalHold returns whether the key has a legal hold. Without one it
+// fails as for a bucket without object lock, as on S3.
 func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version string) (*bool, error) {
 	n := need{bucket: str(&bucket), key: str(&key)}
 	o, err := b.begin(ctx, n)

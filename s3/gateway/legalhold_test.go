@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// legalHold sets the legal hold of a key, or ends it.
+// legalHold sets the legal hold of a key, or removes it.
 func (s *site) legalHold(key string, status types.ObjectLockLegalHoldStatus) error {
 	_, err := s.PutObjectLegalHold(s.ctx, &awss3.PutObjectLegalHoldInput{
 		Bucket: &s.bucket, Key: &key, LegalHold: &types.ObjectLockLegalHold{Status: status},

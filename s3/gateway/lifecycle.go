@@ -19,10 +19,10 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// byS3 is who set rules that were put here.
+// byS3 is the author of rules that were set here.
 const byS3 = "s3"
 
-// bucketAction is an operation on a bucket that versitygw does not have.
+// bucketAction is a bucket operation that versitygw does not implement.
 type bucketAction struct {
 	name       string // versitygw's
 	action     auth.Action
@@ -42,9 +42,9 @@ var lifecycleActions = map[string]bucketAction{
 	},
 }
 
-// ours names the operation if versitygw, which does not have it, let the request
-// come to it: the signature was verified, the bucket's access control list read.
-// Nothing else is answered here.
+// ours returns the operation if versitygw, which does not implement it, let the
+// request pass: it verified the signature and read the bucket's access control
+// list. All other operations are versitygw's.
 func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
 	if s.listRefused(ctx, req) {
 		return bucketLists, true
@@ -61,8 +61,8 @@ func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
 		utils.ContextKeyParsedAcl.IsSet(ctx)
 }
 
-// act does what versitygw refused, by its own rules: who may do so is decided by
-// access control list and policy, and by the key's list of buckets.
+// act runs what versitygw refused, under its rules: access control list, policy
+// and the key's bucket list authorise it.
 func (s *Server) act(ctx fiber.Ctx, req *request, a bucketAction) error {
 	req.event.Code = ""
 	ctx.Response().Reset()
@@ -79,7 +79,7 @@ func (s *Server) act(ctx fiber.Ctx, req *request, a bucketAction) error {
 	}, a.name, &controllers.Services{MetricsManager: recorder{}})
 }
 
-// mayRule asks the bucket's access control list and policy.
+// mayRule authorises by the bucket's access control list and policy.
 func (s *Server) mayRule(ctx fiber.Ctx, bucket string, a bucketAction) error {
 	acl, _ := utils.ContextKeyParsedAcl.Get(ctx).(auth.ACL)
 	acct, _ := utils.ContextKeyAccount.Get(ctx).(auth.Account)
@@ -107,15 +107,15 @@ func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte)
 	return &controllers.Response{Headers: map[string]*string{headerLeastTransition: to(leastTransition)}}, b.fail(o, lifecycleError(err))
 }
 
-// headerLeastTransition says how large objects have to be for a rule to move them to
-// another storage class, which none does here. Its default is told all the same:
+// headerLeastTransition is the smallest object that a rule moves to another
+// storage class, which no rule does here. Its default is returned all the same:
 // Terraform waits until it reads what it has set.
 const (
 	headerLeastTransition = "X-Amz-Transition-Default-Minimum-Object-Size"
 	leastTransition       = string(types.TransitionDefaultMinimumObjectSizeAllStorageClasses128k)
 )
 
-// getLifecycle answers the rules of a bucket, wherever they were set.
+// getLifecycle returns the rules of a bucket, wherever they were set.
 func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	o, err := b.begin(rctx, need{bucket: bucket})
 	defer o.cancel()
@@ -136,7 +136,8 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 	}}, nil
 }
 
-// deleteLifecycle removes the rules of a bucket; that there are none is no error.
+// deleteLifecycle removes the rules of a bucket. Missing rules are not an
+// error.
 func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	o, err := b.begin(rctx, need{bucket: bucket, access: authz.Setting})
 	defer o.cancel()
@@ -147,7 +148,7 @@ func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte)
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, b.fail(o, lifecycleError(err))
 }
 
-// lifecycleError gives what is refused S3's codes.
+// lifecycleError returns S3's error for rules that are refused.
 func lifecycleError(err error) error {
 	var refused *lifecycle.Error
 	switch {

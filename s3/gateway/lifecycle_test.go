@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// rule ends objects under tmp/ after a day.
+// rule expires objects under tmp/ after a day.
 func rule() types.LifecycleRule {
 	return types.LifecycleRule{
 		ID: aws.String("a rule"), Status: types.ExpirationStatusEnabled,
@@ -79,8 +79,8 @@ func TestLifecycleRulesComeBack(t *testing.T) {
 	nowhere.fails(nowhere.setRules(s.Client, rule()), 404, "NoSuchBucket")
 }
 
-// Terraform waits until it reads the rules that it has set, with the size from which
-// objects are moved.
+// Terraform waits until it reads the rules that it has set, with the smallest
+// size for transitions.
 func TestLifecycleRulesTellTheLeastTransition(t *testing.T) {
 	s := newSite(t)
 	set := func(least types.TransitionDefaultMinimumObjectSize) (*awss3.PutBucketLifecycleConfigurationOutput, error) {
@@ -123,8 +123,8 @@ func TestLifecycleRulesThatAreNotSupportedAreRefused(t *testing.T) {
 	s.fails(err, 404, "NoSuchLifecycleConfiguration")
 }
 
-// TestLifecycleHeader: every answer about an object names the rule that ends it,
-// as long as the rule is in force.
+// TestLifecycleHeader checks that every response about an object names the rule
+// that expires it, as long as the rule is in force.
 func TestLifecycleHeader(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))
@@ -159,8 +159,8 @@ func TestLifecycleHeader(t *testing.T) {
 
 const someRules = `<LifecycleConfiguration><Rule><ID>x</ID><Prefix>x</Prefix><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
 
-// TestLifecycleIsNotForEverybody: nobody without the right to them reads or
-// changes the rules, whatever the method.
+// TestLifecycleIsNotForEverybody checks that reading and changing rules needs
+// the right to, whatever the method.
 func TestLifecycleIsNotForEverybody(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))
@@ -193,8 +193,9 @@ func TestLifecycleIsNotForEverybody(t *testing.T) {
 	s.ruleStays("a rule")
 }
 
-// TestLifecycleHasNoOtherMethods: a method that the rules do not have is denied,
-// whoever asks, also where the form of the request would make it another one.
+// TestLifecycleHasNoOtherMethods checks that other methods on the rules are
+// denied to every client, also where the form of the request would make it
+// another one.
 func TestLifecycleHasNoOtherMethods(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))

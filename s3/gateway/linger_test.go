@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Who sends a long body without looking learns all the same why it is refused.
+// A client that sends a long body without reading still receives the refusal.
 func TestRefusalsReachClientsThatSendOn(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -33,7 +33,7 @@ func TestRefusalsReachClientsThatSendOn(t *testing.T) {
 	}
 }
 
-// isAnswered reads the answer on a connection to its end.
+// isAnswered reads the response on a connection to its end.
 func (s *site) isAnswered(c net.Conn, status int, text string) {
 	s.t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)

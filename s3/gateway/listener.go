@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/netlimit"
 )
 
-// guard wraps listeners so that no connection can stall for ever, and keeps the
-// open ones, so that they can be closed.
+// guard wraps listeners so that no connection stalls without end, and tracks
+// the open ones, so that they can be closed.
 type guard struct {
 	idle time.Duration // longest wait for one read or write
 	pace netlimit.Pace // of bodies
@@ -30,15 +30,15 @@ func newGuard(o Options) *guard {
 }
 
 const (
-	// lingerIdle and lingerTotal bound how long a connection is read from that was
-	// answered and is to be closed.
+	// lingerIdle and lingerTotal bound reading from a connection whose response
+	// was sent and that is to be closed.
 	lingerIdle  = 2 * time.Second
 	lingerTotal = 10 * time.Second
 )
 
 var lingerBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// listen opens all addresses, or none.
+// listen listens on all addresses, or none.
 func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
 	var out []net.Listener
 	for _, a := range addresses {
@@ -60,15 +60,16 @@ func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo
 	return out, nil
 }
 
-// closeAll closes what is still open; with unused, only what was never used: the
-// web server knows those connections as idle that have had a request.
+// closeAll closes open connections; with unused, only those that had no
+// request: the web server tracks the idle ones that had one.
 func (g *guard) closeAll(unused bool) {
 	g.stopping.Store(true)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for c := range g.open {
 		if !unused || !c.used.Load() {
-			// The connection is given up: that it cannot even be closed changes nothing.
+			// The connection is abandoned; a failure to close it changes
+			// nothing.
 			_ = c.Conn.Close()
 		}
 	}
@@ -104,16 +105,17 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	return guarded, nil
 }
 
-// guardedConn ends a read or write that waits longer than idle. A deadline that
-// the web server sets for reading (the whole header, for one) holds as well.
+// guardedConn ends a read or write that waits longer than idle. The web
+// server's own read deadline, of the whole header for instance, applies as
+// well.
 type guardedConn struct {
 	net.Conn
 	g    *guard
 	hard atomic.Int64 // the web server's read deadline in microseconds; 0: none
-	used atomic.Bool  // something was read from it
+	used atomic.Bool  // bytes were read from it
 
 	mu   sync.Mutex
-	body *netlimit.Patience // with the body that is read; nil: with none
+	body *netlimit.Patience // with the body that is being read; nil between bodies
 }
 
 func (c *guardedConn) Read(p []byte) (int, error) {
@@ -136,8 +138,8 @@ func (c *guardedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// waits takes what a read waited for n bytes of a body, and returns how long the next
-// one may; ok is false between bodies.
+// waits records the time that a read waited for n bytes of a body, and returns
+// the limit of the next wait. ok is false between bodies.
 func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +150,8 @@ func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool
 	return c.body.Left()
 }
 
-// reads begins the patience with a body: the web server tells of one by a deadline that
-// is as far off as longestBody, and of the end of one by another.
+// reads starts or ends the timing of a body: the web server marks the start by
+// a deadline as far off as longestBody, and the end by another one.
 func (c *guardedConn) reads(until time.Time) {
 	var p *netlimit.Patience
 	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
@@ -190,10 +192,9 @@ func (c *guardedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// linger ends the connection in the direction of the client and throws away what
-// it still sends. If a request was refused before its body was read, closing at
-// once would reset the connection, and most clients would report that instead of
-// the answer.
+// linger closes the connection for writing and discards what the client still
+// sends. Closing at once after a refusal would reset the connection, and most
+// clients would report that instead of the response.
 func (c *guardedConn) linger() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || !c.used.Load() || c.g.stopping.Load() || half.CloseWrite() != nil {

@@ -70,7 +70,7 @@ func listedObject(o *ledger.Object, owner *types.Owner, enc encoder) s3response.
 	return out
 }
 
-// ListObjects lists keys, the older way.
+// ListObjects lists keys, by the older API.
 func (b *Backend) ListObjects(ctx context.Context, in *awss3.ListObjectsInput) (s3response.ListObjectsResult, error) {
 	q := ledger.ListQuery{
 		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
@@ -112,8 +112,8 @@ func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Inpu
 	}, nil
 }
 
-// echo is what a response tells of a parameter of its request: also that it was named
-// and empty, as on S3.
+// echo returns a parameter of the request for the response, also if it was
+// given and empty, as on S3.
 func echo(ctx context.Context, parameter, value string) *string {
 	if rc, ok := ctx.(*fasthttp.RequestCtx); ok && value == "" && rc.QueryArgs().Has(parameter) {
 		return &value
@@ -121,7 +121,7 @@ func echo(ctx context.Context, parameter, value string) *string {
 	return ptr(value)
 }
 
-// afterToken reads the key that a continuation token stands for.
+// afterToken reads the key that a continuation token encodes.
 func afterToken(token string) (string, error) {
 	key, ok := s3.ListTokenKey(token)
 	if !ok {
@@ -132,8 +132,8 @@ func afterToken(token string) (string, error) {
 	return key, nil
 }
 
-// encoder writes names in listings: URL-encoded if the client asked for it, as it
-// has to for names that XML cannot carry, else as they are.
+// encoder writes names in listings: URL-encoded if the client requested it, as
+// it has to for names that XML cannot represent.
 type encoder struct {
 	url bool
 	req *request
@@ -155,8 +155,8 @@ func (e encoder) name(s string) string {
 	return s3.URLName(s)
 }
 
-// ListObjectVersions lists every object as its one version, "null", which is what
-// a bucket without versions answers.
+// ListObjectVersions lists every object as its one version, "null", as for a
+// bucket without versions.
 func (b *Backend) ListObjectVersions(ctx context.Context, in *awss3.ListObjectVersionsInput) (s3response.ListVersionsResult, error) {
 	q := ledger.ListQuery{
 		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
@@ -173,7 +173,7 @@ func (b *Backend) ListObjectVersions(ctx context.Context, in *awss3.ListObjectVe
 		VersionIdMarker: to(str(in.VersionIdMarker)), IsTruncated: &l.more, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
 	}
 	if l.more {
-		// The page went up to the last key's one version.
+		// The page ended with the last key's one version.
 		out.NextVersionIdMarker = to("null")
 	}
 	for _, o := range l.objects {

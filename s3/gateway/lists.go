@@ -20,7 +20,8 @@ const (
 	versityAuthenticatedUsers = "authenticated-users"
 )
 
-// groupID is what a group has for an ID, as versitygw writes it; empty: it is no group.
+// groupID returns the ID of a group in versitygw's form, empty if it is not a
+// group.
 func groupID(group string) string {
 	switch group {
 	case "":
@@ -31,7 +32,7 @@ func groupID(group string) string {
 	return versityAllUsers
 }
 
-// parseList reads a bucket's list as versitygw writes it, which is how it is stored.
+// parseList reads a bucket's list as versitygw writes it, the stored form.
 func parseList(doc []byte) (authz.List, error) {
 	acl, err := auth.ParseACL(doc)
 	list := authz.List{Owner: acl.Owner}
@@ -48,7 +49,7 @@ func parseList(doc []byte) (authz.List, error) {
 	return list, err
 }
 
-// writeList writes a list as versitygw reads it.
+// writeList writes a list in versitygw's form.
 func writeList(list authz.List) ([]byte, error) {
 	acl := auth.ACL{Owner: list.Owner}
 	for _, g := range list.Grants {
@@ -96,8 +97,8 @@ func wished(h *fasthttp.RequestHeader) (w authz.Wish, err error) {
 	return w, nil
 }
 
-// wishedByForm reads it from a form's fields. A form's policy covers those alone:
-// whoever holds one for a private object must not make it public by a header.
+// wishedByForm reads a wish from a form's fields. A form's policy covers only
+// those: with one for a private object, a header must not make it public.
 func wishedByForm(h *fasthttp.RequestHeader, fields map[string]string) (authz.Wish, error) {
 	names := []string{headerACL}
 	for _, g := range grantHeaders {

@@ -42,7 +42,7 @@ const (
 
 var root = gateway.Credentials{Access: "rootkey", Secret: "rootsecret-rootsecret"}
 
-// world is the one server of this package's tests, over a real ledger.
+// world is the one server of this package's tests, with a real ledger.
 type world struct {
 	db    *sqlledger.DB
 	disk  *memblob.Store
@@ -53,9 +53,9 @@ type world struct {
 	mu       sync.Mutex
 	requests []s3.RequestEvent
 	failures []s3.Failure
-	rotten   sync.Map // buckets of which bytes are damaged on purpose
+	rotten   sync.Map // buckets whose bytes are damaged on purpose
 
-	beforeChange atomic.Pointer[func()] // of what is said of a bucket; see interposed
+	beforeChange atomic.Pointer[func()] // of bucket documents; see interposed
 }
 
 var w *world
@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	// Some machines export a bundle that clients then trust alone.
+	// Some machines export a bundle, which clients then trust exclusively.
 	if err := os.Unsetenv("AWS_CA_BUNDLE"); err != nil {
 		return 1, err
 	}
@@ -115,7 +115,7 @@ func newWorld(dir string) (*world, error) {
 	return w, err
 }
 
-// storeOf are the parts of a store.
+// storeOf returns the parts of a store.
 func storeOf(s *object.Store) s3.Store {
 	return s3.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s}
 }
@@ -157,8 +157,8 @@ func (w *world) failure(f s3.Failure) {
 	w.failures = append(w.failures, f)
 }
 
-// settled says what a test run may not leave behind: errors that no client was
-// meant to see, and books that do not add up.
+// settled returns an error for what a test run must not leave behind:
+// unexpected errors, and inconsistent accounting.
 func (w *world) settled() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +189,7 @@ func (w *world) eventOf(t *testing.T, matches func(s3.RequestEvent) bool) s3.Req
 	return found
 }
 
-// eventually polls for what another goroutine brings about, for up to 10 s.
+// eventually polls a condition for up to 10 s.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -205,8 +205,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// client is an SDK client for the credentials, in path style unless change says
-// otherwise.
+// client returns an SDK client for the credentials, in path style unless change
+// says otherwise.
 func client(c gateway.Credentials, change func(*awss3.Options)) *awss3.Client {
 	o := awss3.Options{
 		Region: region, BaseEndpoint: aws.String("http://" + w.addr), UsePathStyle: true, RetryMaxAttempts: 1,
@@ -229,11 +229,11 @@ type site struct {
 	t      *testing.T
 	ctx    context.Context
 	bucket string
-	addr   string // where requests made by hand go
+	addr   string // address for handmade requests
 	*awss3.Client
 }
 
-// on is the site as seen through another server.
+// on returns the site on another server.
 func (s *site) on(addr string) *site {
 	c := *s
 	c.addr = addr
@@ -284,7 +284,7 @@ func (s *site) read(body io.ReadCloser) string {
 	return string(data)
 }
 
-// missing checks that nothing lies under the key.
+// missing checks that the key does not exist.
 func (s *site) missing(key string) {
 	s.t.Helper()
 	_, err := s.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: &key})
@@ -337,7 +337,7 @@ func (s *site) send(r *http.Request) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, s.read(resp.Body)
 }
 
-// pattern is n bytes that do not repeat soon.
+// pattern returns n bytes with a long period.
 func pattern(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

@@ -25,8 +25,7 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// allocated is how many bytes were asked of memory while f ran, in all of the
-// process: server, client, and whatever else.
+// allocated returns the bytes allocated while f ran, by the whole process.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -35,8 +34,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Hole 11: a deletion of more keys than S3 takes deletes nothing, not even its
-// first thousand, and is not read beyond the largest document.
+// Hole 11: a deletion of more keys than S3 takes deletes nothing, and is read
+// no further than the largest document.
 func TestDeletionsOfTooManyKeys(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -63,7 +62,7 @@ func TestDeletionsOfTooManyKeys(t *testing.T) {
 				status, err = resp.StatusCode, resp.Body.Close()
 			}
 		})
-		// The connection may be closed before the client has sent it all.
+		// The connection may close before the client has sent everything.
 		if err == nil && (status < 400 || status >= 500) || asked > uint64(len(million))/4 {
 			t.Errorf("%s: %d, %v; %d bytes of memory for a body of %d", name, status, err, asked, len(million))
 		}
@@ -77,8 +76,8 @@ func TestDeletionsOfTooManyKeys(t *testing.T) {
 	s.missing("k")
 }
 
-// What the largest document can hold costs a few times its size, whatever fills it: it
-// is read no further than to what is too much.
+// The largest document costs a few times its size, whatever its contents: it is
+// read only up to the first excess.
 func TestADeletionAsLargeAsADocument(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -116,7 +115,7 @@ func TestADeletionAsLargeAsADocument(t *testing.T) {
 	}
 }
 
-// Any other document with markup of such a length costs as little.
+// Other documents with long markup cost as little.
 func TestDocumentsOfOneTag(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -136,7 +135,7 @@ func TestDocumentsOfOneTag(t *testing.T) {
 		var status int
 		var answer string
 		asked := allocated(func() { status, answer = s.sendSigned(method, target, body) })
-		// Most kinds of documents may not be so long to begin with.
+		// Most kinds of documents have lower size limits.
 		refused := strings.Contains(answer, "<Code>MalformedXML</Code>") || method == http.MethodPut && strings.Contains(answer, "MaxMessageLengthExceeded")
 		if asked > 12*largest || status != 400 || !refused {
 			t.Errorf("%s: %.1f times, %d %.200s", target, float64(asked)/largest, status, answer)
@@ -144,7 +143,7 @@ func TestDocumentsOfOneTag(t *testing.T) {
 	}
 }
 
-// What a policy does not let go counts among the keys of a deletion, too.
+// Keys that a policy denies count towards the limit of a deletion, too.
 func TestDeletionsOfTooManyKeysThatStay(t *testing.T) {
 	s := newSite(t)
 	c, name := s.account("sweeper")

@@ -9,21 +9,23 @@ import (
 )
 
 const (
-	// defaultDocuments is how many bytes the documents under way may hold together.
+	// defaultDocuments bounds the memory of all documents in progress, in
+	// bytes.
 	defaultDocuments = 128 << 20
-	// heldPerByte is how many bytes one of a document holds while it is received and read.
+	// heldPerByte is the memory for each byte of a document while it is
+	// received and parsed.
 	heldPerByte = 5
 )
 
-// documentBudget is half for one address, and in any case the largest document for each
-// of two.
+// documentBudget reserves half for one address, and at least the largest
+// document for each of two.
 func documentBudget(total int64) *budget.Budget {
 	total = max(total, 2*(heldPerByte*maxDocument+budget.Unit))
 	return budget.New(total, total/2)
 }
 
-// charge has the request's body, if it is a document, take memory for what is read of
-// it. The caller calls release when the request was answered.
+// charge takes memory from the budget as the request's body is read, if it is a
+// document. The caller calls release after the response.
 func (s *Server) charge(ctx fiber.Ctx, req *request) (release func()) {
 	stream := ctx.Request().BodyStream()
 	if stream == nil || req.form || streams(ctx, req) {
@@ -34,12 +36,12 @@ func (s *Server) charge(ctx fiber.Ctx, req *request) (release func()) {
 	setBody(ctx.Request(), req.body)
 	return func() {
 		held.Close()
-		// Where it was read whole, the web server has let go of it.
+		// A body that was read whole was already released by the web server.
 		if ctx.Request().IsBodyStream() {
 			setBody(ctx.Request(), stream)
 		}
 	}
 }
 
-// starved says that there was no memory for the request's body.
+// starved reports whether the budget had no memory for the request's body.
 func (r *request) starved() bool { return r.body != nil && r.body.Spent }

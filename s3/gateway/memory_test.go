@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The documents that one address sends at once are held to a bound: beyond it they are
-// answered SlowDown, others are not, and what was given up is given back.
+// The documents of one address are bounded. Beyond the bound they get SlowDown,
+// those of others do not, and released memory is reusable.
 func TestSecurityDocumentsUnderWayHoldBoundedMemory(t *testing.T) {
 	s := newSite(t)
 	const mib = 1 << 20
@@ -26,7 +26,8 @@ func TestSecurityDocumentsUnderWayHoldBoundedMemory(t *testing.T) {
 		s.must(err)
 		return resp.StatusCode, resp.Header.Get("Retry-After") + s.read(resp.Body)
 	}
-	// A budget of 64 MiB for each address, at 5 bytes a byte, has room for one of these.
+	// A budget of 64 MiB for each address, at 5 bytes a byte, fits one of
+	// these.
 	r := signed(s.raw(http.MethodPost, "?delete", nil), root, "UNSIGNED-PAYLOAD")
 	c, err := net.Dial("tcp", w.addr)
 	s.must(err)

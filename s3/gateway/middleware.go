@@ -27,27 +27,26 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// maxDocument bounds bodies that are read into memory: a completion of 10,000
-// parts and a deletion of 1,000 long keys fit.
+// maxDocument bounds bodies that are read into memory, in bytes. A completion
+// of 10,000 parts and a deletion of 1,000 long keys fit.
 const maxDocument = 8 << 20
 
-// rooms are how long the bodies of a query may be that have to be shorter, in bytes.
+// rooms are lower bounds for the bodies of some queries, in bytes.
 var rooms = map[string]int64{
 	"policy": authz.MaxPolicy,
 	"acl":    64 << 10, "cors": 64 << 10, "tagging": s3.MaxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
 	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
 }
 
-// retryAfter is in how many seconds what is unavailable may be asked for again:
-// most outages end by themselves, and clients double their pauses.
+// retryAfter is the delay, in seconds, after which an unavailable service may
+// be retried. Most outages are short, and clients double their delays.
 const retryAfter = "1"
 
-// bodied are the queries with which what is put at a key's address is a document, and
-// not an object: versitygw takes any other for an object's.
+// bodied are the queries whose PUT body at a key's address is a document, not
+// an object. versitygw takes the body of any other for an object.
 var bodied = []string{"acl", "legal-hold", "retention", "tagging"}
 
-// serve wraps every request: before versitygw looks at it, and after it was
-// answered.
+// serve wraps every request, before and after versitygw.
 func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	req, start := &request{web: ctx}, lethe.Monotonic{}.Now()
 	ctx.Locals(requestKey{}, req)
@@ -76,7 +75,7 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	defer s.charge(ctx, req)()
 	err = s.answer(ctx, req)
 	if req.starved() {
-		// What came of the part that was read is no answer.
+		// The result of the partial body is discarded.
 		e := s3err.GetAPIError(s3err.ErrSlowDown)
 		req.event.Code = e.Code
 		return refuse(ctx, e)
@@ -84,7 +83,7 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	return err
 }
 
-// answer has versitygw answer a request, or does what it refuses.
+// answer runs a request through versitygw, or handles what that refuses.
 func (s *Server) answer(ctx fiber.Ctx, req *request) error {
 	if err := ctx.Next(); err != nil {
 		return err
@@ -104,8 +103,8 @@ func (s *Server) answer(ctx fiber.Ctx, req *request) error {
 	return s.owned(ctx, req)
 }
 
-// misread names what versitygw calls an invalid request, as S3 does: a deletion
-// that is no XML document.
+// misread returns S3's error where versitygw returns an invalid request: for a
+// deletion that is not an XML document.
 func misread(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if req.event.Operation != "DeleteObjects" || req.event.Code != s3err.GetAPIError(s3err.ErrInvalidRequest).Code {
 		return nil
@@ -116,7 +115,7 @@ func misread(ctx fiber.Ctx, req *request) s3err.S3Error {
 	return nil
 }
 
-// describe notes what the request is, with strings of its own.
+// describe records what the request is, in strings of its own.
 func (s *Server) describe(ctx fiber.Ctx, req *request) {
 	id, _ := utils.EnsureRequestIDs(ctx)
 	q := ctx.Request().URI().QueryArgs()
@@ -130,12 +129,12 @@ func (s *Server) describe(ctx fiber.Ctx, req *request) {
 	req.policyRead = get && (q.Has("policy") || q.Has("policyStatus"))
 	req.urlEncode = get && string(q.Peek("encoding-type")) == "url"
 	kind, _, _ := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
-	// Whatever else the query says: versitygw takes for a form what is no deletion.
+	// For any query: versitygw takes a POST that is not a deletion for a form.
 	req.form = req.event.Method == http.MethodPost && key == "" && kind == fiber.MIMEMultipartForm && !q.Has("delete")
 }
 
-// split reads bucket and key from path and host, for events and limits;
-// versitygw's own reading decides.
+// split parses bucket and key from path and host, for events and limits;
+// authorisation uses versitygw's own parsing.
 func (s *Server) split(ctx fiber.Ctx) (bucket, key string) {
 	path := string(ctx.Request().URI().PathOriginal())
 	if plain, err := url.PathUnescape(path); err == nil {
@@ -154,7 +153,7 @@ func (s *Server) split(ctx fiber.Ctx) (bucket, key string) {
 // methods are those of S3.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
 
-// check refuses what needs no authentication to be refused.
+// check refuses what can be refused without authentication.
 func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if e := unruly(ctx, req); e != nil {
 		return e
@@ -185,7 +184,7 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	return bodyLength(ctx, req)
 }
 
-// limitedBy is what the rate of a client's address is counted by.
+// limitedBy returns the key by which a client's address is rate limited.
 func limitedBy(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -194,9 +193,8 @@ func limitedBy(address string) string {
 	return forwarded.Group(a).String()
 }
 
-// bodyLength refuses bodies by the length that they say they have. A body whose
-// end nothing tells is none for the web server: an upload without one would make
-// an empty object.
+// bodyLength refuses bodies by their declared length. The web server takes a
+// body without a length for none: such an upload would make an empty object.
 func bodyLength(ctx fiber.Ctx, req *request) s3err.S3Error {
 	n, object := req.event.BytesIn, streams(ctx, req)
 	switch {
@@ -212,7 +210,7 @@ func bodyLength(ctx fiber.Ctx, req *request) s3err.S3Error {
 	return nil
 }
 
-// documentRoom is how long the request's body may be.
+// documentRoom returns how long the request's body may be.
 func documentRoom(ctx fiber.Ctx) int64 {
 	room := int64(maxDocument)
 	for name := range ctx.Request().URI().QueryArgs().All() {
@@ -223,12 +221,11 @@ func documentRoom(ctx fiber.Ctx) int64 {
 	return room
 }
 
-// onceSigned are the headers of a signature that two readers could take otherwise if
-// they came twice.
+// onceSigned are the headers of a signature that are ambiguous if repeated.
 var onceSigned = []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token", "X-Amz-Decoded-Content-Length"}
 
-// signedTwice refuses a request that has one of them twice, or is signed in its header
-// and in its address.
+// signedTwice refuses a request that repeats one of them, or is signed both in
+// its header and in its address.
 func signedTwice(ctx fiber.Ctx) s3err.S3Error {
 	h, q := &ctx.Request().Header, ctx.Request().URI().QueryArgs()
 	for _, name := range onceSigned {
@@ -245,8 +242,8 @@ func signedTwice(ctx fiber.Ctx) s3err.S3Error {
 	return nil
 }
 
-// saysLength looks for a Content-Length in a header as it came: the web server
-// puts one where there is none.
+// saysLength looks for a Content-Length in a raw header: the web server adds a
+// missing one.
 func saysLength(raw []byte) bool {
 	for line := range bytes.Lines(raw) {
 		if name, _, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(name), fiber.HeaderContentLength) {
@@ -256,14 +253,14 @@ func saysLength(raw []byte) bool {
 	return false
 }
 
-// streams says that the request's body is an object's or a part's, which is
-// never held in memory.
+// streams reports whether the request's body is an object's or a part's, which
+// is never held in memory.
 func streams(ctx fiber.Ctx, req *request) bool {
 	return req.event.Method == http.MethodPut && req.event.Key != "" && ctx.Get("X-Amz-Copy-Source") == "" &&
 		!slices.ContainsFunc(bodied, ctx.Request().URI().QueryArgs().Has)
 }
 
-// refuse answers an error in S3's form.
+// refuse writes an error in S3's form.
 func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
 	id, host := utils.EnsureRequestIDs(ctx)
 	ctx.Response().Reset()
@@ -271,13 +268,13 @@ func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
 	return ctx.Status(e.StatusCode()).Send(e.XMLBody(id, host))
 }
 
-// finish completes the response and reports the request, or has the end of its
-// body report it.
+// finish completes the response and reports the request, at once or at the end
+// of its body.
 func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	resp := ctx.Response()
 	req.web = nil
 	if req.event.BytesIn == -1 || req.starved() {
-		// What is left of the body must not be read as a request.
+		// The rest of the body must not be read as a request.
 		resp.Header.SetConnectionClose()
 	}
 	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {
@@ -310,9 +307,9 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	}
 }
 
-// keepLines puts a space for each control character in the header's values, which
-// clients name or have stored: the web server does it for line breaks alone, and
-// with another one in it many readers refuse the whole answer.
+// keepLines replaces control characters in header values that clients chose by
+// spaces. The web server replaces only line breaks, and many readers refuse a
+// response with another one.
 func keepLines(h *fasthttp.ResponseHeader) {
 	var broken [][2][]byte
 	for name, value := range h.All() {
@@ -332,10 +329,10 @@ func keepLines(h *fasthttp.ResponseHeader) {
 
 func control(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
-// recorder learns from versitygw what each request was.
+// recorder receives the operation of each request from versitygw.
 type recorder struct{}
 
-// Send notes the operation and its error.
+// Send records the operation and its error.
 func (recorder) Send(ctx fiber.Ctx, err error, action string, _ int64, _ int) {
 	req, ok := ctx.Locals(requestKey{}).(*request)
 	if !ok {
@@ -352,12 +349,12 @@ func (recorder) Send(ctx fiber.Ctx, err error, action string, _ int64, _ int) {
 	}
 }
 
-// Close has nothing to end.
+// Close does nothing.
 func (recorder) Close() {}
 
-// behindProxy puts the client's address in place of a trusted proxy's.
+// behindProxy replaces a trusted proxy's address by the client's.
 func (s *Server) behindProxy(ctx fiber.Ctx) {
-	// The address that an earlier request of this connection came from stays set.
+	// The address of an earlier request on this connection is still set.
 	ctx.RequestCtx().SetRemoteAddr(nil)
 	peer, err := netip.ParseAddr(ctx.IP())
 	if err != nil || !forwarded.Trusts(s.opt.TrustedProxies, peer) {

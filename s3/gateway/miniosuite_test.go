@@ -30,11 +30,12 @@ func TestMinioSuite(t *testing.T) {
 			continue
 		}
 		name := strings.TrimPrefix(told.Name, "minio-go: ")
-		// Some tests run twice under one name, by both kinds of signatures.
+		// Some tests run twice under one name, with both kinds of signatures.
 		if strings.Contains(told.Error, "x-amz-date") {
 			name += "/SigV2"
 		}
-		// What the suite takes for not applicable; some tests go on all the same.
+		// What the suite takes for not applicable; some tests continue all the
+		// same.
 		v.add(name, strings.Replace(told.Status, "NA", "SKIP", 1))
 	}
 	if v.count("PASS") < 40 {

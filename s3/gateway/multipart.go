@@ -23,7 +23,7 @@ import (
 
 // An upload keeps the checksum that its client chose in its attributes: the
 // algorithm with an empty value, and the type. Without a choice, parts keep a
-// CRC64NVME that nobody is shown, so that the object gets one.
+// hidden CRC64NVME, from which the object gets one.
 
 // CreateMultipartUpload opens an upload.
 func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (out s3response.InitiateMultipartUploadResult, err error) {
@@ -69,7 +69,8 @@ func uploadAttrs(in s3response.CreateMultipartUploadInput) ledger.Attrs {
 	return a
 }
 
-// chosen is the checksum that the client chose for an upload, empty if none.
+// chosen returns the checksum that the client chose for an upload, empty if
+// none.
 func chosen(a ledger.Attrs) (types.ChecksumAlgorithm, types.ChecksumType) {
 	for name := range a.Checksums {
 		return types.ChecksumAlgorithm(name), types.ChecksumType(a.ChecksumType)
@@ -77,7 +78,7 @@ func chosen(a ledger.Attrs) (types.ChecksumAlgorithm, types.ChecksumType) {
 	return "", ""
 }
 
-// uploadID reads an id; one of another form names no upload.
+// uploadID parses an id; an invalid one names no upload.
 func uploadID(s string) (lethe.ID, error) {
 	id, err := lethe.ParseID(s)
 	if err != nil {
@@ -86,7 +87,7 @@ func uploadID(s string) (lethe.ID, error) {
 	return id, nil
 }
 
-// upload looks an open upload up.
+// upload looks up an open upload.
 func (b *Backend) upload(o *op) (ledger.Upload, error) {
 	id, err := uploadID(o.names.upload)
 	if err != nil {
@@ -99,7 +100,7 @@ func (b *Backend) upload(o *op) (ledger.Upload, error) {
 	return up, err
 }
 
-// AbortMultipartUpload gives an upload up.
+// AbortMultipartUpload aborts an upload.
 func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMultipartUploadInput) error {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing})
 	defer o.cancel()
@@ -157,11 +158,12 @@ type partBody struct {
 	*sums
 	kept  types.ChecksumAlgorithm // the one to store
 	inner s3.ChecksumReader       // computes it, if the client sent another
-	value string                  // of the client's, once finished
+	value string                  // the client's, once finished
 }
 
 // partSums prepares the checksums of a part: the client's own has to be of the
-// kind that was chosen for the upload. shown says that it is told in the answer.
+// kind that was chosen for the upload. shown reports whether the response has
+// it.
 func (o *op) partSums(up ledger.Upload, in *awss3.UploadPartInput) (p *partBody, shown bool, err error) {
 	algorithm, kind := chosen(up.Attrs)
 	s, err := o.req.newSums(in.Body, partGiven(in), algorithm)
@@ -189,7 +191,7 @@ func (o *op) partSums(up ledger.Upload, in *awss3.UploadPartInput) (p *partBody,
 	return p, own != "" || algorithm != "", nil
 }
 
-// finish returns the checksum to store, after the client's held.
+// finish returns the checksum to store, after the client's was verified.
 func (p *partBody) finish() (map[string]string, error) {
 	value, err := p.sum()
 	if err != nil {
@@ -245,7 +247,7 @@ func (b *Backend) UploadPartCopy(ctx context.Context, in *awss3.UploadPartCopyIn
 	return out, nil
 }
 
-// copiedPart says what a part is copied from.
+// copiedPart is the source of a copied part.
 type copiedPart struct {
 	src    source
 	rng    string
@@ -274,7 +276,7 @@ func (b *Backend) copyPart(o *op, up ledger.Upload, p copiedPart) (part ledger.P
 		Bucket: o.names.bucket, Key: o.names.key, Upload: up.ID, Number: p.number,
 		SourceBucket: p.src.bucket, SourceKey: p.src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
 		Wrap: func(r io.Reader) io.Reader {
-			// The algorithm was chosen from those that exist.
+			// The algorithm is one of those that exist.
 			h, _ = newHash(r, kept, "")
 			return h
 		},
@@ -315,7 +317,7 @@ func (b *Backend) ListParts(ctx context.Context, in *awss3.ListPartsInput) (out 
 	return out, nil
 }
 
-// listedParts puts up to limit parts into the form of the response.
+// listedParts converts up to limit parts to the form of the response.
 func listedParts(up ledger.Upload, parts []ledger.Part, limit int) s3response.ListPartsResult {
 	out := s3response.ListPartsResult{
 		Bucket: up.Bucket, Key: up.Key, UploadID: string(up.ID), StorageClass: types.StorageClassStandard,
@@ -348,7 +350,7 @@ func listedPart(p ledger.Part, shown bool) s3response.Part {
 	return out
 }
 
-// mismatch says what is wrong with a part's checksum.
+// mismatch returns the error for a part's checksum.
 func mismatch(format string, args ...any) error {
 	return s3err.APIError{Code: "InvalidRequest", Description: fmt.Sprintf(format, args...), HTTPStatusCode: 400}
 }

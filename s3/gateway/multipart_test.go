@@ -69,8 +69,8 @@ func (u *upload) complete() *awss3.CompleteMultipartUploadOutput {
 	return out
 }
 
-// The checksums of parts are told if the client chose a checksum, also if that is the
-// one that every other object gets, too.
+// The checksums of parts are returned if the client chose a checksum, even the
+// default one.
 func TestChecksumsOfPartsByChoice(t *testing.T) {
 	s := newSite(t)
 	for name, choose := range map[string]func(*awss3.CreateMultipartUploadInput){
@@ -117,8 +117,9 @@ func TestChecksumsOfPartsByChoice(t *testing.T) {
 	}
 }
 
-// A part whose bytes were found missing counts as not stored: it is not listed, an
-// upload with it is not completed, and loses nothing until the part was sent again.
+// A part whose bytes are missing counts as not stored: it is not listed, an
+// upload with it cannot be completed, and loses nothing until the part is sent
+// again.
 func TestASuspectPart(t *testing.T) {
 	s := newSite(t)
 	up := s.create("k", nil)
@@ -147,8 +148,8 @@ func TestASuspectPart(t *testing.T) {
 	}
 }
 
-// A copy was not uploaded in parts: where its source has a checksum of its parts'
-// checksums, the copy has that of all its bytes, as on S3.
+// A copy was not uploaded in parts: a composite checksum of the source becomes
+// one of all bytes, as on S3.
 func TestCopiesHaveAWholeChecksum(t *testing.T) {
 	s := newSite(t)
 	whole := pattern(minPart + 10)
@@ -184,7 +185,7 @@ func TestCopiesHaveAWholeChecksum(t *testing.T) {
 	}
 }
 
-// checksums are those of an object, with their type.
+// checksums returns those of an object, with their type.
 func (s *site) checksums(key string) string {
 	s.t.Helper()
 	h, err := s.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
@@ -240,8 +241,8 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// Of an object that was uploaded in parts without a checksum of the client's choice
-// the number of its parts is told, and of any other one nothing of parts.
+// An object that was uploaded in parts without a chosen checksum shows the
+// number of its parts; any other object shows nothing of parts.
 func TestPartsAreCounted(t *testing.T) {
 	s := newSite(t)
 	up := s.create("k", nil)
@@ -389,7 +390,7 @@ func TestListMultipartUploadsPages(t *testing.T) {
 		}
 		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
 	}
-	// As S3 does, a page goes on behind the first upload of a common prefix.
+	// As S3 does, a page continues after the first upload of a common prefix.
 	if got = slices.Compact(got); !slices.Equal(got, []string{"a/", "b", "c/"}) {
 		t.Errorf("with a delimiter: %q", got)
 	}

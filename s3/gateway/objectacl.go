@@ -22,14 +22,14 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// An object without an access control list of its own is under its bucket's. One
-// that has its own is read, and its list read and written, by that alone: where
-// versitygw asks for the bucket's list to decide, it is shown the object's. The
-// bucket's owner may always do everything, and owns what lies in the bucket. In a
-// bucket whose ownership is BucketOwnerEnforced lists do not count and cannot be
+// An object without its own access control list is under its bucket's. One that
+// has its own is read, and its list read and written, by that alone: where
+// versitygw reads the bucket's list to decide, it gets the object's. The
+// bucket's owner may always do everything, and owns the objects in the bucket.
+// With the ownership BucketOwnerEnforced lists have no effect and cannot be
 // set, as on S3.
 
-// GetObjectAcl answers the grants that hold for the object, in our own XML:
+// GetObjectAcl returns the effective grants of the object, in our own XML:
 // versitygw has none for it.
 func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput) (*awss3.GetObjectAclOutput, error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key)})
@@ -77,15 +77,15 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 		return b.fail(o, err)
 	}
 	if list == nil {
-		// It asks for what the bucket gives anyway.
+		// It requests the default.
 		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 		return b.fail(o, err)
 	}
 	return b.fail(o, b.setObjectList(o, list))
 }
 
-// replacement is the list that a PutObjectAcl asks for, nil if that is what an
-// object has in a bucket without lists.
+// replacement returns the list that a PutObjectAcl requests, nil if that is the
+// default of a bucket without lists.
 func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []byte) (*ledger.ACL, error) {
 	switch given := !w.Empty(); {
 	case given && len(body) > 0:
@@ -105,9 +105,9 @@ func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []b
 	return b.granted(ctx, o, w)
 }
 
-// ownACL is the list that a request wants for the object it writes; nil: none of
-// its own. Whoever writes an object may set its list, unless a policy says who
-// may.
+// ownACL returns the list that a request sets for the object it writes, nil for
+// none. Writing an object includes setting its list, unless a policy says
+// otherwise.
 func (b *Backend) ownACL(ctx context.Context, o *op) (*ledger.ACL, error) {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
 	if !ok {
@@ -134,7 +134,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*ledger.ACL, error) {
 	return list, b.maySetACL(ctx, o)
 }
 
-// granted turns a wish into a list. What would not hold is refused.
+// granted converts a wish to a list. Grants without effect are refused.
 func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*ledger.ACL, error) {
 	bucket := o.names.bucket
 	off, err := b.listsOff(ctx, bucket)
@@ -172,8 +172,8 @@ func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*ledger.ACL
 	return &ledger.ACL{Grants: w.Grants}, err
 }
 
-// holdable refuses grants that nothing would honour: accounts have to exist, and
-// access keys that are no accounts are confined to their buckets, whatever lists say.
+// holdable refuses grants without effect: accounts have to exist, and access
+// keys that are not accounts are confined to their buckets.
 func (b *Backend) holdable(ctx context.Context, grants []ledger.Grant, owner string) error {
 	var ids []string
 	for _, g := range grants {
@@ -194,8 +194,8 @@ func (b *Backend) holdable(ctx context.Context, grants []ledger.Grant, owner str
 	return b.grantable(ctx, ids)
 }
 
-// maySetACL asks the bucket's policy, if it has one, whether the writer may also
-// set a list.
+// maySetACL checks by the bucket's policy, if it has one, that the writer may
+// also set a list.
 func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 	acct, root := account(ctx)
 	policy, err := b.document(ctx, o.names.bucket, s3.KindPolicy, 0)
@@ -213,13 +213,13 @@ func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 	})
 }
 
-// listsOff says that access control lists do not count in a bucket.
+// listsOff reports whether access control lists have no effect in a bucket.
 func (b *Backend) listsOff(ctx context.Context, bucket string) (bool, error) {
 	doc, err := b.document(ctx, bucket, s3.KindOwnership, 0)
 	return types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced, err
 }
 
-// documentACL is the bucket's list as it was stored, or the one it has without.
+// documentACL returns the bucket's stored list, or the default.
 func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error) {
 	doc, err := b.document(ctx, bucket, s3.KindACL, 0)
 	if err == nil && doc == nil {
@@ -228,7 +228,7 @@ func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error
 	return doc, err
 }
 
-// storedACL is the bucket's list as it was set.
+// storedACL returns the bucket's list as it was set.
 func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.List, error) {
 	doc, err := b.documentACL(ctx, bucket)
 	if err != nil {
@@ -238,9 +238,9 @@ func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.List, err
 	return list, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 }
 
-// deciding returns the list by which versitygw is to decide on the request: the
-// object's own, if it has one and the request reads the object or is about its
-// list; else the bucket's.
+// deciding returns the list by which versitygw has to decide on the request:
+// the object's own, if there is one and the request reads the object or is
+// about its list; else the bucket's.
 func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
 	if _, root := account(ctx); root {
 		return list, nil
@@ -274,9 +274,10 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) 
 	return out, nil
 }
 
-// decidedBy names the object whose own list decides on what the request does in
-// the bucket, none if it is the bucket's; settles: the request sets that list.
-// versitygw asks for the list of a copy's target first, then for its source's.
+// decidedBy returns the object whose own list decides on the request in the
+// bucket, none if it is the bucket's. settles reports that the request sets
+// that list. versitygw reads the list of a copy's target first, then its
+// source's.
 func (r *request) decidedBy(bucket string) (key string, settles bool) {
 	if r.web == nil {
 		return "", false
@@ -301,7 +302,7 @@ func (r *request) decidedBy(bucket string) (key string, settles bool) {
 	return strings.Clone(key), list == objectSettled
 }
 
-// deciders say whose list decides on a request to an object.
+// deciders select the list that decides on a request to an object.
 type deciders int
 
 const (

@@ -9,8 +9,8 @@ import (
 	"github.com/gofiber/fiber/v3"
 )
 
-// What a request could do besides does not decide: of several sub-resources, and
-// of a copy's source, that operation counts which versitygw routes it to.
+// Only the operation that versitygw routes to decides: of several
+// sub-resources, and with a copy's source.
 func TestOneOperationDecides(t *testing.T) {
 	type decided struct {
 		key     string
@@ -19,7 +19,7 @@ func TestOneOperationDecides(t *testing.T) {
 	const source = "/b/source"
 	for _, c := range []struct {
 		target, copySource string
-		second             decided // the list that is asked for second
+		second             decided // the second list that is read
 	}{
 		{"PUT /b/k?acl", source, decided{"k", true}},
 		{"PUT /b/k?acl", "", decided{"k", true}},

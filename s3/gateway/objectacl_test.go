@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// withLists makes a bucket in which access control lists count.
+// withLists creates a bucket with access control lists.
 func withLists(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -25,13 +25,13 @@ func withLists(t *testing.T) *site {
 	return s
 }
 
-// setACL gives an object a canned list.
+// setACL sets a canned list of an object.
 func (s *site) setACL(key string, list types.ObjectCannedACL) error {
 	_, err := s.PutObjectAcl(s.ctx, &awss3.PutObjectAclInput{Bucket: &s.bucket, Key: &key, ACL: list})
 	return err
 }
 
-// grants are an object's, as "who permission".
+// grants returns an object's, as "who permission".
 func (s *site) grants(key string) string {
 	s.t.Helper()
 	out, err := s.GetObjectAcl(s.ctx, &awss3.GetObjectAclInput{Bucket: &s.bucket, Key: &key})
@@ -50,7 +50,7 @@ func (s *site) grants(key string) string {
 	return strings.Join(list, ", ")
 }
 
-// anonymously asks without a signature.
+// anonymously sends a request without a signature.
 func (s *site) anonymously(method, target string, headers map[string]string) int {
 	s.t.Helper()
 	r := s.raw(method, target, nil)
@@ -99,8 +99,8 @@ func TestObjectListsHold(t *testing.T) {
 	}
 }
 
-// The list of one object must not decide on another: a copy's source is the one
-// that is copied, however its name is written.
+// The list of one object must not decide on another: the authorised source of a
+// copy is the copied one, in any spelling of its name.
 func TestObjectListsOfCopies(t *testing.T) {
 	s := withLists(t)
 	_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), ACL: types.ObjectCannedACLPublicRead})
@@ -128,7 +128,7 @@ func TestObjectListsOfCopies(t *testing.T) {
 	}
 }
 
-// A list that would not hold is refused.
+// A list with grants without effect is refused.
 func TestObjectListsThatWouldNotHold(t *testing.T) {
 	off, on := newSite(t), withLists(t)
 	for _, list := range []types.ObjectCannedACL{types.ObjectCannedACLPublicRead, types.ObjectCannedACLAuthenticatedRead, types.ObjectCannedACLBucketOwnerRead} {
@@ -173,7 +173,7 @@ func TestObjectListsThatWouldNotHold(t *testing.T) {
 	on.fails(err, 403, "AccessDenied")
 }
 
-// aclDocument asks by a document.
+// aclDocument sends a list as a document.
 func (s *site) aclDocument(c gateway.Credentials, body string) (int, string) {
 	r := s.raw(http.MethodPut, "/k?acl", []byte(body))
 	status, _, answer := s.send(signed(r, c, sum([]byte(body))))
@@ -227,7 +227,8 @@ func TestObjectListsByDocument(t *testing.T) {
 	}
 }
 
-// A policy that refuses a key's list, or its object under another name, holds.
+// A policy that denies setting a key's list, or denies its object under another
+// name, is effective.
 func TestPoliciesOverObjectLists(t *testing.T) {
 	s := withLists(t)
 	writer := s.key("writer", false, s.bucket)

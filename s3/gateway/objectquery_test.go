@@ -9,14 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// objectQueries are what may stand behind an object's address.
+// objectQueries are possible queries of an object's address.
 var objectQueries = []string{
 	"", "acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploads", "uploadId=x", "versions",
 	"versionId=null", "partNumber=1", "restore", "select", "encryption", "x-id=GetObject",
 }
 
-// No query, and no two of them, show an object past its own list, neither its
-// body nor what its headers tell.
+// No query, and no two of them, bypass an object's own list, for its body or
+// its headers.
 func TestNoQueryPassesAnObjectsList(t *testing.T) {
 	s := withLists(t)
 	_, err := s.PutBucketAcl(s.ctx, &awss3.PutBucketAclInput{Bucket: &s.bucket, ACL: types.BucketCannedACLPublicRead})
@@ -42,7 +42,7 @@ func TestNoQueryPassesAnObjectsList(t *testing.T) {
 	}
 }
 
-// What the bucket's list decides on is not opened by an object's.
+// An object's list does not open what the bucket's list decides on.
 func TestNoQueryPassesTheBucketsList(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "body", nil)
@@ -64,8 +64,8 @@ func TestNoQueryPassesTheBucketsList(t *testing.T) {
 	}
 }
 
-// A form's policy covers its fields alone: a header does not widen what they ask
-// for.
+// A form's policy covers only its fields: a header does not widen what they
+// request.
 func TestFormsTakeNoListFromHeaders(t *testing.T) {
 	s := withLists(t)
 	everybody := `uri="http://acs.amazonaws.com/groups/global/AllUsers"`

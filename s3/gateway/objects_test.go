@@ -105,8 +105,8 @@ func TestConditions(t *testing.T) {
 	s.must(err)
 	_, err = s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: key, IfModifiedSince: head.LastModified})
 	if head.LastModified.After(lethe.SystemClock{}.Now().Time()) {
-		// Another test has set the ledger's clock ahead: to the front, whose clock
-		// is the machine's, the date lies in the future and does not count.
+		// Another test has set the ledger's clock ahead: for the front, whose
+		// clock is the machine's, the date is in the future and does not count.
 		s.must(err)
 	} else {
 		s.fails(err, 304, "NotModified")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// lines sends what a test has written for a request and answers the status, 0 if
-// the server closed the connection without a word.
+// lines sends a handwritten request and returns the status, 0 if the server
+// closed the connection without a response.
 func (s *site) lines(request string) (status int, answer string) {
 	s.t.Helper()
 	c := s.dial(s.addr)
@@ -30,7 +30,7 @@ func (s *site) lines(request string) (status int, answer string) {
 	return resp.StatusCode, s.read(resp.Body)
 }
 
-// Hole 10: addresses that are none are refused, and crash nothing.
+// Hole 10: invalid addresses are refused, and crash nothing.
 func TestNoAddressAtAll(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -42,7 +42,7 @@ func TestNoAddressAtAll(t *testing.T) {
 		} {
 			status, answer := s.lines(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method, address, s.addr))
 			if status == 501 && strings.Contains(answer, "NotImplemented") {
-				continue // what there is not is told before who asks
+				continue // a missing resource is reported before authentication
 			}
 			if status >= 500 || status != 0 && status < 400 && method != "OPTIONS" {
 				t.Errorf("%s %q: %d %s", method, address, status, answer)
@@ -69,8 +69,8 @@ var oddLines = []string{
 	"Cookie: " + strings.Repeat("a", 64<<10),
 }
 
-// Hole 10: headers that are none are refused or passed over, and crash nothing;
-// who sends them is nobody.
+// Hole 10: invalid headers are refused or ignored, and crash nothing; their
+// sender is anonymous.
 func TestOddHeaders(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -97,7 +97,7 @@ func TestOddHeaders(t *testing.T) {
 	}
 }
 
-// What is odd and signed is refused or kept as it is: never an answer of 500.
+// An odd, signed request is refused or stored unchanged: never a 500.
 func TestOddSignedHeaders(t *testing.T) {
 	s := newSite(t)
 	for name, values := range map[string][]string{
@@ -125,8 +125,7 @@ func TestOddSignedHeaders(t *testing.T) {
 	}
 }
 
-// Tags that are none, from documents that are well-formed, leave those that are
-// there.
+// Invalid tags in well-formed documents leave the existing ones.
 func TestOddTags(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// A policy that was stored while there was no bound allows nothing, is told of, and can
-// be read, replaced and deleted by the bucket's owner and root alone.
+// A policy that was stored before there was a bound allows nothing, is
+// reported, and can be read, replaced and deleted only by the bucket's owner
+// and root.
 func TestSecurityAPolicyThatIsTooLongAllowsNothing(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("owner")

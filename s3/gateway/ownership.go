@@ -16,14 +16,14 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// headerOwnership says who owns a new bucket's objects, and so whether access
-// control lists count.
+// headerOwnership sets the ownership of a new bucket's objects, and so whether
+// access control lists have an effect.
 const headerOwnership = "X-Amz-Object-Ownership"
 
-// listedRefused says that versitygw refused to make a bucket with an access control
-// list that S3 takes, after it had verified the request: one with grantees by their
-// kind, which are an internal error to it, authenticated-read, or any where the
-// server's default lets lists count.
+// listedRefused reports whether versitygw refused to create a bucket with an
+// access control list that S3 accepts, after it had verified the request: one
+// with grantees by their kind, which are an internal error to it,
+// authenticated-read, or any where the server's default enables lists.
 func listedRefused(ctx fiber.Ctx, req *request) bool {
 	codes := []string{
 		s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership).Code, s3err.GetAPIError(s3err.ErrInternalError).Code,
@@ -32,8 +32,8 @@ func listedRefused(ctx fiber.Ctx, req *request) bool {
 	return req.event.Operation == "CreateBucket" && slices.Contains(codes, req.event.Code) && utils.ContextKeyBucketOwner.IsSet(ctx)
 }
 
-// owned makes a bucket that comes with such a list, which the backend reads, by
-// S3's rules, in versitygw's place.
+// owned creates a bucket with such a list, which the backend reads by S3's
+// rules instead of versitygw.
 func (s *Server) owned(ctx fiber.Ctx, req *request) error {
 	if !listedRefused(ctx, req) {
 		return nil
@@ -68,7 +68,7 @@ var bucketCanned = []types.ObjectCannedACL{
 	types.ObjectCannedACLPrivate, types.ObjectCannedACLPublicRead, types.ObjectCannedACLPublicReadWrite, types.ObjectCannedACLAuthenticatedRead,
 }
 
-// wishedList is the list that a request asks for, for a bucket of owner.
+// wishedList returns the requested list for a bucket of owner.
 func wishedList(w authz.Wish, owner string) (authz.List, error) {
 	grants, err := w.Grants, error(nil)
 	if w.Canned != "" {
@@ -77,7 +77,7 @@ func wishedList(w authz.Wish, owner string) (authz.List, error) {
 	return authz.BucketList(owner, grants), err
 }
 
-// ownership is that of a new bucket: as the request says, or the server's.
+// ownership returns that of a new bucket: the request's or the default.
 func (b *Backend) ownership(rctx context.Context, chosen string) string {
 	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && len(rc.Request.Header.Peek(headerOwnership)) == 0 {
 		return cmp.Or(string(b.opt.Ownership), chosen)

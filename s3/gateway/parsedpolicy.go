@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// parsePolicy takes a policy apart.
+// parsePolicy parses a policy.
 func parsePolicy(body []byte) *authz.Policy {
 	p := &authz.Policy{Body: body}
 	p.Err = readPolicy(p)
@@ -54,9 +54,9 @@ func readPolicy(p *authz.Policy) error {
 	return nil
 }
 
-// overlong answers for a policy that was stored while there was no bound. It is not
-// parsed: nothing is allowed in its bucket until a shorter one is put, or it is
-// deleted, by the bucket's owner or root.
+// overlong handles a policy that was stored before there was a bound. It is not
+// parsed: nothing is allowed in its bucket until the bucket's owner or root
+// replaces or deletes it.
 func (b *Backend) overlong(ctx context.Context, bucket string, policy []byte) ([]byte, error) {
 	req := requestOf(ctx)
 	if undecided(ctx) || req.policyRead && req.decided {
@@ -67,7 +67,7 @@ func (b *Backend) overlong(ctx context.Context, bucket string, policy []byte) ([
 		return nil, err
 	}
 	if acct, _ := account(ctx); acct.Access != "" && acct.Access == owner && req.setsPolicy() {
-		// versitygw goes by the list, which lets the owner.
+		// versitygw evaluates the list, which allows the owner.
 		req.decided = true
 		return nil, s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
 	}
@@ -75,14 +75,14 @@ func (b *Backend) overlong(ctx context.Context, bucket string, policy []byte) ([
 		bucket, len(policy), authz.MaxPolicy)
 }
 
-// undecided says that no policy decides on what the account does.
+// undecided reports whether no policy decides on the account's request.
 func undecided(ctx context.Context) bool {
 	acct, root := account(ctx)
 	return root || acct.Role == auth.RoleAdmin
 }
 
-// setsPolicy reports whether the request reads, puts or deletes a bucket's policy, and
-// can be taken for nothing else.
+// setsPolicy reports whether the request reads, puts or deletes a bucket's
+// policy, and cannot be taken for another operation.
 func (r *request) setsPolicy() bool {
 	if r.web == nil || r.event.Key != "" || r.event.Method == http.MethodPost {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// A bucket's policy is parsed once for all requests, one that is too long never, and
-// another takes effect with the next request.
+// A bucket's policy is parsed once for all requests, an overlong one never, and
+// a new one takes effect with the next request.
 func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	b, _, rc := requested(t, http.MethodGet, "/b/k", "")
 	parsed := 0

@@ -15,9 +15,9 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Hole 7: what is signed, authorised, stored and listed is one key: the bytes of the
-// path behind the bucket, decoded once. Dots and slashes that come encoded climb
-// nowhere.
+// Hole 7: what is signed, authorised, stored and listed is one key: the path
+// after the bucket, decoded once. Encoded dots and slashes do not traverse
+// anything.
 func TestEncodedPaths(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	other.put("secret", "theirs", nil)
@@ -26,12 +26,14 @@ func TestEncodedPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"a%2Fb": "a/b", "c%2fd": "c/d", "e%252Ff": "e%2Ff", "%2Fg": "/g", "h%2F%2Fi": "h//i", "j%5c..%5ck": `j\..\k`,
 		"l%2F%2e%2e%2Fm": "l/../m", "n/%2e%2e/o": "n/../o", "p/%2E/q": "p/./q", "r%2e%2e": "r..",
-		// These would climb where a key is a path: no key here begins so.
+		// These would traverse folders if a key were a path: no key here begins
+		// so.
 		climbs: "", "%2e%2e/" + other.bucket + "/secret": "", "x/%2e%2e/%2e%2e/" + other.bucket + "/secret": "", "..%2f" + other.bucket + "/secret": "",
 		"%2e%2e": "", "%2e": "", "x%2F" + "..%2F" + climbs: "",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodGet, http.MethodDelete} {
-			// As S3 has it, what is signed is the key encoded once, however it is sent.
+			// As on S3, the signature covers the key encoded once, however it
+			// is sent.
 			r := s.raw(method, "/"+path, []byte("mine"))
 			sent := r.URL.RawPath
 			r.URL.RawPath = ""
@@ -58,7 +60,7 @@ func TestEncodedPaths(t *testing.T) {
 	}
 }
 
-// Holes 14, 15: nothing that a request says becomes an address that is called.
+// Holes 14, 15: nothing in a request makes the server connect to an address.
 func TestNoAddressOfARequestIsCalled(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -116,7 +118,8 @@ func TestNoAddressOfARequestIsCalled(t *testing.T) {
 	s.uncalled(l)
 }
 
-// answered sends a request that may be taken or refused, but follows nothing.
+// answered sends a request that may succeed or fail, but must not connect to
+// anything.
 func (s *site) answered(what string, r *http.Request) int {
 	s.t.Helper()
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -128,7 +131,7 @@ func (s *site) answered(what string, r *http.Request) int {
 	return resp.StatusCode
 }
 
-// absolute asks for another server's address, as a client asks its proxy.
+// absolute requests another server's address, as a client does of its proxy.
 func (s *site) absolute(there string) {
 	s.t.Helper()
 	for _, line := range []string{"GET http://" + there + "/b/k HTTP/1.1\r\nHost: " + there, "CONNECT " + there + " HTTP/1.1\r\nHost: " + there} {
@@ -144,8 +147,8 @@ func (s *site) absolute(there string) {
 	}
 }
 
-// uncalled fails if anybody called the listener before this does: calls are taken
-// in their order.
+// uncalled fails if the listener was called before this call: calls are
+// accepted in order.
 func (s *site) uncalled(l net.Listener) {
 	s.t.Helper()
 	own := s.dial(l.Addr().String())

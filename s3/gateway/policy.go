@@ -15,24 +15,25 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// asksForPolicy says that the request asks for the bucket's policy itself.
+// asksForPolicy reports whether the request reads the bucket's policy itself.
 func (r *request) asksForPolicy() bool {
 	return r.policyRead && r.web != nil && strings.Trim(r.web.Path(), "/") == r.web.Params("bucket")
 }
 
-// taggedPolicies are the policies that versitygw refuses for conditions of ours.
+// taggedPolicies handles policies that versitygw refuses for conditions of
+// ours.
 var taggedPolicies = bucketAction{
 	metrics.ActionPutBucketPolicy, auth.PutBucketPolicyAction, auth.PermissionWrite, (*Backend).putConditioned,
 }
 
-// policyRefused says that versitygw refused a policy, after it had verified the
-// request.
+// policyRefused reports whether versitygw refused a policy, after it had
+// verified the request.
 func (s *Server) policyRefused(ctx fiber.Ctx, req *request) bool {
 	return req.event.Operation == "PutBucketPolicy" && req.routed != "" && req.event.Code == "MalformedPolicy" && utils.ContextKeyParsedAcl.IsSet(ctx)
 }
 
-// putConditioned has versitygw look at a policy without the conditions that are ours,
-// which are looked at here, and stores it.
+// putConditioned has versitygw check a policy without our conditions, checks
+// those, and stores it.
 func (b *Backend) putConditioned(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
 	plain, err := authz.WithoutClauses(body)
 	if err == nil {
@@ -47,7 +48,7 @@ func (b *Backend) putConditioned(ctx context.Context, bucket string, body []byte
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, nil
 }
 
-// policyStatus answers whether the policy is public, in versitygw's place.
+// policyStatus returns whether the policy is public, instead of versitygw.
 func (b *Backend) policyStatus(ctx context.Context, bucket string, policy []byte) error {
 	parsed := b.policies.Of(bucket, policy)
 	if parsed.Err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// A policy of which a part would be passed over is refused: what it should deny
-// would be allowed, or more allowed than it says.
+// A policy that would be partly ignored is refused: it would deny less, or
+// allow more.
 func TestPoliciesAreTakenWholeOrNot(t *testing.T) {
 	s := newSite(t)
 	const rest = `"Effect":"Deny","Resource":"arn:aws:s3:::BUCKET/*"`
@@ -57,7 +57,7 @@ func TestPoliciesAreTakenWholeOrNot(t *testing.T) {
 	s.publicIs(403, 200, 404)
 }
 
-// A policy that denies something to everybody does not make a bucket public.
+// A policy that denies something to everyone does not make a bucket public.
 func TestDenyingEverybodyIsNotPublic(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

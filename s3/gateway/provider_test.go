@@ -8,10 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// providerReads are what Terraform's provider for AWS asks for each time it reads a
-// bucket or one of the resources that configure one, by the name of the client's
-// method: the code of the error that S3 documents for a bucket that has none of it, or
-// what the client makes of the answer.
+// providerReads are the calls of Terraform's provider for AWS each time it
+// reads a bucket or a resource that configures one, by the name of the client's
+// method: the code of the error that S3 documents for a bucket without it, or
+// the client's view of the response.
 var providerReads = map[string]any{
 	"GetBucketPolicy":                    "NoSuchBucketPolicy",
 	"GetBucketCors":                      "NoSuchCORSConfiguration",
@@ -33,8 +33,8 @@ var providerReads = map[string]any{
 	}},
 }
 
-// Terraform's provider reads all of these of every bucket, and stops at an answer that it
-// does not know.
+// Terraform's provider reads all of these of every bucket, and fails on an
+// unknown response.
 func TestWhatTerraformReads(t *testing.T) {
 	s := newSite(t)
 	for name, want := range providerReads {

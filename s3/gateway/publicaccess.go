@@ -42,7 +42,7 @@ func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byt
 	return &controllers.Response{}, err
 }
 
-// getPublicAccess answers the block of a bucket.
+// getPublicAccess returns the block of a bucket.
 func (b *Backend) getPublicAccess(ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	o, err := b.begin(ctx, need{bucket: bucket})
 	defer o.cancel()
@@ -64,7 +64,7 @@ func (b *Backend) getPublicAccess(ctx context.Context, bucket string, _ []byte) 
 	return &controllers.Response{Data: append([]byte(xml.Header), out...), Headers: map[string]*string{fiber.HeaderContentType: &kind}}, err
 }
 
-// deletePublicAccess removes the block of a bucket; that there is none is no
+// deletePublicAccess removes the block of a bucket. A missing one is not an
 // error.
 func (b *Backend) deletePublicAccess(ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	err := b.putDocument(ctx, bucket, s3.KindPublicAccess, nil)
@@ -111,8 +111,8 @@ func (b *Backend) unblockedPolicy(ctx context.Context, bucket string, policy []b
 	return nil
 }
 
-// unignored leaves out of a list what is granted to groups, where the bucket does
-// not count it.
+// unignored removes grants to groups from a list, where the bucket ignores
+// them.
 func (b *Backend) unignored(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
 	if !authz.ToGroups(list.Grants) {
 		return list, nil
@@ -124,8 +124,8 @@ func (b *Backend) unignored(ctx context.Context, bucket string, list authz.List)
 	return list, err
 }
 
-// restricted are a policy's statements, or, where it is public and the bucket restricts
-// it to its owner, those that deny something.
+// restricted returns a policy's statements, or, where it is public and the
+// bucket restricts it to its owner, only its denials.
 func (b *Backend) restricted(ctx context.Context, bucket string, p *authz.Policy) ([]authz.Rule, error) {
 	block, _, err := b.publicAccess(ctx, bucket)
 	if err != nil || !block.RestrictPublicBuckets || !p.Public() {

@@ -71,7 +71,7 @@ func TestPublicAccessBlock(t *testing.T) {
 	s.must(s.publicPolicy())
 	s.publicIs(403, 200, 403)
 	s.blockPublic(types.PublicAccessBlockConfiguration{RestrictPublicBuckets: aws.Bool(true)})
-	// What the policy denies, it goes on denying.
+	// What the policy denies stays denied.
 	s.publicIs(200, 200, 403)
 	s.blockPublic(types.PublicAccessBlockConfiguration{RestrictPublicBuckets: aws.Bool(true), IgnorePublicAcls: aws.Bool(true)})
 	s.publicIs(403, 403, 403)
@@ -84,7 +84,7 @@ func TestPublicAccessBlock(t *testing.T) {
 	s.fails(err, 403, "AccessDenied")
 }
 
-// publicIs checks what everybody may do: list, read k, read secret.
+// publicIs checks anonymous access: list, read k, read secret.
 func (s *site) publicIs(list, k, secret int) {
 	s.t.Helper()
 	for target, want := range map[string]int{"": list, "/k": k, "/secret": secret} {

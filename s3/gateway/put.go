@@ -18,7 +18,7 @@ import (
 )
 
 // PutObject stores an object. Nothing refers to its bytes before the body ended
-// well and all its digests held.
+// and all its digests were verified.
 func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing, body: true})
 	defer o.cancel()
@@ -81,10 +81,10 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	return b.store.Objects.Put(o.ctx, r)
 }
 
-// unsaid is the content type that versitygw puts in when the client said none.
+// unsaid is the content type that versitygw sets without the client's.
 const unsaid = "binary/octet-stream"
 
-// putAttrs takes over what describes the object.
+// putAttrs returns the object's metadata.
 func putAttrs(in s3response.PutObjectInput) ledger.Attrs {
 	return ledger.Attrs{
 		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
@@ -94,7 +94,8 @@ func putAttrs(in s3response.PutObjectInput) ledger.Attrs {
 	}
 }
 
-// encoding drops aws-chunked from a content encoding: it was the transfer's.
+// encoding drops aws-chunked from a content encoding: it belongs to the
+// transfer.
 func encoding(s string) string {
 	if !strings.Contains(s, "aws-chunked") {
 		return s
@@ -118,7 +119,7 @@ func putGiven(in s3response.PutObjectInput) given {
 	}
 }
 
-// tagsOf reads URL-encoded tags.
+// tagsOf parses URL-encoded tags.
 func tagsOf(tagging *string) (map[string]string, error) {
 	tags, err := backend.ParseObjectTags(str(tagging))
 	if err != nil {
@@ -130,10 +131,11 @@ func tagsOf(tagging *string) (map[string]string, error) {
 	return tags, unreserved(tags)
 }
 
-// condition is If-Match and If-None-Match of a write; empty: not given.
+// condition is If-Match and If-None-Match of a write; empty if not given.
 type condition struct{ match, noneMatch string }
 
-// putCondition guards a write; S3 knows If-None-Match only as "*".
+// putCondition returns a write's condition. S3 supports If-None-Match only with
+// "*".
 func putCondition(c condition) (ledger.Precondition, error) {
 	switch {
 	case c.noneMatch != "" && c.noneMatch != "*":
@@ -144,8 +146,8 @@ func putCondition(c condition) (ledger.Precondition, error) {
 	return ledger.Precondition{IfMatch: c.match, IfNoneMatch: c.noneMatch}, nil
 }
 
-// putError names the condition that failed; If-Match on a key that is not there
-// is NoSuchKey in S3.
+// putError names the condition that failed; If-Match on a missing key is
+// NoSuchKey in S3.
 func (b *Backend) putError(o *op, err error, c condition) error {
 	if !errors.Is(err, lethe.ErrPreconditionFailed) {
 		return b.fail(o, err)

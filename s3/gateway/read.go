@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// acceptRanges says that ranges are served.
+// acceptRanges announces that ranges are served.
 var acceptRanges = "bytes"
 
 // GetObject opens an object. Its context lives until the body is closed.
@@ -64,8 +64,9 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 	return out, nil
 }
 
-// open opens the object if its conditions hold: asked before, so that a client
-// that has it already costs no read of bytes, and again of what was opened.
+// open opens the object if its conditions hold. They are checked before, so
+// that a client that has it already costs no read, and again for what was
+// opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
 	if c.any() || get.Part > 0 {
 		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key})
@@ -75,8 +76,8 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 		if err := o.req.check(c, obj); err != nil {
 			return nil, err
 		}
-		// Parts are counted from 1 to x-amz-mp-parts-count, whatever numbers they
-		// were uploaded under.
+		// Parts are counted from 1 to x-amz-mp-parts-count, independent of
+		// their upload numbers.
 		if n := get.Part; n > 0 && n <= len(obj.Attrs.Parts) {
 			get.Part = obj.Attrs.Parts[n-1].Number
 		} else if n > 1 {
@@ -85,7 +86,7 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 	}
 	r, err := b.store.Objects.Get(o.ctx, get)
 	if errors.Is(err, lethe.ErrInvalidRange) && get.Range != nil && get.Range.Offset < 0 {
-		// The last bytes of an object without bytes are all of it.
+		// The last bytes of an empty object are all of it.
 		if obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key}); headErr == nil && obj.Size == 0 {
 			get.Range = nil
 			r, err = b.store.Objects.Get(o.ctx, get)
@@ -140,7 +141,7 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 	}, nil
 }
 
-// window is the part of an object that a HeadObject asks about.
+// window is the part of an object that a HeadObject is about.
 type window struct {
 	length int64
 	header *string
@@ -171,7 +172,7 @@ func windowOf(obj ledger.Object, rng string, part *int32) (window, error) {
 	return window{length, contentRange(start, length, obj.Size), partsCount(obj)}, nil
 }
 
-// contentRange is the header's value, nil for no bytes.
+// contentRange returns the header's value, nil for no bytes.
 func contentRange(start, length, size int64) *string {
 	if length == 0 {
 		return nil
@@ -179,7 +180,7 @@ func contentRange(start, length, size int64) *string {
 	return to(fmt.Sprintf("bytes %d-%d/%d", start, start+length-1, size))
 }
 
-// partsCount is nil for an object that was not uploaded in parts.
+// partsCount returns nil for an object that was not uploaded in parts.
 func partsCount(o ledger.Object) *int32 {
 	if len(o.Attrs.Parts) == 0 {
 		return nil
@@ -187,7 +188,7 @@ func partsCount(o ledger.Object) *int32 {
 	return to(int32(len(o.Attrs.Parts)))
 }
 
-// asked is what a read asked for, for the texts of its errors.
+// asked has the parameters of a read, for the texts of its errors.
 type asked struct {
 	rng  string
 	part int
@@ -209,7 +210,7 @@ func (b *Backend) readError(o *op, err error, a asked) error {
 	return s3err.GetInvalidRangeErr(a.rng, obj.Size)
 }
 
-// readConditions are a read's; nil: not given.
+// readConditions are those of a read; nil if not given.
 type readConditions struct {
 	match, noneMatch  *string
 	modified, unmoded *time.Time
@@ -219,12 +220,12 @@ func (c readConditions) any() bool {
 	return c.match != nil || c.noneMatch != nil || c.modified != nil || c.unmoded != nil
 }
 
-// check holds the conditions against an object. Times are compared in whole
+// check evaluates the conditions for an object. Times are compared in whole
 // seconds, as HTTP's are.
 func (c readConditions) check(o ledger.Object) error {
 	unmoded := c.unmoded
 	if unmoded != nil {
-		// versitygw wants it to be later; the same second will do.
+		// versitygw requires a later time; the same second is enough.
 		unmoded = to(unmoded.Add(time.Nanosecond))
 	}
 	return backend.EvaluatePreconditions(o.ETag, modified(o), backend.PreConditions{
@@ -232,8 +233,7 @@ func (c readConditions) check(o ledger.Object) error {
 	})
 }
 
-// check holds a read's conditions against the object, and keeps it for the answer
-// that the client has it already.
+// check evaluates a read's conditions, and keeps the object for a 304.
 func (r *request) check(c readConditions, o ledger.Object) error {
 	r.unchanged = &o
 	return c.check(o)
@@ -265,9 +265,9 @@ func describe(o ledger.Object) description {
 	return d
 }
 
-// checksumsAt are the checksums of the bytes that are read: of a part if one was
-// asked for (the first is 1), of the object if they are all of it. Those of a range
-// are not known.
+// checksumsAt returns the checksums of the bytes that are read: of a part if
+// one was requested (the first is 1), of the object if they are all of it.
+// Those of a range are unknown.
 func checksumsAt(o ledger.Object, part int32, length int64) s3response.Checksum {
 	switch n := int(part); {
 	case n > 0 && n <= len(o.Attrs.Parts) && !showsParts(o):
@@ -280,7 +280,7 @@ func checksumsAt(o ledger.Object, part int32, length int64) s3response.Checksum 
 	return s3response.Checksum{}
 }
 
-// served counts a body on its way out; its Close ends the operation and the
+// served counts a body as it is sent; its Close ends the operation and the
 // request.
 func (r *request) served(o *op, body io.ReadCloser) io.ReadCloser {
 	r.streaming = true

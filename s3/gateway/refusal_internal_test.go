@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/placement"
 )
 
-// drained is a ledger whose only backend is being emptied.
+// drained is a ledger whose only backend is being drained.
 type drained struct{ full bool }
 
 func (d drained) Backends(context.Context) ([]ledger.Backend, error) {
@@ -23,8 +23,8 @@ func (d drained) Backends(context.Context) ([]ledger.Backend, error) {
 
 func (drained) Totals(context.Context) ([]ledger.Total, error) { return nil, nil }
 
-// TestRefusalsReachClients: which backends were passed over and why is in the
-// message of the error.
+// TestRefusalsReachClients checks that the error's message names the skipped
+// backends with their reasons.
 func TestRefusalsReachClients(t *testing.T) {
 	for _, c := range []struct {
 		full bool
@@ -42,8 +42,8 @@ func TestRefusalsReachClients(t *testing.T) {
 	}
 }
 
-// TestBrokenBackendIsNotTheClientsFault: the answer of a backend that broke off
-// ends as a body that the client cut off does.
+// TestBrokenBackendIsNotTheClientsFault checks that an interrupted response of
+// a backend is not reported as an interrupted body of the client.
 func TestBrokenBackendIsNotTheClientsFault(t *testing.T) {
 	cut := fmt.Errorf("object: put b/k: %w: %w", lethe.ErrUnavailable, fmt.Errorf("transport: %w", io.ErrUnexpectedEOF))
 	for err, want := range map[error]int{

@@ -17,16 +17,15 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// interposed are the parts of a store before whose changes something happens, once,
-// when it was decided that a request may change what is said of a bucket, and not done
-// yet.
+// interposed is a store that runs a function once before a change, after the
+// authorisation to change a bucket's documents.
 type interposed struct {
 	s3.DocumentStore
 	s3.RuleStore
 	before *atomic.Pointer[func()]
 }
 
-// interpose puts it into a store.
+// interpose wraps a store.
 func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
 	i := &interposed{s.Documents, s.Rules, before}
 	s.Documents, s.Rules = i, i
@@ -54,8 +53,8 @@ func (i *interposed) SetRules(ctx context.Context, c ledger.RulesChange) (ledger
 	return i.RuleStore.SetRules(ctx, c)
 }
 
-// What an account was allowed to say of its bucket is not said of another account's,
-// which has got the name between the decision and the change.
+// An authorised change of a bucket's documents does not apply to another
+// account's bucket that got the name between authorisation and change.
 func TestSettingsDoNotEndInABucketMadeAnew(t *testing.T) {
 	s := newSite(t)
 	alice := s.key("alice", false, "@account")
@@ -112,8 +111,8 @@ func TestSettingsDoNotEndInABucketMadeAnew(t *testing.T) {
 	}
 }
 
-// What an account began to write into a bucket does not come to lie in another
-// account's, which has got the name meanwhile.
+// A write that an account began does not end in another account's bucket that
+// got the name meanwhile.
 func TestBodiesDoNotEndInABucketMadeAnew(t *testing.T) {
 	s := newSite(t)
 	alice := s.key("alice", false, "@account")
@@ -129,7 +128,8 @@ func TestBodiesDoNotEndInABucketMadeAnew(t *testing.T) {
 		got, _, _ := s.send(signed(r, alice, "UNSIGNED-PAYLOAD"))
 		status <- got
 	}()
-	// It was decided on what comes to be more than all buffers on the way hold.
+	// The body exceeds all buffers on the way, so that the write was
+	// authorised.
 	_, err = io.WriteString(out, strings.Repeat("x", size-1))
 	s.must(err)
 	_, err = hers.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})

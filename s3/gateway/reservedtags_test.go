@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Tags of keys that S3 keeps to itself are refused wherever they come from, and those
-// that are there stay.
+// Tags with keys that S3 reserves are refused from any source, and existing
+// ones stay.
 func TestReservedTags(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)

@@ -13,9 +13,9 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// A client that downloads by parallel ranges or parts, and verifies nothing itself, gets
-// an error and no wrong byte of an object that is rotten, and all of it where another
-// copy is sound.
+// A client that downloads by parallel ranges or parts, and verifies nothing
+// itself, gets an error and no wrong byte of a damaged object, and all of it if
+// another copy is sound.
 func TestParallelDownloadsOfRot(t *testing.T) {
 	body := pattern(24 << 20)
 	for name, parts := range map[string]int{"whole": 1, "multipart": 3} {
@@ -46,7 +46,7 @@ func TestParallelDownloadsOfRot(t *testing.T) {
 	}
 }
 
-// rot is what no body of a test has.
+// rot does not occur in bodies of tests.
 const rot = "\xff\xff\xff"
 
 // rot damages the middle of a blob.
@@ -64,7 +64,8 @@ func (s *site) rot(id lethe.ID) {
 	w.disk.Set(key, data)
 }
 
-// copies are the blobs that an object is read from, the best of each segment first.
+// copies returns the blobs that an object is read from, the preferred of each
+// segment first.
 func (s *site) copies(key string) (ids []lethe.ID, err error) {
 	res, err := w.db.Resolve(s.ctx, s.bucket, key)
 	for _, seg := range res.Segments {
@@ -75,7 +76,7 @@ func (s *site) copies(key string) (ids []lethe.ID, err error) {
 	return ids, err
 }
 
-// uploadIn stores an object in so many parts, or as a whole.
+// uploadIn stores an object in several parts, or as a whole.
 func (s *site) uploadIn(parts int, key string, body []byte) {
 	s.t.Helper()
 	if parts == 1 {
@@ -89,8 +90,8 @@ func (s *site) uploadIn(parts int, key string, body []byte) {
 	u.complete()
 }
 
-// joined uploads an object again while the blobs it has are suspect, and clears them of
-// suspicion: they are asked first, and the new ones next.
+// joined uploads an object again while its blobs are suspect, and then clears
+// them: they are preferred, and the new ones come next.
 func (s *site) joined(parts int, key string, body []byte, ids []lethe.ID) {
 	s.t.Helper()
 	_, err := w.db.MarkSuspect(s.ctx, ids, "test")

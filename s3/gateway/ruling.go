@@ -16,18 +16,19 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// versitygw reads a policy anew at each decision. It is shown one that says what was
-// decided here, by the policy as it was read once: a few statements on just the
-// resources that the request is about, so that nothing else is allowed by them.
+// versitygw parses a policy at each decision. It gets one that carries the
+// decision made here, by the policy parsed once: a few statements on just the
+// resources of the request, so that they allow nothing else.
 
-// ruling is what a policy says about one request, and what versitygw may ask about it.
+// ruling is a policy's decision about one request, and the resources that
+// versitygw may check.
 type ruling struct {
 	*authz.Ruling
 	conditionValues
 }
 
-// rulingOf returns what a bucket's policy says about the request of ctx, with the grant
-// of the key that has the bucket; nil if nothing of the policy counts.
+// rulingOf returns the ruling of a bucket's policy on the request of ctx, with
+// the grant of a key that has the bucket; nil if nothing of the policy applies.
 func (b *Backend) rulingOf(ctx context.Context, bucket string, policy []byte) (*ruling, error) {
 	req, p := requestOf(ctx), b.policies.Of(bucket, policy)
 	err := p.Err
@@ -55,7 +56,7 @@ func (b *Backend) rulingOf(ctx context.Context, bucket string, policy []byte) (*
 	return r, nil
 }
 
-// refuses is why an action on an object is refused; nil: it is not.
+// refuses returns why an action on an object is denied; nil if it is not.
 func (r *ruling) refuses(action auth.Action, key string) error {
 	resource := r.bucket + "/" + key
 	allowed, denied, err := r.Decides(authz.Action(action), resource)
@@ -77,10 +78,10 @@ type probe struct {
 	policy []byte
 }
 
-// GetBucketPolicy returns it.
+// GetBucketPolicy returns the policy.
 func (p probe) GetBucketPolicy(context.Context, string) ([]byte, error) { return p.policy, nil }
 
-// shownStatement is one of a policy as versitygw is shown it.
+// shownStatement is a statement of the policy that versitygw gets.
 type shownStatement struct {
 	Effect    auth.BucketPolicyAccessType
 	Principal string
@@ -96,9 +97,10 @@ func showPolicy(version auth.PolicyVersion, statements []shownStatement) ([]byte
 	}{version, append([]shownStatement{}, statements...)})
 }
 
-// shown is the policy by which versitygw comes to the decisions of the ruling. It lets
-// every key of a deletion pass: DeleteObjects decides on each. To versitygw a key with * or
-// ? is a pattern, which allows no more than what is allowed on all that it covers.
+// shown returns the policy by which versitygw makes the ruling's decisions. It
+// allows every key of a deletion: DeleteObjects decides on each. For versitygw
+// a key with * or ? is a pattern, which allows no more than what is allowed on
+// everything that it covers.
 func (r *ruling) shown() ([]byte, error) {
 	if r.req.deletesMany() {
 		return showPolicy(auth.PolicyVersion2012, []shownStatement{{
@@ -136,14 +138,14 @@ func (r *ruling) shown() ([]byte, error) {
 	return showPolicy(auth.PolicyVersion2012, out)
 }
 
-// deletesMany says that the request is a deletion of many objects.
+// deletesMany reports whether the request is a DeleteObjects.
 func (r *request) deletesMany() bool {
 	return r.web.Method() == http.MethodPost && r.event.Key == "" && r.web.Request().URI().QueryArgs().Has("delete")
 }
 
-// resources are those in the bucket that versitygw may ask about for the request: the
-// bucket, the object that it names, a form's, and the source of a copy, with and
-// without its version.
+// resources returns those in the bucket that versitygw may check for the
+// request: the bucket, the object that it names, a form's, and the source of a
+// copy, with and without its version.
 func (r *ruling) resources() []string {
 	out := []string{r.bucket}
 	add := func(bucket, key string) {

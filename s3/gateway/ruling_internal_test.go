@@ -42,7 +42,8 @@ func (d documents) DeleteDocument(_ context.Context, of ledger.Document) error {
 	return nil
 }
 
-// requested is a request to a backend that has but the documents of one bucket.
+// requested returns a request to a backend that has only the documents of one
+// bucket.
 func requested(t *testing.T, method, target, access string) (*Backend, documents, *fasthttp.RequestCtx) {
 	t.Helper()
 	docs := documents{s3.KindACL: []byte(`{"Owner":"root"}`)}
@@ -64,7 +65,7 @@ func policyOf(statements ...string) []byte {
 	return []byte(`{"Version":"2012-10-17","Statement":[` + strings.Join(statements, ",") + `]}`)
 }
 
-// A policy is parsed once for all requests, and what versitygw parses in its place, for
+// A policy is parsed once for all requests. What versitygw parses instead, for
 // each key of a deletion, is no longer for a policy of 20 KiB.
 func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 	for target, most := range map[string]int{"POST /b?delete": 200, "GET /b/k": 400} {
@@ -95,8 +96,8 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 	}
 }
 
-// Of a deletion's keys the policy refuses those that it denies or does not name, each by
-// its own action, and the others go on.
+// The policy refuses the keys of a deletion that it denies or does not allow,
+// each by its own action; the others are deleted.
 func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
 	b, docs, rc := requested(t, http.MethodPost, "/b?delete", "alice")
 	docs[s3.KindPolicy] = policyOf(
@@ -122,8 +123,9 @@ func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
 	}
 }
 
-// What is decided here is what versitygw decides by the policy itself: for each action
-// and resource, signed and not, under conditions that hold, do not, and cannot be read.
+// The decisions here equal versitygw's by the policy itself: for each action
+// and resource, signed and not, under conditions that hold, do not, and cannot
+// be evaluated.
 func TestDecisionsAreVersitygws(t *testing.T) {
 	seeds := uint64(300)
 	for seed := range seeds {
@@ -171,7 +173,7 @@ func TestDecisionsAreVersitygws(t *testing.T) {
 	}
 }
 
-// An action that versitygw asks for and that is not listed here would be refused.
+// An action of versitygw that is missing here would be refused.
 func TestPolicyActionsAreVersitygws(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/versity/versitygw/auth").Output()
 	if err != nil {
@@ -192,7 +194,7 @@ func TestPolicyActionsAreVersitygws(t *testing.T) {
 		}
 		return true
 	})
-	// These are asked of no bucket's policy.
+	// No bucket's policy is checked for these.
 	delete(want, auth.AllActions)
 	delete(want, auth.ListAllMyBucketsAction)
 	for _, known := range authz.Actions {
@@ -207,8 +209,8 @@ func TestPolicyActionsAreVersitygws(t *testing.T) {
 	}
 }
 
-// To a pattern a * or a ? in what a client names is a letter like any other: it opens
-// nothing that a policy denies, and closes nothing that it allows.
+// A * or a ? in a name that a client sends is an ordinary character for
+// patterns: it bypasses no denial, and prevents no permission.
 func TestSecurityPatternsInWhatClientsName(t *testing.T) {
 	statement := func(effect, resource, condition string) string {
 		return fmt.Sprintf(`{"Effect":%q,"Principal":"*","Action":["s3:GetObject","s3:PutObject"],"Resource":"arn:aws:s3:::%s"%s}`, effect, resource, condition)
@@ -216,7 +218,7 @@ func TestSecurityPatternsInWhatClientsName(t *testing.T) {
 	everything := statement("Allow", "b/*", "")
 	for _, c := range []struct {
 		policy               []byte
-		target, agent, asked string // asked: the key, if it is not the target's
+		target, agent, asked string // the checked key, if it is not the target's
 		source               string
 		allowed              bool
 	}{

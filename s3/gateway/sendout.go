@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// sendBytes is the unit in which bodies go out. Left to itself the server moves
+// sendBytes is the unit in which bodies are sent. By default the server copies
 // them through its buffer for headers, in 4 KiB.
 const sendBytes = 128 << 10
 
 var sendBuffers = sync.Pool{New: func() any { return new([sendBytes]byte) }}
 
-// WriteTo implements io.WriterTo, which the server prefers to Read.
+// WriteTo implements io.WriterTo, which the server prefers over Read.
 func (s *servedBody) WriteTo(w io.Writer) (written int64, err error) {
 	buf := sendBuffers.Get().(*[sendBytes]byte)
 	defer sendBuffers.Put(buf)

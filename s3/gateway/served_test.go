@@ -10,13 +10,13 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// TestServedLeavesOutTheConnection: what a client takes to send its bytes, or to read
-// them, is not counted as what the server took.
+// TestServedLeavesOutTheConnection checks that the time in which a client sends
+// or reads bytes is not counted as the server's.
 func TestServedLeavesOutTheConnection(t *testing.T) {
 	s := newSite(t)
 	const idle = 200 * time.Millisecond
-	const first = 300 << 10  // more than the server takes before it looks at the request
-	body := pattern(7 << 20) // more than the system keeps on its way to the client
+	const first = 300 << 10  // more than the server reads before it handles the request
+	body := pattern(7 << 20) // more than the system buffers on the way to the client
 	c := s.dial(w.addr)
 	s.must(c.(*net.TCPConn).SetReadBuffer(64 << 10))
 	answers := bufio.NewReader(c)

@@ -27,13 +27,14 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// Options of a Server. Store and Root are needed.
+// Options of a Server. Store and Root are required.
 type Options struct {
 	Store s3.Store
-	// Keys are the access keys beside the root's, each confined to its buckets.
+	// Keys are the access keys besides the root's, each confined to its
+	// buckets.
 	Keys s3.AccessKeys
-	// Accounts takes the place of Keys for accounts that are not confined to
-	// chosen buckets, but own those that they make: versitygw's own way.
+	// Accounts replaces Keys by accounts that are not confined to chosen
+	// buckets, but own those that they create: versitygw's own model.
 	Accounts auth.IAMService
 	// Admin serves versitygw's administration of Accounts beside the S3 API.
 	Admin bool
@@ -42,28 +43,29 @@ type Options struct {
 	Region string   // default us-east-1
 	Domain string   // of virtual-host addressing; empty: path style only
 	Listen []string // TCP addresses, such as "127.0.0.1:9000"; port 0 picks one
-	// GetCertificate turns TLS on; Certificates serves one from files.
+	// GetCertificate enables TLS; Certificates serves one from files.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	CORSOrigin     string // allowed where a bucket has no rules; empty: none
-	// Ownership is that of buckets made without one: whether access control lists
-	// count. Default BucketOwnerEnforced, as S3 has it: they do not.
+	CORSOrigin     string // allowed where a bucket has no rules; empty for none
+	// Ownership applies to buckets created without one: whether access control
+	// lists have an effect. The default is BucketOwnerEnforced, as on S3: they
+	// have none.
 	Ownership types.ObjectOwnership
-	// AccountBuckets is how many buckets an account may own; 0: any number.
+	// AccountBuckets is how many buckets an account may own; 0 is no limit.
 	AccountBuckets int
 
 	MaxConnections int            // default 4,096
 	MaxPerAddress  int            // connections of one address, an IPv6 /64 (0: any number), unless a TrustedProxy
-	BodyPace       netlimit.Pace  // of bodies that are sent; slower ones are cut
-	Documents      int64          // bytes that requests which are documents hold together (default 128 MiB); more are answered SlowDown
-	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
+	BodyPace       netlimit.Pace  // of bodies that are sent; slower ones are cut off
+	Documents      int64          // memory of all requests that are documents, in bytes (default 128 MiB); more get SlowDown
+	MaxRequests    int            // concurrent requests; more get SlowDown (default 1,024)
 	KeyRate        ratelimit.Rate // of requests per access key
 	AddressRate    ratelimit.Rate // of requests per client address, signed or not
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is trusted
 
 	HeaderTimeout time.Duration // for the whole header (default 30 s)
 	IdleTimeout   time.Duration // for one read or write, and between requests (default 2 min)
-	Drain         time.Duration // for requests under way when the server stops (default 30 s)
-	Timeout       time.Duration // of operations that move no body (default 1 min)
+	Drain         time.Duration // for requests in progress when the server stops (default 30 s)
+	Timeout       time.Duration // of operations without a body (default 1 min)
 
 	Clock   lethe.Clock // reads times to live (default lethe.SystemClock)
 	MinPart int64       // the store's (default 5 MiB)
@@ -83,7 +85,7 @@ func (c Credentials) String() string { return "Credentials{" + c.Access + " REDA
 // GoString hides the secret.
 func (c Credentials) GoString() string { return c.String() }
 
-// Server serves S3. There can be one in a process.
+// Server serves S3. A process can have only one.
 type Server struct {
 	opt   Options
 	web   *fasthttp.Server
@@ -94,18 +96,17 @@ type Server struct {
 	iam        auth.IAMService
 	addresses  *ratelimit.Limiter
 	documents  *budget.Budget
-	stop       context.CancelFunc // of operations under way
+	stop       context.CancelFunc // of operations in progress
 }
 
-// longestBody bounds the time that one body may take; its progress is watched by
-// IdleTimeout.
+// longestBody bounds the time of one body; IdleTimeout bounds its pauses.
 const longestBody = 7 * 24 * time.Hour
 
-// writeBuffer is how many bytes of an answer a connection holds back at most: a
-// small object goes out with its header, in one call of the system.
+// writeBuffer bounds the bytes of a response that a connection buffers: a small
+// object is sent with its header, in one system call.
 const writeBuffer = 8 << 10
 
-// New makes a server; Serve runs it.
+// New returns a server; Serve runs it.
 func New(o Options) (*Server, error) {
 	switch {
 	case o.Store.Objects == nil:
@@ -131,7 +132,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.web.Name, s.web.ErrorHandler = "Lethe", unreadable
 	s.web.WriteBufferSize = writeBuffer
-	// It would read a form whole, before anybody knows who sends it.
+	// It would read a form whole, before authentication.
 	s.web.DisablePreParseMultipartForm = true
 	s.web.ReadTimeout, s.web.IdleTimeout = o.HeaderTimeout, o.IdleTimeout
 	s.web.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
@@ -157,7 +158,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// gateway makes versitygw's server over our backend.
+// gateway returns versitygw's server over our backend.
 func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	o := s.opt
 	b := BackendOptions{
@@ -195,8 +196,8 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	return gateway, nil
 }
 
-// webServer takes the web server out of versitygw's, which keeps it to itself
-// and can neither set its timeouts nor say which port it was given.
+// webServer returns versitygw's web server, which is a private field: its
+// timeouts cannot be set and its port not be read otherwise.
 func webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
 	field := reflect.ValueOf(gateway).Elem().FieldByName("app")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*fiber.App]() {
@@ -208,8 +209,8 @@ func webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
 	return app.Server(), nil
 }
 
-// Serve listens and serves until ctx is done; then it stops accepting, lets the
-// requests under way end for up to Drain, and cuts off the rest. It runs once.
+// Serve listens and serves until ctx is done. Then it stops accepting, waits up
+// to Drain for requests in progress, and cuts off the rest. It runs once.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.stop()
 	listeners, err := s.guard.listen(s.opt.Listen, s.opt.GetCertificate)
@@ -236,7 +237,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case err = <-failed:
 	}
 	for _, ln := range listeners {
-		// The web server closes them once more.
+		// The web server closes them again.
 		_ = ln.Close()
 	}
 	s.drain()
@@ -244,7 +245,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// drain ends the requests under way.
+// drain waits for requests in progress.
 func (s *Server) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opt.Drain)
 	defer cancel()

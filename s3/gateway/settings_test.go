@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// withLists has access control lists count in the bucket.
+// withLists enables access control lists in the bucket.
 func (s *site) withLists() {
 	s.t.Helper()
 	_, err := s.PutBucketOwnershipControls(s.ctx, &awss3.PutBucketOwnershipControlsInput{Bucket: &s.bucket, OwnershipControls: &types.OwnershipControls{
@@ -22,8 +22,8 @@ func (s *site) withLists() {
 	s.must(err)
 }
 
-// settings tries each operation that changes what is said of the bucket, or decides
-// on its objects, and tells what failed.
+// settings tries each operation that changes the bucket's documents, or decides
+// on its objects, and returns what failed.
 func (s *site) settings(c *awss3.Client) map[string]error {
 	b, key := &s.bucket, aws.String("k")
 	errs := map[string]error{}
@@ -64,8 +64,8 @@ func (s *site) settings(c *awss3.Client) map[string]error {
 	return errs
 }
 
-// A key without settings works with objects, and changes nothing that is said of its
-// bucket, though the bucket's own owner is who it acts for.
+// A key without settings works with objects, and cannot change its bucket's
+// documents, even if it acts for the bucket's owner.
 func TestKeysWithoutSettings(t *testing.T) {
 	s := newSite(t)
 	s.withLists()
@@ -83,7 +83,7 @@ func TestKeysWithoutSettings(t *testing.T) {
 	}
 }
 
-// What a key without settings stores cannot be opened by it to others.
+// A key without settings cannot open what it stores to others.
 func TestKeysWithoutSettingsOpenNothing(t *testing.T) {
 	s := newSite(t)
 	s.withLists()

@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// stamp is now in SigV4's form.
+// stamp returns now in SigV4's form.
 func stamp() string { return lethe.SystemClock{}.Now().Time().Format("20060102T150405Z") }
 
 func scope(date string) string { return date[:8] + "/" + region + "/s3/aws4_request" }
@@ -43,7 +43,7 @@ func signingKey(secret, date string) []byte {
 }
 
 // signed signs a request by hand, so that a test can send what no SDK sends:
-// with the payload's hash as given and exactly the headers that are set.
+// with the given hash of the payload and exactly the headers that are set.
 func signed(r *http.Request, c gateway.Credentials, payload string) *http.Request {
 	date := stamp()
 	r.Header.Set("X-Amz-Date", date)
@@ -65,7 +65,7 @@ func signed(r *http.Request, c gateway.Credentials, payload string) *http.Reques
 	return r
 }
 
-// seed is the signature that the first chunk of a signed body follows.
+// seed returns the signature before the first chunk of a signed body.
 func seed(r *http.Request) string {
 	_, signature, _ := strings.Cut(r.Header.Get("Authorization"), "Signature=")
 	return signature

@@ -22,8 +22,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// trailed is a body in chunks with a checksum behind the last, as a client sends
-// it; a test spoils what it likes of it.
+// trailed is a body in chunks with a checksum in the trailer, as a client sends
+// it, whose parts tests may corrupt.
 type trailed struct {
 	payload  string // x-amz-content-sha256
 	announce string // x-amz-trailer
@@ -31,7 +31,8 @@ type trailed struct {
 	value    string // of the checksum
 	length   int    // x-amz-decoded-content-length
 	feed     string // before the end of the checksum's line
-	// signature changes the trailer's, and end all that follows the last chunk.
+	// signature changes the trailer's signature, and end everything after the
+	// last chunk.
 	signature func(string) string
 	end       func(string) string
 	chunk     func(i int, frame []byte) []byte
@@ -65,7 +66,7 @@ func (b trailed) body(r *http.Request, data [][]byte) []byte {
 			frame, previous = chunk(r, root.Secret, previous, d)
 		}
 		if len(d) == 0 {
-			frame = frame[:len(frame)-2] // the trailer follows at once
+			frame = frame[:len(frame)-2] // the trailer follows directly
 		}
 		out.Write(b.chunk(i, frame))
 	}
@@ -79,8 +80,8 @@ func (b trailed) body(r *http.Request, data [][]byte) []byte {
 	return out.Bytes()
 }
 
-// sendTrailed puts data under a key, in pieces of so many bytes (0: at once): each
-// piece is a chunk of the transfer encoding, which the server reads by itself.
+// sendTrailed puts data with a key, in pieces of n bytes (0 for one): each
+// piece is a chunk of the transfer encoding, which the server reads separately.
 func (s *site) sendTrailed(key string, data [][]byte, b trailed, piece int) (int, string) {
 	s.t.Helper()
 	r := s.raw(http.MethodPut, "/"+key, nil)
@@ -99,7 +100,7 @@ func (s *site) sendTrailed(key string, data [][]byte, b trailed, piece int) (int
 	return status, answer
 }
 
-// pieces reads so many bytes at a time.
+// pieces reads n bytes at a time.
 type pieces struct {
 	r    io.Reader
 	size int
@@ -107,7 +108,8 @@ type pieces struct {
 
 func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.size)]) }
 
-// spoilt are bodies that are not what was signed, or not what they say.
+// spoilt are corruptions of bodies that differ from what was signed or
+// declared.
 var spoilt = map[string]func(*trailed){
 	"another checksum":          func(b *trailed) { b.value = crc([]byte("another")) },
 	"no checksum":               func(b *trailed) { b.value = "" },
@@ -144,7 +146,7 @@ var spoilt = map[string]func(*trailed){
 	},
 }
 
-// spoiltSignatures are those that only a signed trailer has.
+// spoiltSignatures are those of a signed trailer.
 var spoiltSignatures = map[string]func(*trailed){
 	"another signature": func(b *trailed) { b.signature = func(string) string { return strings.Repeat("0", 64) } },
 	"one letter of it":  func(b *trailed) { b.signature = func(s string) string { return string(flipped([]byte(s), 63)) } },
@@ -161,7 +163,7 @@ var spoiltSignatures = map[string]func(*trailed){
 	},
 }
 
-// endsEarly ends a body with its last chunk of data, and what f leaves of that.
+// endsEarly ends a body with its last chunk of data, or what f leaves of it.
 func endsEarly(f func([]byte) []byte) (chunk func(int, []byte) []byte, end func(string) string) {
 	return func(i int, frame []byte) []byte {
 		switch i {
@@ -189,8 +191,8 @@ func replaced(n int, f func([]byte) []byte) func(int, []byte) []byte {
 	}
 }
 
-// Hole 5: a body that ends before its last chunk says so is none, wherever it ends:
-// the signature of a chunk is looked at with the next one's header.
+// Hole 5: a body without its last chunk is invalid, wherever it ends: the
+// signature of a chunk is checked with the next one's header.
 func TestChunkedBodiesThatEndEarly(t *testing.T) {
 	s := newSite(t)
 	before := int(live(s))
@@ -213,7 +215,7 @@ func TestChunkedBodiesThatEndEarly(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// A chunk's size is digits alone, and nothing follows the last chunk.
+// A chunk's size has only digits, and nothing follows the last chunk.
 func TestSecurityChunksAreReadInOneWay(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
@@ -232,7 +234,7 @@ func TestSecurityChunksAreReadInOneWay(t *testing.T) {
 	}
 }
 
-// A body that ends as it should, and is not as long as was said, is told so.
+// A complete body of another length than declared is refused with that.
 func TestChunkedBodiesOfAnotherLength(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{[]byte("eight by")}
@@ -251,8 +253,8 @@ func (s *site) deleted(key string) error {
 	return err
 }
 
-// Hole 5: what a trailer says is checked, and its signature, before a byte of the
-// body can be seen.
+// Hole 5: a trailer and its signature are verified before a byte of the body is
+// visible.
 func TestTrailers(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
@@ -291,8 +293,8 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
-// A trailer that was announced and has an empty line in its place is malformed, as on
-// S3; only then is what follows it of no matter.
+// An announced trailer that is an empty line is malformed, as on S3; only then
+// is what follows ignored.
 func TestAnEmptyTrailerIsMalformed(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
@@ -308,8 +310,8 @@ func TestAnEmptyTrailerIsMalformed(t *testing.T) {
 	s.missing("k")
 }
 
-// Hole 5: however a body is cut into pieces on its way, it is the same body: the
-// header of a chunk, its signature and the trailer may lie in several.
+// Hole 5: the pieces in which a body arrives do not matter: a chunk's header,
+// its signature and the trailer may span several.
 func TestChunkHeadersInPieces(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
@@ -335,8 +337,8 @@ func TestChunkHeadersInPieces(t *testing.T) {
 	s.missing("bad")
 }
 
-// U15: a checksum of every algorithm is taken from a trailer, of objects and of parts,
-// whatever ends its line; a wrong one is refused.
+// U15: a checksum of every algorithm is accepted in a trailer, of objects and
+// of parts, with any line end; a wrong one is refused.
 func TestTrailersOfEveryAlgorithm(t *testing.T) {
 	s := newSite(t)
 	up := s.create("up", nil)

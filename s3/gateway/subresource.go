@@ -8,7 +8,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// verbs are the methods with which a sub-resource can be asked for.
+// verbs are the methods of a sub-resource.
 type verbs []string
 
 var (
@@ -16,7 +16,7 @@ var (
 	settings = verbs{http.MethodGet, http.MethodPut}
 	removals = verbs{http.MethodGet, http.MethodPut, http.MethodDelete}
 	actions  = verbs{http.MethodPost}
-	// absent are those of operations that are not here.
+	// absent are those of operations that are not supported.
 	absent = verbs{}
 )
 
@@ -38,15 +38,15 @@ var (
 	ofObjects = map[string]verbs{
 		"acl": settings, "attributes": reads, "encryption": absent, "legal-hold": settings, "renameObject": absent,
 		"restore": actions, "retention": settings, "select": actions, "tagging": removals, "torrent": absent,
-		// versitygw refuses GET, and says why.
+		// versitygw refuses GET, with the reason.
 		"uploads": {http.MethodGet, http.MethodPost},
 	}
 )
 
-// unruly refuses methods that a bucket's lifecycle rules do not have, whoever asks
-// and before anything is looked up: these routes are ours, and everything but what
-// they have is denied there. Looking whether the bucket is there has no rules in it,
-// and scripts ask beforehand.
+// unruly refuses methods that a bucket's lifecycle rules do not have, before
+// authentication and any lookup: these routes are ours, and everything else is
+// denied there. HEAD of the bucket involves no rules, and scripts call it
+// before.
 func unruly(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if req.event.Bucket == "" || req.event.Key != "" || !ctx.Request().URI().QueryArgs().Has("lifecycle") ||
 		slices.Contains(removals, req.event.Method) || req.event.Method == http.MethodHead || req.event.Method == http.MethodOptions {
@@ -57,7 +57,7 @@ func unruly(ctx fiber.Ctx, req *request) s3err.S3Error {
 }
 
 // misdirected refuses a method that a sub-resource does not have, before it
-// falls through to what the sub-resource belongs to.
+// reaches the parent of the sub-resource.
 func misdirected(ctx fiber.Ctx, req *request) s3err.S3Error {
 	known, kind := ofObjects, s3err.ResourceTypeObject
 	switch {

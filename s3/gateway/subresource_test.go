@@ -9,8 +9,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// A sub-resource without the operation that is asked for is refused: the request
-// must not reach the object or the bucket that it belongs to.
+// A sub-resource without the requested operation is refused: the request must
+// not reach its object or bucket.
 func TestSubresourcesDoNotFallThrough(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "precious", nil)
@@ -38,7 +38,7 @@ func TestSubresourcesDoNotFallThrough(t *testing.T) {
 	}
 }
 
-// isRefused sends a request of root's, written as "METHOD target".
+// isRefused sends root's request, given as "METHOD target".
 func (s *site) isRefused(request, code string) {
 	s.t.Helper()
 	method, target, _ := strings.Cut(request, " ")
@@ -48,7 +48,7 @@ func (s *site) isRefused(request, code string) {
 	}
 }
 
-// What is no sub-resource says nothing, as in S3.
+// What is not a sub-resource is ignored, as on S3.
 func TestUnknownQueriesAreIgnored(t *testing.T) {
 	s := newSite(t)
 	status, body := s.sendSigned(http.MethodPut, "/k?x-id=PutObject&nonsense", "x")

@@ -21,14 +21,14 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// suiteRoot are the credentials that suites are given.
+// suiteRoot are the credentials for suites.
 var suiteRoot = gateway.Credentials{Access: "suite", Secret: "suitesecret"}
 
-// suiteAlt is a second account, for suites that want one.
+// suiteAlt is a second account, for suites that need one.
 var suiteAlt = auth.Account{Access: "alt", Secret: "altsecretaltsecret", Role: auth.RoleUserPlus}
 
-// TestServeSuites serves an empty store for other people's test suites until it
-// is interrupted. LETHE_S3_SERVE is the address to listen on, LETHE_S3_OWNERSHIP
+// TestServeSuites serves an empty store for third-party test suites until it is
+// interrupted. LETHE_S3_SERVE is the address to listen on, LETHE_S3_OWNERSHIP
 // the ownership of new buckets; the credentials are suiteRoot. Accounts are
 // versitygw's own, which its suite makes by its administration. Without the
 // variable it does nothing.
@@ -45,11 +45,11 @@ func TestServeSuites(t *testing.T) {
 	}})
 }
 
-// suiteServer says how an empty store is served to a suite.
+// suiteServer is the configuration of an empty store for a suite.
 type suiteServer struct {
 	address   string
 	ownership types.ObjectOwnership // of new buckets
-	accounts  []auth.Account        // beside the root
+	accounts  []auth.Account        // besides the root
 	ready     func([]net.Addr)
 }
 

@@ -22,8 +22,8 @@ import (
 )
 
 // TestVersitygwSuite runs versitygw's integration tests, by the program that
-// LETHE_VERSITYGW names, and compares the failures with the list of those that
-// are known and explained. Without the variable it does nothing.
+// LETHE_VERSITYGW names, and compares the failures with the list of known ones.
+// Without the variable it does nothing.
 func TestVersitygwSuite(t *testing.T) {
 	program := setting(t, "LETHE_VERSITYGW")
 	addr, stop := suiteServer{}.start(t)
@@ -32,24 +32,25 @@ func TestVersitygwSuite(t *testing.T) {
 	v.compare(t, "versitygw")
 }
 
-// TestVersitygwServeSuite runs the same tests against "lethe serve", the program
-// LETHE_BINARY, where nobody makes versitygw's accounts: what needs them fails, too.
+// TestVersitygwServeSuite runs the same tests against "lethe serve", the
+// program LETHE_BINARY, without versitygw's accounts: tests that need them
+// fail, too.
 func TestVersitygwServeSuite(t *testing.T) {
 	program := setting(t, "LETHE_VERSITYGW")
 	url, _, _ := serveBinary(t, setting(t, "LETHE_BINARY"), t.TempDir())
 	fullFlow(t, program, url).compare(t, "versitygw", "versitygw-serve")
 }
 
-// TestVersitygwPosixSuite runs the same tests against versitygw's own posix gateway,
-// without versions: what fails there is what others are compared with.
+// TestVersitygwPosixSuite runs the same tests against versitygw's own posix
+// gateway, without versions. Its failures are the reference for the others.
 func TestVersitygwPosixSuite(t *testing.T) {
 	program := setting(t, "LETHE_VERSITYGW")
 	addr := posixGateway(t, program, t.TempDir())
 	fullFlow(t, program, "http://"+addr).compare(t, "versitygw-posix")
 }
 
-// posixGateway serves an empty folder by versitygw's own gateway until the test ends,
-// with the accounts of a folder and more flags.
+// posixGateway runs versitygw's own gateway on an empty folder until the test
+// ends, with the accounts of a folder and more flags.
 func posixGateway(t *testing.T, program, accounts string, flags ...string) (addr string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
@@ -71,9 +72,9 @@ func posixGateway(t *testing.T, program, accounts string, flags ...string) (addr
 	return addr
 }
 
-// emptyStore is a test that wants a store without buckets, after one that leaves a
-// legal hold behind, and with it a bucket that cannot be emptied: it runs first, by
-// itself.
+// emptyStore is a test that needs a store without buckets. Another one leaves a
+// legal hold behind, and so a bucket that cannot be emptied: this one runs
+// first, by itself.
 const emptyStore = "ListBuckets_empty_success"
 
 // fullFlow runs versitygw's tests against a server.
@@ -92,7 +93,7 @@ func fullFlow(t *testing.T, program, url string) (v verdicts) {
 func versitygwTests(program, url, group string) (v verdicts, out []byte) {
 	run := exec.Command(program, "test", "-a", suiteRoot.Access, "-s", suiteRoot.Secret, "-e", url, group)
 	run.Dir = filepath.Dir(program)
-	// It exits with an error when a test failed.
+	// It exits with an error if a test failed.
 	out, err := run.CombinedOutput()
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	for line := range strings.Lines(colour.ReplaceAllString(string(out), "")) {
@@ -106,18 +107,18 @@ func versitygwTests(program, url, group string) (v verdicts, out []byte) {
 	return v, fmt.Appendf(out, "\n%v", err)
 }
 
-// fullStopAlone says that a test failed by the full stop behind an error's text, where
-// S3 has none and versitygw has one.
+// fullStopAlone reports whether a test failed only by the full stop after an
+// error's text, which S3 does not have and versitygw has.
 func fullStopAlone(why string) bool {
 	_, texts, _ := strings.Cut(why, "xpected error message to be ")
 	want, got, ok := strings.Cut(texts, ", instead got ")
 	return ok && want == got+"."
 }
 
-// TestS3TestsSuite runs Ceph's s3-tests from the checkout that S3TESTS names: the
-// tests of test_s3.py and test_headers.py but those of extensions and of services
-// beside S3. They want two accounts and access control lists. LETHE_PYTHON is a
-// Python that has what they need. Without S3TESTS it does nothing.
+// TestS3TestsSuite runs Ceph's s3-tests from the checkout that S3TESTS names:
+// the tests of test_s3.py and test_headers.py except those of extensions and of
+// other services. They need two accounts and access control lists. LETHE_PYTHON
+// is a Python that has what they need. Without S3TESTS it does nothing.
 func TestS3TestsSuite(t *testing.T) {
 	folder := setting(t, "S3TESTS")
 	addr, stop := suiteServer{
@@ -129,8 +130,8 @@ func TestS3TestsSuite(t *testing.T) {
 }
 
 // TestS3TestsServeSuite runs the same tests against "lethe serve", the program
-// LETHE_BINARY, with an account of its own making as the second one. Its lists count
-// and its engine works as soon as the tests expect it, by its configuration.
+// LETHE_BINARY, with one of its own accounts as the second one. It is
+// configured with lists and with an engine that is as fast as the tests expect.
 func TestS3TestsServeSuite(t *testing.T) {
 	folder, program := setting(t, "S3TESTS"), setting(t, "LETHE_BINARY")
 	dir := t.TempDir()
@@ -140,9 +141,9 @@ func TestS3TestsServeSuite(t *testing.T) {
 	s3tests(t, folder, s3testsConf(t, strings.TrimPrefix(url, "http://"), alt)).compare(t, "s3tests", "s3tests-serve")
 }
 
-// TestS3TestsPosixSuite runs the same tests against versitygw's own posix gateway, the
-// program that LETHE_VERSITYGW names, with versions and a second account: what fails
-// there is what others are compared with.
+// TestS3TestsPosixSuite runs the same tests against versitygw's own posix
+// gateway, the program that LETHE_VERSITYGW names, with versions and a second
+// account. Its failures are the reference for the others.
 func TestS3TestsPosixSuite(t *testing.T) {
 	folder, program := setting(t, "S3TESTS"), setting(t, "LETHE_VERSITYGW")
 	accounts := t.TempDir()
@@ -158,7 +159,8 @@ func TestS3TestsPosixSuite(t *testing.T) {
 	s3tests(t, folder, s3testsConf(t, addr, alt)).compare(t, "s3tests-posix")
 }
 
-// addAccount makes an account by the command of the program that serves a folder.
+// addAccount creates an account by the command of the program that serves a
+// folder.
 func addAccount(t *testing.T, program, dir, id string) gateway.Credentials {
 	t.Helper()
 	out, err := exec.Command(program, "keys", "add", "--data-dir", dir, "--json", "--id", id, "--bucket", ledger.AccountBuckets).Output()
@@ -172,8 +174,8 @@ func addAccount(t *testing.T, program, dir, id string) gateway.Credentials {
 	return gateway.Credentials{Access: id, Secret: key.Secret}
 }
 
-// s3testsHolds is a test that leaves a legal hold behind, so that the bucket cannot
-// be emptied, which the suite demands before each test: it runs last.
+// s3testsHolds is a test that leaves a legal hold behind, so that the bucket
+// cannot be emptied, which the suite does before each test: it runs last.
 const s3testsHolds = "s3tests/functional/test_s3.py::test_object_lock_put_legal_hold_invalid_bucket"
 
 // s3tests runs Ceph's tests from a checkout by a configuration.
@@ -189,7 +191,7 @@ func s3tests(t *testing.T, folder, conf string) (v verdicts) {
 		run := exec.CommandContext(ctx, setting(t, "LETHE_PYTHON"), args...)
 		run.Dir, run.Stdout, run.Stderr = folder, &all, &all
 		run.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "S3TEST_CONF="+conf)
-		// It ends with an error when a test failed; what came of it is counted.
+		// It ends with an error if a test failed; the results are counted.
 		if err := run.Run(); err != nil && run.ProcessState == nil {
 			t.Fatal(err)
 		}
@@ -203,7 +205,7 @@ func s3tests(t *testing.T, folder, conf string) (v verdicts) {
 	return v
 }
 
-// s3testsMarks leaves out what is not S3's object API.
+// s3testsMarks excludes what is not S3's object API.
 const s3testsMarks = "not lifecycle_transition and not cloud_transition and not cloud_restore and not bucket_logging" +
 	" and not s3select and not encryption and not sse_s3 and not bucket_encryption and not s3website and not appendobject" +
 	" and not auth_aws2 and not storage_class and not iam_tenant and not iam_account"
@@ -235,10 +237,10 @@ func s3testsConf(t *testing.T, addr string, alt gateway.Credentials) string {
 	return path
 }
 
-// TestRcloneSuite runs the tests of rclone's S3 backend, compiled into the program
-// that LETHE_RCLONE names, against "lethe serve", the program LETHE_BINARY. The
-// program's folder lies in a copy of rclone's source, where it looks for files.
-// Without the variables it does nothing.
+// TestRcloneSuite runs the tests of rclone's S3 backend, compiled into the
+// program that LETHE_RCLONE names, against "lethe serve", the program
+// LETHE_BINARY. The program's folder is in a copy of rclone's source, where it
+// looks for files. Without the variables it does nothing.
 func TestRcloneSuite(t *testing.T) {
 	program := setting(t, "LETHE_RCLONE")
 	addr, key, secret := serveBinary(t, setting(t, "LETHE_BINARY"), t.TempDir())
@@ -281,7 +283,7 @@ func serveBinary(t *testing.T, program, dir string, env ...string) (url, key, se
 	return "http://" + addr, suiteRoot.Access, suiteRoot.Secret
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -295,7 +297,7 @@ func freeAddress(t *testing.T) string {
 	return addr
 }
 
-// answers waits until somebody listens.
+// answers waits until the address has a listener.
 func answers(t *testing.T, what, addr string) {
 	t.Helper()
 	eventually(t, what, func() bool {

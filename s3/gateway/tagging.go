@@ -27,8 +27,8 @@ func (b *Backend) GetObjectTagging(ctx context.Context, bucket, key, version str
 	return obj.Tags, b.fail(o, err)
 }
 
-// PutObjectTagging replaces an object's tags, nil for none. Its content, time to
-// live and date stay.
+// PutObjectTagging replaces an object's tags, nil for none. It keeps its
+// content, time to live and date.
 func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version string, tags map[string]string) error {
 	o, err := b.begin(ctx, need{bucket: str(&bucket), key: str(&key), access: authz.Writing, xml: tags != nil})
 	defer o.cancel()
@@ -51,9 +51,9 @@ func (b *Backend) DeleteObjectTagging(ctx context.Context, bucket, key, version 
 	return b.PutObjectTagging(ctx, bucket, key, version, nil)
 }
 
-// checkTags reads the request's document strictly, and refuses tags that S3 keeps to
-// itself. versitygw has read it already, but takes any other document for no tags,
-// and the last of two keys in one tag for its key.
+// checkTags reads the request's document strictly, and refuses tags that S3
+// reserves. versitygw has read it already, but takes any other document for no
+// tags, and the last of two keys in one tag for its key.
 func checkTags(ctx context.Context, tags map[string]string) error {
 	if rc, ok := ctx.(*fasthttp.RequestCtx); ok {
 		if _, ok := s3.DocumentTags(rc.Request.Body()); !ok {
@@ -63,7 +63,7 @@ func checkTags(ctx context.Context, tags map[string]string) error {
 	return unreserved(tags)
 }
 
-// unreserved refuses tags that no client may set, as S3 does.
+// unreserved refuses tags with reserved keys, as S3 does.
 func unreserved(tags map[string]string) error {
 	if !s3.HasReservedTag(tags) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// sound checks what holds for tags of an object wherever they come from.
+// sound checks invariants of an object's tags from any source.
 func sound(t *testing.T, text string, tags map[string]string) {
 	t.Helper()
 	if len(tags) > s3.MaxTags {
@@ -27,7 +27,7 @@ func sound(t *testing.T, text string, tags map[string]string) {
 	}
 }
 
-// told checks that a refusal is one of the client's, as S3 has it.
+// told checks that an error is S3's for a client's fault.
 func told(t *testing.T, text string, err error) {
 	t.Helper()
 	var known s3err.S3Error
@@ -36,8 +36,8 @@ func told(t *testing.T, text string, err error) {
 	}
 }
 
-// FuzzTagHeader: tags of a header are those that any reader of a query finds in it,
-// each once, and the same when they are written out and read again.
+// FuzzTagHeader checks that the tags of a header are those that any reader of a
+// query finds, each once, and survive writing and reading.
 func FuzzTagHeader(f *testing.F) {
 	for _, seed := range []string{
 		"", "a=b", "a=b&c=d", "a", "a=", "=b", "=", "&&", "a=b&a=c", "a=b&%61=c", "%zz=x", "a=%", "a=%00", "a=b;c=d", "a=b+c", "a=%3C%26", "%C3%A9=%E2%82%AC",
@@ -73,8 +73,8 @@ func FuzzTagHeader(f *testing.F) {
 	})
 }
 
-// FuzzTagDocument: a document of tags that is taken says the same to all who read
-// it: one set, in which each tag has one key, which no other has.
+// FuzzTagDocument checks that all readers see the same tags in an accepted
+// document: one set, in which each tag has one unique key.
 func FuzzTagDocument(f *testing.F) {
 	for _, seed := range []string{
 		"", "<", "<Tagging/>", "<TagSet/>", "<Tagging><TagSet/></Tagging>", "<Tagging><TagSet/><TagSet/></Tagging>", "<Tagging><TagSet/></Tagging><Tagging/>",

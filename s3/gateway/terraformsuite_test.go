@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestTerraformSuite has Terraform, the program LETHE_TERRAFORM, make a bucket with all
-// that belongs to it on "lethe serve", the program LETHE_BINARY, find nothing to change
-// then, find it all anew from its name alone, and take it away. LETHE_TERRAFORM_PLUGINS
-// is a folder with the provider for AWS, as terraform providers mirror makes it. Without
-// the variables it does nothing.
+// TestTerraformSuite runs Terraform, the program LETHE_TERRAFORM, on "lethe
+// serve", the program LETHE_BINARY. Terraform creates a bucket with all its
+// resources, finds nothing to change, imports it all by name, and destroys it.
+// LETHE_TERRAFORM_PLUGINS is a folder with the provider for AWS, as made by
+// terraform providers mirror. Without the variables it does nothing.
 func TestTerraformSuite(t *testing.T) {
 	program, plugins := setting(t, "LETHE_TERRAFORM"), setting(t, "LETHE_TERRAFORM_PLUGINS")
 	url, key, secret := serveBinary(t, setting(t, "LETHE_BINARY"), t.TempDir())
@@ -45,7 +45,7 @@ func TestTerraformSuite(t *testing.T) {
 	if out := run(first, "apply", "-no-color", "-input=false", "-auto-approve"); !strings.Contains(out, `body = "world"`) {
 		t.Errorf("apply says\n%s", out)
 	}
-	run(first, "plan", "-no-color", "-input=false", "-detailed-exitcode") // fails if something is to change
+	run(first, "plan", "-no-color", "-input=false", "-detailed-exitcode") // fails if there are changes
 
 	second, imports, n := begin(), "", 0
 	for _, r := range strings.Fields(run(first, "state", "list")) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Clients compare some texts: they are S3's.
+// Some texts are compared by clients: they are S3's.
 func TestTextsThatClientsCompare(t *testing.T) {
 	s := newSite(t)
 	fields := s.signPolicy(map[string]string{"key": "k", "x-amz-meta-a": "b"})

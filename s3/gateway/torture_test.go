@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// odd are keys that are names like any other.
+// odd are unusual but ordinary keys.
 var odd = []string{
 	strings.Repeat("k", 1024), strings.Repeat("é", 512), "/leading", "///x", "a//b", "trailing/", "dir/", "dir/x",
 	"a/./b", "a/../b", " ", "+", "%41", "a%2Fb", "?q=1", "#frag", "&<>\"'", "ключ", "鍵", "\u00e9", "e\u0301", "🗝", "\\..\\x",
@@ -52,8 +52,8 @@ func TestOddKeys(t *testing.T) {
 	}
 }
 
-// urlEncodedKeys lists keys in pages of 5 the way clients have to if keys may
-// hold what XML cannot.
+// urlEncodedKeys lists keys in pages of 5, URL-encoded, as clients have to if
+// XML cannot represent keys.
 func (s *site) urlEncodedKeys() (keys []string) {
 	s.t.Helper()
 	in := &awss3.ListObjectsV2Input{Bucket: &s.bucket, MaxKeys: aws.Int32(5), EncodingType: types.EncodingTypeUrl}
@@ -139,7 +139,7 @@ func TestHeaderInjection(t *testing.T) {
 	}
 }
 
-// A listing tells of the parameters that its request names, also of empty ones.
+// A listing returns the parameters of its request, also empty ones.
 func TestListingsTellOfEmptyParameters(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
@@ -183,7 +183,7 @@ func TestMalformedXML(t *testing.T) {
 	}
 }
 
-// sendSigned sends a request of root's to the bucket.
+// sendSigned sends root's request to the bucket.
 func (s *site) sendSigned(method, target, body string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.ctx, method, "http://"+w.addr+"/"+s.bucket+target, strings.NewReader(body))

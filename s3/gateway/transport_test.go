@@ -32,7 +32,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// toServer is an HTTP client that reaches the server under every name.
+// toServer is an HTTP client that resolves every name to the server.
 func toServer() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -43,7 +43,7 @@ func toServer() *http.Client {
 }
 
 // another runs one more server over the same store until the test ends or calls
-// stop, which returns when it has.
+// stop, which waits for its end.
 func another(t *testing.T, change func(*gateway.Options)) (addr string, stop func()) {
 	t.Helper()
 	ready := make(chan string, 1)
@@ -70,7 +70,7 @@ func another(t *testing.T, change func(*gateway.Options)) (addr string, stop fun
 	return <-ready, stop
 }
 
-// at is root's client of a server.
+// at returns root's client of a server.
 func at(url string, h *http.Client) *awss3.Client {
 	return client(root, func(o *awss3.Options) {
 		o.BaseEndpoint = &url
@@ -80,7 +80,7 @@ func at(url string, h *http.Client) *awss3.Client {
 	})
 }
 
-// dial opens a connection on which a test speaks HTTP by hand.
+// dial opens a connection on which a test writes HTTP by hand.
 func (s *site) dial(addr string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -89,7 +89,7 @@ func (s *site) dial(addr string) net.Conn {
 	return c
 }
 
-// begin writes the header of a put, and so much of its body.
+// begin writes the header of a put, and part of its body.
 func (s *site) begin(c net.Conn, key string, body []byte, length int) {
 	s.t.Helper()
 	r := signed(s.raw(http.MethodPut, "/"+key, nil), root, "UNSIGNED-PAYLOAD")
@@ -100,8 +100,8 @@ func (s *site) begin(c net.Conn, key string, body []byte, length int) {
 	s.must(err)
 }
 
-// beginAccepted begins a put and waits until the server asks for its body: from
-// then on the request is under way.
+// beginAccepted begins a put and waits until the server requests its body: from
+// then on the request is in progress.
 func (s *site) beginAccepted(c net.Conn, answers *bufio.Reader, key string, length int) {
 	s.t.Helper()
 	r := signed(s.raw(http.MethodPut, "/"+key, nil), root, "UNSIGNED-PAYLOAD")
@@ -130,7 +130,7 @@ func TestCutConnectionsLeaveNothing(t *testing.T) {
 		}
 		s.must(c.Close())
 	}
-	// The others broke off before so much came that the request was looked at.
+	// The others ended before the server handled the request.
 	w.eventOf(t, func(e s3.RequestEvent) bool {
 		return e.Bucket == s.bucket && e.Key == "k3" && e.Status == 400 && e.Code == "IncompleteBody"
 	})
@@ -140,7 +140,7 @@ func TestCutConnectionsLeaveNothing(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// live counts the blobs that are in use.
+// live counts the blobs in the state live.
 func live(s *site) (n int64) {
 	totals, err := w.db.Totals(s.ctx)
 	s.must(err)
@@ -274,7 +274,7 @@ func TestRates(t *testing.T) {
 		forwarded string
 		want      int
 	}{{"9.9.9.9, 10.0.0.1", 403}, {"8.8.8.8, 10.0.0.1", 503}, {"10.0.0.2, 127.0.0.9", 403}, {"10.0.0.2", 503}, {"", 403}, {"", 503},
-		// Some proxies add a line of their own.
+		// Some proxies add a separate line.
 		{"7.7.7.7\n10.0.0.3", 403}, {"6.6.6.6\n10.0.0.3", 503}, {"5.5.5.5\n10.0.0.3, 127.0.0.9\n127.0.0.1", 503}} {
 		if got := from(c.forwarded); got != c.want {
 			t.Errorf("X-Forwarded-For %q: %d, want %d", c.forwarded, got, c.want)

@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// signedChunks begins the payload types whose chunks are signed one by one.
+	// signedChunks is the prefix of the payload types with signed chunks.
 	signedChunks = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
-	// unsignedChunks is the one whose chunks are not signed.
+	// unsignedChunks is the payload type with unsigned chunks.
 	unsignedChunks = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// truncationReader is a body in signed chunks that never ends by itself. Its last chunk
-// ends it, which says so and is signed: versitygw's reader stops there. Where the
-// bytes end before, that reader would take what it has for the whole, and the
-// signature of the chunk before, which it looks at with the next one's header, for
-// good.
+// truncationReader is a body in signed chunks that never ends by itself. Its
+// signed last chunk ends it: versitygw's reader stops there. If the bytes ended
+// earlier, that reader would accept what it has, and the signature of the
+// previous chunk, which it checks with the next one's header, unverified.
 type truncationReader struct {
 	r    io.Reader
 	over bool
 }
 
-// readChunks has versitygw read a body in chunks through chunked, and one whose chunks
-// are signed through truncationReader.
+// readChunks makes versitygw read a chunked body through chunked, and one with
+// signed chunks through truncationReader.
 func readChunks(ctx fiber.Ctx, req *request) {
 	payload, body := ctx.Get("X-Amz-Content-Sha256"), ctx.Request().BodyStream()
 	signed := strings.HasPrefix(payload, signedChunks)

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// expiry reads the date of an x-amz-expiration header, in S3's form.
+// expiry parses the date of an x-amz-expiration header, in S3's form.
 func (s *site) expiry(header *string) time.Time {
 	s.t.Helper()
 	date, rest, ok := strings.Cut(strings.TrimPrefix(aws.ToString(header), `expiry-date="`), `"`)
@@ -26,8 +26,7 @@ func (s *site) expiry(header *string) time.Time {
 	return at
 }
 
-// expiresIn checks that the header's date is d ahead, within the seconds that a
-// test may take.
+// expiresIn checks that the header's date is d ahead, within some seconds.
 func (s *site) expiresIn(header *string, d time.Duration) {
 	s.t.Helper()
 	ahead := s.expiry(header).Sub(w.clock.Now().Time())

@@ -16,22 +16,22 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// feature is a configuration of buckets that S3 has and that is not here. Reading it
-// is answered as by a bucket that has none, for clients read them all: Terraform, and
-// whoever shows a bucket. Setting it is refused by name.
+// feature is a configuration of buckets that S3 has and that is not supported.
+// Reading it returns that of a bucket without one, since clients such as
+// Terraform read them all. Setting it is refused by name.
 type feature struct {
-	name     string // of its operations, behind Get, Put and Delete
+	name     string // of its operations, after Get, Put and Delete
 	get, put auth.Action
-	// empty is the document of a bucket without; where there is none, code and text
-	// are the error.
+	// empty is the document of a bucket without it; if there is none, code and
+	// text are the error.
 	empty, code, text string
-	list              string // the document of the operation that lists those of a bucket; empty: there is none
-	// clears: an empty document removes the configuration.
+	list              string // the document of the operation that lists a bucket's; empty if there is none
+	// clears reports that an empty document removes the configuration.
 	clears  bool
-	instead string // says that it is not here, and what is instead
+	instead string // that it is not supported, and the alternative
 }
 
-// noConfiguration is the error of those that have an ID.
+// noConfiguration is the error of configurations with an ID.
 const noConfiguration = "NoSuchConfiguration"
 
 var features = []feature{
@@ -102,7 +102,7 @@ var unconfiguredActions = func() map[string]bucketAction {
 	return all
 }()
 
-// answer is what a bucket without it says.
+// answer returns the response of a bucket without it.
 func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return &controllers.Response{}, err
@@ -113,19 +113,19 @@ func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte
 	return document(f.empty, f.text), nil
 }
 
-// listNone lists none of a bucket's.
+// listNone returns an empty list.
 func (f feature) listNone(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	return document(f.list, "<IsTruncated>false</IsTruncated>"), b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
-// document is a document of S3's with what is in it.
+// document returns an S3 document with content.
 func document(root, content string) *controllers.Response {
 	kind := fiber.MIMEApplicationXML
 	data := xml.Header + "<" + root + ` xmlns="` + s3.Namespace + `">` + content + "</" + root + ">"
 	return &controllers.Response{Data: []byte(data), Headers: map[string]*string{fiber.HeaderContentType: &kind}}
 }
 
-// refuse says that it is not here, unless the document sets nothing.
+// refuse returns that it is not supported, unless the document sets nothing.
 func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
 	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Setting); err != nil {
 		return &controllers.Response{}, err
@@ -136,7 +136,7 @@ func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []b
 	return &controllers.Response{}, notKept("%s", f.instead)
 }
 
-// remove has nothing to remove; one that has an ID is not there.
+// remove succeeds without effect; one with an ID does not exist.
 func (f feature) remove(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
 	err := b.allow(ctx, requestOf(ctx), bucket, authz.Setting)
 	if err == nil && f.code == noConfiguration {
@@ -145,7 +145,7 @@ func (f feature) remove(b *Backend, ctx context.Context, bucket string, _ []byte
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, err
 }
 
-// setsNothing says that a document is one element with nothing in it.
+// setsNothing reports whether a document is one empty element.
 func setsNothing(body []byte) bool {
 	var root struct {
 		Text string     `xml:",chardata"`

@@ -51,7 +51,7 @@ func TestWhatIsNotConfiguredIsSaidSo(t *testing.T) {
 			t.Errorf("DELETE %s: %d %s", query, status, body)
 		}
 	}
-	// An empty document removes what was set: there is nothing to remove.
+	// An empty document removes the setting: there is nothing to remove.
 	for query, root := range map[string]string{"notification": "NotificationConfiguration", "logging": "BucketLoggingStatus"} {
 		if status, body := s.sendSigned(http.MethodPut, "?"+query, "<"+root+"/>"); status != 200 {
 			t.Errorf("nothing for %s: %d %s", query, status, body)
@@ -59,7 +59,7 @@ func TestWhatIsNotConfiguredIsSaidSo(t *testing.T) {
 	}
 }
 
-// absentSettings are what cannot be set, each with a word of what is said of it.
+// absentSettings are what cannot be set, each with a word of its error.
 var absentSettings = map[string][2]string{
 	"encryption":               {"<ServerSideEncryptionConfiguration><Rule/></ServerSideEncryptionConfiguration>", "encrypt"},
 	"replication":              {"<ReplicationConfiguration><Role>r</Role></ReplicationConfiguration>", "placement.replicas"},
@@ -76,7 +76,7 @@ var absentSettings = map[string][2]string{
 	"object-lock":              {"<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>", "lethe hold"},
 }
 
-// A setting that is not here is refused with its name, and with what there is instead.
+// An unsupported setting is refused with its name, and the alternative.
 func TestAbsentSettingsAreNamed(t *testing.T) {
 	s := newSite(t)
 	for query, set := range absentSettings {
@@ -93,8 +93,8 @@ func TestAbsentSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// Nobody is told more of what is not configured than of what is: the requests go
-// through the same signatures, lists and policies.
+// Access to unsupported configurations is authorised as to others, by
+// signatures, lists and policies.
 func TestWhatIsNotConfiguredIsNotForEverybody(t *testing.T) {
 	s := newSite(t)
 	foreign := gateway.Credentials{Access: "nobody", Secret: "nobody"}

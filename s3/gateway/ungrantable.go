@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// What S3's access control lists grant is in its user guide, "Mapping of ACL
-// permissions and access policy permissions": listing a bucket, authz.Reading, authz.Writing and
-// deleting what is in it, and the lists themselves. Its settings, its end and the
-// holds in it are for policies to allow. versitygw asks for READ and WRITE there too,
-// with which whoever may write could make a policy that allows it everything.
+// S3's access control lists grant what is in its user guide, "Mapping of ACL
+// permissions and access policy permissions": listing a bucket, reading,
+// writing and deleting objects, and the lists themselves. A bucket's settings,
+// its deletion and the holds in it are for policies to allow. versitygw checks
+// READ and WRITE there too, so that a writer could set a policy that allows
+// everything.
 
-// listedQueries are a bucket's sub-resources that lists grant, by method.
+// listedQueries are a bucket's sub-resources that lists can grant, by method.
 var listedQueries = map[string][]string{
 	http.MethodGet:  {"acl", "location", "uploads", "versioning", "versions"},
 	http.MethodPut:  {"acl"},
 	http.MethodPost: {"delete"},
 }
 
-// ungrantable says that the request wants what no list can grant, of the bucket that
-// it is addressed to; what a copy wants of its source is to read it.
+// ungrantable reports whether the request needs what no list can grant, on the
+// bucket that it addresses; a copy only reads its source.
 func (r *request) ungrantable() bool {
 	if r.web == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ungrantable asks for what no access control list grants.
+// ungrantable tries what no access control list grants.
 func (s *site) ungrantable(c *awss3.Client) map[string]error {
 	errs, bucket, key := map[string]error{}, &s.bucket, aws.String("k")
 	policy := strings.ReplaceAll(`{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::BUCKET","arn:aws:s3:::BUCKET/*"]}]}`, "BUCKET", s.bucket)
@@ -44,8 +44,9 @@ func (s *site) ungrantable(c *awss3.Client) map[string]error {
 	return errs
 }
 
-// An access control list lets accounts read, write and delete objects, and never set
-// what the bucket is: who may write would be allowed everything by a policy of its own.
+// An access control list allows accounts to read, write and delete objects, and
+// never to change the bucket: a writer could otherwise set a policy that allows
+// everything.
 func TestListsGrantNoSettings(t *testing.T) {
 	s := withLists(t)
 	keyOfBob := s.key("bob", false, ledger.AccountBuckets)
@@ -70,7 +71,7 @@ func TestListsGrantNoSettings(t *testing.T) {
 		_, err = bob.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &s.bucket})
 		s.fails(err, 403, "AccessDenied")
 	}
-	// However the bucket's name is written: signatures are over its plain form.
+	// In any spelling of the bucket's name: signatures cover its plain form.
 	for _, query := range []string{"?policy=", "/?policy=", "?acl=&policy=", "?legal-hold=&policy="} {
 		for _, first := range []string{s.bucket[:1], "%" + hex.EncodeToString([]byte(s.bucket[:1]))} {
 			r := s.raw(http.MethodPut, query, nil)

@@ -10,10 +10,10 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// headerLimit is the size of a request's header in bytes, as S3 has it.
+// headerLimit is the size of a request's header in bytes, as in S3.
 const headerLimit = 8 << 10
 
-// unreadable answers what could not be read as a request.
+// unreadable responds to what could not be parsed as a request.
 func unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error

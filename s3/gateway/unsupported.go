@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// What we do not have is NotImplemented when it is asked for, with its name and what
-// there is instead. Whether a bucket has it is answered as by a bucket that does not,
-// for clients ask that of any store: no versions, no locks, no website.
+// Setting what is not supported is NotImplemented, with its name and the
+// alternative. Reading it returns that of a bucket without it, since clients
+// read that of any store: no versions, no locks, no website.
 
-// unsupported refuses to set what is not here.
+// unsupported refuses to set what is not supported.
 func (b *Backend) unsupported(ctx context.Context, bucket, instead string) error {
 	if err := b.allow(ctx, requestOf(ctx), str(&bucket), authz.Setting); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (b *Backend) unsupported(ctx context.Context, bucket, instead string) error
 	return notKept("%s", instead)
 }
 
-// noLock says what there is instead of object lock.
+// noLock names the alternative to object lock.
 const noLock = "Object lock is not here. A legal hold (PutObjectLegalHold, lethe hold add) keeps an object from being deleted, replaced and ended."
 
 // PutBucketVersioning is refused.
@@ -46,7 +46,7 @@ func (b *Backend) RestoreObject(ctx context.Context, in *awss3.RestoreObjectInpu
 	return b.unsupported(ctx, str(in.Bucket), "Nothing is archived: there is one storage class, and every object can be read.")
 }
 
-// GetBucketWebsite answers that there is none.
+// GetBucketWebsite returns that there is none.
 func (b *Backend) GetBucketWebsite(ctx context.Context, bucket string) ([]byte, error) {
 	bucket = str(&bucket)
 	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
@@ -55,12 +55,12 @@ func (b *Backend) GetBucketWebsite(ctx context.Context, bucket string) ([]byte, 
 	return nil, s3err.GetBucketErr(s3err.ErrNoSuchWebsiteConfiguration, bucket)
 }
 
-// DeleteBucketWebsite has nothing to delete.
+// DeleteBucketWebsite has no effect.
 func (b *Backend) DeleteBucketWebsite(ctx context.Context, bucket string) error {
 	return b.allow(ctx, requestOf(ctx), str(&bucket), authz.Setting)
 }
 
-// unlocked answers what is asked about the lock of an object in a bucket without
+// unlocked returns the response about the lock of an object in a bucket without
 // locks.
 func (b *Backend) unlocked(ctx context.Context, n need) error {
 	o, err := b.begin(ctx, n)
@@ -79,7 +79,7 @@ func (b *Backend) PutObjectRetention(ctx context.Context, bucket, key, _ string,
 	return b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key), access: authz.Setting})
 }
 
-// GetObjectRetention answers that the bucket has no locks.
+// GetObjectRetention returns that the bucket has no locks.
 func (b *Backend) GetObjectRetention(ctx context.Context, bucket, key, _ string) ([]byte, error) {
 	return nil, b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key)})
 }
