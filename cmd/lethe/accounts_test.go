@@ -18,8 +18,8 @@ import (
 // atInstances is a key's client at each of two instances.
 type atInstances [2]*awss3.Client
 
-// twoFronts are two instances that serve, over one database: one of this process,
-// and one beside it.
+// twoFronts starts two serving instances over one database: one in this
+// process, and one beside it.
 func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) atInstances) {
 	w = newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
 	other := w.beside()
@@ -40,8 +40,8 @@ func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) 
 	}
 }
 
-// read reads an object at an instance and answers S3's code of its error, or
-// nothing.
+// read reads an object at an instance and returns S3's code of its error, or
+// "".
 func (c atInstances) read(t *testing.T, instance int, bucket, key string) string {
 	t.Helper()
 	out, err := c[instance].GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
@@ -58,8 +58,8 @@ func (c atInstances) read(t *testing.T, instance int, bucket, key string) string
 	return ""
 }
 
-// becomes reads until the answer is that code: an instance keeps what it knows of a
-// bucket for a second.
+// becomes reads until the code is as wanted: an instance caches a bucket for a
+// second.
 func (c atInstances) becomes(t *testing.T, instance int, bucket, key, code string) {
 	t.Helper()
 	for range 20_000 {
@@ -70,8 +70,8 @@ func (c atInstances) becomes(t *testing.T, instance int, bucket, key, code strin
 	t.Fatalf("reading %s/%s at instance %d does not become %q", bucket, key, instance, code)
 }
 
-// What an account owns and is granted through one instance holds at the other, and
-// what is taken from it there is gone here.
+// What an account owns and is granted through one instance takes effect at the
+// other, and so does its withdrawal.
 func TestAccountsOfTwoInstances(t *testing.T) {
 	w, key := twoFronts(t)
 	alice, bob := key("alice", "@account"), key("bob", "@account")
@@ -128,7 +128,7 @@ func TestAccountsOfTwoInstances(t *testing.T) {
 	}
 }
 
-// A key for its account's buckets is an account of its own.
+// A key for its account's buckets is not an account of its own.
 func TestKeysForAccounts(t *testing.T) {
 	w := newWorld(t).start()
 	w.fails("leave the owner out", "keys", "add", "--id", "alice", "--owner", "bob", "--bucket", "@account")

@@ -36,7 +36,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
 	return cmd
 }
 
-// withAdoption calls fn with a description opened.
+// withAdoption calls fn with a description that is opened.
 func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, fn func(*adoption.Adoption) error) (err error) {
 	d, err := adopt.Load(file, os.LookupEnv)
 	if err != nil {
@@ -56,10 +56,12 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 	return fn(a)
 }
 
-// adoptLog is the log of commands that end by themselves: as that of the store's.
+// adoptLog returns the log of commands that end by themselves, like that of the
+// store's commands.
 func (c *cli) adoptLog() *slog.Logger { return c.log(config.Default()) }
 
-// changeAdoption calls fn with a description opened, and leaves an audit line of it.
+// changeAdoption calls fn with a description that is opened, and leaves an
+// audit line.
 func (c *cli) changeAdoption(ctx context.Context, file, route string, request map[string]any, fn func(*adoption.Adoption) error) error {
 	return c.withAdoption(ctx, file, c.adoptLog(), func(a *adoption.Adoption) error {
 		return a.Audited(adoption.Change{Who: operator(), Route: route, Request: request}, func() error { return fn(a) })
@@ -217,8 +219,8 @@ rows and contents: a transaction that refers to a content that is being deleted 
 	return cmd
 }
 
-// withGuarded calls fn with the collections that are named, or with all whose
-// description asks for a guard.
+// withGuarded calls fn with the named collections, or with all whose
+// description has a guard.
 func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Context, *adoption.Adoption, string) error) error {
 	return c.withAdoption(ctx, args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 		names := args[1:]

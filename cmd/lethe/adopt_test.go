@@ -21,7 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// adopted is the paste service, described by a file.
+// adopted is the paste service with its description.
 type adopted struct {
 	t     *testing.T
 	store *paste.Store
@@ -66,7 +66,7 @@ func newAdopted(t *testing.T, edit *strings.Replacer) *adopted {
 	return a
 }
 
-// run runs "lethe adopt" and returns its exit code and all that it wrote.
+// run runs "lethe adopt" and returns its exit code and its whole output.
 func (a *adopted) run(args ...string) (int, string) {
 	a.t.Helper()
 	var out bytes.Buffer
@@ -74,7 +74,7 @@ func (a *adopted) run(args ...string) (int, string) {
 	return code, out.String()
 }
 
-// ok demands that "lethe adopt" succeeds and writes each of the texts.
+// ok checks that "lethe adopt" succeeds and writes each of the texts.
 func (a *adopted) ok(want []string, args ...string) string {
 	a.t.Helper()
 	code, out := a.run(args...)
@@ -168,7 +168,7 @@ func TestAdoptCommands(t *testing.T) {
 	}
 }
 
-// Counts that are wrong are listed, and set right on request alone.
+// Wrong counts are listed, and repaired only on request.
 func TestAdoptRecount(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer())
 	for range 3 {
@@ -202,8 +202,8 @@ func TestAdoptRecount(t *testing.T) {
 	}
 }
 
-// Applications may take and release a content by functions of the guard's; one that is
-// being deleted cannot be taken.
+// Applications may take and release a content by functions of the guard; one
+// that is being deleted cannot be taken.
 func TestAdoptTakeAndRelease(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer())
 	if _, err := a.store.Create(t.Context(), []byte("a"), time.Hour); err != nil {
@@ -250,7 +250,7 @@ func TestReportChangesNothing(t *testing.T) {
 	}
 }
 
-// Descriptions that are wrong are refused with what to do, before anything happens.
+// Invalid descriptions are refused with what to do, before anything happens.
 func TestWrongDescriptions(t *testing.T) {
 	for what, c := range map[string]struct{ from, to, want string }{
 		"column":           {"end: expires_at", "end: expired_on", "table pastes has no column expired_on: it has content_hash, created_at"},
@@ -278,8 +278,8 @@ func TestWrongDescriptions(t *testing.T) {
 	}
 }
 
-// A template that gives keys which the bucket does not have, or that lie elsewhere, is
-// a problem: nothing is reclaimed by it.
+// A template whose keys the bucket does not have, or that are elsewhere, is a
+// problem: nothing is reclaimed by it.
 func TestKeysThatDoNotFit(t *testing.T) {
 	for what, c := range map[string]struct{ from, to, want string }{
 		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled objects"},
@@ -304,7 +304,7 @@ func TestKeysThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A running instance answers scrapes, and ends when it is told to.
+// A running instance serves scrapes, and ends on a signal.
 func TestAdoptRunTellsMetrics(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer(`{cron: "0 0 * * *"}`, "{every: 100ms}", "unreferenced: 10m", "unreferenced: 0s", "workers: 2", "workers: 2\n    lock: true"))
 	a.ok(nil, "guard", "install", a.file, "--yes")

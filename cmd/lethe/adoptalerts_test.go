@@ -12,8 +12,8 @@ import (
 
 const adoptAlertRules, adoptAlertTests = "../../deploy/prometheus/adopt_alerts.yaml", "../../deploy/prometheus/adopt_alerts_test.yaml"
 
-// Each alert on adoption fires in its state and not beside it, has a section that its
-// annotation names, and asks for metrics that adoption exports.
+// Each alert on adoption fires in its state and only then, has a section that
+// its annotation names, and uses metrics that adoption exports.
 func TestAdoptAlerts(t *testing.T) {
 	promtool(t, "check", "rules", adoptAlertRules)
 	promtool(t, "test", "rules", adoptAlertTests)
@@ -61,7 +61,7 @@ func TestAdoptAlerts(t *testing.T) {
 	}
 }
 
-// What is wrong is told by status, and why a collection is not worked on.
+// Status shows what is wrong, and why a collection is not worked on.
 func TestAdoptStatusTellsWhatIsWrong(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer())
 	if _, err := a.store.Create(t.Context(), []byte("stuck"), time.Hour); err != nil {

@@ -30,7 +30,7 @@ A hold does not bind your application, which may still delete what is held.`,
 	return cmd
 }
 
-// heldFlags are what a hold covers.
+// heldFlags are the flags for what a hold covers.
 type heldFlags struct{ row, key, prefix string }
 
 func (f *heldFlags) add(cmd *cobra.Command) {
@@ -57,13 +57,13 @@ func (f *heldFlags) hold(cmd *cobra.Command, collection string) (h adopt.Hold, e
 	return h, nil
 }
 
-// operator is who runs this command.
+// operator returns the name of the user who runs this command.
 func operator() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	host, _ := os.Hostname() // empty is as good
+	host, _ := os.Hostname() // empty is valid
 	return name + "@" + cmp.Or(host, "host")
 }
 
@@ -103,7 +103,7 @@ has taken effect; with --wait it returns after that.`,
 	return cmd
 }
 
-// underWayEvery is how often it is asked whether deletes are still under way.
+// underWayEvery is the interval of checks for deletes in flight.
 const underWayEvery = time.Second
 
 func (c *cli) adoptHold(ctx context.Context, a *adoption.Adoption, h adopt.Hold, wait bool) error {
@@ -137,7 +137,7 @@ func (c *cli) adoptHold(ctx context.Context, a *adoption.Adoption, h adopt.Hold,
 	}
 }
 
-// underWay says which deletes were allowed before.
+// underWay describes the deletes that were allowed before.
 func underWay(u adopt.UnderWay) string {
 	var parts []string
 	if u.Objects > 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// What is held stays, and every command says so; once the hold is lifted it goes.
+// What is held stays, and every command shows it; after the hold is removed it
+// goes.
 func TestAdoptHolds(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s"))
 	a.ok(nil, "guard", "install", a.file, "--yes")
@@ -61,8 +62,8 @@ func TestAdoptHolds(t *testing.T) {
 	}
 }
 
-// At a terminal commands say what they do, and nothing else; the audit lines are in their
-// file.
+// On a terminal commands show what they do, and nothing else; the audit lines
+// are in their file.
 func TestAdoptAtATerminal(t *testing.T) {
 	lines := filepath.Join(t.TempDir(), "audit.log")
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "\ncollections:", "\naudit: "+lines+"\ncollections:"))

@@ -73,7 +73,8 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 	return err
 }
 
-// someKeys returns keys from all over the bucket, and such as the rows of the tables name.
+// someKeys returns keys from all over the bucket, and keys that the rows of the
+// tables name.
 func someKeys(ctx context.Context, s adopt.Surroundings, tables []adopt.TableInfo) (keys []string, err error) {
 	if s.Path != "" {
 		root := os.DirFS(s.Path)

@@ -31,7 +31,8 @@ changed in any mode.`,
 	}
 }
 
-// whichKeys is the error of a command that has to be told a collection of keys.
+// whichKeys returns the error of a command that needs the name of a collection
+// of keys.
 func whichKeys(file string) error {
 	d, err := adopt.Load(file, os.LookupEnv)
 	if err != nil {

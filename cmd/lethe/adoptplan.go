@@ -61,7 +61,7 @@ that was altered, is cut off, or is older than a day is refused.`,
 			}
 			err = c.confirmed(yes, func() (string, error) {
 				items := plural(end.Totals.Items, "item", "items")
-				if end.Totals.Bytes > 0 { // sizes of rows and contents are not known
+				if end.Totals.Bytes > 0 { // sizes of rows and contents are unknown
 					items = amount(end.Totals, "item", "items")
 				}
 				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), items), nil
@@ -94,10 +94,10 @@ func (c *cli) adoptApply(ctx context.Context, a *adoption.Adoption, f io.ReadSee
 	return err
 }
 
-// dryItems is how many items of each routine a dry run shows.
+// dryItems is the number of items of each routine in a dry run.
 const dryItems = 20
 
-// adoptDry says what waits, and what a run would take of it.
+// adoptDry shows what waits, and what a run would take of it.
 func (c *cli) adoptDry(ctx context.Context, a *adoption.Adoption, file string) error {
 	installed, err := a.DB.Installed(ctx)
 	if err := errors.Join(err, c.adoptStatus(ctx, a)); err != nil {

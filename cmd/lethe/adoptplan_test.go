@@ -34,8 +34,8 @@ func (a *adopted) create(texts ...string) (codes []string) {
 	return codes
 }
 
-// A plan names what a run would take; applying it takes that, as far as it is due still,
-// and nothing else.
+// A plan names what a run would take. Applying it takes that, as far as it is
+// still due, and nothing else.
 func TestAdoptPlanAndApply(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s"))
 	a.ok(nil, "guard", "install", a.file, "--yes")
@@ -59,7 +59,8 @@ func TestAdoptPlanAndApply(t *testing.T) {
 	if a.count(`SELECT count(*) FROM pastes WHERE deletion_status <> 'NOT_EXPIRED'`) != 0 {
 		t.Error("rows stay claimed")
 	}
-	// Its object waits since, and is in the next plan; what comes after that is not.
+	// Its object waits from then on, and is in the next plan; later ones are
+	// not.
 	file, text = a.planned("clean pastes")
 	if strings.Contains(text, codes[2]) || !strings.Contains(text, later[0]) {
 		t.Errorf("the next plan is\n%s", text)
@@ -73,8 +74,8 @@ func TestAdoptPlanAndApply(t *testing.T) {
 	}
 }
 
-// Plans that are not of this description and database, or not whole, are refused, and
-// so are those of collections that only report.
+// Plans of another description or database, incomplete ones, and those of
+// collections that only report are refused.
 func TestAdoptPlansThatAreRefused(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("mode: reclaim", "mode: report"))
 	a.ok(nil, "guard", "install", a.file, "--yes")
@@ -119,7 +120,7 @@ func TestAdoptPlansThatAreRefused(t *testing.T) {
 	}
 }
 
-// More items than a batch are applied batch by batch.
+// More items than fit a batch are applied batch by batch.
 func TestAdoptPlanOfManyRows(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer())
 	a.ok(nil, "guard", "install", a.file, "--yes")
@@ -136,7 +137,7 @@ func TestAdoptPlanOfManyRows(t *testing.T) {
 	}
 }
 
-// Without a collection it is said which there are.
+// Without a collection the error lists them.
 func TestAdoptOrphansNamesCollections(t *testing.T) {
 	const keys = "  %s: {kind: keys, bucket: b, prefix: %s/, keys: {query: SELECT k FROM t}}\n"
 	for want, text := range map[string]string{

@@ -61,7 +61,7 @@ effect, stay.`,
 	return cmd
 }
 
-// withQuarantines calls fn with the quarantines of the collections that are named after
+// withQuarantines calls fn with the quarantines of the collections named after
 // the file, or with all. A change leaves an audit line.
 func (c *cli) withQuarantines(ctx context.Context, args []string, change *adoption.Change, fn func(*adopt.Quarantine) error) error {
 	file, names := args[0], args[1:]
@@ -116,8 +116,8 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
 	return nil
 }
 
-// restoreQuarantined restores an object of the collection whose prefix its key has:
-// prefixes do not overlap.
+// restoreQuarantined restores an object of the collection whose prefix its key
+// has. Prefixes do not overlap.
 func (c *cli) restoreQuarantined(ctx context.Context, file, key string) error {
 	found := false
 	change := &adoption.Change{Route: "quarantine restore", Request: map[string]any{"key": key}}

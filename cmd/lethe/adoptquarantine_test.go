@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Without triggers contents that nobody refers to are moved away; one that a row names
-// whose bytes were uploaded before is readable again after the next run.
+// Without triggers unreferenced contents are moved. One that a row names
+// although its bytes were uploaded before is readable again after the next run.
 func TestAdoptQuarantine(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "longest_write: 30s", "longest_write: 1s",
 		"guard: trigger ", "quarantine: {prefix: kept/}\n    guard: quarantine "))
@@ -30,7 +30,8 @@ func TestAdoptQuarantine(t *testing.T) {
 		INSERT INTO pastes (short_code, content_hash) VALUES ($2, $1)`, p.Hash, p.Code); err != nil {
 		t.Fatal(err)
 	}
-	// Its check misses the very object; what is in quarantine comes back all the same.
+	// Its check misses that very object; what is in quarantine is restored all
+	// the same.
 	if code, out := a.run("run", a.file, "--once"); code != exitProblems || !strings.Contains(out, "restored 1") {
 		t.Errorf("a run that copies back: exit code %d\n%s", code, out)
 	}

@@ -24,7 +24,7 @@ change, addition or removal. They are dropped after the time in the description
 	return cmd
 }
 
-// receiptFlags are which receipts are asked for.
+// receiptFlags select receipts.
 type receiptFlags struct{ collection, since string }
 
 func (f *receiptFlags) add(cmd *cobra.Command) {
@@ -32,7 +32,7 @@ func (f *receiptFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "only deletions at or after this `time`, such as 2030-01-31T12:00:00Z")
 }
 
-// receipts gives those that are asked for to yield, what is sealed first.
+// receipts passes the selected receipts to yield, sealed ones first.
 func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield func(receipt.Receipt) error) error {
 	since, err := sinceTime(f.since)
 	if err == nil {

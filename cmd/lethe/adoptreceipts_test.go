@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// What went is listed and exported, sealed or not; the chain is checked, against a head
-// that was noted as well, and a receipt that was taken away is found.
+// Receipts are listed and exported, sealed or not. The chain is verified, also
+// against a recorded head, and a removed receipt is detected.
 func TestAdoptReceipts(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s"))
 	a.ok(nil, "guard", "install", a.file, "--yes")

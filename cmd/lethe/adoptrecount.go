@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
-// recountPage is how many contents one transaction counts.
+// recountPage is the number of contents per transaction.
 const recountPage = 1000
 
 func (c *cli) adoptRecountCommand() *cobra.Command {

@@ -42,7 +42,8 @@ func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
 	return nil
 }
 
-// adoptRoutines says when each routine ran last, on whatever instance, and runs next.
+// adoptRoutines shows when each routine ran last, on any instance, and runs
+// next.
 func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	list, now, err := a.Routines(ctx)
 	if err != nil || len(list) == 0 {
@@ -67,7 +68,7 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	return table(c.out, rows)
 }
 
-// due says what waits in a collection, and what is kept from going.
+// due describes what waits in a collection, and what is held.
 func due(b adoption.Backlog) string {
 	text := waits(b)
 	if n := b.Quarantined.Due; n > 0 {
@@ -90,7 +91,7 @@ func due(b adoption.Backlog) string {
 	return text
 }
 
-// wrong says what is wrong in a collection, one thing a line.
+// wrong describes what is wrong in a collection, one item a line.
 func wrong(b adoption.Backlog) (out []string) {
 	if n := b.Wrong.Missing; n > 0 {
 		out = append(out, plural(n, "object that something refers to is not in the bucket", "objects that something refers to are not in the bucket"))
@@ -107,7 +108,7 @@ func wrong(b adoption.Backlog) (out []string) {
 	return out
 }
 
-// waits says what waits in a collection.
+// waits describes what waits in a collection.
 func waits(b adoption.Backlog) string {
 	if b.Problem != "" {
 		return "not known: " + b.Problem

@@ -19,7 +19,7 @@ type traces struct {
 	*httptest.Server
 	mu    sync.Mutex
 	below map[string]bool // "name below name", and the routine of runs and batches
-	text  strings.Builder // all that spans say
+	text  strings.Builder // the text of all spans
 }
 
 func newTraces(t *testing.T) *traces {
@@ -60,8 +60,8 @@ func (c *traces) take(got *coltrace.ExportTraceServiceRequest) {
 	}
 }
 
-// Runs of adoption are traces, with their batches, and what those ask of the database, the
-// bucket and the cache. The application's keys are in none.
+// Runs of adoption are traces, with their batches and the calls of database,
+// bucket and cache. They do not contain the application's keys.
 func TestAdoptTraces(t *testing.T) {
 	c := newTraces(t)
 	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "\ncollections:", "\ntracing: {enabled: true, endpoint: \""+c.URL+"\", sample_ratio: 1}\ncollections:"))

@@ -28,8 +28,8 @@ collections:
     guard: trigger
 `
 
-// Commands say of a collection whose table has changed why it cannot be used, do not take
-// it for one that is not described, and can leave it behind.
+// Commands explain why a collection whose table has changed cannot be used, do
+// not take it for one that is not described, and can remove it.
 func TestAdoptWhatDoesNotFit(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "adopt.yaml")

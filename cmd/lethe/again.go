@@ -9,9 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// command is a command of lethe's own as it can be pasted into a shell: it asks the
-// same store, by the options that this one was given. Values of secrets are left to
-// whoever pastes it.
+// command returns a command of lethe for pasting into a shell: it addresses the
+// same store, by the options of this one. Values of secrets are left out.
 func (c *cli) command(args ...string) string {
 	words := append([]string{"lethe"}, args...)
 	for _, o := range []struct{ flag, value string }{{"--config", c.file}, {"--data-dir", c.dataDir}} {
@@ -34,7 +33,7 @@ func (c *cli) command(args ...string) string {
 // hidden are settings that may hold a secret.
 var hidden = regexp.MustCompile(`(?i)secret|password|token|header|://[^/]*@`)
 
-// withoutSecret is a setting without the value that may be a secret.
+// withoutSecret returns a setting without a value that may be a secret.
 func withoutSecret(setting string) string {
 	key, _, _ := strings.Cut(setting, "=")
 	if hidden.MatchString(strings.ReplaceAll(setting, "secret_key_file", "")) {
@@ -43,7 +42,7 @@ func withoutSecret(setting string) string {
 	return setting
 }
 
-// bare is what a shell takes as it is.
+// bare matches words that a shell takes unquoted.
 var bare = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // forShell quotes a word for a shell.
@@ -54,8 +53,8 @@ func forShell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// nextStep are the commands that the server's texts name, which does not know with
-// which options it is asked.
+// nextStep matches the commands in texts of the server, which does not know the
+// client's options.
 var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|guard show|ledger accept|token add)`)
 
 // pasteable completes the commands in a text of the server.
@@ -63,8 +62,8 @@ func (c *cli) pasteable(text string) string {
 	return nextStep.ReplaceAllStringFunc(text, func(found string) string { return c.command(strings.Fields(found)[1:]...) })
 }
 
-// elsewhere is c for texts that are read in another folder and with another
-// environment than the process has, such as a log.
+// elsewhere returns c for texts that are read in another folder and
+// environment, such as a log.
 func (c *cli) elsewhere(conf *config.Config) *cli {
 	out := *c
 	out.settings = append([]string(nil), c.settings...)

@@ -20,14 +20,14 @@ import (
 const (
 	alertRules = "../../deploy/prometheus/alerts.yaml"
 	alertTests = "../../deploy/prometheus/alerts_test.yaml"
-	// alertTestsOfDays are those of alerts that take days.
+	// alertTestsOfDays are the tests of alerts that take days.
 	alertTestsOfDays = "../../deploy/prometheus/alerts_days_test.yaml"
 
 	dashboard = "../../deploy/grafana/lethe.json"
 	runbooks  = "../../docs/runbooks.md"
 )
 
-// promtool runs Prometheus's tool, which must be content.
+// promtool runs Prometheus's tool, which has to succeed.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(servers.Promtool(t), args...).CombinedOutput(); err != nil {
@@ -63,7 +63,7 @@ func alerts(t *testing.T) (list []rule) {
 	return list
 }
 
-// panels are the expressions of the dashboard, by the title of their panel.
+// panels returns the expressions of the dashboard, by the title of their panel.
 func panels(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(dashboard)
@@ -94,7 +94,8 @@ func TestAlertRulesAreSound(t *testing.T) {
 	promtool(t, "test", "rules", alertTests, alertTestsOfDays)
 }
 
-// Every alert has a test, and a section among the runbooks that its annotation names.
+// Every alert has a test, and a section in the runbooks that its annotation
+// names.
 func TestEveryAlertHasATestAndARunbook(t *testing.T) {
 	tests, err := os.ReadFile(alertTests)
 	if err != nil {
@@ -148,14 +149,15 @@ func TestDashboardIsSound(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\blethe_\w+`)
 
-// afterTrouble are metrics that have no series before something went wrong, or
-// without Redis, or before a walk over a backend has ended.
+// afterTrouble are metrics without series before something goes wrong, without
+// Redis, or before a walk over a backend has ended.
 var afterTrouble = []string{
 	"lethe_backend_call_errors_total", "lethe_ledger_errors_total", "lethe_ledger_retries_total", "lethe_read_troubles_total",
 	"lethe_verify_problems_total", "lethe_redis_up", "lethe_reconcile_last",
 }
 
-// What rules and dashboard ask for is exported by a server that did its work.
+// The metrics of rules and dashboard are exported by a server in normal
+// operation.
 func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	w := newWorld(t, "reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h").start()
 	w.bucket("first")
@@ -175,7 +177,7 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	}
 	for title, exprs := range panels(t) {
 		for _, name := range metricName.FindAllString(strings.Join(exprs, "\n"), -1) {
-			if !strings.HasPrefix(name, "lethe_adopt_") { // TestAdoptAlerts looks for those
+			if !strings.HasPrefix(name, "lethe_adopt_") { // TestAdoptAlerts checks those
 				asked[name] = title
 			}
 		}
@@ -190,7 +192,7 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// promtoolSays runs Prometheus's tool, and says whether it was content.
+// promtoolSays runs Prometheus's tool, and reports whether it succeeded.
 func promtoolSays(t *testing.T, args ...string) (string, bool) {
 	t.Helper()
 	out, err := exec.Command(servers.Promtool(t), args...).CombinedOutput()

@@ -13,7 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// auditLine waits for an audit line that has what, and answers its attributes.
+// auditLine waits for an audit line that contains what, and returns its
+// attributes.
 func (w *world) auditLine(what string) map[string]string {
 	w.t.Helper()
 	w.await(what)
@@ -32,8 +33,8 @@ func (w *world) auditLine(what string) map[string]string {
 	return nil
 }
 
-// What a client changes through S3 leaves an audit line with who, what, before and
-// after; a foreign key and a read leave none, and no line has a secret.
+// A client's change through S3 leaves an audit line with who, what, before and
+// after. An unknown key and a read leave none, and no line has a secret.
 func TestClientsChangesAreAudited(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("mine")

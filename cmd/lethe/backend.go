@@ -83,8 +83,8 @@ func (c *cli) backendAct(ctx context.Context, client *admin.Client, call string,
 	return err
 }
 
-// backendEndCommand is one that asks. All but accept, which changes nothing that lies
-// there, make a plan.
+// backendEndCommand returns a command that asks. All but accept, which changes
+// no stored bytes, make a plan.
 func (c *cli) backendEndCommand(use, call, short string) *cobra.Command {
 	var file string
 	var yes bool

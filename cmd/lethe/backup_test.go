@@ -14,8 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// A backup is taken while objects are written, and restored beside the bytes,
-// which are newer: the store serves, and deletes nothing until it is accepted.
+// A backup is taken while objects are written, and restored beside newer bytes:
+// the store serves, and deletes nothing until it is accepted.
 func TestBackupWhileWritingAndRestore(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -88,7 +88,7 @@ func (w *world) writeOn() (stop func()) {
 	}
 }
 
-// The copy that takes the place of another keeps that one aside.
+// A copy that replaces a ledger keeps the previous one.
 func TestRestoreInPlace(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -107,7 +107,7 @@ func TestRestoreInPlace(t *testing.T) {
 	w.fails("not a valid backup", "restore", "--replace", filepath.Join(w.dir, "credentials"))
 }
 
-// What a crash left of a backup that was being made goes at the next start.
+// The remains of a backup after a crash are deleted at the next start.
 func TestRemainsOfABackupGo(t *testing.T) {
 	w := newWorld(t).start()
 	w.stop()

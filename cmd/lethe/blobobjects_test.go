@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// A loss names the first of many objects and says how all are listed; that command
-// names each once, those in the trash as well, over as many pages as it takes.
+// A loss names the first of many objects and how to list all. That command
+// lists each once, those in the trash as well, over any number of pages.
 func TestAllObjectsOfALostBlobAreListed(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -72,7 +72,8 @@ func TestAllObjectsOfALostBlobAreListed(t *testing.T) {
 	w.fails("name an object", "explain")
 }
 
-// A part is needed by its upload while that is under way, a condemned blob by nobody.
+// A part is needed by its upload while that is open, a condemned blob by
+// nothing.
 func TestWhatNeedsAPartOrADeadBlob(t *testing.T) {
 	w := newWorld(t, "store.undo=0s").start()
 	w.bucket("first")

@@ -13,7 +13,7 @@ import (
 
 func newLevel() *slog.LevelVar { return new(slog.LevelVar) }
 
-// files are the blobs in a folder of bytes, without the epoch.
+// files returns the blobs in a folder of bytes, without the epoch.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -29,13 +29,13 @@ func files(t *testing.T, dir string) []string {
 	return out
 }
 
-// blobs are the files of the world's backend.
+// blobs returns the files of the world's backend.
 func (w *world) blobs() []string {
 	w.t.Helper()
 	return files(w.t, filepath.Join(w.dir, "blobs"))
 }
 
-// held fails unless so many blobs lie on the disk.
+// held fails unless the disk has this many blobs.
 func (w *world) held(n int) {
 	w.t.Helper()
 	if list := w.blobs(); len(list) != n {
@@ -54,7 +54,7 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// get asks a URL.
+// get fetches a URL.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	res, err := http.Get(url)

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// The exit codes of a check.
+// Exit codes of a check.
 const (
 	exitProblems = 1
 	exitFailed   = 2
@@ -61,14 +61,14 @@ func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRe
 	return res, nil
 }
 
-// walk is a call that takes long, and tells meanwhile what it finds wrong.
+// walk is a call that takes long, and reports problems meanwhile.
 type walk struct {
 	name   string
 	req    any
 	asJSON bool
 }
 
-// walked calls, and shows progress and what is found while it goes on.
+// walked makes a call, and shows progress and findings meanwhile.
 func walked[Res any](ctx context.Context, c *cli, client *admin.Client, w walk) (Res, error) {
 	bar := newProgress(c.err, w.name)
 	defer bar.done()

@@ -10,7 +10,7 @@ import (
 )
 
 // A clock that was ten days ahead leaves the ledger's ahead until an operator,
-// who was told what that means, resets it.
+// informed of the consequences, resets it.
 func TestClockReset(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

@@ -62,8 +62,8 @@ and cache.ttl.`,
 	return cmd
 }
 
-// listSettings lists the keys that begin with prefix, under what those of a section have
-// in common.
+// listSettings lists the keys that begin with prefix, grouped by their
+// sections.
 func (c *cli) listSettings(prefix string) error {
 	var b strings.Builder
 	section := ""

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is valid and likely a mistake is warned of, and is no error.
+// Valid settings that are likely mistakes cause a warning, not an error.
 func TestConfigValidateWarns(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=0.0.0.0:9003")
 	code, out, errs := w.lethe("config", "validate")
@@ -17,7 +17,7 @@ func TestConfigValidateWarns(t *testing.T) {
 	}
 }
 
-// The program itself lists what can be set.
+// The program lists its settings.
 func TestConfigSettings(t *testing.T) {
 	w := newWorld(t)
 	code, out, errs := w.lethe("config", "settings", "cache")

@@ -11,8 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// A key that is confined to buckets sends what it stores, known or not: the time of
-// its puts says nothing of other buckets. The content is kept once all the same.
+// A key that is confined to buckets uploads its bytes whether they are stored
+// already or not: the time of its puts does not reveal other buckets. The
+// content is stored once all the same.
 func TestConfinedKeysLearnNothingOfOtherBuckets(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -23,13 +24,13 @@ func TestConfinedKeysLearnNothingOfOtherBuckets(t *testing.T) {
 	if _, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), in); err != nil {
 		t.Fatal(err)
 	}
-	w.state("condemned", 1) // what was sent in vain
+	w.state("condemned", 1) // uploaded in vain
 	w.state("live", 1)
 	w.put("first", "c", "the same bytes", "")
 	w.state("condemned", 1)
 }
 
-// Ids of keys have one form, and none that means something else.
+// Ids of keys have one form, which excludes special meanings.
 func TestKeysHaveNames(t *testing.T) {
 	w := newWorld(t).start()
 	for id, want := range map[string]string{
@@ -42,7 +43,8 @@ func TestKeysHaveNames(t *testing.T) {
 	w.fails("reserved", "keys", "add", "--owner", "all-users", "--bucket", "first")
 }
 
-// An account cannot make a bucket whose name is in the list of somebody else's key.
+// An account cannot create a bucket whose name is in the list of another
+// account's key.
 func TestNamesOfKeysAreNotTaken(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()
@@ -63,8 +65,9 @@ func TestNamesOfKeysAreNotTaken(t *testing.T) {
 	w.bucket("roots")
 }
 
-// A key is not made for a bucket that an account has made already, unless it is to act
-// for that account; the root's buckets, and those of keys made for them, are meant.
+// A key cannot be created for a bucket that an account owns, unless it acts for
+// that account. The root's buckets, and those of keys made for them, are
+// allowed.
 func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()

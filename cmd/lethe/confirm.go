@@ -12,19 +12,19 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// exitRefused is the exit code of a command that would have to ask, and cannot.
+// exitRefused is the exit code of a command that has to ask, and cannot.
 const exitRefused = 2
 
-// errNotAsked is what a command that destroys, or changes what does, says where
-// nobody can answer it.
+// errNotAsked is the error of a command that needs confirmation where nobody
+// can give it.
 var errNotAsked = errors.New("nothing was done: this command deletes data, or changes what is deleted, and needs confirmation on a terminal; without one, add --yes")
 
-// yesFlag adds --yes to a command that asks.
+// yesFlag adds --yes to a command that asks for confirmation.
 func yesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask; required without a terminal")
 }
 
-// askable refuses what nobody has said yes to and nobody can be asked about.
+// askable returns an error if there is neither --yes nor a terminal to ask on.
 func (c *cli) askable(yes bool) error {
 	if yes || isTerminal(c.in) && isTerminal(c.err) {
 		return nil
@@ -32,8 +32,9 @@ func (c *cli) askable(yes bool) error {
 	return &exitError{exitRefused, errNotAsked}
 }
 
-// confirmed asks on a terminal whether to go on; the question is made only then.
-// Where input or errors are no terminal it refuses: silence is not a yes.
+// confirmed asks on a terminal whether to continue; the question is computed
+// only then. Without a terminal for input and errors it refuses: silence is not
+// consent.
 func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 	if err := c.askable(yes); err != nil || yes {
 		return err
@@ -54,12 +55,12 @@ func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 	return errors.New("nothing was done")
 }
 
-// question says what a command is about to do, as a question with how many and how
-// much.
+// question returns what a command is about to do as a question, with numbers
+// and sizes.
 type question func(context.Context, *admin.Client) (string, error)
 
-// withYes acts with a client of the admin API once that is confirmed. What would
-// be refused is so before anything is opened.
+// withYes calls fn with a client of the admin API after confirmation. What
+// would be refused is refused before anything is opened.
 func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*admin.Client) error) error {
 	if err := c.askable(yes); err != nil {
 		return err

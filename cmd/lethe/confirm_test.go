@@ -22,12 +22,12 @@ type class int
 
 const (
 	reads    class = iota // changes nothing
-	harmless              // ends nothing, and changes nothing that does
+	harmless              // ends nothing, and does not change what does
 	asks                  // ends objects or bytes, or changes what does: asks first
 )
 
-// classes are those of all commands. Who adds one says here what it does; if it
-// asks, acting has arguments with which it would act.
+// classes are those of all commands. A new command has to be added here, and if
+// it asks, acting needs arguments with which it would act.
 var classes = map[string]class{
 	"serve": harmless, "demo": harmless, "version": reads, "completion": reads, "help": reads,
 	"status": reads, "explain": reads, "check": reads, "backup": reads,
@@ -48,14 +48,15 @@ var classes = map[string]class{
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,
 	"clock show": reads, "clock reset": asks,
 	"restore": asks, "ledger accept": asks,
-	// What adopt run may destroy the file says, as the configuration says it of serve.
+	// The file defines what adopt run may destroy, as the configuration does
+	// for serve.
 	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
 	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
 	"adopt hold list": reads, "adopt receipts list": reads, "adopt receipts export": reads, "adopt receipts verify": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
 	"adopt quarantine list": reads, "adopt quarantine restore": harmless, "adopt quarantine purge": asks,
 }
 
-// leaves are the commands that do something, by their paths.
+// leaves returns the commands that do something, by their paths.
 func leaves(cmd *cobra.Command, path string, into map[string]*cobra.Command) map[string]*cobra.Command {
 	for _, sub := range cmd.Commands() {
 		name := strings.TrimSpace(path + " " + sub.Name())
@@ -68,7 +69,7 @@ func leaves(cmd *cobra.Command, path string, into map[string]*cobra.Command) map
 	return into
 }
 
-// Each command is of a class, and exactly those that ask have --yes.
+// Each command has a class, and exactly those that ask have --yes.
 func TestEveryCommandIsOfAClass(t *testing.T) {
 	all := leaves(newRoot(streams{strings.NewReader(""), io.Discard, io.Discard}), "", map[string]*cobra.Command{})
 	for name, cmd := range all {
@@ -87,7 +88,7 @@ func TestEveryCommandIsOfAClass(t *testing.T) {
 	}
 }
 
-// withYes adds --yes to a command that asks: tests mean what they say.
+// withYes adds --yes to a command that asks.
 func withYes(command []string) []string {
 	cmd, _, err := newRoot(streams{strings.NewReader(""), io.Discard, io.Discard}).Find(command)
 	if err != nil || cmd.Flags().Lookup("yes") == nil || slices.Contains(command, "--yes") {
@@ -96,8 +97,9 @@ func withYes(command []string) []string {
 	return append(slices.Clone(command), "--yes")
 }
 
-// worth makes a store in which every command that asks finds something to do, and
-// answers with which arguments each would act, and how much its question has to name.
+// worth creates a store in which every command that asks has something to do.
+// It returns the arguments with which each would act, and the amount that its
+// question has to name.
 func (w *world) worth() (acting map[string][]string, named map[string]string) {
 	w.t.Helper()
 	rules, foreign, file := filepath.Join(w.t.TempDir(), "rules"), filepath.Join(w.dir, "blobs", "photos"), filepath.Join(w.t.TempDir(), "plan")
@@ -154,8 +156,8 @@ func (w *world) audits() (n int) {
 	return n
 }
 
-// Without a terminal nobody has said yes: not an empty input, not one that says no
-// or even yes, and not a terminal whose question goes into a file.
+// Without a terminal there is no consent: not by empty input, by a no or even a
+// yes, or on a terminal whose question goes into a file.
 func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	w := newWorld(t).start()
 	acting, _ := w.worth()
@@ -193,8 +195,8 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	}
 }
 
-// On a terminal each says how many and how much before it does anything, and a no
-// is a no.
+// On a terminal each shows numbers and sizes before it does anything, and a no
+// is respected.
 func TestQuestionsSayHowMuch(t *testing.T) {
 	w := newWorld(t).start()
 	acting, named := w.worth()
@@ -219,7 +221,7 @@ func TestQuestionsSayHowMuch(t *testing.T) {
 	}
 }
 
-// So do those that want the data folder for themselves.
+// So do those that need exclusive use of the data folder.
 func TestQuestionsAboutALedger(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

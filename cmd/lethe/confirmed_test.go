@@ -18,12 +18,12 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// spared are the routines that may go on before a ledger is confirmed. Who adds one
-// has to say by SparedAs why it destroys nothing then; every other one waits.
+// spared are the routines that may run before a ledger is accepted. Each has to
+// explain by SparedAs why it destroys nothing then; every other one waits.
 var spared = []string{"clean", "checksums", "reconcile", "recount", "verify", "watch"}
 
-// work leaves something to do for each routine that destroys: what ended, trash, a
-// silent intent, an upload that nobody goes on with.
+// work leaves something to do for each routine that destroys: expired objects,
+// trash, a silent intent, an abandoned upload.
 func (w *world) work() {
 	w.t.Helper()
 	ctx, bucket := context.Background(), aws.String("first")
@@ -41,7 +41,7 @@ func (w *world) work() {
 	}
 }
 
-// books are the rows of the ledger that a routine may take away.
+// books returns the rows of the ledger that a routine may delete.
 func (w *world) books() string {
 	w.t.Helper()
 	s := status(w)
@@ -56,8 +56,8 @@ func (w *world) books() string {
 	return fmt.Sprintf("%d objects, %+v, %d in the trash, %d uploads", s.Objects, s.Backends[0].States, trash.Count+trash.Scheduled, uploads.Count)
 }
 
-// A restored ledger does nothing before it was confirmed: no routine that destroys
-// takes a step, whichever there are, nor is a plan applied. Then all is done.
+// A restored ledger does nothing before it is accepted: no routine that
+// destroys takes a step, and no plan is applied. Afterwards everything is done.
 func TestARestoredLedgerWaitsForEveryRoutine(t *testing.T) {
 	w := newWorld(t)
 	w.settings = append(w.settings, "backends=[{name: main, kind: dir, path: blobs}, {name: other, kind: dir, path: others}]")

@@ -18,18 +18,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// dialTime is how long a server has to take a connection.
+// dialTime is the timeout for connecting to a server.
 const dialTime = 5 * time.Second
 
-// Variables of the environment that say whom to ask, and as whom.
+// Variables of the environment for the server's address and the token.
 const (
 	serverEnv = "LETHE_ADMIN_SERVER"
 	tokenEnv  = "LETHE_ADMIN_TOKEN"
 )
 
-// withAdmin calls fn with a client of the store's admin API: the server's, if one
-// works on the data folder, else one within this process that has the folder for
-// itself. A running server is never worked around.
+// withAdmin calls fn with a client of the store's admin API: of the server on
+// the data folder, if there is one, else of one within this process that has
+// exclusive use of the folder. A running server is never bypassed.
 func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error {
 	if c.server != "" {
 		client, err := c.remote()
@@ -52,7 +52,7 @@ func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error
 	return c.offline(ctx, conf, fn)
 }
 
-// remote is a client of the server that was named.
+// remote returns a client of the server that was named.
 func (c *cli) remote() (*admin.Client, error) {
 	if path, ok := strings.CutPrefix(c.server, "unix:"); ok {
 		return &admin.Client{Base: "http://lethe", HTTP: admin.Unix(path), Token: c.givenToken()}, nil
@@ -67,13 +67,13 @@ func (c *cli) remote() (*admin.Client, error) {
 	return &admin.Client{Base: strings.TrimRight(c.server, "/"), HTTP: admin.TCP(), Token: c.givenToken()}, nil
 }
 
-// givenToken is the token that the command was given, if any.
+// givenToken is the token given to the command, if any.
 func (c *cli) givenToken() string {
 	return strings.TrimSpace(cmp.Or(c.token, os.Getenv(tokenEnv)))
 }
 
-// running answers a client of the server on the data folder, nil if none
-// answers.
+// running returns a client of the server on the data folder, nil if none
+// responds.
 func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, error) {
 	l := conf.Server.Admin
 	path, unix := l.Unix()
@@ -121,8 +121,8 @@ func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*admin.C
 	return fn(&admin.Client{Base: "http://lethe", HTTP: local})
 }
 
-// log is the log of commands that work on a store by themselves. On a terminal
-// it leaves out audit lines, as the command itself says what it does.
+// log returns the log of commands that work on a store by themselves. On a
+// terminal it omits audit lines, since the command shows what it does.
 func (c *cli) log(conf *config.Config) *slog.Logger {
 	settings := conf.Log
 	if isTerminal(c.err) && settings.Level == "info" {

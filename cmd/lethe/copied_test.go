@@ -18,17 +18,17 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// heldFor is why deletes on the only backend are stopped.
+// heldFor returns why deletes on the only backend are stopped.
 func (w *world) heldFor() string { return status(w).Backends[0].Held }
 
-// accept decides for the world's ledger, and lets a quiet beat pass.
+// accept accepts the world's ledger, and lets a quiet heartbeat pass.
 func (w *world) accept(backend string) {
 	w.t.Helper()
 	w.ok("backend", "accept", backend)
 	w.clock.Advance(quietTime)
 }
 
-// readyz is what the server says of itself.
+// readyz returns the server's readiness report.
 func (w *world) readyz() string {
 	w.t.Helper()
 	res, err := http.Get(strings.TrimSuffix(w.metrics, "/metrics") + "/readyz")
@@ -43,8 +43,8 @@ func (w *world) readyz() string {
 	return string(text)
 }
 
-// A backup that is written back into the file that it was taken of is an older copy,
-// however little happened since.
+// A backup that is written back into its source file is an older copy, however
+// little happened since.
 func TestABackupWrittenBackInPlace(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -79,9 +79,9 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// A raw copy of the ledger's file, made since the last epoch, is served over the same
-// bytes: it is recognised, removes nothing, and neither does the original before a person
-// has decided for it. Once one has decided for the copy, that one goes on, and the
+// A raw copy of the ledger's file since the last epoch, served over the same
+// bytes, is detected. Neither it nor the original deletes anything until a
+// person decides. Once one has decided for the copy, that continues, and the
 // original is stopped.
 func TestACopyOfTheLedgerIsServed(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -140,8 +140,8 @@ func TestACopyOfTheLedgerIsServed(t *testing.T) {
 	}
 }
 
-// A ledger that was put into PostgreSQL by other means is accepted before it is
-// served; so is one in a folder.
+// A ledger that was put into PostgreSQL by other means has to be accepted
+// before it is served; so does one in a folder.
 func TestLedgerAccept(t *testing.T) {
 	for name, settings := range map[string][]string{"postgres": shared(t, servers.Postgres(t), "cloud"), "sqlite": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// moment is what a server exports, by series, and what its clock says then.
+// moment is what a server exports, by series, and the time of its clock.
 type moment struct {
 	at     lethe.Time
 	series map[string]string
@@ -27,7 +27,8 @@ var seriesLine = regexp.MustCompile(`(?m)^(lethe_\w+)(\{[^}]*\})? (\S+)$`)
 // target is what Prometheus adds to each series.
 const target = `instance="a:9002",job="lethe"`
 
-// scrape asks the server as Prometheus does: one that does not answer is not up.
+// scrape scrapes the server as Prometheus does: one that does not respond is
+// not up.
 func (w *world) scrape() moment {
 	w.t.Helper()
 	m := moment{w.clock.Now(), map[string]string{"up{" + target + "}": "0"}}
@@ -51,18 +52,19 @@ func (w *world) scrape() moment {
 	return m
 }
 
-// course is what Prometheus saw of a server: all was well, then it was not, and at
-// last what a runbook says was done. Each moment lasts for some samples.
+// course is what Prometheus sees of a server: a normal state, then a fault, and
+// at last the state after the runbook was followed. Each moment lasts for some
+// samples.
 type course struct {
 	alert   string
 	well    moment
 	bad     []moment
-	good    *moment       // nil: no step ends it
+	good    *moment       // nil if no step ends it
 	samples int           // of each moment (default 20)
 	every   time.Duration // between two (default a minute)
 }
 
-// judge has promtool say whether the alert is silent, then fires, then is silent
+// judge checks by promtool that the alert is silent, then fires, then is silent
 // again.
 func (w *world) judge(c course) {
 	w.t.Helper()
@@ -86,17 +88,17 @@ func (w *world) judge(c course) {
 	}
 }
 
-// moments are all of a course, one after the other.
+// moments returns all of a course, one after the other.
 func (c *course) moments() []moment {
 	list := slices.Concat([]moment{c.well}, c.bad)
 	if c.good != nil {
-		list = append(list, *c.good, *c.good, *c.good) // what is asked for looks back
+		list = append(list, *c.good, *c.good, *c.good) // range of the expressions
 	}
 	return list
 }
 
-// questions ask at the end of each part whether the alert fired within it; at the
-// very end whether it still does.
+// questions returns the checks at the end of each part whether the alert fired
+// within it, and at the very end whether it still does.
 func (c *course) questions() string {
 	fired := func(moments int) string {
 		return fmt.Sprintf("count_over_time(ALERTS{alertname=%q,alertstate=\"firing\"}[%s])", c.alert, time.Duration(moments*c.samples)*c.every-c.every/2)
@@ -112,8 +114,8 @@ func (c *course) questions() string {
 	return out
 }
 
-// inputs are the series that the alert's rule asks for. One that was not exported
-// at a moment is missing then, as it is in Prometheus.
+// inputs returns the series of the alert's rule. One that was not exported at a
+// moment is missing then, as in Prometheus.
 func (c *course) inputs(rules []rule) string {
 	at := slices.IndexFunc(rules, func(r rule) bool { return r.Alert == c.alert })
 	names := append(metricName.FindAllString(rules[at].Expr, -1), "up")
@@ -152,8 +154,8 @@ func (c *course) values(series string, list []moment) string {
 	return strings.Join(out, " ")
 }
 
-// repeated is a value so many times, in promtool's notation: infinity it does not
-// repeat.
+// repeated returns a repeated value in promtool's notation, which cannot repeat
+// infinity.
 func repeated(value string, times int) string {
 	if strings.HasSuffix(value, "Inf") {
 		return strings.TrimSuffix(strings.Repeat(value+" ", times), " ")
@@ -161,8 +163,8 @@ func repeated(value string, times int) string {
 	return fmt.Sprintf("%sx%d", value, times-1)
 }
 
-// value writes a value as promtool's notation has it, without an exponent. An
-// instant is as long before the moment as it was for the server.
+// value returns a value in promtool's notation, without an exponent. An instant
+// keeps its distance from the moment.
 func (c *course) value(series, text string, n int, at lethe.Time) string {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {

@@ -24,7 +24,8 @@ that the bytes are gone.`,
 	return cmd
 }
 
-// deadFilter adds the filters; the function it answers reads those that need it.
+// deadFilter adds the filters; the returned function reads those that need
+// parsing.
 func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) (read func() error) {
 	var least string
 	f := cmd.Flags()
@@ -83,7 +84,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 	return cmd
 }
 
-// someDead asks page by page for up to most dead letters, 0 for all, and says
+// someDead reads up to most dead letters, 0 for all, page by page, and reports
 // whether there are more.
 func someDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, most int) (some []admin.DeadInfo, more bool, err error) {
 	some = []admin.DeadInfo{}
@@ -96,7 +97,7 @@ func someDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, 
 	return some, more, err
 }
 
-// eachDead gives dead letters to fn as they come, until it says no.
+// eachDead passes dead letters to fn, until it returns false.
 func eachDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, fn func(admin.DeadInfo) (bool, error)) error {
 	for {
 		list, err := admin.Call[admin.DeadList](ctx, client, "dead/list", req)
@@ -115,13 +116,13 @@ func eachDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, 
 	}
 }
 
-// deadChange is a command that takes dead letters.
+// deadChange is a command that changes dead letters.
 type deadChange struct {
 	use, short, long string
 	call, command    string // of the API, and of its plans
 	done             string
-	after            string // told when something was done
-	question         string // asked on a terminal, of so many
+	after            string // shown when something was done
+	question         string // the question on a terminal, with their number
 }
 
 func (c *cli) deadRequeueCommand() *cobra.Command {

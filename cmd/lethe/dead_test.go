@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// letters makes dead letters of objects a and b of bucket first, the second larger,
-// and answers them.
+// letters makes dead letters of objects a and b of bucket first, the second
+// larger, and returns them.
 func (w *world) letters() []admin.DeadInfo {
 	w.t.Helper()
 	w.bucket("first")
@@ -83,7 +83,7 @@ func TestDeadShowAndExport(t *testing.T) {
 	w.fails("no row", "dead", "show", string(lethe.RandomID(w.clock.Now())))
 }
 
-// What a plan names is what is taken, and what a dry run shows is not.
+// A plan changes what it names; a dry run changes nothing.
 func TestDeadPlans(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
@@ -107,8 +107,8 @@ func TestDeadPlans(t *testing.T) {
 	w.fails("is condemned", "dead", "show", list[0].ID)
 }
 
-// What is written off although its bytes lie there is an orphan for reconcile, and
-// goes once two walks saw it.
+// A blob that is written off although its bytes exist is an orphan for
+// reconcile, which deletes it after two walks.
 func TestWrittenOffTooSoon(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()

@@ -36,7 +36,7 @@ func (c *cli) deadShowCommand() *cobra.Command {
 	return cmd
 }
 
-// printDead writes what is known, a line each.
+// printDead writes the details of a dead letter, one a line.
 func printDead(w io.Writer, d admin.DeadDetail) error {
 	bucket := d.Bucket
 	if bucket == "" && d.BucketID != "" {
@@ -92,7 +92,7 @@ number needs little memory. Times are RFC 3339 in UTC, sizes are in bytes.`,
 	return cmd
 }
 
-// deadWriter writes dead letters in a format.
+// deadWriter returns a writer of dead letters in a format.
 func deadWriter(w io.Writer, format string) (write func(admin.DeadInfo) error, flush func() error, err error) {
 	switch format {
 	case "jsonl":

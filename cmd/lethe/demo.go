@@ -29,7 +29,7 @@ folder is removed at the end; nothing else is changed.`,
 	return cmd
 }
 
-// demo is a tour under way.
+// demo is a running tour.
 type demo struct {
 	c      *cli
 	app    *app.App
@@ -69,10 +69,10 @@ func (c *cli) demo(ctx context.Context, objects int) (err error) {
 	return d.tour(ctx, objects)
 }
 
-// demoGrace is how long condemned bytes stay for readers in the tour.
+// demoGrace is the read grace of condemned bytes in the tour.
 const demoGrace = 2 * time.Second
 
-// demoConfig is a store on free ports whose routines run when the tour says so.
+// demoConfig returns a store on free ports whose routines run only on request.
 func demoConfig(dir string) *config.Config {
 	conf := config.Default()
 	conf.DataDir = dir
@@ -120,7 +120,7 @@ func (d *demo) fill(ctx context.Context, objects int) (err error) {
 	return nil
 }
 
-// look shows what sharing saves, and explains one object.
+// look shows the saving by deduplication, and explains one object.
 func (d *demo) look(ctx context.Context) error {
 	s, err := d.client.Status(ctx)
 	if err != nil {
@@ -144,8 +144,8 @@ func (d *demo) look(ctx context.Context) error {
 	return nil
 }
 
-// wait lets the short lives end, and shows that clients see nothing from then on
-// although the bytes still lie there.
+// wait lets the short lives end, and shows that clients no longer see the
+// objects although the bytes are still stored.
 func (d *demo) wait(ctx context.Context) error {
 	d.say("\n4. Waiting for the short lives to end ...")
 	if err := d.load.waitForEnd(ctx); err != nil {

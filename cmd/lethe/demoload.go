@@ -32,8 +32,8 @@ const (
 type load struct {
 	app    *app.App
 	s3     *awss3.Client
-	end    lethe.Time // of the last short life
-	before int64      // bytes on the disk when all is there
+	end    lethe.Time // end of the last short life
+	before int64      // bytes on the disk when everything is stored
 }
 
 func newLoad(ctx context.Context, a *app.App) (*load, error) {
@@ -50,8 +50,8 @@ func newLoad(ctx context.Context, a *app.App) (*load, error) {
 
 func objectKey(i int) string { return fmt.Sprintf("object/%06d", i) }
 
-// body is one of as many contents as a third of the objects: 1 to 64 KiB that do
-// not compress, the same for the same object in every tour.
+// body returns one of a third as many contents as objects: 1 to 64 KiB that do
+// not compress, the same for an object in every tour.
 func body(i, objects int) []byte {
 	seed := uint64(i % max(objects/3, 1))
 	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)})
@@ -60,7 +60,7 @@ func body(i, objects int) []byte {
 	return b
 }
 
-// put puts the objects, several at once.
+// put puts the objects concurrently.
 func (l *load) put(ctx context.Context, objects int, bar *progress) error {
 	defer bar.done()
 	var done atomic.Int64
@@ -84,7 +84,7 @@ func (l *load) put(ctx context.Context, objects int, bar *progress) error {
 }
 
 // one puts an object: even ones through S3, odd ones through the library; every
-// tenth stays.
+// tenth does not expire.
 func (l *load) one(ctx context.Context, i int, b []byte) error {
 	ttl := demoLife
 	if i%10 == 0 {
@@ -109,7 +109,7 @@ func (l *load) waitForEnd(ctx context.Context) error {
 	return lethe.Sleep(ctx, max(l.end.Sub(lethe.SystemClock{}.Now()), 0)+100*time.Millisecond)
 }
 
-// get answers what S3 says to a GET: "200" or the error's code.
+// get returns the result of a GET through S3: "200" or the error's code.
 func (l *load) get(ctx context.Context, key string) (string, error) {
 	res, err := l.s3.GetObject(ctx, &awss3.GetObjectInput{Bucket: aws.String(demoBucket), Key: aws.String(key)})
 	var api smithy.APIError

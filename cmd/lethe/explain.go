@@ -54,7 +54,7 @@ would be lost with it.`,
 	return cmd
 }
 
-// blobObjects lists all that needs a blob, page by page.
+// blobObjects lists everything that needs a blob, page by page.
 func (c *cli) blobObjects(ctx context.Context, client *admin.Client, blob string, asJSON bool) error {
 	req, all := admin.BlobObjectsRequest{Blob: blob}, admin.BlobObjects{Objects: []admin.Sharer{}}
 	for more := true; more; {
@@ -95,7 +95,7 @@ func (c *cli) sharers(list []admin.Sharer) {
 	}
 }
 
-// parseObject reads s3://bucket/key.
+// parseObject parses s3://bucket/key.
 func parseObject(text string) (admin.ObjectName, error) {
 	rest, ok := strings.CutPrefix(text, "s3://")
 	bucket, key, found := strings.Cut(rest, "/")
@@ -134,7 +134,7 @@ func (c *cli) explain(e admin.Explanation) {
 	}
 }
 
-// explainGone tells of a version that is gone.
+// explainGone describes a version that is gone.
 func (c *cli) explainGone(g admin.Gone) {
 	r := g.Receipt
 	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,

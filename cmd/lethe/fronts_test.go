@@ -21,13 +21,13 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// rss is what a process holds of memory, in MiB.
+// rss returns the resident memory of a process, in MiB.
 func rss(t *testing.T, pid int) int {
 	t.Helper()
 	return memory(t, pid, "VmRSS")
 }
 
-// memory is a figure of a process's memory, in MiB.
+// memory returns one figure of a process's memory, in MiB.
 func memory(t *testing.T, pid int, figure string) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -42,7 +42,8 @@ func memory(t *testing.T, pid int, figure string) int {
 	return n >> 10
 }
 
-// unfinished opens connections that send so much of a request, and holds them.
+// unfinished opens connections that send part of a request, and keeps them
+// open.
 func unfinished(t *testing.T, addr string, n int, head, body string) {
 	t.Helper()
 	for range n {
@@ -54,12 +55,12 @@ func unfinished(t *testing.T, addr string, n int, head, body string) {
 		if err := c.SetDeadline((lethe.SystemClock{}).Now().Add(time.Minute).Time()); err != nil {
 			t.Fatal(err)
 		}
-		// Who is refused may not take the rest.
+		// A refused client may not read the rest.
 		_, _ = io.Copy(c, io.MultiReader(strings.NewReader(head), strings.NewReader(body)))
 	}
 }
 
-// started is a server of its own, its listeners by name, and its process.
+// started starts a server, and returns its listeners by name and its process.
 func started(t *testing.T) (addr map[string]string, pid int) {
 	t.Helper()
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0", "root.access_key="+rootKey.AccessKeyID, "root.secret="+rootKey.SecretAccessKey)
@@ -82,8 +83,8 @@ func started(t *testing.T) (addr map[string]string, pid int) {
 
 var rootKey = aws.Credentials{AccessKeyID: "rootkey", SecretAccessKey: "rootsecret-rootsecret"}
 
-// signedHead is the header of a request by the root with a body of size bytes, which it
-// does not sign.
+// signedHead returns the header of a request by the root with a body of size
+// bytes that is not signed.
 func signedHead(t *testing.T, method, url string, size int) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -123,15 +124,15 @@ func makeBucket(t *testing.T, s3 string) {
 	}
 }
 
-// Hundreds of connections that hold unfinished bodies, and thousands that hold nothing,
-// take no more memory than the bound of each.
+// Hundreds of connections with unfinished bodies, and thousands of idle ones,
+// need no more memory than the bound of each.
 func TestSecurityUnfinishedRequestsTakeBoundedMemory(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
 		name, listener string
 		n, size        int
 		head           func(addr map[string]string) string
-		body           string // what repeats
+		body           string // the repeated text
 		most           int    // MiB
 	}{
 		{"forms", "s3", 100, 8 * mib, func(map[string]string) string {
@@ -171,8 +172,8 @@ func TestSecurityUnfinishedRequestsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// Documents of millions of elements within each other are refused, and what they cost
-// meanwhile is within the bound of documents.
+// Documents of millions of nested elements are refused, and their memory stays
+// within the bound of documents.
 func TestSecurityNestedDocumentsTakeBoundedMemory(t *testing.T) {
 	addr, pid := started(t)
 	makeBucket(t, addr["s3"])
@@ -209,8 +210,8 @@ func TestSecurityNestedDocumentsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// Thousands of idle connections take little memory, and silence nobody of another
-// address.
+// Thousands of idle connections need little memory, and do not block clients of
+// another address.
 func TestSecurityIdleConnectionsSilenceNobody(t *testing.T) {
 	addr, pid := started(t)
 	for _, name := range []string{"s3", "paste", "admin", "metrics"} {

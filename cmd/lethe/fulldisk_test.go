@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On a disk without a free byte nothing can be stored, all can be deleted, and the
-// bytes leave; then there is room again.
+// On a full disk nothing can be stored and everything can be deleted; then
+// there is room again.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=56m"); err != nil {
@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 	w.judge(course{alert: "LetheLedgerFull", well: well, bad: []moment{bad}, good: &good})
 }
 
-// hasNoRoom puts an object, which must be refused for want of room.
+// hasNoRoom puts an object, which has to be refused for lack of room.
 func (w *world) hasNoRoom(bucket string) {
 	w.t.Helper()
 	in := &awss3.PutObjectInput{Bucket: &bucket, Key: new(string), Body: strings.NewReader(rand.Text() + strings.Repeat("x", 1<<20))}
@@ -92,7 +92,7 @@ func (w *world) hasNoRoom(bucket string) {
 	}
 }
 
-// bytesIn is the size of all files in a folder.
+// bytesIn returns the size of all files in a folder.
 func bytesIn(t *testing.T, folder string) (n int64) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {

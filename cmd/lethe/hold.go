@@ -50,7 +50,7 @@ func holdFlags(cmd *cobra.Command, req *admin.HoldRequest) {
 	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
 }
 
-// holdName says what a hold covers.
+// holdName describes what a hold covers.
 func holdName(h admin.HoldInfo) string {
 	name := "s3://" + h.Bucket + "/" + h.Key
 	if h.Scope == "prefix" {

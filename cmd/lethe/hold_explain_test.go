@@ -8,7 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// TestExplainTellsOfHolds: who asks why something is here is told what keeps it.
+// TestExplainTellsOfHolds checks that explain names the hold that keeps an
+// object.
 func TestExplainTellsOfHolds(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -25,7 +26,7 @@ func TestExplainTellsOfHolds(t *testing.T) {
 	}
 }
 
-// Explain says of each copy since when its bytes are known to be whole.
+// Explain shows since when the bytes of each copy are verified.
 func TestExplainTellsWhenCopiesWereVerified(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

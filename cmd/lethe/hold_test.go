@@ -13,8 +13,9 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// TestHoldsFromTheCommandLine: what is held is neither deleted nor replaced nor
-// expired, is listed and counted, and goes once it is let go.
+// TestHoldsFromTheCommandLine checks that a held object is neither deleted nor
+// replaced nor expired, is listed and counted, and goes once the hold is
+// removed.
 func TestHoldsFromTheCommandLine(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("bucket")
@@ -29,7 +30,7 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 		t.Errorf("add says %s", out)
 	}
 	w.ok("hold", "add", "bucket", "--key", "one")
-	w.ok("hold", "add", "bucket", "--key", "one") // as often as you like
+	w.ok("hold", "add", "bucket", "--key", "one") // repeatable
 	w.fails("no such bucket", "hold", "add", "nowhere")
 	w.fails("on one key", "hold", "add", "bucket", "--key", "one", "--prefix", "o")
 	list := asked[[]admin.HoldInfo](w, "hold", "list", "--bucket", "bucket")
@@ -61,7 +62,8 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 	w.remove("bucket", "one")
 }
 
-// refusesToTouch: a client can neither delete nor replace the object.
+// refusesToTouch checks that a client can neither delete nor replace the
+// object.
 func (w *world) refusesToTouch(bucket, key string) {
 	w.t.Helper()
 	ctx, client := context.Background(), w.s3("", "")
@@ -75,8 +77,8 @@ func (w *world) refusesToTouch(bucket, key string) {
 	}
 }
 
-// TestGuardsFromTheCommandLine: what goes beyond a limit is stopped before its
-// first object, shown, and goes once a person allows it; the rest goes on.
+// TestGuardsFromTheCommandLine checks that a deletion limit trips before the
+// first object, is shown, and is released by a person; all else continues.
 func TestGuardsFromTheCommandLine(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.ttl.ask=3").start()
 	w.bucket("big")
@@ -108,8 +110,8 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestStopsEndWithTheirLimit: what a limit stopped goes once the configuration has
-// the limit no more, and the log says so.
+// TestStopsEndWithTheirLimit checks that stopped deletions continue once the
+// configuration no longer has the limit, and that the log has it.
 func TestStopsEndWithTheirLimit(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.ttl.ask=1").start()
 	w.bucket("bucket")
@@ -139,7 +141,8 @@ func TestStopsEndWithTheirLimit(t *testing.T) {
 	left(0, false)
 }
 
-// TestAnHoursLimit: as many go in each hour as may, however many are due at once.
+// TestAnHoursLimit checks that the hourly limit is used in each hour, however
+// many are due at once.
 func TestAnHoursLimit(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.ttl.per_hour=3").start()
 	w.bucket("bucket")

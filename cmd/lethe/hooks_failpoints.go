@@ -8,7 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/test/failpoint"
 )
 
-// hooked adds the hooks by which the process kills itself, and a clock that tests set.
+// hooked adds the hooks by which the process kills itself, and a clock for
+// tests.
 func hooked(o app.Options) app.Options {
 	o.Clock, o.Boot = failpoint.Clock(lethe.SystemClock{}), lethe.Monotonic{}
 	o.Hooks = app.Hooks{

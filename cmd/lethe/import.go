@@ -57,7 +57,7 @@ listed; 2: the import failed.`,
 	return cmd
 }
 
-// imported imports, and makes the exit code of what was left.
+// imported imports, and returns the exit code for what was left.
 func (c *cli) imported(ctx context.Context, yes bool, req admin.ImportRequest, asJSON bool) error {
 	var res admin.ImportResult
 	err := c.withYes(ctx, yes, ofImport(req), func(client *admin.Client) (err error) {

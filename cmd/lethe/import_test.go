@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// imported runs an import and answers its result.
+// imported runs an import and returns its result.
 func (w *world) imported(wantCode int, args ...string) (res admin.ImportResult) {
 	w.t.Helper()
 	code, out, errs := w.lethe(append([]string{"import", "--json"}, args...)...)
@@ -30,7 +30,7 @@ func (w *world) imported(wantCode int, args ...string) (res admin.ImportResult) 
 	return res
 }
 
-// The plan and the import of files that somebody laid into the folder of a backend.
+// The plan and the import of files that were put into the folder of a backend.
 func TestImport(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("album")
@@ -84,7 +84,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The same on an S3 service, with what it keeps beside the bytes.
+// The same on an S3 service, with its metadata.
 func TestImportFromS3(t *testing.T) {
 	s := servers.GoFakeS3(t)
 	bucket := s.Bucket(t)
@@ -99,7 +99,7 @@ func TestImportFromS3(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, key := range []string{"old/", "old/sub/"} { // as consoles mark folders
+	for _, key := range []string{"old/", "old/sub/"} { // as consoles create folders
 		if _, err := s.Client().PutObject(t.Context(), &awss3.PutObjectInput{Bucket: &bucket, Key: aws.String(key), Body: strings.NewReader("")}); err != nil {
 			t.Fatal(err)
 		}

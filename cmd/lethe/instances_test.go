@@ -19,8 +19,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// shared are the settings of instances over a database and buckets in a service of
-// this process.
+// shared are the settings of instances over a database and buckets of an S3
+// service in this process.
 func shared(t *testing.T, url string, buckets ...string) []string {
 	s := servers.GoFakeS3(t)
 	var list []string
@@ -31,16 +31,16 @@ func shared(t *testing.T, url string, buckets ...string) []string {
 	return []string{"database.url=" + url, "backends=[" + strings.Join(list, ", ") + "]", "database.schema=instances"}
 }
 
-// beside is another instance of the same store: a folder of its own, and no S3, as
-// a process has only one S3 front.
+// beside starts another instance of the same store: with its own folder, and
+// without S3, since a process has only one S3 front.
 func (w *world) beside(settings ...string) *world {
 	o := newWorld(w.t, append(slices.Clone(w.settings), settings...)...)
 	o.clock = w.clock
 	return o
 }
 
-// One instance serves, another reclaims; commands ask either of them, or the
-// database itself.
+// One instance serves, another reclaims. Commands use either of them, or the
+// database directly.
 func TestInstancesShareAStore(t *testing.T) {
 	w := newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
 	v := w.beside("roles=reclaim").start()
@@ -54,7 +54,7 @@ func TestInstancesShareAStore(t *testing.T) {
 		t.Errorf("an instance that only reclaims listens on %+v", v.app.Addresses())
 	}
 	var seen []admin.Instance
-	for range 100 { // an instance says that it is there right after it serves
+	for range 100 { // an instance registers right after it serves
 		if seen = status(w.beside()).Instances; len(seen) == 2 {
 			break
 		}
@@ -96,7 +96,7 @@ func status(w *world) admin.Status {
 	return asked[admin.Status](w, "status")
 }
 
-// A backend is emptied onto another one, removed, and not missed.
+// A backend is drained onto another one, removed, and not missed.
 func TestABackendIsDrainedAndRemoved(t *testing.T) {
 	w := newWorld(t, shared(t, servers.Postgres(t), "old", "new")...).start()
 	w.bucket("first")
@@ -122,7 +122,7 @@ func TestABackendIsDrainedAndRemoved(t *testing.T) {
 	w.ok("check", "--checksums")
 }
 
-// While one of two services is away the store stays ready: reads of copies fail
+// While one of two services is down the store stays ready: reads of copies fail
 // over, and writes go to the other.
 func TestOneOfTwoServicesGoes(t *testing.T) {
 	settings := shared(t, servers.Postgres(t), "steady", "shaky")
@@ -148,7 +148,7 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 	w.fresh()
 	open.bad = append(open.bad, w.scrape())
 	way.Up()
-	for range 1000 { // the breaker lets a question through once its pause is over
+	for range 1000 { // the breaker lets a probe through after its pause
 		if code, _, _ := w.lethe("check"); code == 0 {
 			break
 		}
@@ -161,8 +161,8 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 	w.judge(open)
 }
 
-// While the database is away requests are refused and say so, and everything goes on
-// once it is back.
+// While the database is down requests are refused with the reason, and
+// everything continues once it is back.
 func TestTheDatabaseGoesAndComes(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	w := newWorld(t, shared(t, pg.Database(), "cloud")...).start()
@@ -207,7 +207,7 @@ func TestTheDatabaseGoesAndComes(t *testing.T) {
 	}
 }
 
-// answer checks the status of an answer, and that it has a header.
+// answer checks the status of a response, and that it has a header.
 func answer(t *testing.T, url string, status int, header string) {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -221,7 +221,7 @@ func answer(t *testing.T, url string, status int, header string) {
 	}
 }
 
-// A server waits for its database, for a while; a command does not.
+// A server waits for its database, up to a limit; a command does not.
 func TestStartWithoutTheDatabase(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	settings := shared(t, pg.Database(), "cloud")
@@ -243,7 +243,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 	v.ok("check")
 }
 
-// An instance that is set up otherwise than the others says so in its log.
+// An instance whose configuration differs from the others' logs it.
 func TestInstancesCompareTheirConfiguration(t *testing.T) {
 	w := newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
 	v := newWorld(t, append(slices.Clone(w.settings), "reclaim.grace.min_age=7m")...)
@@ -257,8 +257,8 @@ func TestInstancesCompareTheirConfiguration(t *testing.T) {
 	}
 }
 
-// An instance that runs while a newer one changes the ledger, so that it would not
-// understand it, stops by itself and says why.
+// An instance that runs while a newer one migrates the ledger beyond what it
+// understands stops by itself with the reason.
 func TestAnOutdatedInstanceStops(t *testing.T) {
 	url := servers.Postgres(t)
 	w := newWorld(t, shared(t, url, "cloud")...)

@@ -13,8 +13,9 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// An object comes in through S3 with a time to live, is shared, ends, and its
-// bytes leave the disk; status, explain and check agree all the way.
+// An object comes in through S3 with a time to live, is shared, expires, and
+// its bytes are deleted from the disk. Status, explain and check agree
+// throughout.
 func TestAnObjectComesAndGoes(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -39,7 +40,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	}
 	w.reclaimed("objects", 1, "expire")
 	w.state("condemned", 1)
-	w.reclaimed("gone", 0, "clean") // readers may still be at work
+	w.reclaimed("gone", 0, "clean") // readers may still be active
 	w.held(2)
 	w.clock.Advance(time.Minute)
 	w.reclaimed("gone", 1, "clean")
@@ -56,7 +57,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	}
 }
 
-// state fails unless so many blobs are in the state.
+// state fails unless this many blobs are in the state.
 func (w *world) state(state string, n int64) {
 	w.t.Helper()
 	s := asked[admin.Status](w, "status")
@@ -94,7 +95,7 @@ func (w *world) there(bucket, key string) {
 	}
 }
 
-// The routines run by their schedules, without anybody asking.
+// The routines run by their schedules.
 func TestTheEngineRunsByItself(t *testing.T) {
 	w := newWorld(t, "reclaim.expire.enabled=true", "reclaim.expire.schedule=every 20ms",
 		"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 20ms", "reclaim.grace.read_grace=1s").start()
@@ -111,7 +112,7 @@ func TestTheEngineRunsByItself(t *testing.T) {
 	w.held(0)
 }
 
-// A dry run says what would go, and nothing goes.
+// A dry run shows what would go, and changes nothing.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

@@ -207,7 +207,7 @@ func uploadsToo(u admin.UploadAmount) string {
 	return fmt.Sprintf("; %s, %s", plural(u.Uploads, "incomplete upload", "incomplete uploads"), size(u.Bytes))
 }
 
-// printVerdict says what the limits would say.
+// printVerdict shows the decision of the limits.
 func (c *cli) printVerdict(v admin.Verdict) {
 	text := "within the limits (reclaim.guards.rules)"
 	switch {

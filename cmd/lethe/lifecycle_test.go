@@ -14,8 +14,8 @@ const lifecycleRules = `{"Rules":[
 	{"ID":"drafts","Filter":{"Prefix":"drafts/"},"Status":"Enabled","Expiration":{"Date":"2020-01-01T00:00:00Z"}},
 	{"ID":"later","Filter":{"Prefix":"later/"},"Status":"Disabled","Expiration":{"Days":7}}]}`
 
-// TestLifecycleFromTheCommandLine: rules are simulated, set, acted on, explained and
-// removed.
+// TestLifecycleFromTheCommandLine simulates, sets, applies, explains and
+// removes rules.
 func TestLifecycleFromTheCommandLine(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("bucket")
@@ -55,8 +55,9 @@ func TestLifecycleFromTheCommandLine(t *testing.T) {
 	w.fails("say it twice", "lifecycle", "set", "bucket", file)
 }
 
-// TestLifecycleOfTheConfiguration: rules of the file are set at the start and on
-// SIGHUP, nobody else changes them, and they go when the file has none.
+// TestLifecycleOfTheConfiguration checks that rules of the file are set at the
+// start and on SIGHUP, cannot be changed otherwise, and are removed with the
+// file's last one.
 func TestLifecycleOfTheConfiguration(t *testing.T) {
 	w := newWorld(t)
 	w.start()

@@ -1,5 +1,7 @@
-// Command lethe stores objects and forgets them correctly: "lethe serve" runs
-// the store, the other commands ask about it and operate it.
+// Command lethe is an object store that deletes correctly: "lethe serve" runs
+// it, the other commands query and operate it. Flags, output and exit codes are
+// here; the store itself is assembled in package app, adoption in package
+// adoption.
 package main
 
 import (
@@ -10,7 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // schedules have time zones, machines may have no data for them
+	_ "time/tzdata" // schedules have time zones, for which machines may lack data
 )
 
 func main() {
@@ -27,10 +29,10 @@ type streams struct {
 	out, err io.Writer
 }
 
-// exitError ends the command with a code of its own.
+// exitError ends the command with its own exit code.
 type exitError struct {
 	code int
-	err  error // nil: everything was said already
+	err  error // nil if everything was printed already
 }
 
 func (e *exitError) Error() string {
@@ -42,7 +44,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// run is the command as a function: it answers the exit code.
+// run is the command as a function. It returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
 	c := &cli{streams: io}
 	cmd := c.root()

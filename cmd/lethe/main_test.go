@@ -55,7 +55,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
-// end says that nothing more comes.
+// end marks the end of the output.
 func (t *tail) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *tail) end() {
 	t.cond.Broadcast()
 }
 
-// await waits until the text holds what, or has ended.
+// await waits until the text contains what, or has ended.
 func (t *tail) await(what string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *tail) String() string {
 // quietTime is how long a server that was started on a store deletes nothing.
 const quietTime = 90 * time.Second
 
-// world is a data folder, with a server on it or not.
+// world is a data folder, with or without a running server.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -90,10 +90,10 @@ type world struct {
 	clock    *clocktest.Ahead
 	app      *app.App
 	log      *tail
-	spans    sdktrace.SpanExporter // nil: none
-	// stopwatch measures how long things take, if a test has it stand still.
+	spans    sdktrace.SpanExporter // nil if none
+	// stopwatch measures durations, for tests that control it.
 	stopwatch *clocktest.Clock
-	metrics   string // where they are, or were before the server was stopped
+	metrics   string // addresses, kept after the server was stopped
 	stop      func()
 }
 
@@ -102,17 +102,18 @@ func newWorld(t *testing.T, settings ...string) *world {
 		"server.s3.listen=127.0.0.1:0", "server.paste.listen=127.0.0.1:0", "server.metrics.listen=127.0.0.1:0",
 		"log.format=json", "reclaim.grace.read_grace=1m",
 	}
-	// What is due is reclaimed when a test says so.
+	// Tests run the routines.
 	for _, r := range config.Default().Reclaim.Routines() {
 		base = append(base, "reclaim."+r.Name+".enabled=false")
 	}
 	return &world{t: t, dir: t.TempDir() + "/d", settings: append(base, settings...), clock: &clocktest.Ahead{}}
 }
 
-// args puts the world's settings behind a command.
+// args appends the world's settings to a command.
 func (w *world) args(command ...string) []string {
 	args := append([]string{}, command...)
-	// A command that has the folder to itself watches for another ledger first.
+	// A command with exclusive use of the folder watches for another ledger
+	// first.
 	args = append(args, "--data-dir", w.dir, "--set", "reclaim.grace.heartbeat=10ms")
 	for _, s := range w.settings {
 		args = append(args, "--set", s)
@@ -131,7 +132,7 @@ func (w *world) start() *world {
 
 func (w *world) tryStart() error { return w.tryStartOn(newTail()) }
 
-// tryStartOn starts with a log that can be read meanwhile.
+// tryStartOn starts with a log that can be read while it runs.
 func (w *world) tryStartOn(log *tail) error {
 	conf, err := config.Load("", nil, append(w.settings, "data_dir="+w.dir)...)
 	if err != nil {
@@ -185,7 +186,7 @@ func (w *world) lethe(command ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// ok runs a command that must succeed, and answers what it printed.
+// ok runs a command that has to succeed, and returns its output.
 func (w *world) ok(command ...string) string {
 	w.t.Helper()
 	code, out, errs := w.lethe(command...)
@@ -195,7 +196,7 @@ func (w *world) ok(command ...string) string {
 	return out
 }
 
-// fails runs a command that must fail, with a text that its error holds.
+// fails runs a command that has to fail with an error that contains want.
 func (w *world) fails(want string, command ...string) {
 	w.t.Helper()
 	code, out, errs := w.lethe(command...)
@@ -204,7 +205,7 @@ func (w *world) fails(want string, command ...string) {
 	}
 }
 
-// asked runs a command that prints JSON.
+// asked runs a command that prints JSON, and decodes it.
 func asked[T any](w *world, command ...string) (v T) {
 	w.t.Helper()
 	if err := json.Unmarshal([]byte(w.ok(append(command, "--json")...)), &v); err != nil {
@@ -213,7 +214,7 @@ func asked[T any](w *world, command ...string) (v T) {
 	return v
 }
 
-// s3 is a client with the key; the root's if it is empty.
+// s3 returns a client with the key; the root's if it is empty.
 func (w *world) s3(access, secret string) *awss3.Client {
 	if access == "" {
 		access, secret = w.app.Root.Access, w.app.Root.Secret.Reveal()

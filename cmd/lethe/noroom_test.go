@@ -13,8 +13,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A put that no backend has room for is told so by S3's error, which names each
-// backend and why it takes nothing, and no more.
+// A put for which no backend has room is refused with S3's error, which names
+// each backend and the reason, and no more.
 func TestNoRoomSaysWhereAndWhy(t *testing.T) {
 	w := newWorld(t, "backends=[{name: tiny, kind: dir, path: tiny, quota: 50B}, {name: tinier, kind: dir, path: tinier, quota: 5B}]").start()
 	w.bucket("first")
@@ -44,7 +44,8 @@ func TestNoRoomSaysWhereAndWhy(t *testing.T) {
 	w.ok("check", "--checksums")
 }
 
-// refusedPut puts an object and answers the status, code and text of its refusal.
+// refusedPut puts an object and returns the status, code and text of its
+// refusal.
 func (w *world) refusedPut(bucket, key string, size int) (status int, code, text string) {
 	w.t.Helper()
 	in := &awss3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(bytes.Repeat([]byte(key[:1]), size))}

@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// apiCode is the S3 code of an error, empty for none.
+// apiCode returns the S3 code of an error, empty if there is none.
 func apiCode(t *testing.T, err error) string {
 	t.Helper()
 	var api smithy.APIError
@@ -97,8 +97,8 @@ func TestTrash(t *testing.T) {
 	w.ok("check", "--checksums")
 }
 
-// Bytes that cannot be deleted become a dead letter; it is tried again once the
-// cause is mended, or written off.
+// Bytes that cannot be deleted become a dead letter. It is retried once the
+// cause is fixed, or written off.
 func TestDeadLetters(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	w.bucket("first")
@@ -133,7 +133,7 @@ func TestDeadLetters(t *testing.T) {
 	w.ok("check")
 }
 
-// stuck puts a link that leads out of the backend in the place of a file's folder:
+// stuck replaces a file's folder by a link that leads out of the backend:
 // nothing behind it is ever deleted.
 func stuck(t *testing.T, path string) {
 	t.Helper()
@@ -143,7 +143,7 @@ func stuck(t *testing.T, path string) {
 	}
 }
 
-// unstick takes the links away. A new blob may belong in their folders.
+// unstick removes the links. A new blob may belong in their folders.
 func (w *world) unstick() {
 	w.t.Helper()
 	err := filepath.WalkDir(filepath.Join(w.dir, "blobs"), func(path string, d fs.DirEntry, err error) error {
@@ -157,7 +157,7 @@ func (w *world) unstick() {
 	}
 }
 
-// What somebody did to the bytes behind the store's back is found.
+// Changes of the bytes outside of the store are detected.
 func TestCheckFindsHarm(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -190,7 +190,7 @@ func (w *world) finds(kind string, command ...string) {
 	}
 }
 
-// A backend that is held keeps its bytes; the store goes on serving.
+// A held backend keeps its bytes; the store continues to serve.
 func TestHeldBackend(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

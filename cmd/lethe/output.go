@@ -22,8 +22,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// table writes rows in columns, whatever their cells hold; the first row is the
-// heading.
+// table writes rows in columns, with any text in their cells; the first row is
+// the heading.
 func table(w io.Writer, rows [][]string) error {
 	for _, r := range rows {
 		for i, text := range r {
@@ -33,7 +33,7 @@ func table(w io.Writer, rows [][]string) error {
 	return columns(w, rows)
 }
 
-// columns writes rows whose cells may be shown.
+// columns writes rows whose cells are safe to show.
 func columns(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
@@ -51,7 +51,7 @@ func size(n int64) string {
 
 func number(n int64) string { return humanize.Comma(n) }
 
-// plural is a number with its noun.
+// plural returns a number with its noun.
 func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -59,7 +59,7 @@ func plural(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// when writes an instant with how far it is from now.
+// when formats an instant with its distance from now.
 func when(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -74,7 +74,7 @@ func when(t, now time.Time) string {
 	return "now"
 }
 
-// span writes a duration in at most two units.
+// span formats a duration in at most two units.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Hour:
@@ -86,7 +86,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// stamp writes an instant for people, in the machine's zone.
+// stamp formats an instant for people, in the machine's zone.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -94,7 +94,7 @@ func stamp(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// counts writes what a run did, without the count that measures progress if there are
+// counts formats the counts of a run, without the one for progress if there are
 // others.
 func counts(c map[string]int64) string {
 	var parts []string

@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// unmount puts an empty folder in the place of the backend's, as the mount point
-// of a disk that is not mounted; mount puts it back.
+// unmount replaces the backend's folder by an empty one, as the mount point of
+// a disk that is not mounted; mount restores it.
 func (w *world) unmount() (mount func()) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "blobs")
@@ -37,7 +37,7 @@ func (w *world) unmount() (mount func()) {
 	}
 }
 
-// outage fails unless err is S3's 503 that says that the disk is not there.
+// outage fails unless err is S3's 503 with the text for a missing disk.
 func (w *world) outage(what string, err error) {
 	w.t.Helper()
 	var api smithy.APIError
@@ -56,8 +56,8 @@ func (w *world) get(bucket, key string) (string, error) {
 	return string(data), err
 }
 
-// missing checks what a store says and does while its disk is not mounted, and
-// that it goes on by itself once it is.
+// missing checks a store while its disk is not mounted, and that it continues
+// by itself once it is.
 func (w *world) missing(well moment, mount func()) {
 	w.t.Helper()
 	if text, ok := w.log.await("THE BACKEND IS NOT IN ITS PLACE"); !ok {
@@ -96,8 +96,9 @@ func (w *world) missing(well moment, mount func()) {
 	if b := s.Backends[0]; b.Misplaced != "" || b.Held != "" || b.Missing {
 		w.t.Errorf("status says %+v", b)
 	}
-	// The server may have claimed them itself, and be about to delete them, or have found
-	// the disk away for the last time after the clock was set: then they wait.
+	// The server may have claimed them itself and be about to delete them, or
+	// have found the disk missing for the last time after the clock was set:
+	// then they wait.
 	for try := 0; w.condemned() > 0; try++ {
 		if try == 100 {
 			w.t.Errorf("%d blobs were not deleted from the disk", w.condemned())
@@ -111,7 +112,7 @@ func (w *world) missing(well moment, mount func()) {
 	w.judge(course{alert: "LetheBackendUnwritable", well: well, bad: []moment{bad}, good: &good})
 }
 
-// condemned is how many blobs wait to be deleted on the first backend.
+// condemned returns how many blobs wait to be deleted on the first backend.
 func (w *world) condemned() (n int64) {
 	w.t.Helper()
 	for _, st := range asked[admin.Status](w, "status").Backends[0].States {
@@ -135,14 +136,14 @@ func TestStartedWithoutTheDisk(t *testing.T) {
 }
 
 func TestTheDiskGoesWhileServing(t *testing.T) {
-	w := newWorld(t, "cache.size=none").start() // which answers without a disk
+	w := newWorld(t, "cache.size=none").start() // which needs no disk
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.put("first", "b", "bytes that go", "")
 	w.missing(w.scrape(), w.unmount())
 }
 
-// What is lost for good a person accepts.
+// A permanent loss has to be accepted by a person.
 func TestANewDiskIsAccepted(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -157,8 +158,8 @@ func TestANewDiskIsAccepted(t *testing.T) {
 	w.ok("check")
 }
 
-// A folder that is emptied in its place, and filled again, has lost nothing: what is not
-// found there meanwhile is an outage, and becomes suspect by nobody.
+// A folder that is emptied in place, and filled again, has lost nothing. What
+// is missing meanwhile is an outage, and no blob becomes suspect.
 func TestAnEmptiedFolderProvesNothing(t *testing.T) {
 	w := newWorld(t, "cache.size=none").start()
 	w.bucket("first")

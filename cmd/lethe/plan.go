@@ -22,13 +22,13 @@ func planFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "plan", "", "change nothing; write a plan for \"lethe apply\" to this `file` (- is standard output)")
 }
 
-// writePlan writes a command's plan to a file, and shows it.
+// writePlan writes a command's plan to a file, and prints it.
 func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) error {
 	return c.keepPlan(path, c.command("apply", path), func(w io.Writer) error { return client.Plan(ctx, req, w) })
 }
 
-// keepPlan writes a plan to a file, and shows it and the command that applies it. What
-// breaks off leaves no file.
+// keepPlan writes a plan to a file, and shows it with the command that applies
+// it. A failure leaves no file.
 func (c *cli) keepPlan(path, apply string, write func(io.Writer) error) (err error) {
 	if path == "-" {
 		return write(c.exact())
@@ -61,7 +61,7 @@ func (c *cli) keepPlan(path, apply string, write func(io.Writer) error) (err err
 	return c.printPlan(end)
 }
 
-// readPlan checks a plan from its beginning.
+// readPlan verifies a plan from its beginning.
 func readPlan(f io.ReadSeeker) (plan.Header, plan.End, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return plan.Header{}, plan.End{}, err
@@ -69,7 +69,7 @@ func readPlan(f io.ReadSeeker) (plan.Header, plan.End, error) {
 	return plan.Check(f)
 }
 
-// showPlan makes a plan and shows it; no file stays.
+// showPlan makes a plan and shows it; it leaves no file.
 func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) error {
 	end, err := makePlan(ctx, client, req)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.Plan
 	return c.printPlan(end)
 }
 
-// makePlan makes a plan for what it says in sum.
+// makePlan makes a plan and returns its summary.
 func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) (plan.End, error) {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(client.Plan(ctx, req, w)) }()
@@ -87,7 +87,7 @@ func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) 
 	return end, err
 }
 
-// showReclaimPlan shows the items of those of the routines that make plans.
+// showReclaimPlan shows the items of the routines that make plans.
 func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []string) error {
 	printf(c.out, "\n")
 	err := c.showPlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
@@ -97,7 +97,7 @@ func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []
 	return err
 }
 
-// sizeOrDash writes a number of bytes; none are perhaps not known.
+// sizeOrDash formats a number of bytes; 0 may be unknown.
 func sizeOrDash(n int64) string {
 	if n == 0 {
 		return "-"
@@ -105,13 +105,14 @@ func sizeOrDash(n int64) string {
 	return size(n)
 }
 
-// noPlan reports whether a routine makes none: what walks over everything has no
-// items before it has walked.
+// noPlan reports whether a routine makes no plans: walks over everything have
+// no items before they run.
 func noPlan(err error) bool {
 	return errors.Is(err, admin.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan")
 }
 
-// printPlan shows what, why, how many, how much, examples, calls and time.
+// printPlan shows the action, reasons, numbers, sizes, examples, calls and
+// time.
 func (c *cli) printPlan(end plan.End) error {
 	t := end.Totals
 	if t.Items == 0 {
@@ -194,7 +195,7 @@ restore, or is older than reclaim.grace.plan_age.`,
 	return cmd
 }
 
-// told bounds the items that apply names on a terminal.
+// told bounds the items that apply lists on a terminal.
 const told = 20
 
 func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, force, asJSON bool) error {

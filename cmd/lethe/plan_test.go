@@ -29,7 +29,7 @@ func (w *world) planned(args ...string) (path string, end plan.End) {
 	return path, end
 }
 
-// applied applies a plan and answers its result.
+// applied applies a plan and returns its result.
 func (w *world) applied(path string, args ...string) (res admin.ApplyResult) {
 	w.t.Helper()
 	out := w.ok(append([]string{"apply", path, "--json"}, args...)...)
@@ -40,7 +40,7 @@ func (w *world) applied(path string, args ...string) (res admin.ApplyResult) {
 	return res
 }
 
-// A plan takes what it names and nothing else, and leaves what has changed.
+// A plan changes what it names and nothing else, and skips what has changed.
 func TestPlanAndApply(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -79,7 +79,7 @@ func TestPlanAndApply(t *testing.T) {
 	}
 }
 
-// What is no plan of this very ledger is refused, and nothing is done.
+// Only a valid plan of this very ledger is accepted; otherwise nothing is done.
 func TestPlansThatAreRefused(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -107,7 +107,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 	}
 }
 
-// A plan with an item that nobody acts on is refused before the first goes.
+// A plan with an unknown item is refused before the first is applied.
 func TestPlansWithStrangeItems(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -197,7 +197,7 @@ func TestPlansOfCommands(t *testing.T) {
 	w.fails("no backend", "backend", "drain", "nowhere", "--plan", path)
 }
 
-// A dry run tells what goes, why and at what cost.
+// A dry run shows what would be deleted, why and at what cost.
 func TestDryRunTells(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -217,8 +217,8 @@ func TestDryRunTells(t *testing.T) {
 	}
 }
 
-// Replicate plans the copies that it makes and those that it condemns, and survey
-// what it would queue; applied, that is done and no more.
+// Replicate plans the copies that it makes and those that it condemns, and
+// survey what it would queue. Applying does that and no more.
 func TestPlansOfCopies(t *testing.T) {
 	w := newWorld(t, "backends=[{name: one, kind: dir, path: one}, {name: two, kind: dir, path: two}]", "placement.replicas=2").start()
 	w.bucket("first")
@@ -260,7 +260,7 @@ func TestPlansOfCopies(t *testing.T) {
 	w.ok("check", "--checksums")
 }
 
-// Drain and rebalance plan what moves where; applied, it is queued for replicate.
+// Drain and rebalance plan the moves; applying queues them for replicate.
 func TestPlansOfMoves(t *testing.T) {
 	w := newWorld(t, "backends=[{name: old, kind: dir, path: old, quota: 1MiB}, {name: new, kind: dir, path: new, quota: 1MiB}]").start()
 	w.bucket("first")

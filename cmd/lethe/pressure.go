@@ -6,8 +6,8 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// printPressure writes why reclaiming is slower than it could be, and the limits,
-// if it is and there are any.
+// printPressure shows why reclaiming is slower than it could be, and the
+// limits, if any.
 func printPressure(w io.Writer, s admin.Status) {
 	line := func(what, of, text string) {
 		if text != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// serving starts a server as a process, and answers once it serves.
+// serving starts a server as a process, and returns once it serves.
 func (w *world) serving(args ...string) (cmd *exec.Cmd, errs *tail, ended <-chan error) {
 	w.t.Helper()
 	cmd, out, errs, ended := w.process(w.args(append([]string{"serve"}, args...)...)...)
@@ -24,8 +24,8 @@ func (w *world) serving(args ...string) (cmd *exec.Cmd, errs *tail, ended <-chan
 	return cmd, errs, ended
 }
 
-// A server that was killed leaves a socket and a lock file behind; the next one
-// starts all the same, and so do commands without a server.
+// A killed server leaves a socket and a lock file behind; the next one starts
+// all the same, and so do commands without a server.
 func TestAfterAKill(t *testing.T) {
 	w := newWorld(t)
 	cmd, _, ended := w.serving()
@@ -56,7 +56,7 @@ func TestAfterAKill(t *testing.T) {
 	}
 }
 
-// SIGHUP takes the log's level over, and says what waits for the next start.
+// SIGHUP applies the log's level, and reports what waits for the next start.
 func TestReload(t *testing.T) {
 	w := newWorld(t)
 	file := filepath.Join(t.TempDir(), "lethe.yaml")
@@ -88,7 +88,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The admin API on TCP wants the token, which commands read in the data folder.
+// The admin API on TCP needs the token, which commands read in the data folder.
 func TestAdminOverTCP(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	url := w.app.Addresses().Admin
@@ -108,8 +108,8 @@ func TestAdminOverTCP(t *testing.T) {
 	w.fails("token", "status")
 }
 
-// Where a server works on the folder and its admin API is elsewhere, commands
-// say so instead of working around it.
+// If a server works on the folder and its admin API is elsewhere, commands fail
+// with that instead of bypassing it.
 func TestNeverAroundAServer(t *testing.T) {
 	w := newWorld(t).start()
 	w.settings = append(w.settings, "server.admin.listen=unix:elsewhere.sock")

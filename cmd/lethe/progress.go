@@ -10,14 +10,14 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// lineEvery is how often progress is written where it is no terminal.
+// lineEvery is the interval of progress lines without a terminal.
 const lineEvery = 10 * time.Second
 
-// progress shows how far something has come: a bar with rate and time left on a
-// terminal, a line now and then elsewhere.
+// progress shows how far an operation has come: a bar with rate and time left
+// on a terminal, an occasional line elsewhere.
 type progress struct {
 	w     io.Writer
-	bar   *progressbar.ProgressBar // nil: lines
+	bar   *progressbar.ProgressBar // nil for lines
 	total int64
 	line  lethe.Time
 	start lethe.Time
@@ -34,7 +34,7 @@ func newProgress(w io.Writer, what string) *progress {
 	return p
 }
 
-// show takes a report of progress.
+// show displays a report of progress.
 func (p *progress) show(r *admin.Progress) {
 	total := max(r.Total, r.Done)
 	if p.bar != nil {
@@ -43,7 +43,7 @@ func (p *progress) show(r *admin.Progress) {
 			p.bar.ChangeMax64(total)
 		}
 		p.bar.Describe(shown(r.What))
-		// The bar is a courtesy: that it cannot be drawn fails nothing.
+		// The bar is optional: a failure to draw it is ignored.
 		_ = p.bar.Set64(r.Done)
 		return
 	}
@@ -61,7 +61,7 @@ func (p *progress) show(r *admin.Progress) {
 	printf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, number(r.Done), number(total), rate, left)
 }
 
-// clear takes the bar away, so that something else can be written.
+// clear removes the bar before other output.
 func (p *progress) clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -18,12 +18,13 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// amount says how many items there are and how large they are together.
+// amount formats a number of items and their size.
 func amount(t plan.Totals, one, many string) string {
 	return plural(t.Items, one, many) + " of " + size(t.Bytes)
 }
 
-// ofPlan asks by a plan's sum; text has a place for it.
+// ofPlan returns a question with the summary of a plan; text has a place for
+// it.
 func ofPlan(req admin.PlanRequest, text, one, many string) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		end, err := makePlan(ctx, client, req)
@@ -41,7 +42,8 @@ func ofReclaim(only []string) question {
 	}
 }
 
-// ofReconcile names what earlier walks found: nothing else can be condemned.
+// ofReconcile names the findings of earlier walks: nothing else can be
+// condemned.
 func ofReconcile(backend string) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		req := admin.LastReconcileRequest{Backend: backend, Kind: "orphan", Limit: 1000}
@@ -84,7 +86,7 @@ func ofPurge(req *admin.TrashRequest) question {
 	}
 }
 
-// ofOverwrite asks whether entries may replace what lies under their keys now.
+// ofOverwrite asks whether entries may replace the objects with their keys.
 func ofOverwrite(ids []string) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		list, err := allTrash(ctx, client, admin.TrashRequest{})
@@ -117,7 +119,7 @@ func ofTTL(object string, req admin.TTLRequest) question {
 	}
 }
 
-// ofBucket says how much a bucket holds.
+// ofBucket returns a question with a bucket's size.
 func ofBucket(ctx context.Context, client *admin.Client, name string) (string, error) {
 	list, err := admin.Call[[]admin.Bucket](ctx, client, "buckets/list", admin.None{})
 	for _, b := range list {
@@ -138,7 +140,8 @@ func ofSettings(bucket string) question {
 func ofHold(req *admin.HoldRequest) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		if req.Key != "" {
-			// What is hidden, as its time has passed, goes once the hold is lifted.
+			// An expired object that is still held goes once the hold is
+			// removed.
 			e, err := client.Explain(ctx, admin.ObjectName{Bucket: req.Bucket, Key: req.Key})
 			what := "no object is there"
 			if e.Object != nil {
@@ -151,7 +154,7 @@ func ofHold(req *admin.HoldRequest) question {
 	}
 }
 
-// guarded are the routines that the kinds of limits stop.
+// guarded are the routines that each kind of limit stops.
 var guarded = map[string]string{"rules": "expire", "ttl": "expire", "deletes": "clean", "purge": "purge"}
 
 func ofAllowance(req *admin.AllowRequest) question {
@@ -167,7 +170,7 @@ func ofAllowance(req *admin.AllowRequest) question {
 	}
 }
 
-// ofNames asks about things that are named one by one.
+// ofNames returns a question about named things.
 func ofNames(do, one, many string, names []string) question {
 	return func(context.Context, *admin.Client) (string, error) {
 		return fmt.Sprintf("%s %s: %s?", do, plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil

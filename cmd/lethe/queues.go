@@ -83,8 +83,8 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 	return cmd
 }
 
-// someQueued asks page by page for up to most rows, 0 for all, and answers where to
-// go on if there may be more.
+// someQueued reads up to most rows, 0 for all, page by page. It returns where
+// to continue if there may be more.
 func someQueued(ctx context.Context, client *admin.Client, call string, req admin.QueueRequest, most int) (some []admin.QueuedInfo, next string, err error) {
 	some = []admin.QueuedInfo{}
 	for {

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestQueuesFromTheCommandLine: what waits to be deleted and what is being written is
-// listed by filters and pages.
+// TestQueuesFromTheCommandLine lists what waits to be deleted and what is being
+// written, by filters and pages.
 func TestQueuesFromTheCommandLine(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -47,7 +47,7 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 	w.fails("after is not", "cleanup-queue", "list", "--after", "nonsense!")
 }
 
-// lists counts what a queue lists by flags.
+// lists counts what a queue lists with some flags.
 func (w *world) lists(queue string, want map[string]int) {
 	w.t.Helper()
 	for flags, n := range want {

@@ -72,7 +72,7 @@ command.`,
 	return cmd
 }
 
-// sinceTime reads the flag --since; empty is the zero time.
+// sinceTime parses the flag --since; empty is the zero time.
 func sinceTime(text string) (at time.Time, err error) {
 	if text == "" {
 		return at, nil
@@ -83,7 +83,7 @@ func sinceTime(text string) (at time.Time, err error) {
 	return at, nil
 }
 
-// eachReceipt gives all receipts to yield, page by page.
+// eachReceipt passes all receipts to yield, page by page.
 func eachReceipt(req admin.ReceiptRequest, yield func(receipt.Receipt) error, read func(admin.ReceiptRequest) (admin.ReceiptPage, error)) error {
 	for {
 		page, err := read(req)
@@ -102,7 +102,7 @@ func eachReceipt(req admin.ReceiptRequest, yield func(receipt.Receipt) error, re
 	}
 }
 
-// chainHead reads the flag --head; empty is none.
+// chainHead parses the flag --head; empty is none.
 func chainHead(head string) (req admin.ChainRequest, err error) {
 	if head == "" {
 		return req, nil
@@ -115,7 +115,7 @@ func chainHead(head string) (req admin.ChainRequest, err error) {
 	return admin.ChainRequest{Seq: n, Hash: hash}, nil
 }
 
-// chainHolds tells what a check of a chain found.
+// chainHolds shows the result of verifying a chain.
 func (c *cli) chainHolds(chain admin.Chain) error {
 	if chain.Broken != "" {
 		return errors.New(chain.Broken)

@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// What is gone is told of: by whom it was deleted, and when its bytes were
-// confirmed gone; receipts can be exported, and their chain holds.
+// Explain shows by whom a deleted object was deleted, and when its bytes were
+// confirmed gone. Receipts can be exported, and their chain is valid.
 func TestReceipts(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -46,12 +46,12 @@ func TestReceipts(t *testing.T) {
 	w.reclaimed("seals", 1, "receipts")
 	w.clock.Advance(60 * 24 * time.Hour)
 	w.reclaimed("dropped", 2, "receipts")
-	w.fails("seal 1 was dropped", "receipts", "verify", "--head", "1:0000") // what could it be held against?
+	w.fails("seal 1 was dropped", "receipts", "verify", "--head", "1:0000") // there is nothing to compare it with
 	w.fails("was rewritten since", "receipts", "verify", "--head", "2:0000")
 }
 
-// What is not sealed is exported page by page, all of it and once; what an operator
-// ended tells so.
+// Unsealed receipts are exported page by page, all of them and once; those of
+// an operator's deletions show that.
 func TestReceiptsInPages(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -64,7 +64,7 @@ func TestReceiptsInPages(t *testing.T) {
 		t.Fatalf("explained as %+v", e)
 	}
 	w.bucket("second")
-	const many = 110 // more than two pages of what is not sealed
+	const many = 110 // more than two pages of unsealed receipts
 	for i := range many {
 		w.put("second", fmt.Sprint(i), "", "")
 		w.remove("second", fmt.Sprint(i))
@@ -79,7 +79,8 @@ func TestReceiptsInPages(t *testing.T) {
 	}
 }
 
-// explainedGone explains a key of which nothing is left, and answers the last version that went.
+// explainedGone explains a key without an object, and returns the last version
+// that went.
 func (w *world) explainedGone(bucket, key string) admin.Gone {
 	w.t.Helper()
 	e := asked[admin.Explanation](w, "explain", "s3://"+bucket+"/"+key)
@@ -89,7 +90,7 @@ func (w *world) explainedGone(bucket, key string) admin.Gone {
 	return e.Gone[len(e.Gone)-1]
 }
 
-// What an operator, a rule or the end of its time took is told as such.
+// Receipts show deletions by an operator, by a rule and by expiry as such.
 func TestReceiptsSayWhy(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
@@ -130,8 +131,8 @@ func TestReceiptsSayWhy(t *testing.T) {
 	}
 }
 
-// Of a key that was written over often the last versions are told, and how many went
-// before.
+// For a key that was overwritten often the last versions are shown, and how
+// many went before.
 func TestManyVersionsGone(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -147,7 +148,7 @@ func TestManyVersionsGone(t *testing.T) {
 	}
 }
 
-// A receipt that somebody has rewritten in the ledger's file is found by the check.
+// A receipt that was rewritten in the ledger's file is detected.
 func TestRewrittenReceipt(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

@@ -58,7 +58,7 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 	return cmd
 }
 
-// reconciled walks, and makes the exit code of what was found.
+// reconciled walks, and returns the exit code for the findings.
 func (c *cli) reconciled(ctx context.Context, yes bool, req admin.ReconcileRequest, asJSON bool) error {
 	var res admin.ReconcileResult
 	err := c.withYes(ctx, yes, ofReconcile(req.Backend), func(client *admin.Client) (err error) {
@@ -94,7 +94,7 @@ func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.Rec
 	return res, nil
 }
 
-// troubles adds up what a person should know of.
+// troubles adds up the counts that need a person's attention.
 func troubles(counts map[string]int64) (n int64) {
 	for _, kind := range []string{reconcile.Orphans, reconcile.Foreign, reconcile.Elsewhere, reconcile.Missing, reconcile.WrongSize, reconcile.Skipped} {
 		n += counts[kind]
@@ -141,8 +141,8 @@ func ended(w admin.Walk) string {
 	return stamp(w.Finished)
 }
 
-// printTroubles tells of backends where the last whole walk found something, or one
-// that has not ended.
+// printTroubles lists backends whose last complete walk had findings, or whose
+// walk has not ended.
 func (c *cli) printTroubles(list []admin.BackendStatus) {
 	for _, b := range list {
 		if b.Compared != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// plantFile puts a file into the backend's folder, as somebody else does.
+// plantFile puts a file into the backend's folder, bypassing the store.
 func (w *world) plantFile(key string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "blobs", filepath.FromSlash(key))
@@ -24,8 +24,8 @@ func (w *world) plantFile(key string) {
 	}
 }
 
-// TestReconcile: the command walks over the running store; an orphan goes after two
-// walks and its grace, what is foreign stays, and the object that is lost is named.
+// TestReconcile walks over the running store: an orphan goes after two walks
+// and its grace, foreign files stay, and the lost object is named.
 func TestReconcile(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

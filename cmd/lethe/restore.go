@@ -48,7 +48,7 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 	return c.restored(conf)
 }
 
-// restored says what comes after a ledger was restored.
+// restored shows the next steps after a ledger was restored.
 func (c *cli) restored(conf *config.Config) error {
 	printf(c.out, "\nDeletes are stopped on all backends, because they are newer than the ledger. Next:\n")
 	steps := [][]string{

@@ -10,19 +10,19 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// cli is what all commands share.
+// cli is the state that all commands share.
 type cli struct {
 	streams
 	file     string   // of the configuration
-	dataDir  string   // over that of the configuration
+	dataDir  string   // overrides that of the configuration
 	settings []string // key=value
-	server   string   // URL of an admin API elsewhere; empty: that of the data folder
-	token    string   // for the admin API; empty: that of the data folder
+	server   string   // URL of an admin API elsewhere; empty for that of the data folder
+	token    string   // for the admin API; empty for that of the data folder
 }
 
 func newRoot(io streams) *cobra.Command { return (&cli{streams: io}).root() }
 
-// root is all commands.
+// root returns the command with all subcommands.
 func (c *cli) root() *cobra.Command {
 	io := c.streams
 	root := &cobra.Command{
@@ -52,8 +52,8 @@ for each object, and returns the space to the disk.
 		c.backupCommand(), c.restoreCommand(), c.ledgerCommand(),
 		c.adoptCommand(), c.configCommand(), c.demoCommand(), c.versionCommand(),
 	)
-	// Known before the arguments are read: an unknown flag would take the next one
-	// for its value.
+	// Before parsing: an unknown flag would take the next argument for its
+	// value.
 	root.InitDefaultVersionFlag()
 	root.InitDefaultHelpFlag()
 	for _, group := range root.Commands() {
@@ -64,8 +64,8 @@ for each object, and returns the space to the disk.
 	return root
 }
 
-// onlySubcommands is what a command does that only groups others: cobra would
-// answer a misspelt one with the help text, and success.
+// onlySubcommands is the action of a command that only groups others: cobra
+// would print the help of a misspelt one, and succeed.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

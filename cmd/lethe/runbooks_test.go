@@ -11,22 +11,22 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// fresh lets what a scrape has asked grow old.
+// fresh lets cached values of scrapes expire.
 func (w *world) fresh() { w.clock.Advance(10 * time.Second) }
 
 // trial is an alert whose state is provoked, and whose runbook is followed.
 type trial struct {
 	alert    string
 	settings []string
-	services func(*world) []string // settings of what has to be started
+	services func(*world) []string // settings of the processes to start
 	provoke  func(*world)
-	again    func(*world) // the same goes wrong four more times, for alerts about what rises; nil: no
-	mend     func(*world) // nil: nothing has to be done
-	samples  int          // that each moment lasts, as in course
+	again    func(*world) // repeats the fault four more times, for alerts on increases; nil if not needed
+	mend     func(*world) // nil if nothing has to be done
+	samples  int          // how long each moment lasts, as in course
 	every    time.Duration
 }
 
-// blobFile is where the only blob of a fresh store lies.
+// blobFile returns the path of the only blob of a fresh store.
 func (w *world) blobFile() string {
 	w.t.Helper()
 	var found string
@@ -47,10 +47,10 @@ func (w *world) one(ttl string) {
 	w.put("first", "a", "bytes that matter", ttl)
 }
 
-// Each alert fires over what a real server exports in the state that it is about,
-// and no more once its runbook was followed. Those that need servers of their own
-// are tried where these are: TestTheDatabaseGoesAndComes, TestOneOfTwoServicesGoes,
-// TestFullDisk and TestTheDiskGoesWhileServing.
+// Each alert fires on the metrics of a real server in its state, and stops once
+// its runbook was followed. Those that need servers of their own are in
+// TestTheDatabaseGoesAndComes, TestOneOfTwoServicesGoes, TestFullDisk and
+// TestTheDiskGoesWhileServing.
 func TestRunbooks(t *testing.T) {
 	for _, c := range slices.Concat(trials(), doubts(), failures(), absences(), slowness()) {
 		t.Run(c.alert, func(t *testing.T) { c.run(newWorld(t, c.settings...)) })

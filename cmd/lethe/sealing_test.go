@@ -14,7 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// sealingFile is a file of sealing keys, and writes it.
+// sealingFile returns the path of a file of sealing keys, and a function that
+// writes it.
 func sealingFile(t *testing.T) (file string, lines func(keys ...string)) {
 	file = filepath.Join(t.TempDir(), "sealing-key")
 	return file, func(keys ...string) {
@@ -29,8 +30,8 @@ func sealingFile(t *testing.T) (file string, lines func(keys ...string)) {
 	}
 }
 
-// Secrets that are sealed are not in the ledger's files; without their sealing key a
-// server does not start, and loses nothing.
+// Sealed secrets are not in the ledger's files in clear. Without their sealing
+// key a server does not start, and loses nothing.
 func TestSealedKeys(t *testing.T) {
 	file, lines := sealingFile(t)
 	w := newWorld(t).start()
@@ -81,8 +82,8 @@ func TestSealedKeys(t *testing.T) {
 	w.start()
 }
 
-// If the sealing key of the root key that instances share is lost, the database forgets
-// it when it is told to, and the instances agree on that of their folders again.
+// If the sealing key of the shared root key is lost, the database can be made
+// to forget it, and the instances agree on that of their folders again.
 func TestTheSealingKeyOfTheSharedRootIsLost(t *testing.T) {
 	file, lines := sealingFile(t)
 	lines("1")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A file that holds a password where an address should be is not quoted.
+// A file that has a password where an address should be is not quoted.
 func TestDatabaseURLFileIsNotQuoted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "url")
 	for _, text := range []string{"hunter2-the-password", "host=db password = hunter2-the-password sslmode=bogus"} {

@@ -16,17 +16,17 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// Keys, metadata, names and errors of services are whatever strangers wrote. All
-// that the commands print passes through this file, so that no byte of it moves the
-// cursor, turns the direction of writing, or looks like another line.
+// Keys, metadata, names and errors of services are untrusted text. All output
+// of commands passes through this file, so that no byte moves the cursor,
+// changes the direction of writing, or imitates another line.
 
-// plain reports whether a rune shows as itself and does nothing else.
+// plain reports whether a rune prints as itself and has no other effect.
 func plain(r rune) bool {
 	return strconv.IsPrint(r) && r != utf8.RuneError && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// shown is a text as a terminal may have it: as it is, or quoted as Go has it if
-// something in it does not print.
+// shown returns a text that is safe on a terminal: unchanged, or quoted as in
+// Go if a rune is not printable.
 func shown(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
@@ -34,13 +34,14 @@ func shown(s string) string {
 	return quoted(s)
 }
 
-// quoted is s between quotes, with escapes for what does not print.
+// quoted returns s in quotes, with escapes for what is not printable.
 func quoted(s string) string {
 	q := strconv.Quote(s)
 	return escaped(q, plain, jsonEscape)
 }
 
-// cell is a text in a table, where two spaces would look like another column.
+// cell returns a text for a table, where two spaces would look like another
+// column.
 func cell(s string) string {
 	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s {
 		return quoted(s)
@@ -51,7 +52,7 @@ func cell(s string) string {
 // text is an argument of printf.
 type text string
 
-// Format writes the text as it may be shown.
+// Format writes the text in its safe form.
 func (t text) Format(f fmt.State, verb rune) {
 	if verb == 'q' {
 		_, _ = io.WriteString(f, quoted(string(t)))
@@ -60,7 +61,7 @@ func (t text) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), shown(string(t)))
 }
 
-// printf writes text made of a format, whose arguments strangers may have written.
+// printf formats text whose arguments are untrusted.
 func printf(w io.Writer, format string, args ...any) (int, error) {
 	safe := make([]any, len(args))
 	for i, a := range args {
@@ -69,7 +70,7 @@ func printf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, safe...)
 }
 
-// argument leaves numbers as they are; all else becomes text.
+// argument returns numbers unchanged, and all else as text.
 func argument(a any) any {
 	switch v := a.(type) {
 	case string:
@@ -85,15 +86,16 @@ func argument(a any) any {
 	return text(fmt.Sprint(a))
 }
 
-// printError writes the text of an error for which a command failed. Errors of the configuration have several
-// lines; those of the admin API, which name what strangers wrote, have one.
+// printError writes the error of a failed command. Errors of the configuration
+// have several lines; those of the admin API, which contain untrusted names,
+// have one.
 func printError(w io.Writer, text string, err error) {
 	lines := !errors.As(err, new(*admin.Error))
 	ok := func(r rune) bool { return plain(r) || lines && r == '\n' }
 	fmt.Fprintln(w, "lethe:", escaped(text, ok, jsonEscape))
 }
 
-// escaped puts escapes in the place of what is not ok.
+// escaped replaces runes that are not ok by escapes.
 func escaped(s string, ok func(rune) bool, escape func(rune) string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
 		return s
@@ -113,7 +115,7 @@ func escaped(s string, ok func(rune) bool, escape func(rune) string) string {
 	return b.String()
 }
 
-// jsonEscape is a rune as JSON may have it within a string.
+// jsonEscape returns the escape of a rune in a JSON string.
 func jsonEscape(r rune) string {
 	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
 		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
@@ -121,10 +123,10 @@ func jsonEscape(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// xmlEscape is a rune as XML may have it.
+// xmlEscape returns the escape of a rune in XML.
 func xmlEscape(r rune) string { return fmt.Sprintf("&#x%x;", r) }
 
-// inDocument are the runes of a document of several lines.
+// inDocument reports whether a rune may be in a document of several lines.
 func inDocument(r rune) bool { return plain(r) || r == '\n' || r == '\r' || r == '\t' }
 
 // printJSON writes v as one indented document.
@@ -133,8 +135,8 @@ func printJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
 // printLine writes v as JSON on one line.
 func printLine(w io.Writer, v any) error { return encode(w, v, "") }
 
-// encode writes JSON in which whatever does not print is escaped: it stays the same
-// JSON. What does not print stands within strings only.
+// encode writes JSON with escapes for what is not printable, which only occurs
+// in strings: it stays the same JSON.
 func encode(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -146,8 +148,8 @@ func encode(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// exact is standard output for what is to be kept byte by byte: on a terminal, which
-// keeps nothing, what does not print is escaped.
+// exact returns standard output for data that has to be exact. On a terminal it
+// escapes what is not printable.
 func (c *cli) exact() io.Writer {
 	if isTerminal(c.out) {
 		return &escaping{w: c.out}
@@ -155,13 +157,13 @@ func (c *cli) exact() io.Writer {
 	return c.out
 }
 
-// escaping is a writer to a terminal. A rune may come in two parts.
+// escaping is a writer to a terminal. A rune may come in two writes.
 type escaping struct {
 	w    io.Writer
 	rest []byte
 }
 
-// Write writes all whole runes.
+// Write writes all complete runes.
 func (e *escaping) Write(p []byte) (int, error) {
 	all := append(e.rest, p...)
 	end := len(all)

@@ -17,13 +17,13 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// hostile are keys that do something to a terminal, or look like more than they are.
+// hostile are keys that affect a terminal, or imitate other output.
 var hostile = []string{
 	"clear\x1b[2Jed", "title\x1b]0;x\a", "c1\u009b31m", "turned\u202egpj.exe", "isolated\u2066x\u2069", "zero\u200bwidth", "filler\u3164", "tag\U000e0041",
 	"back\rover", "two\nlines", "a\ttab", "column  10 B  deleted",
 }
 
-// harm is the first rune of a text that a terminal must not have.
+// harm returns the first rune of a text that is not safe on a terminal.
 func harm(text string) string {
 	for i, r := range text {
 		if r != '\n' && !plain(r) {
@@ -33,8 +33,8 @@ func harm(text string) string {
 	return ""
 }
 
-// Every command that prints names of strangers prints them so that they are read and
-// do nothing; JSON is the same JSON.
+// Every command that prints untrusted names prints them readable and without
+// effect; JSON stays the same JSON.
 func TestNamesDoNothingToATerminal(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -88,7 +88,7 @@ func TestNamesDoNothingToATerminal(t *testing.T) {
 	}
 }
 
-// What a command writes for a file is kept as it is, but for a terminal.
+// Output for a file is exact, except on a terminal.
 func TestADocumentOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	e := &escaping{w: &b}
@@ -102,7 +102,7 @@ func TestADocumentOnATerminal(t *testing.T) {
 	}
 }
 
-// No command prints but through what quotes.
+// All output goes through the functions that quote.
 func TestCommandsPrintInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestCommandsPrintInOnePlace(t *testing.T) {
 	}
 }
 
-// The steps that are printed can be pasted: they ask the store that was asked.
+// The commands in the output can be pasted: they address the same store.
 func TestNextStepsCanBePasted(t *testing.T) {
 	w := newWorld(t)
 	w.dir = filepath.Join(t.TempDir(), "a folder of 'mine'")
@@ -146,7 +146,7 @@ func TestNextStepsCanBePasted(t *testing.T) {
 	}
 }
 
-// plan makes a plan of everything that is due.
+// plan returns a plan of everything that is due.
 func (w *world) plan() string {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "plan")

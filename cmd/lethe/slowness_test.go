@@ -17,8 +17,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// service is a bucket of an S3 service of which a call takes as long as a test says,
-// by the stopwatch; or answers deletes with nonsense.
+// service is a bucket of an S3 service. Tests set how long a call takes by the
+// stopwatch, and may make it return nonsense for deletes.
 type service struct {
 	takes atomic.Int64
 	fails atomic.Bool
@@ -58,7 +58,7 @@ func (w *world) shed(n int) {
 	w.ok("reclaim", "--once", "--only", "clean")
 }
 
-// overloaded has deletes take so long for a while.
+// overloaded makes deletes take this long for a while.
 func (s *service) overloaded(w *world, takes time.Duration) {
 	s.takes.Store(int64(takes))
 	for range 6 {
@@ -68,7 +68,7 @@ func (s *service) overloaded(w *world, takes time.Duration) {
 	s.takes.Store(0)
 }
 
-// reload has the server read its configuration again, as SIGHUP does.
+// reload makes the server read its configuration again, as SIGHUP does.
 func (w *world) reload() {
 	w.t.Helper()
 	self, err := os.FindProcess(os.Getpid())
@@ -81,7 +81,7 @@ func (w *world) reload() {
 	w.await("configuration reloaded")
 }
 
-// slowness are trials of what takes longer than it should, and of what holds back.
+// slowness returns trials of slow operations and of throttling.
 func slowness() []trial {
 	var s service
 	slow := func(w *world) {

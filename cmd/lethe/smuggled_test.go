@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// A request with a length beside its chunks is the last of its connection: what one
-// reader takes for the body's rest is never answered as a request.
+// A request with both a length and chunks is the last of its connection: what
+// one reader takes for the rest of the body is never handled as a request.
 func TestSecurityALengthBesideChunksHidesNoRequest(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	at := w.app.Addresses()

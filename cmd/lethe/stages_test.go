@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// literal is the text of a string literal.
+// literal returns the text of a string literal.
 func literal(e ast.Expr) (string, bool) {
 	l, ok := e.(*ast.BasicLit)
 	if !ok || l.Kind != token.STRING {
@@ -23,7 +23,7 @@ func literal(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// typeName is the last part of the name of a literal's type.
+// typeName returns the last part of the name of a literal's type.
 func typeName(e ast.Expr) string {
 	switch t := e.(type) {
 	case *ast.Ident:
@@ -34,8 +34,8 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// eachLiteral calls fn for each composite literal of a folder's files, those of
-// tests left out.
+// eachLiteral calls fn for each composite literal in a folder's files, except
+// tests.
 func eachLiteral(t *testing.T, folder string, fn func(*ast.CompositeLit)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -59,8 +59,8 @@ func eachLiteral(t *testing.T, folder string, fn func(*ast.CompositeLit)) {
 	}
 }
 
-// stages are those that the sources count: of transactions that fail, and of what objects,
-// placement and the cleaner report once they have given up.
+// stages returns those in the sources: of transactions that fail, and of what
+// objects, placement and the cleaner report after giving up.
 func stages(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
@@ -93,8 +93,8 @@ func stages(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// rows are the names in the first column of a table of a text, whose head begins
-// with the given column.
+// rows returns the first column of the table whose head begins with the given
+// column.
 func rows(text, head string) (out []string) {
 	_, table, _ := strings.Cut(text, "\n| "+head+" |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -108,8 +108,8 @@ func rows(text, head string) (out []string) {
 	return out
 }
 
-// The runbook of LetheEnqueueFailures explains each stage that the sources count,
-// and no other; and each reason that the manual's metric may have has a row.
+// The runbook of LetheEnqueueFailures explains exactly the stages in the
+// sources, and the metric's section has a row for each reason.
 func TestStagesAreExplained(t *testing.T) {
 	book, err := os.ReadFile(runbooks)
 	if err != nil {

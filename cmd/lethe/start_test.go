@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// process runs the command as a process of its own; its outputs end with it.
+// process runs the command as a process; its outputs end with it.
 func (w *world) process(args ...string) (cmd *exec.Cmd, out, errs *tail, ended <-chan error) {
 	w.t.Helper()
 	cmd = exec.Command(os.Args[0])
@@ -35,14 +35,14 @@ func (w *world) process(args ...string) (cmd *exec.Cmd, out, errs *tail, ended <
 		errs.end()
 	}()
 	w.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // has ended, as a rule
+		_ = cmd.Process.Kill() // has usually ended
 		<-over
 	})
 	return cmd, out, errs, result
 }
 
-// The first start makes the folder and a key, says where to go, keeps the secret
-// to its owner, and ends on SIGTERM; the next start has the same key.
+// The first start creates the folder and a key, shows where to go, keeps the
+// secret private, and ends on SIGTERM; the next start has the same key.
 func TestFirstStart(t *testing.T) {
 	w := newWorld(t)
 	var first string
@@ -83,7 +83,7 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// modes fails unless everything in the data folder is its owner's only.
+// modes fails unless everything in the data folder is private to its owner.
 func (w *world) modes() {
 	mode(w.t, w.dir, 0o700)
 	for _, name := range []string{"credentials", "ledger.db", "admin.sock", "lock"} {
@@ -92,7 +92,7 @@ func (w *world) modes() {
 	mode(w.t, filepath.Join(w.dir, "blobs"), 0o700)
 }
 
-// A key in the configuration or environment takes the place of the generated one.
+// A key in the configuration or environment replaces the generated one.
 func TestTheRootKeyCanBeSet(t *testing.T) {
 	w := newWorld(t, "root.access_key=myself", "root.secret=a-long-secret").start()
 	if w.app.Root.Access != "myself" || w.app.Root.Path != "" {
@@ -114,7 +114,8 @@ func TestTwoServersOnOneFolder(t *testing.T) {
 	w.bucket("still-served")
 }
 
-// Commands say the same whether a server runs or not, and never work around one.
+// Commands print the same with and without a running server, and never bypass
+// one.
 func TestCommandsWithAndWithoutServer(t *testing.T) {
 	w := newWorld(t)
 	w.fails("lethe serve", "status")
@@ -150,7 +151,7 @@ func TestCommandsWithAndWithoutServer(t *testing.T) {
 	w.fails("no store", "status")
 }
 
-// scrub takes out what differs from one moment to the next.
+// scrub removes what changes from one moment to the next.
 func scrub(t *testing.T, text string) string {
 	t.Helper()
 	var v any
@@ -175,7 +176,7 @@ func scrub(t *testing.T, text string) string {
 	return string(out)
 }
 
-// damaged ledgers are refused with what to do, and left as they are.
+// Damaged ledgers are refused with what to do, and not changed.
 func TestLedgersThatAreNone(t *testing.T) {
 	newer := func(t *testing.T, path string) {
 		execute(t, path, "INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'from the future', 0)")
@@ -219,7 +220,7 @@ func TestLedgersThatAreNone(t *testing.T) {
 
 func execute(t *testing.T, path, query string) {
 	t.Helper()
-	// A server may be at work on the same file.
+	// A server may be using the same file.
 	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -240,14 +241,14 @@ func TestReadOnlyFolder(t *testing.T) {
 	w.dir = filepath.Join(file, "d")
 	w.fails("--data-dir", "serve")
 
-	w.dir = "/proc/lethe-data" // nobody can write there, not even root
+	w.dir = "/proc/lethe-data" // not writable, even for root
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("this system has no /proc")
 	}
 	w.fails("--data-dir", "serve")
 }
 
-// A backend's folder that is missing is not made anew: its disk may be unmounted.
+// A missing folder of a backend is not created: its disk may be unmounted.
 func TestMissingBackend(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

@@ -33,7 +33,7 @@ func (c *cli) statusCommand() *cobra.Command {
 	return cmd
 }
 
-// repeat shows something until the command is interrupted.
+// repeat repeats a display until the command is interrupted.
 func (c *cli) repeat(ctx context.Context, every time.Duration, show func(context.Context) error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -155,7 +155,7 @@ func printRoutines(w io.Writer, s admin.Status) error {
 			last, outcome = when(r.LastRun.Started, s.Now), r.LastRun.Outcome
 		}
 		if outcome != "ok" && r.LastRun != nil && r.Error == "" && r.LookedAt.After(r.LastRun.Finished) {
-			outcome = "ok since" // runs that find nothing to do leave no trace
+			outcome = "ok since" // runs that find nothing to do are not recorded
 		}
 		if r.Running {
 			outcome = "running"
@@ -168,7 +168,7 @@ func printRoutines(w io.Writer, s admin.Status) error {
 	return table(w, rows)
 }
 
-// later says what waits, and when the first of it is due.
+// later describes what waits, and when the first of it is due.
 func later(b admin.Backlog, now time.Time) string {
 	if b.Scheduled == 0 {
 		return "-"

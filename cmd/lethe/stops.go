@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// printStops writes what is held by persons, and what limits have stopped.
+// printStops shows holds, tripped deletion limits and clocks in doubt.
 func (c *cli) printStops(s admin.Status) {
 	if s.Holds > 0 {
 		printf(c.out, "\n%s; list what is not deleted: %s\n", plural(s.Holds, "hold is set", "holds are set"), c.command("hold", "list"))

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// printSurroundings writes what the store works with, if that is more than a
+// printSurroundings shows what the store works with, if that is more than a
 // folder.
 func printSurroundings(w io.Writer, s admin.Status) error {
 	if s.LedgerKind != "postgres" && s.Redis == nil {
@@ -48,7 +48,7 @@ func dash(s string) string {
 	return s
 }
 
-// printBackend writes what is special about a backend.
+// printBackend shows the peculiarities of a backend.
 func (c *cli) printBackend(b admin.BackendStatus) {
 	if b.Place != "" {
 		printf(c.out, "\n%s: %s %s\n", b.ID, b.Kind, b.Place)
@@ -72,7 +72,7 @@ func (c *cli) printBackend(b admin.BackendStatus) {
 	}
 }
 
-// abilities says what a service can do.
+// abilities lists what a service supports.
 func abilities(f *admin.S3Facts) (list []string) {
 	if !f.Probed {
 		return []string{"not probed yet"}

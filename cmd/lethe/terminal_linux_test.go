@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pseudo opens a pseudo terminal: what a person has, and what the command has.
+// pseudo opens a pseudo terminal: the person's end, and the command's.
 func pseudo(t *testing.T) (person, command *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -33,7 +33,7 @@ func pseudo(t *testing.T) (person, command *os.File) {
 	return person, command
 }
 
-// terminal is one at which somebody has typed a line.
+// terminal returns one with a line of input.
 func terminal(t *testing.T, typed string) *os.File {
 	t.Helper()
 	person, command := pseudo(t)
@@ -62,7 +62,7 @@ func newScreen(t *testing.T) *screen {
 	return s
 }
 
-// read answers all that was shown, and ends the terminal.
+// read returns the output, and closes the terminal.
 func (s *screen) read() string {
 	s.file.Close()
 	<-s.over

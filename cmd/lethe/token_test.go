@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/app"
 )
 
-// The commands ask a server elsewhere with a token, as far as its role goes.
+// Commands use a remote server with a token, as far as its role allows.
 func TestCommandsOverTheNetwork(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	server := w.app.Addresses().Admin
@@ -42,7 +42,7 @@ func TestCommandsOverTheNetwork(t *testing.T) {
 	}
 }
 
-// The owner of the socket needs no token; one that is given counts.
+// The owner of the socket needs no token; a given one takes precedence.
 func TestTokensOverTheSocket(t *testing.T) {
 	w := newWorld(t).start()
 	if out := w.ok("token", "who"); !strings.Contains(out, "owner of the socket (destroy)") {

@@ -24,7 +24,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// collected is an exporter that keeps what it is given.
+// collected is an exporter that keeps its spans.
 type collected struct {
 	mu   sync.Mutex
 	list []sdktrace.ReadOnlySpan
@@ -39,7 +39,7 @@ func (c *collected) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan)
 
 func (c *collected) Shutdown(context.Context) error { return nil }
 
-// text is all that the spans say.
+// text returns the text of all spans.
 func (c *collected) text() string {
 	var b strings.Builder
 	for _, s := range c.list {
@@ -48,7 +48,7 @@ func (c *collected) text() string {
 	return b.String()
 }
 
-// trace is the spans of a trace.
+// trace returns the spans of a trace.
 func (c *collected) trace(id trace.TraceID) (list []sdktrace.ReadOnlySpan) {
 	for _, s := range c.list {
 		if s.SpanContext().TraceID() == id {
@@ -58,7 +58,7 @@ func (c *collected) trace(id trace.TraceID) (list []sdktrace.ReadOnlySpan) {
 	return list
 }
 
-// attribute is the value of a span's attribute, as text.
+// attributeOf returns the value of a span's attribute, as text.
 func attributeOf(s sdktrace.ReadOnlySpan, key string) string {
 	for _, a := range s.Attributes() {
 		if string(a.Key) == key {
@@ -68,8 +68,8 @@ func attributeOf(s sdktrace.ReadOnlySpan, key string) string {
 	return ""
 }
 
-// below checks that a trace has spans of these names, each below the one given
-// with it.
+// below checks that a trace has spans of these names, each below the given
+// parent.
 func below(t *testing.T, list []sdktrace.ReadOnlySpan, want map[string]string) {
 	t.Helper()
 	byID := map[trace.SpanID]sdktrace.ReadOnlySpan{}
@@ -139,8 +139,9 @@ func traced(t *testing.T, settings ...string) (*collected, []string) {
 	return c, private
 }
 
-// One trace leads from a client's request over the object's operation to each
-// transaction and each call of a backend, and one from a run over its batches.
+// One trace contains a client's request, the object's operation, its
+// transactions and its calls of backends. Another one contains a run and its
+// batches.
 func TestOneTraceForARequestAndForARun(t *testing.T) {
 	c, private := traced(t)
 	id, err := trace.TraceIDFromHex(clientTrace)
@@ -192,7 +193,8 @@ func TestOneTraceForARequestAndForARun(t *testing.T) {
 	}
 }
 
-// asker asks servers of a world as part of traces, one for each letter.
+// asker sends requests to servers of a world as part of traces, one for each
+// letter.
 type asker struct {
 	t     *testing.T
 	token string // of the admin API
@@ -200,7 +202,8 @@ type asker struct {
 
 func (a asker) traceOf(letter string) string { return strings.Repeat(letter, 32) }
 
-// ask sends a request in the trace of a letter, and answers its body and header.
+// ask sends a request in the trace of a letter, and returns its body and
+// header.
 func (a asker) ask(letter, method, url, body string, header ...string) (string, http.Header) {
 	a.t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -223,7 +226,7 @@ func (a asker) ask(letter, method, url, body string, header ...string) (string, 
 	return string(text), resp.Header
 }
 
-// check holds the trace of a letter to spans, each below the one given with it, and
+// check compares the trace of a letter with the expected spans and parents, and
 // the status of its first.
 func (a asker) check(c *collected, letter, status string, want map[string]string) {
 	a.t.Helper()
@@ -240,9 +243,9 @@ func (a asker) check(c *collected, letter, status string, want map[string]string
 	}
 }
 
-// A paste, and a call of the admin API, is one trace from the client's down to each
-// transaction and each call of a backend. No span shows a paste's code or token, or
-// the admin's.
+// A paste, or a call of the admin API, is one trace from the client's span to
+// each transaction and each call of a backend. No span contains a paste's code
+// or token, or the admin's.
 func TestOneTraceForAPasteAndForACall(t *testing.T) {
 	for _, names := range []string{"false", "true"} {
 		t.Run("names "+names, func(t *testing.T) { oneTraceForAPasteAndForACall(t, names) })
@@ -289,8 +292,8 @@ func oneTraceForAPasteAndForACall(t *testing.T, names string) {
 	}
 }
 
-// Names appear if they are wanted, secrets never do; a client's trace is not
-// followed if that is not wanted.
+// Names appear if configured, secrets never. A client's trace is ignored if so
+// configured.
 func TestTracesWithNamesAndWithoutParents(t *testing.T) {
 	c, private := traced(t, "tracing.names=true", "tracing.accept_parent=false")
 	text := c.text()

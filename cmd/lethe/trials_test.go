@@ -61,7 +61,7 @@ func trials() []trial {
 	}
 }
 
-// tooMuchForARun is a run that takes as much as one may, and leaves the rest.
+// tooMuchForARun is a run that reaches its limit, and leaves the rest.
 func tooMuchForARun() trial {
 	return trial{alert: "LetheRunLimited", settings: []string{"reclaim.guards.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
 		w.bucket("first")
@@ -83,8 +83,8 @@ func tooMuchForARun() trial {
 	}, samples: 70}
 }
 
-// apart is a ledger whose clock is not that of the machine that gives a folder its
-// times.
+// apart is a ledger whose clock differs from that of the machine that stamps
+// the folder's files.
 func apart() trial {
 	return trial{alert: "LetheBackendClockInDoubt", provoke: func(w *world) {
 		w.stop()
@@ -101,7 +101,7 @@ func apart() trial {
 	}}
 }
 
-// doubts are trials of what must not be trusted.
+// doubts returns trials of untrustworthy states.
 func doubts() []trial {
 	return []trial{
 		{alert: "LetheBackendHeld", provoke: func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },

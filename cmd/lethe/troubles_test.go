@@ -21,7 +21,7 @@ func (w *world) await(line string) {
 	}
 }
 
-// orphaned is the intent of a writer that died after it had promised its bytes.
+// orphaned leaves the intent of a dead writer.
 func (w *world) orphaned() {
 	w.t.Helper()
 	w.bucket("first")
@@ -35,8 +35,7 @@ func (w *world) orphaned() {
 	}
 }
 
-// until writes and reads objects that no cache has until the server's log has a
-// line.
+// until writes and reads uncached objects until the server's log has a line.
 func (w *world) until(line string) {
 	w.t.Helper()
 	for n := 0; !strings.Contains(w.log.String(), line); n++ {
@@ -48,13 +47,13 @@ func (w *world) until(line string) {
 	}
 }
 
-// breaks has each settle of a delete fail, as on a database that is not well.
+// breaks makes each settle of a delete fail, as on a faulty database.
 func (w *world) breaks(how string) {
 	execute(w.t, app.LedgerPath(w.dir), how)
 }
 
-// manyDue makes 10,001 empty objects that have been due for a while, as in a ledger
-// that was away for long.
+// manyDue creates 10,001 empty objects that have been due for a while, as in a
+// ledger that was offline for long.
 func (w *world) manyDue() {
 	w.bucket("first")
 	due := int64(w.clock.Now())
@@ -66,7 +65,7 @@ func (w *world) manyDue() {
 	w.clock.Advance(time.Hour)
 }
 
-// failures are trials of services that do not do what they should.
+// failures returns trials of faulty services.
 func failures() []trial {
 	var mount func()
 	reap := func(w *world) { w.ok("reclaim", "--once", "--only", "reap") }
@@ -107,7 +106,7 @@ func failures() []trial {
 	}
 }
 
-// lost is a file that somebody removed, of which there is no other copy.
+// lost is a removed file without another copy.
 func lost() trial {
 	var file string
 	var bytes []byte
@@ -122,7 +121,8 @@ func lost() trial {
 			w.t.Fatal(err)
 		}
 		w.finds("lost", "reconcile")
-		// Who walked ends, and the next walk is cut off: the objects are as lost.
+		// The walk ends, and the next one is interrupted: the objects are still
+		// lost.
 		w.stop()
 		w.start()
 		w.walkCutOff()
@@ -135,7 +135,7 @@ func lost() trial {
 	}}
 }
 
-// absences are trials of others that are not there.
+// absences returns trials of missing services.
 func absences() []trial {
 	var redis *servers.RedisServer
 	return []trial{
@@ -158,7 +158,7 @@ func absences() []trial {
 	}
 }
 
-// walkCutOff is a walk that has begun and does not go on.
+// walkCutOff leaves a walk that has begun and does not continue.
 func (w *world) walkCutOff() {
 	w.t.Helper()
 	if _, err := w.app.Ledger.BeginWalk(context.Background(), ledger.WalkStart{ID: lethe.RandomID(w.clock.Now()), Backend: "main", GiveUp: time.Hour}); err != nil {
@@ -166,7 +166,7 @@ func (w *world) walkCutOff() {
 	}
 }
 
-// instance is a sign of life of another instance.
+// instance writes the heartbeat of another instance.
 func (w *world) instance(info ledger.InstanceInfo) {
 	w.t.Helper()
 	if err := w.app.Ledger.BeatInstance(context.Background(), "another", info); err != nil {

@@ -85,7 +85,7 @@ func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
 	return err
 }
 
-// lifeOf says when an object ends, and by what.
+// lifeOf describes when an object expires, and by what.
 func lifeOf(o admin.ObjectInfo) string {
 	text := "has no time to live"
 	if !o.TTLAt.IsZero() {

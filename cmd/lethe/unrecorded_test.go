@@ -19,8 +19,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// halfway begins to upload an object and answers its intent once its first half is
-// on its way; rest sends the other half, and answers the status.
+// halfway begins to upload an object and returns its intent once the first half
+// is sent. rest sends the other half, and returns the status.
 func (w *world) halfway(bucket, key, body string) (intent ledger.Blob, rest func() int) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -63,7 +63,7 @@ func (w *world) halfway(bucket, key, body string) (intent ledger.Blob, rest func
 	}
 }
 
-// audited are the lines of the audit log about an event.
+// audited returns the lines of the audit log about an event.
 func (w *world) audited(event string) (out []string) {
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, fmt.Sprintf("%q:%q", "event", event)) {
@@ -73,15 +73,16 @@ func (w *world) audited(event string) (out []string) {
 	return out
 }
 
-// enqueueFailures is the counter of results that the ledger may not know.
+// enqueueFailures returns the counter of results that may be missing in the
+// ledger.
 func (w *world) enqueueFailures(backend, reason, stage string) string {
 	return w.scrape().series[fmt.Sprintf("lethe_enqueue_failures_total{backend=%q,reason=%q,stage=%q,%s}", backend, reason, stage, target)]
 }
 
-// The database goes while a body is on its way: the bytes lie on the backend, and
-// neither the commit nor the giving up can be recorded. That is counted once and has a
-// line of the audit log with key and size; once the database is back the reaper
-// condemns the bytes.
+// The database goes down during an upload: the bytes are on the backend, and
+// neither commit nor abort can be recorded. That is counted once and leaves an
+// audit line with key and size. Once the database is back the reaper condemns
+// the bytes.
 func TestTheDatabaseGoesBeforeTheCommit(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	w := newWorld(t, append(shared(t, pg.Database(), "cloud"), "store.memory_body=64KB")...).start()
@@ -113,8 +114,8 @@ func TestTheDatabaseGoesBeforeTheCommit(t *testing.T) {
 	w.ok("check")
 }
 
-// A batch of expiry that fails with blobs in its hands is counted once for each
-// backend, and its audit names all of them, in lines of a bounded length.
+// A failed batch of expiry that had blobs is counted once for each backend, and
+// its audit lines, of bounded length, name all of them.
 func TestABatchThatFailsIsTold(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -136,14 +137,14 @@ func TestABatchThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// keyInAudit is a blob in a line of the audit log.
+// keyInAudit matches a blob in an audit line.
 var keyInAudit = regexp.MustCompile(`{"key":"([^"]+)","bytes":[1-9][0-9]*}`)
 
-// auditLine is how many blobs a line of the audit log names.
+// auditLine is the largest number of blobs in an audit line.
 const auditLine = 100
 
-// toldAll checks that a stage failed on the only backend with the same blobs each
-// time, and answers how often.
+// toldAll checks that a stage failed on the only backend with the same blobs
+// each time, and returns how often.
 func (w *world) toldAll(stage string, n int) (tries int64) {
 	w.t.Helper()
 	tries, err := strconv.ParseInt(w.enqueueFailures("main", "error", stage), 10, 64)

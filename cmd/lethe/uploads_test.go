@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// upload leaves a multipart upload with one part lying.
+// upload leaves a multipart upload with one part.
 func (w *world) upload(bucket, key, body string) {
 	w.t.Helper()
 	client := w.s3("", "")
@@ -29,8 +29,8 @@ func (w *world) upload(bucket, key, body string) {
 	}
 }
 
-// TestUploadsThatAreLeftLying: a dry run says how many bytes they hold, and which
-// stay for a hold; what it says is what goes.
+// TestUploadsThatAreLeftLying checks that a dry run has the bytes of abandoned
+// uploads, and those that holds keep, and that exactly the others are aborted.
 func TestUploadsThatAreLeftLying(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.multipart_stale=1h").start()
 	w.bucket("bucket")
@@ -57,8 +57,9 @@ func TestUploadsThatAreLeftLying(t *testing.T) {
 	}
 }
 
-// TestSimulationOfHeldUploadsAndLimits: what holds keep is told apart, uploads with
-// their bytes and names, and the limits' verdict beside.
+// TestSimulationOfHeldUploadsAndLimits checks that a simulation has held
+// objects separately, uploads with bytes and names, and the decision of the
+// limits.
 func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.rules.share=0", "reclaim.guards.rules.ask=2").start()
 	w.bucket("bucket")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A command that is misspelt fails, so that a script notices.
+// A misspelt command fails, so that a script notices.
 func TestUnknownCommandsFail(t *testing.T) {
 	for line, want := range map[string]string{
 		"stauts":           "status",
@@ -43,7 +43,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// An empty time to live, as a script's unset variable gives, changes nothing.
+// An empty time to live, such as from a script's unset variable, changes
+// nothing.
 func TestEmptyTimeToLiveIsRefused(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
@@ -59,7 +60,7 @@ func TestEmptyTimeToLiveIsRefused(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused, with what to do.
+// Nonsensical arguments are refused, with what to do.
 func TestSenselessWishesAreRefused(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build of a release.
+// version is set by a release build.
 var version = ""
 
-// unreleased is the version of a program that was built from a folder without history.
+// unreleased is the version of a build from sources without history.
 const unreleased = "0.1.0-dev"
 
 func (c *cli) versionCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func (c *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// versionText returns the version that the build set, else what Go knows of the sources.
+// versionText returns the version set by the build, else the one that Go knows.
 func versionText() string {
 	if version != "" {
 		return version
