@@ -12,20 +12,21 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Aged deletes no object that was written a short while ago: its name may be in use again.
-// It looks right before the delete, one request an object, and makes a loss rarer without
-// excluding it: the application may still write in between.
+// Aged deletes no object that was written recently: its name may have been
+// reused. It checks right before the delete, with one request per object. That
+// makes a loss rarer without excluding it: the application may still write in
+// between.
 type Aged struct {
 	Bucket  Deleter // by whole keys
 	Prefix  string  // of all keys
-	Objects Stater  // by what follows the prefix
+	Objects Stater  // keys exclude the prefix
 	Age     time.Duration
 	Clock   lethe.Clock
-	AtOnce  int // objects that are looked at at once, at least 1
+	AtOnce  int // concurrent checks, at least 1
 }
 
-// Delete implements Deleter. Nothing is done about an object that is too young, or that
-// could not be looked at.
+// Delete implements Deleter. It leaves objects that are too young, or whose age
+// is unknown.
 func (a Aged) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	results := make([]blob.Result, len(keys))
 	var running errgroup.Group
@@ -61,8 +62,8 @@ func (a Aged) Delete(ctx context.Context, keys []string) ([]blob.Result, error) 
 	return results, err
 }
 
-// young returns an error if an object has to stay. One without a time stays: it is unknown
-// whether it was written again.
+// young returns an error if an object has to stay. One without a time stays: it
+// may have been overwritten.
 func (a Aged) young(ctx context.Context, key string) error {
 	rest, ok := below(key, a.Prefix)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// written tells when objects were written, as a test says.
+// written has the times at which objects were written.
 type written map[string]lethe.Time
 
 // Stat implements adopt.Stater.
@@ -30,8 +30,8 @@ func (w written) Stat(_ context.Context, key string) (blob.Info, error) {
 	return blob.Info{Key: key, ModTime: at}, nil
 }
 
-// An object that was written a short while ago stays, for certain, and so does one whose
-// age is unknown; the others go.
+// A recently written object stays, for certain, and so does one whose age is
+// unknown; the others go.
 func TestAged(t *testing.T) {
 	store, clock := memblob.New(memblob.Options{}), clocktest.New()
 	now := clock.Now()

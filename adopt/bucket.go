@@ -8,15 +8,15 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// below returns what follows the prefix in a key that lies below it.
+// below returns the part of a key after the prefix; ok is false without it.
 func below(key, prefix string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(key, prefix)
 	return rest, ok && rest != ""
 }
 
-// Within deletes objects below a prefix, by their whole keys, in a store whose keys
-// are what follows the prefix. A key elsewhere is refused: a wrong description must
-// not reach it.
+// Within deletes objects below a prefix, by their whole keys, in a store whose
+// keys exclude the prefix. A key elsewhere is refused: an invalid description
+// must not reach it.
 type Within struct {
 	Prefix string
 	Store  Deleter

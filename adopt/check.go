@@ -10,15 +10,16 @@ import (
 
 // Finding is what a check of a collection found.
 type Finding struct {
-	// Problem keeps the collection from reclaiming; other findings are advice.
+	// Problem prevents the collection from reclaiming; other findings are
+	// advice.
 	Problem bool
 	What    string
-	// Do is what helps: a statement, a setting; several on lines of their own. Empty:
-	// nothing has to be done.
+	// Do is the remedy: a statement, a setting, or several, one a line. It is
+	// empty if nothing has to be done.
 	Do string
 }
 
-// ToGrant is what helps where the user of the database lacks rights.
+// ToGrant returns the remedy where the user of the database lacks rights.
 func ToGrant(grants []string) string {
 	return "let the owner of the tables, or a superuser, run:\n" + strings.Join(grants, ";\n") + ";"
 }
@@ -41,12 +42,12 @@ type Stater interface {
 // Sampled is objects that a database names, compared with the bucket.
 type Sampled struct {
 	Named, Found int
-	Outside      []string // keys that do not lie below the prefix
-	Odd          []string // keys that services read in different ways
+	Outside      []string // keys that are not below the prefix
+	Odd          []string // keys that services interpret differently
 	Missing      string   // one that the bucket does not have
 }
 
-// Findings judges a sample.
+// Findings evaluates a sample.
 func (s Sampled) Findings(prefix string) (out []Finding) {
 	switch {
 	case len(s.Outside) > 0:

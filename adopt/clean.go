@@ -16,28 +16,29 @@ type Deleter interface {
 	Delete(ctx context.Context, keys []string) ([]blob.Result, error)
 }
 
-// Clean deletes the objects of contents that nobody refers to: mark, delete,
-// confirm. It is the only place that deletes objects of records.
+// Clean deletes the objects of unreferenced contents: mark, delete, confirm. It
+// is the only place that deletes objects of records.
 type Clean struct {
 	Collection string
 	Contents   Contents
 	Bucket     Deleter
 	Grace      Grace
-	Batch      int         // contents a mark and a delete
-	Boot       lethe.Clock // never jumps, and goes on while the machine sleeps
+	Batch      int         // contents per mark and delete
+	Boot       lethe.Clock // never jumps, and counts while the machine sleeps
 	Events     *Events
 
 	search search
 }
 
-// search is where the next pass goes on to look for contents without a reference.
+// search is where the next pass continues to look for unreferenced contents.
 type search struct {
 	mu    sync.Mutex
 	after string
 }
 
-// A pass looks at so many contents, in so many steps at most, for some that lost their
-// references by other hands: where nothing counts references each has to be looked up.
+// A pass looks at this many contents at most, in this many steps, for some that
+// lost their references by other programs: without counts each has to be looked
+// up.
 const (
 	findMost  = 10 * defaultBatch
 	findSteps = 100
@@ -46,17 +47,18 @@ const (
 // Name returns the routine's name in runs and metrics.
 func (c *Clean) Name() string { return "clean " + c.Collection }
 
-// Plan counts what is to go.
+// Plan counts what is to be deleted.
 func (c *Clean) Plan(ctx context.Context) (Backlog, error) { return c.Contents.Waiting(ctx) }
 
-// Pass removes marks that are over, looks on for contents that lost their references
-// by other hands, and then deletes batch by batch until nothing is due.
+// Pass removes ended marks, continues the search for contents that lost their
+// references by other programs, and then deletes batch by batch until nothing
+// is due.
 func (c *Clean) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	p := &cleaning{Clean: c}
 	return p.step
 }
 
-// cleaning is a pass under way.
+// cleaning is a pass in progress.
 type cleaning struct {
 	*Clean
 	unmarked bool
@@ -95,7 +97,7 @@ func (p *cleaning) find(ctx context.Context, add func(string, int64)) (more bool
 }
 
 func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more bool, err error) {
-	// Before the mark: time that passes until its answer is here counts.
+	// Before the mark: the time until its response counts.
 	began := p.Boot.Now()
 	marked, err := p.Contents.Mark(ctx, MarkRequest{Limit: p.Batch, Late: p.Grace.Late})
 	if err != nil {
@@ -115,7 +117,7 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	return done >= p.Batch, err
 }
 
-// remove deletes the objects of contents that were marked, by somebody who began then,
+// remove deletes the objects of contents that a worker began to mark at began,
 // and returns how many are gone.
 func (c *Clean) remove(ctx context.Context, began lethe.Time, marked Marked, add func(string, int64)) (gone int, err error) {
 	results, err := c.Bucket.Delete(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), objects(marked.Contents))
@@ -132,11 +134,12 @@ func (c *Clean) remove(ctx context.Context, began lethe.Time, marked Marked, add
 	return confirmed.Gone, errors.Join(err, confirmErr)
 }
 
-// errTooLate: the mark may have been taken over, and the name be in use again.
+// errTooLate reports that the mark may have been taken over, and the name
+// reused.
 var errTooLate = errors.New("it took too long since it was looked that nobody refers to them: that is done again later")
 
-// inTime lets nothing be sent once what was found when a worker began may not hold any
-// more: another one may have taken a mark over, a name may be in use again.
+// inTime lets nothing be sent once a worker's findings may be outdated: another
+// one may have taken over the mark, or the name may be in use again.
 func inTime(ctx context.Context, boot lethe.Clock, began lethe.Time, within time.Duration) context.Context {
 	return blob.WithCheck(ctx, func() error {
 		if boot.Now().Sub(began) >= within {
@@ -154,8 +157,8 @@ func objects(contents []Condemned) []string {
 	return keys
 }
 
-// outcomesOf joins contents with what the bucket answered for each. What it did not
-// answer for may be there still.
+// outcomesOf joins contents with the bucket's results. An object without a
+// result may still exist.
 func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []Outcome, first string) {
 	for i, c := range contents {
 		o := Outcome{Content: c.Content}

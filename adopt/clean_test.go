@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// many is contents without end, that all are referenced.
+// many is an endless sequence of contents, all referenced.
 type many struct {
 	Contents
 	looked int
@@ -29,8 +29,8 @@ func (m *many) Find(_ context.Context, after string, limit int, _ time.Duration)
 
 func (*many) Mark(context.Context, MarkRequest) (Marked, error) { return Marked{}, nil }
 
-// A pass looks at so many contents at most, in so many steps, and the next one goes on
-// from there.
+// A pass looks at a bounded number of contents, in a bounded number of steps,
+// and the next one continues from there.
 func TestCleanLooksOn(t *testing.T) {
 	for batch, most := range map[int]int{2500: 10_000, 1000: 10_000, 100: 10_000, 5: 500} {
 		m := &many{}
@@ -49,7 +49,8 @@ func TestCleanLooksOn(t *testing.T) {
 	}
 }
 
-// A row whose key is empty has no object: none is told of as one outside of the prefix.
+// A row with an empty key has no object: none is reported as outside of the
+// prefix.
 func TestEmptyKeysAreNotOutside(t *testing.T) {
 	var told []string
 	e := &Events{Outside: func(_ string, keys []string) { told = append(told, keys...) }}

@@ -9,27 +9,27 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
-// Description describes an application's database, buckets and cache.
-// Secrets may be left to the environment: ${NAME} stands for a variable.
+// Description describes an application's database, buckets and cache. ${NAME}
+// is replaced by a variable of the environment, such as a secret.
 type Description struct {
 	Database string `yaml:"database"`
 	// Schema holds Lethe's own tables (default "lethe").
 	Schema string `yaml:"schema"`
-	// Receipts is how long it is kept what went when (default 90d).
+	// Receipts is how long receipts are kept (default 90d).
 	Receipts Duration `yaml:"receipts"`
-	// Audit is the path of a file to which audit lines are appended (default: they go where
-	// the log goes).
+	// Audit is the path of a file to which audit lines are appended (default:
+	// the log's output).
 	Audit       string                `yaml:"audit"`
 	Tracing     TracingSpec           `yaml:"tracing"`
 	Redis       string                `yaml:"redis"`
 	Buckets     map[string]BucketSpec `yaml:"buckets"`
 	Collections map[string]Collection `yaml:"collections"`
 
-	file *yamlfile.File // nil: it was not read from one
+	file *yamlfile.File // nil if it was not read from a file
 }
 
-// Place returns file, line and column at which a collection is described; empty if that is
-// not known.
+// Place returns file, line and column of a collection's description, empty if
+// unknown.
 func (d *Description) Place(collection string) string {
 	if d.file == nil {
 		return ""
@@ -37,18 +37,19 @@ func (d *Description) Place(collection string) string {
 	return d.file.Place("collections." + collection)
 }
 
-// TracingSpec is where traces of runs go (OpenTelemetry, OTLP over HTTP).
+// TracingSpec is the destination of traces (OpenTelemetry, OTLP over HTTP).
 type TracingSpec struct {
 	Enabled bool `yaml:"enabled"`
-	// Endpoint is the URL of a collector; empty: that of the environment.
+	// Endpoint is the URL of a collector; empty for that of the environment.
 	Endpoint    string  `yaml:"endpoint"`
 	SampleRatio float64 `yaml:"sample_ratio"` // of runs (default 0.1)
 	Names       bool    `yaml:"names"`        // show texts of errors, and the keys in them
 }
 
-// BucketSpec is a bucket of an S3 service, as its owner reaches it, or a folder.
+// BucketSpec is a bucket of an S3 service, with the access of its owner, or a
+// folder.
 type BucketSpec struct {
-	// Path is that of a folder on a disk, instead of all others.
+	// Path is a folder on a disk, instead of all others.
 	Path      string `yaml:"path"`
 	Endpoint  string `yaml:"endpoint"`
 	Region    string `yaml:"region"`
@@ -58,16 +59,16 @@ type BucketSpec struct {
 	PathStyle bool   `yaml:"path_style"`
 }
 
-// Mode is whether a collection only reports, or reclaims.
+// Mode selects whether a collection only reports, or reclaims.
 type Mode string
 
 // Modes of a collection.
 const (
 	Report  Mode = "report"  // the default: nothing is changed
-	Reclaim Mode = "reclaim" // what is due goes
+	Reclaim Mode = "reclaim" // what is due is deleted
 )
 
-// Kind is what a collection consists of.
+// Kind is the kind of a collection.
 type Kind string
 
 // Kinds of collections.
@@ -77,11 +78,11 @@ const (
 	OfKeys    Kind = "keys"    // single objects that live as long as a row names them
 )
 
-// Collection is one kind of things that are forgotten together.
+// Collection is one kind of things that are reclaimed together.
 type Collection struct {
 	Kind Kind `yaml:"kind"`
 	Mode Mode `yaml:"mode"`
-	// Bucket names one of the buckets, Prefix is what all keys in it begin with. A key
+	// Bucket names one of the buckets, Prefix begins all keys in it. A key
 	// elsewhere is never touched.
 	Bucket   string    `yaml:"bucket"`
 	Prefix   string    `yaml:"prefix"`
@@ -95,32 +96,32 @@ type Collection struct {
 	Schedule   Timetable       `yaml:"schedule"`
 	Batch      int             `yaml:"batch"`
 	Workers    int             `yaml:"workers"`
-	// Limit is the most rows, and the most objects, that one run takes; what is left
-	// waits for the next. 0: no limit.
+	// Limit is the most rows, and the most objects, of one run; the rest waits
+	// for the next. 0 means no limit.
 	Limit int64 `yaml:"limit"`
-	// RatePerSecond is the most rows, and the most objects, that an instance takes in a
-	// second; batches are then smaller. 0: no limit.
+	// RatePerSecond is the most rows, and the most objects, of an instance in a
+	// second; batches are then smaller. 0 means no limit.
 	RatePerSecond int `yaml:"rate_per_second"`
-	// Lock lets one worker claim at a time, by a lock in Redis that ends by itself
-	// within 30 s. Claims are disjoint without it.
+	// Lock serialises claims by a lock in Redis that expires within 30 s.
+	// Claims are disjoint without it.
 	Lock bool `yaml:"lock"`
-	// Folders is what a collection of folders has instead of rows.
+	// Folders replaces rows in a collection of folders.
 	Folders *FolderSpec `yaml:"folders"`
-	// Keys is what a collection of keys has instead of rows.
+	// Keys replaces rows in a collection of keys.
 	Keys *KeySpec `yaml:"keys"`
 }
 
-// Cleans reports whether objects of contents that nothing refers to go.
+// Cleans reports whether objects of unreferenced contents are deleted.
 func (c Collection) Cleans() bool {
 	return c.HasObjects() && (c.Guard == TriggerGuard || c.Guard == QuarantineGuard)
 }
 
-// defaultBatch is as many keys as S3 deletes with one request.
+// defaultBatch is the number of keys in one delete request of S3.
 const defaultBatch = 1000
 
-// BatchSize returns how many rows a transaction takes. With a rate it is what the rate
-// gives in 25 ms, so that the application meets no long ones; few rows take a quarter of a
-// second's, as statements for a handful cost more than they spare.
+// BatchSize returns the number of rows in a transaction. With a rate it is 25
+// ms worth of it, to keep transactions short; a few rows take a quarter of a
+// second's worth, since statements for a handful cost more than they save.
 func (c Collection) BatchSize() int {
 	size := cmp.Or(c.Batch, defaultBatch)
 	if c.RatePerSecond > 0 {
@@ -129,7 +130,7 @@ func (c Collection) BatchSize() int {
 	return size
 }
 
-// fewRows are so few that the database has a batch of them done in some 10 ms.
+// fewRows are handled by the database in some 10 ms.
 const fewRows = 50
 
 // HasObjects reports whether the rows of a collection have objects.
@@ -139,23 +140,25 @@ func (c Collection) HasObjects() bool { return c.Contents != nil || len(c.Rows.O
 type Rows struct {
 	Table string `yaml:"table"`
 	Key   string `yaml:"key"`
-	// End is the column of the instant at which a row ends, Keep how much longer it
-	// stays: expires_at and 0, or deleted_at and a retention. NULL never ends.
+	// End is the column of the instant at which a row expires, Keep how much
+	// longer it stays: expires_at and 0, or deleted_at and a retention. NULL
+	// never expires.
 	End  string   `yaml:"end"`
 	Keep Duration `yaml:"keep"`
 	// Zone is the time zone of an end that is stored without one.
 	Zone string `yaml:"zone"`
 	// Unit is the unit of an end that is a number: s, ms or us since 1970.
 	Unit string `yaml:"unit"`
-	// Status and Initiated are the columns of a claim. Without them rows go in one
-	// transaction, under their locks.
+	// Status and Initiated are the columns of a claim. Without them rows are
+	// deleted in one transaction, under their locks.
 	Status    *Status `yaml:"status"`
 	Initiated string  `yaml:"initiated"`
 	// Content is the column that names a row of the table of contents.
 	Content string `yaml:"content"`
-	// Objects are templates of the keys of objects that belong to one row each, without
-	// a table of contents: "{object_key}", "uploads/{id}/original". NULL names none. Those
-	// that end in a slash name all that lies below: "uploads/{id}/".
+	// Objects are templates of the keys of objects that belong to one row each,
+	// without a table of contents: "{object_key}", "uploads/{id}/original".
+	// NULL names none. Those that end in a slash name everything below:
+	// "uploads/{id}/".
 	Objects []string `yaml:"objects"`
 }
 
@@ -164,7 +167,7 @@ type Status struct {
 	Column  string `yaml:"column"`
 	Live    string `yaml:"live"`
 	Claimed string `yaml:"claimed"`
-	// Deleted, if set, is what a row that ends becomes, instead of being removed.
+	// Deleted, if set, is the state of an expired row, instead of removing it.
 	Deleted string `yaml:"deleted"`
 }
 
@@ -172,36 +175,37 @@ type Status struct {
 type Table struct {
 	Table string `yaml:"table"`
 	Key   string `yaml:"key"`
-	// Count is the column that counts references. Without it they are looked up.
+	// Count is the column that counts references. Without it references are
+	// looked up.
 	Count string `yaml:"count"`
 	// Object is a template of the key in the bucket: "{object_key}", or "content/{content_hash}".
 	Object string `yaml:"object"`
 }
 
-// GuardKind is what keeps new references from a content that is condemned.
+// GuardKind is the protection of a condemned content against new references.
 type GuardKind string
 
 // Kinds of guards.
 const (
 	NoGuard      GuardKind = "none"    // the default: objects are counted, and stay
 	TriggerGuard GuardKind = "trigger" // triggers that "lethe adopt guard" installs
-	// QuarantineGuard keeps nothing away: objects are moved, and copied back when
-	// something refers to them again.
+	// QuarantineGuard prevents no references: objects are moved, and copied
+	// back when something refers to them again.
 	QuarantineGuard GuardKind = "quarantine"
 )
 
-// QuarantineSpec is where objects are moved that nothing refers to.
+// QuarantineSpec is where unreferenced objects are moved.
 type QuarantineSpec struct {
-	// Prefix, in the same bucket, stands before their whole keys there.
+	// Prefix, in the same bucket, precedes their whole keys there.
 	Prefix string `yaml:"prefix"`
-	// Retention: how long they stay there (default 7d).
+	// Retention is how long they stay there (default 7d).
 	Retention *Duration `yaml:"retention"`
 }
 
 // Keeps returns the retention.
 func (q QuarantineSpec) Keeps() time.Duration { return q.Retention.or(7 * 24 * time.Hour) }
 
-// GraceSpec is a Grace as a file has it; what is left out has its default.
+// GraceSpec is a Grace as a file has it, with defaults for what it omits.
 type GraceSpec struct {
 	Watchdog     *Duration `yaml:"watchdog"`
 	Unreferenced *Duration `yaml:"unreferenced"`
@@ -220,10 +224,10 @@ type Timetable struct {
 	Watchdog Duration `yaml:"watchdog"`
 }
 
-// defaultCron is when rows are looked at if nothing else is said.
+// defaultCron is the default schedule.
 const defaultCron = "0 0 * * *"
 
-// Times returns the schedule, midnight if the description names none.
+// Times returns the schedule, midnight by default.
 func (t Timetable) Times() (schedule.Schedule, error) {
 	spec := schedule.Spec{Every: time.Duration(t.Every), Cron: t.Cron, Zone: t.Zone, Until: t.Until}
 	if spec.Every == 0 && spec.Cron == "" {
@@ -246,7 +250,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// or returns the duration, or what it is by default where a description leaves it out.
+// or returns the duration, or the default if the description omits it.
 func (d *Duration) or(otherwise time.Duration) time.Duration {
 	if d == nil {
 		return otherwise
@@ -259,7 +263,8 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(lethe.FormatTTL(time.Duration(d))), nil
 }
 
-// Graces returns the grace periods, those that the description leaves out by default.
+// Graces returns the grace periods, with defaults for those that the
+// description omits.
 func (c Collection) Graces() Grace {
 	s, d := c.Grace, DefaultGrace
 	return Grace{

@@ -2,8 +2,8 @@ package adopt
 
 import "testing"
 
-// With a rate an application meets no transaction that is worth more than 25 ms of it, or
-// than some 10 ms of the database.
+// With a rate no transaction takes more than 25 ms worth of it, or than some 10
+// ms of the database.
 func TestBatchesOfARate(t *testing.T) {
 	for _, c := range []struct{ batch, rate, want int }{
 		{0, 0, 1000},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The descriptions in the documentation can be read.
+// The descriptions in the documentation are valid.
 func TestDocumentedDescriptions(t *testing.T) {
 	pages, err := filepath.Glob("../docs/adopting*.md")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestDocumentedDescriptions(t *testing.T) {
 	}
 }
 
-// indented are the blocks of code of a page.
+// indented returns the code blocks of a page.
 func indented(text string) (blocks []string) {
 	block := ""
 	for _, line := range strings.Split(text+"\nend", "\n") {

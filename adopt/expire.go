@@ -8,17 +8,17 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Expire removes rows whose end has come: claim, drop the copies, settle.
+// Expire removes expired rows: claim, drop the copies, settle.
 type Expire struct {
 	Collection string
 	Records    Records
 	Holds      RowHolder
-	Copies     Copies // nil: there is no cache
+	Copies     Copies // nil without a cache
 	Grace      Grace
-	Batch      int // rows a claim
+	Batch      int // rows per claim
 	Events     *Events
-	// Clean deletes the objects of contents that go with their last rows, by Ender. Nil:
-	// contents wait to be marked.
+	// Clean deletes the objects of contents whose last rows go, by Ender. If
+	// nil, contents wait to be marked.
 	Clean *Clean
 	Ender Ender
 }
@@ -26,7 +26,7 @@ type Expire struct {
 // Name returns the routine's name in runs and metrics.
 func (e *Expire) Name() string { return "expire " + e.Collection }
 
-// Pass goes on until nothing is due; each step is one batch.
+// Pass runs until nothing is due; each step is one batch.
 func (e *Expire) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return e.step
 }
@@ -46,8 +46,8 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	settled, marked, err := e.settle(ctx, claim)
 	settled.report(add, e.Events, e.Collection)
 	if err != nil {
-		// They are due again, and not only once the watchdog finds them. Those that went
-		// although the answer was lost do not carry the claim any more.
+		// Without this they would wait for the watchdog. Rows that went
+		// although the response was lost no longer carry the claim.
 		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
 		return false, errors.Join(err, released)
 	}
@@ -57,7 +57,7 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	return err == nil && len(claim.Rows) == e.Batch, err
 }
 
-// settle lets rows go, but none while copies of them may be read.
+// settle removes rows, but none whose copies may still be read.
 func (e *Expire) settle(ctx context.Context, claim Claim) (settled Settled, marked Marked, err error) {
 	if err := e.drop(ctx, claim); err != nil {
 		return settled, marked, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// failing is records of one row, of which a step fails.
+// failing has one row; one of its steps fails.
 type failing struct {
 	Records
 	settle   error
@@ -31,7 +31,8 @@ type brokenCache struct{ err error }
 
 func (c brokenCache) Drop(context.Context, []string) error { return c.err }
 
-// Rows that could not be settled are due again at once, even if the run was stopped.
+// Rows that could not be settled are due again at once, even if the run was
+// cancelled.
 func TestExpireReleases(t *testing.T) {
 	down := errors.New("down")
 	for what, c := range map[string]struct{ cache, database error }{"the cache": {cache: down}, "the database": {database: down}} {

@@ -6,13 +6,14 @@ import (
 	"math"
 )
 
-// ErrFewRows: rows are missing that were there at the last run. It stops a run before it
-// changes anything.
+// ErrFewRows reports that rows of the last run are missing. It ends a run
+// before it changes anything.
 var ErrFewRows = errors.New("too few rows live")
 
-// floorOf is the least number of rows that have to live while a run goes on, by how many
-// did at the last run, or do now if that is more; it fails if fewer do than the last run
-// asks for. setting names what lets a run go on.
+// floorOf returns the number of rows that have to be live throughout a run: a
+// part of those of the last run, or of those now if they are more. It fails if
+// fewer are live than the last run requires. setting names what allows a run
+// anyway.
 func floorOf(rows, last int64, least float64, setting string) (int64, error) {
 	part := func(of int64) int64 { return max(1, int64(math.Ceil(least*float64(of)))) }
 	if rows < part(last) {
@@ -22,7 +23,7 @@ func floorOf(rows, last int64, least float64, setting string) (int64, error) {
 	return part(max(last, rows)), nil
 }
 
-// leastOr is the part of the rows of the last run that has to be there still.
+// leastOr returns the part of the last run's rows that has to be present.
 func leastOr(least *float64) float64 {
 	if least == nil {
 		return 0.5

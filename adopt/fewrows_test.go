@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// While a run goes on as many rows have to stay as a part of what it has seen itself.
+// During a run the number of rows has to stay above a part of what the run
+// itself has seen.
 func TestFloorGoesByTheMoreRows(t *testing.T) {
 	for _, c := range []struct{ rows, last, want int64 }{{10, 0, 5}, {10, 6, 5}, {6, 10, 5}, {5, 10, 5}, {1, 0, 1}} {
 		if got, err := floorOf(c.rows, c.last, 0.5, "folders.least"); got != c.want || err != nil {

@@ -8,55 +8,56 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Folder is a folder as a complete listing shows it.
+// Folder is a folder in a complete listing.
 type Folder struct {
 	Name    string // below the prefix
 	Objects int64  // without its marker
 	Bytes   int64
 	Newest  lethe.Time // of its objects, without its marker, by the backend's clock
 	Marker  lethe.Time // when its marker was put, by the same clock; 0: it has none
-	// Odd is a key in it that cannot be deleted unmistakably; empty: there is none.
+	// Odd is a key in it that cannot be deleted unambiguously, empty if there
+	// is none.
 	Odd string
 }
 
-// FolderState is how far a folder is on its way out.
+// FolderState is the state of a folder on its way to deletion.
 type FolderState int
 
-// States of a folder on record.
+// States of a recorded folder.
 const (
 	FolderSeen    FolderState = iota + 1 // a run found no row for it
-	FolderMarking                        // a second one did as well; its marker is being put
+	FolderMarking                        // a second run found none either; its marker is being put
 	FolderMarked                         // its marker is there
-	FolderPurging                        // objects of it may be gone
+	FolderPurging                        // some of its objects may be gone
 )
 
-// KnownFolder is a folder on record.
+// KnownFolder is a recorded folder.
 type KnownFolder struct {
 	Name     string
 	State    FolderState
 	MarkedAt lethe.Time // by the database's clock
 	MarkerAt lethe.Time // the time of its marker, by the backend's
-	Purged   int64      // objects that are gone
+	Purged   int64      // deleted objects
 }
 
 // FolderView is the state of the folders of a collection in the database, at one instant.
 type FolderView struct {
 	Now   lethe.Time // by the database's clock
 	Live  map[string]bool
-	Rows  int64 // how many name a folder
-	Last  int64 // how many did at the last run; 0: there was none
+	Rows  int64 // rows that name a folder
+	Last  int64 // those at the last run; 0 if there was none
 	Known []KnownFolder
-	// Prefix is of the whole keys, by which Holds go.
+	// Prefix precedes names in the whole keys, which Holds use.
 	Prefix string
 	Holds  Holds
 }
 
-// ErrBadNames: names of rows are none of folders, or belong to none of them. It stops a
-// run before it changes anything.
+// ErrBadNames reports that names of rows are not those of folders, or belong to
+// none of them. It ends a run before it changes anything.
 var ErrBadNames = errors.New("the names of rows are not those of folders")
 
-// floor is the least number of rows that have to live from here on; it fails if fewer
-// do, or if their names are not of the rules' shape.
+// floor returns the number of rows that have to stay live. It fails if fewer
+// are, or if their names do not have the form of the rules.
 func (r FolderRules) floor(v FolderView) (int64, error) {
 	if v.Rows == 0 {
 		return 0, fmt.Errorf("%w: the query of live folders returns nothing, so all would go; nothing is touched until it returns a row", ErrFewRows)
@@ -73,28 +74,28 @@ func (r FolderRules) floor(v FolderView) (int64, error) {
 	return floor, nil
 }
 
-// Step is a folder for which something is to be done.
+// Step is one action on a folder.
 type Step struct {
 	Folder Folder
 	Known  KnownFolder
-	// Why is the reason of a cancellation, or of leaving it alone; empty: nothing that
-	// anybody has to be told of.
+	// Why is the reason of a cancellation, or of leaving the folder alone;
+	// empty if it needs no report.
 	Why string
-	// Unmark: the marker is ours, and goes.
+	// Unmark is set if the marker is ours and has to be removed.
 	Unmark bool
 }
 
-// FolderPlan is what a run does, and what it leaves alone.
+// FolderPlan is what a run does and what it leaves alone.
 type FolderPlan struct {
 	Notice []Step // no row, for the first time
-	Cancel []Step // on record, and not to go any more
+	Cancel []Step // recorded, and not to be deleted any more
 	Mark   []Step
 	Purge  []Step
-	Kept   []Step // no row, and cannot be removed
-	// Live have a row, Young were written to not long ago, Waiting are marked, and their
-	// retention is not over.
+	Kept   []Step // no row, and cannot be deleted
+	// Live folders have a row, Young ones were written recently, Waiting ones
+	// are marked and within their retention.
 	Live, Young, Waiting int64
-	// Limited: the limit of a run left some for the next.
+	// Limited reports that the limit of a run left some for the next.
 	Limited bool
 }
 
@@ -123,8 +124,8 @@ func (p FolderPlan) String() string {
 	return parts[0] + "; a run " + strings.Join(parts[1:], ", ")
 }
 
-// planFolders decides what becomes of folders that were listed before the rows were
-// read, in a listing that was complete; now is the backend's time.
+// planFolders decides about folders that were listed before the rows were read,
+// in a complete listing; now is the backend's time.
 func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) (FolderPlan, error) {
 	var p FolderPlan
 	known := make(map[string]KnownFolder, len(v.Known))
@@ -136,7 +137,7 @@ func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) 
 		delete(known, f.Name)
 	}
 	for _, k := range v.Known {
-		if _, left := known[k.Name]; left { // nothing lies there any more
+		if _, left := known[k.Name]; left { // nothing is stored there any more
 			p.Cancel = append(p.Cancel, Step{Folder: Folder{Name: k.Name}, Known: k})
 		}
 	}
@@ -163,7 +164,7 @@ func (p *FolderPlan) limit(steps []Step, most int) []Step {
 	return steps[:most]
 }
 
-// decide puts one folder where it belongs.
+// decide adds one folder to the plan.
 func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
 	f, k := s.Folder, s.Known
 	held := v.Holds.Folder(v.Prefix + f.Name + "/")
@@ -194,7 +195,7 @@ func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time)
 	}
 }
 
-// marked decides about a folder that is marked, and has no row.
+// marked decides about a marked folder without a row.
 func (r FolderRules) marked(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
 	f, k := s.Folder, s.Known
 	switch {
@@ -216,7 +217,7 @@ func (p *FolderPlan) cancel(s Step, unmark bool, why string) {
 	p.Cancel = append(p.Cancel, s)
 }
 
-// hasRow is the reason of cancelling a folder that lives.
+// hasRow returns the reason of cancelling a folder that has a row.
 func hasRow(k KnownFolder) string {
 	switch {
 	case k.State == FolderSeen:
@@ -227,8 +228,8 @@ func hasRow(k KnownFolder) string {
 	return "it has a row again"
 }
 
-// folderOf splits a key below the prefix into the name of its folder and the rest; ok
-// is false for keys that lie in none.
+// folderOf splits a key below the prefix into the name of its folder and the
+// rest; ok is false for keys outside of folders.
 func folderOf(key string, depth int) (name, rest string, ok bool) {
 	at := 0
 	for range depth {

@@ -9,23 +9,23 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// defaultPage is how many objects one call deletes at S3.
+// defaultPage is the number of objects in one delete request of S3.
 const defaultPage = 1000
 
-// errPage ends a listing that has a page.
+// errPage ends a listing whose page is full.
 var errPage = errors.New("a page is full")
 
-// page is objects of a folder that go together.
+// page is objects of a folder that are deleted together.
 type page struct {
 	keys  []string
-	last  string // the last that was looked at
-	newer string // one that was written after the marker was put; empty: none
+	last  string // the last one listed
+	newer string // one written after the marker was put; empty if there is none
 }
 
-// purge deletes a page of the first folder that is to be purged, or ends it.
+// purge deletes a page of the first folder to purge, or finishes it.
 func (p *folderPass) purge(ctx context.Context, add func(string, int64)) error {
 	s := p.plan.Purge[0]
-	// Before it is looked: the time until the answer is here counts.
+	// Taken before the check: the time of the response counts.
 	began := p.Boot.Now()
 	found, err := p.nextPage(ctx, s.Folder)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *folderPass) purge(ctx context.Context, add func(string, int64)) error {
 	return p.remove(ctx, found, add)
 }
 
-// nextPage lists objects of a folder; those that a delete failed for are passed over.
+// nextPage lists objects of a folder, except those whose delete failed.
 func (p *folderPass) nextPage(ctx context.Context, f Folder) (out page, err error) {
 	prefix, seen := f.Name+"/", 0
 	err = p.Store.List(ctx, prefix, p.after, func(i blob.Info) error {
@@ -74,8 +74,8 @@ func (p *folderPass) nextPage(ctx context.Context, f Folder) (out page, err erro
 	return out, err
 }
 
-// stands notes why a folder is not to be purged after all: its marker is not the one
-// that was put, or something was written since.
+// stands records why a folder is not to be purged after all: its marker was
+// replaced, or something was written since.
 func (p *folderPass) stands(ctx context.Context, s *Step, found page) error {
 	info, err := p.Store.Stat(ctx, markerOf(s.Folder.Name))
 	switch {
@@ -91,7 +91,7 @@ func (p *folderPass) stands(ctx context.Context, s *Step, found page) error {
 	return nil
 }
 
-// stop cancels the first folder that is to be purged.
+// stop cancels the first folder to purge.
 func (p *folderPass) stop(ctx context.Context, s Step, add func(string, int64)) error {
 	if s.Why == "" {
 		return nil
@@ -100,7 +100,7 @@ func (p *folderPass) stop(ctx context.Context, s Step, add func(string, int64)) 
 	return p.cancel(ctx, s, add)
 }
 
-// next goes on to the next folder.
+// next advances to the next folder.
 func (p *folderPass) next() {
 	p.plan.Purge, p.after, p.broken = p.plan.Purge[1:], "", false
 }
@@ -135,8 +135,8 @@ func (p *folderPass) remove(ctx context.Context, found page, add func(string, in
 	return p.report(ctx, failed)
 }
 
-// finish ends a folder of which only the marker is left. Where objects could not be
-// deleted the marker stays, and the next run tries again.
+// finish deletes the marker of a folder that is otherwise empty. If objects
+// could not be deleted the marker stays, and the next run tries again.
 func (p *folderPass) finish(ctx context.Context, add func(string, int64)) error {
 	s := p.plan.Purge[0]
 	broken := p.broken

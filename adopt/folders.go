@@ -15,21 +15,21 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Marker is the name of the object that marks a folder for removal.
+// Marker is the name of the object that marks a folder for deletion.
 const Marker = "TO_DELETE"
 
-// markerText is what somebody reads who finds one.
+// markerText explains the marker to its readers.
 const markerText = "No row in the database names this folder. It is removed when this object is older\n" +
 	"than the retention. Whoever removes this object before cancels that.\n"
 
-// clockProbe is an object by whose time the backend's clock is read. No folder is
-// named so.
+// clockProbe is an object whose time reads the backend's clock. No folder has
+// this name.
 const clockProbe = probeFolder + "clock"
 
 const probeFolder = ".lethe/"
 
-// FolderStore is where folders lie; a blob.Store is one. Keys are what follows the
-// prefix of the collection.
+// FolderStore stores folders; a blob.Store is one. Keys exclude the prefix of
+// the collection.
 type FolderStore interface {
 	Deleter
 	Stater
@@ -37,90 +37,94 @@ type FolderStore interface {
 	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
 }
 
-// Verdict is the state in the database of a folder that is about to lose objects.
+// Verdict is the state in the database of a folder before its objects are
+// deleted.
 type Verdict int
 
 // Verdicts.
 const (
-	Orphan  Verdict = iota + 1 // on record as marked, and without a row
+	Orphan  Verdict = iota + 1 // recorded as marked, and without a row
 	HasRow                     // a row names it again
-	Changed                    // not on record as the caller knows it
-	OnHold                     // a hold keeps something in it
+	Changed                    // not recorded as the caller knows it
+	OnHold                     // a hold covers something in it
 )
 
-// FolderMarks are the folders of one collection on record. Each method is one
+// FolderMarks are the recorded folders of one collection. Each method is one
 // transaction.
 type FolderMarks interface {
 	// Look reads the rows and the record, and changes nothing.
 	Look(ctx context.Context) (FolderView, error)
-	// Note remembers how many rows a look has found, unless a later one was noted, and
-	// folders that were seen without one.
+	// Note records how many rows a look found, unless a later look was
+	// recorded, and folders without a row.
 	Note(ctx context.Context, v FolderView, names []string) error
-	// Condemn makes folders that were seen, and not yet marked, ones whose marker is being
-	// put, after it has looked again that no row names them and no hold keeps them; it
-	// returns which. At least floor rows have to live: ErrFewRows.
+	// Condemn changes seen folders to ones whose marker is being put, and
+	// returns which. It skips those that a row names again or a hold keeps. It
+	// fails with ErrFewRows unless at least floor rows are live.
 	Condemn(ctx context.Context, names []string, floor int64) ([]string, error)
 	// Marked records markers.
 	Marked(ctx context.Context, folders []KnownFolder) error
-	// Forget ends the record of a folder, if it is as the caller knows it: its state, and
-	// both times of its marker.
+	// Forget deletes the record of a folder, if it is as the caller knows it:
+	// its state, and both times of its marker.
 	Forget(ctx context.Context, f KnownFolder) error
 }
 
 // FolderPurges are the marked folders of one collection. Each method is one transaction.
 type FolderPurges interface {
-	// Proceed makes a marked folder one that loses objects, after it has looked again
-	// that no row names it and no hold keeps it. At least floor rows have to live:
-	// ErrFewRows.
+	// Proceed changes a marked folder to one whose objects are deleted, unless
+	// a row names it or a hold keeps it. It fails with ErrFewRows unless at
+	// least floor rows are live.
 	Proceed(ctx context.Context, f KnownFolder, floor int64) (Verdict, error)
-	// Purged records keys that are gone, of a folder that is on record as the caller knows
-	// it.
+	// Purged records deleted keys of a folder that is recorded as the caller
+	// knows it.
 	Purged(ctx context.Context, f KnownFolder, keys []string) error
-	// Gone ends the record of a folder that is removed, if it is as the caller knows it.
+	// Gone deletes the record of a deleted folder, if it is as the caller knows
+	// it.
 	Gone(ctx context.Context, f KnownFolder) error
 	// Pending counts the marked folders whose retention is over by the database's clock.
 	Pending(ctx context.Context, retention time.Duration) (Backlog, error)
 }
 
-// FolderRows are the rows that name folders, and the record of those without one.
+// FolderRows are the rows that name folders, and the record of folders without
+// one.
 type FolderRows interface {
 	FolderMarks
 	FolderPurges
 }
 
-// Folders removes folders that no row names: seen twice, marked, and purged when the
-// marker, by the backend's clock, and its record, by the database's, are older than the
-// retention. Of all instances one runs it at a time.
+// Folders deletes folders that no row names: seen twice, marked, and purged
+// when the marker, by the backend's clock, and its record, by the database's,
+// are older than the retention. At most one instance runs it at a time.
 type Folders struct {
 	Collection string
 	Prefix     string // of the whole keys
 	Rules      FolderRules
 	Rows       FolderRows
 	Store      FolderStore
-	// Only, if set, are the folders that may be marked or purged.
+	// Only, if set, limits which folders may be marked or purged.
 	Only   map[string]bool
-	Page   int         // objects that are looked at, and deleted, at once (default 1000)
-	Boot   lethe.Clock // never jumps, and goes on while the machine sleeps
+	Page   int         // objects per listing and delete request (default 1000)
+	Boot   lethe.Clock // never jumps, and counts while the machine sleeps
 	Events *Events
 }
 
 // Name returns the routine's name in runs and metrics.
 func (f *Folders) Name() string { return "folders " + f.Collection }
 
-// Plan counts what may be purged. It asks the database only; Report looks at the bucket.
+// Plan counts what may be purged. It reads only the database; Report reads the
+// bucket.
 func (f *Folders) Plan(ctx context.Context) (Backlog, error) {
 	return f.Rows.Pending(ctx, f.Rules.Retention)
 }
 
-// Report returns what a run would do now, and changes nothing. Ages are judged by the
-// database's clock: to read the backend's something has to be written there.
+// Report returns what a run would do now, and changes nothing. It computes ages
+// by the database's clock: reading the backend's needs a write.
 func (f *Folders) Report(ctx context.Context) (FolderPlan, error) {
 	now := func(v FolderView) (lethe.Time, error) { return v.Now, nil }
 	plan, _, err := f.plan(ctx, now)
 	return plan, err
 }
 
-// Sample looks for the folders of up to limit rows, and returns how many have one.
+// Sample looks up the folders of up to limit rows, and returns how many exist.
 func (f *Folders) Sample(ctx context.Context, limit int) (found, sampled int, err error) {
 	v, err := f.Rows.Look(ctx)
 	if err != nil {
@@ -145,7 +149,7 @@ func (f *Folders) Sample(ctx context.Context, limit int) (found, sampled int, er
 	return found, sampled, nil
 }
 
-// Withdraw takes back every marker that was put, and forgets their folders.
+// Withdraw removes every marker, and the records of their folders.
 func (f *Folders) Withdraw(ctx context.Context) error {
 	v, err := f.Rows.Look(ctx)
 	if err != nil {
@@ -161,10 +165,11 @@ func (f *Folders) Withdraw(ctx context.Context) error {
 	return nil
 }
 
-// plan lists the folders, and then reads the rows: a folder whose row was committed
-// before it was listed is not taken for one without. It returns how many rows live.
+// plan lists the folders, and then reads the rows: a folder whose row was
+// committed before the listing is not taken for one without. It returns the
+// number of live rows.
 func (f *Folders) plan(ctx context.Context, clock func(FolderView) (lethe.Time, error)) (p FolderPlan, v FolderView, err error) {
-	// What would stop the run shall not cost a listing.
+	// Checked first, since an error here saves a listing.
 	if v, err = f.Rows.Look(ctx); err != nil {
 		return p, v, err
 	}
@@ -192,7 +197,7 @@ func (f *Folders) plan(ctx context.Context, clock func(FolderView) (lethe.Time, 
 	return p, v, err
 }
 
-// list returns all folders. Keys that lie in none are passed over.
+// list returns all folders. Keys outside of folders are ignored.
 func (f *Folders) list(ctx context.Context) (out []Folder, err error) {
 	err = f.Store.List(ctx, "", "", func(i blob.Info) error {
 		name, rest, ok := folderOf(i.Key, f.Rules.Depth)
@@ -208,7 +213,7 @@ func (f *Folders) list(ctx context.Context) (out []Folder, err error) {
 	return out, err
 }
 
-// add counts an object of the folder.
+// add counts an object in the folder.
 func (f *Folder) add(i blob.Info, rest string) {
 	if rest == Marker {
 		f.Marker = second(i.ModTime)
@@ -241,28 +246,28 @@ func (f *Folders) backendNow(ctx context.Context) (lethe.Time, error) {
 	return second(info.ModTime), err
 }
 
-// Pass does what the plan says that it begins with, in steps.
+// Pass executes the plan made at its beginning, in steps.
 func (f *Folders) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	p := &folderPass{Folders: f}
 	return p.step
 }
 
-// folderPass is a pass under way.
+// folderPass is a pass in progress.
 type folderPass struct {
 	*Folders
 	planned bool
 	plan    FolderPlan
 	view    FolderView // by which it was planned
 	floor   int64
-	broken  bool // objects of the first folder to purge could not be deleted
+	broken  bool // objects of the first folder to purge that could not be deleted
 	after   string
 }
 
-// Folders that a step notes, and marks.
+// Folders per step that are recorded, and marked.
 const (
 	notesAtOnce = 1000
 	marksAtOnce = 100
-	// marksInFlight is how many markers are put at once.
+	// marksInFlight is the number of concurrent puts of markers.
 	marksInFlight = 8
 )
 
@@ -326,7 +331,7 @@ func names(steps []Step) []string {
 
 func markerOf(folder string) string { return folder + "/" + Marker }
 
-// cancel takes a folder off the record, its marker first: a marker without a record
+// cancel deletes a folder's record, its marker first: a marker without a record
 // would not be found again.
 func (p *folderPass) cancel(ctx context.Context, s Step, add func(string, int64)) error {
 	if s.Unmark {
@@ -366,7 +371,7 @@ func (p *folderPass) mark(ctx context.Context, steps []Step, add func(string, in
 		return err
 	}
 	marked, failed := p.putMarkers(inTime(ctx, p.Boot, began, lookedWithin), condemned)
-	// Those that were put are there, whatever became of the others.
+	// Markers that were put are recorded, also if others failed.
 	if err := p.Rows.Marked(context.WithoutCancel(ctx), marked); err != nil {
 		return errors.Join(append(failed, err)...)
 	}
@@ -375,7 +380,7 @@ func (p *folderPass) mark(ctx context.Context, steps []Step, add func(string, in
 	return p.report(ctx, failed)
 }
 
-// putMarkers puts markers, some at once.
+// putMarkers puts markers concurrently.
 func (p *folderPass) putMarkers(ctx context.Context, folders []string) (marked []KnownFolder, failed []error) {
 	var running errgroup.Group
 	running.SetLimit(marksInFlight)
@@ -407,20 +412,21 @@ func (p *folderPass) putMarker(ctx context.Context, folder string) (lethe.Time, 
 	return second(info.ModTime), err
 }
 
-// second is a time of the backend as all of its answers have it: some leave out the
+// second truncates a time of the backend: some of its responses omit the
 // fraction.
 func second(t lethe.Time) lethe.Time { return t - t%lethe.Time(time.Second/time.Microsecond) }
 
-// lookedWithin is how long after it was looked whether a row names a folder something
-// may be sent for it.
+// lookedWithin bounds the time between the check that no row names a folder and
+// a request for it.
 const lookedWithin = 30 * time.Second
 
-// gaveUp reports whether an error is one of the backend as a whole.
+// gaveUp reports whether an error concerns the backend as a whole.
 func gaveUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, blob.ErrDown)
 }
 
-// report reports folders that failed. It returns an error only if all will fail.
+// report reports folders that failed. It returns an error only if all others
+// will fail, too.
 func (p *folderPass) report(ctx context.Context, failed []error) error {
 	if i := slices.IndexFunc(failed, func(err error) bool { return gaveUp(ctx, err) }); i >= 0 {
 		return failed[i]

@@ -12,43 +12,46 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// FolderSpec is folders that live as long as a row names them. A folder is what lies
-// below the prefix of a collection and so many segments more.
+// FolderSpec describes folders that live as long as a row names them. A folder
+// is the prefix of a collection and the next Depth segments.
 type FolderSpec struct {
 	// Depth is the number of segments; a template of names implies it.
 	Depth int      `yaml:"depth"`
 	Live  LiveSpec `yaml:"live"`
-	// MinAge: a folder whose newest object is younger is not looked at (default 1d).
+	// MinAge is the least age of a folder's newest object to consider the
+	// folder (default 1d).
 	MinAge *Duration `yaml:"min_age"`
-	// Retention: how long a folder stays marked before it is purged (default 7d).
+	// Retention is how long a folder stays marked before it is purged (default
+	// 7d).
 	Retention *Duration `yaml:"retention"`
-	// Interval: how long after a run the next begins (default 1h).
+	// Interval is the time from one run to the next (default 1h).
 	Interval *Duration `yaml:"interval"`
-	// Most is how many folders a run marks, and purges, at most (default 1000).
+	// Most is the largest number of folders that a run marks, and purges
+	// (default 1000).
 	Most int `yaml:"most"`
-	// Least is the part of the rows of the last run that have to be there still
-	// (default 0.5).
+	// Least is the part of the last run's rows that has to be present (default
+	// 0.5).
 	Least *float64 `yaml:"least"`
 }
 
-// LiveSpec is which folders live, by their names below the prefix: a query of one
-// column, or a table with a template over its columns.
+// LiveSpec defines the live folders, by their names below the prefix: a query
+// of one column, or a table with a template over its columns.
 type LiveSpec struct {
 	Query string `yaml:"query"`
 	Table string `yaml:"table"`
 	Name  string `yaml:"name"` // "{sequence}/topics/{topic}"
 }
 
-// FolderRules are a FolderSpec, what it leaves out by default.
+// FolderRules are a FolderSpec with its defaults.
 type FolderRules struct {
 	Depth                       int
 	MinAge, Retention, Interval time.Duration
 	Most                        int
 	Least                       float64
-	shape                       *regexp.Regexp // of names; nil: any of the depth
+	shape                       *regexp.Regexp // of names; nil allows any of the depth
 }
 
-// Rules returns the rules of a spec that was checked.
+// Rules returns the rules of a checked spec.
 func (s FolderSpec) Rules() FolderRules {
 	r := FolderRules{
 		Depth: s.Depth, MinAge: s.MinAge.or(24 * time.Hour), Retention: s.Retention.or(7 * 24 * time.Hour), Interval: s.Interval.or(time.Hour),
@@ -68,20 +71,20 @@ func (s FolderSpec) Rules() FolderRules {
 	return r
 }
 
-// fits reports whether a name may be that of a folder of the collection.
+// fits reports whether a name has the form of a folder's.
 func (r FolderRules) fits(name string) bool {
 	return strings.Count(name, "/")+1 == r.Depth && blob.CheckForeign(name) == nil && !blob.IsMarker(name) &&
 		(r.shape == nil || r.shape.MatchString(name))
 }
 
-// Variables of the environment that set the times of all folders, the first wins.
-// The second of each are those of Mosaico.
+// Variables of the environment that set the times of all folders; the first
+// takes precedence. The second of each are those of Mosaico.
 var (
 	intervalVariables  = []string{"LETHE_CLEANUP_TIME_INTERVAL", "MOSAICOD_CLEANUP_TIME_INTERVAL"}
 	retentionVariables = []string{"LETHE_CLEANUP_RETENTION_DURATION", "MOSAICOD_CLEANUP_RETENTION_DURATION"}
 )
 
-// environment sets the times of folders that the environment names.
+// environment sets the times of folders from the environment.
 func (d *Description) environment(lookup func(string) (string, bool)) error {
 	interval, err := durationOf(lookup, intervalVariables)
 	if err != nil {
@@ -123,10 +126,11 @@ func durationOf(lookup func(string) (string, bool), names []string) (*Duration, 
 	return nil, nil
 }
 
-// parameter is what the database would take for a parameter of a statement.
+// parameter matches what the database would take for a parameter of a
+// statement.
 var parameter = regexp.MustCompile(`[?$][0-9]`)
 
-// checkFolders reports what is wrong with a collection of folders by itself.
+// checkFolders reports errors in a collection of folders by itself.
 func (c Collection) checkFolders(d *Description) (wrong problems) {
 	if c.Folders == nil {
 		wrong.add("folders", "is missing: a collection of this kind says here how deep they lie and which live")
@@ -142,7 +146,7 @@ func (c Collection) checkFolders(d *Description) (wrong problems) {
 	return slices.Concat(wrong, times.check().below("folders"), checkPass(s.Most, r.Least).below("folders"), c.checkBucket(d))
 }
 
-// checkLive reports what does not define which folders live.
+// checkLive reports errors in the definition of live folders.
 func (s FolderSpec) checkLive(r FolderRules) (wrong problems) {
 	switch {
 	case (s.Live.Query == "") == (s.Live.Table == ""), (s.Live.Table == "") != (s.Live.Name == ""):
@@ -165,7 +169,7 @@ func (s FolderSpec) checkLive(r FolderRules) (wrong problems) {
 // passTimes are the times of a comparison of a bucket with rows.
 type passTimes struct {
 	minAge, retention, interval *Duration
-	youngest                    time.Duration // that min_age may be
+	youngest                    time.Duration // smallest valid min_age
 	such                        string
 }
 
@@ -182,7 +186,7 @@ func (t passTimes) check() (wrong problems) {
 	return wrong
 }
 
-// checkPass reports limits that no pass can have.
+// checkPass reports invalid limits of a pass.
 func checkPass(most int, least float64) (wrong problems) {
 	if most < 0 {
 		wrong.add("most", "%d is below 0", most)

@@ -25,7 +25,8 @@ func parse(t *testing.T, text string, env map[string]string) (*adopt.Description
 	return adopt.Parse([]byte(text), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 }
 
-// The environment sets the times of all folders; Lethe's variables win over Mosaico's.
+// The environment sets the times of all folders; Lethe's variables take
+// precedence over Mosaico's.
 func TestTimesOfFoldersByTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		env                 map[string]string
@@ -44,7 +45,7 @@ func TestTimesOfFoldersByTheEnvironment(t *testing.T) {
 			t.Errorf("%v: %+v", c.env, r)
 		}
 	}
-	for _, wrong := range []string{"soon", "", "0s"} { // the file's own interval is right
+	for _, wrong := range []string{"soon", "", "0s"} { // the file's own interval is valid
 		_, err := parse(t, recordings, map[string]string{"MOSAICOD_CLEANUP_TIME_INTERVAL": wrong})
 		if err == nil || !strings.Contains(err.Error(), "MOSAICOD_CLEANUP_TIME_INTERVAL") || strings.Contains(err.Error(), "interval:") {
 			t.Errorf("a variable of %q: %v", wrong, err)
@@ -52,7 +53,7 @@ func TestTimesOfFoldersByTheEnvironment(t *testing.T) {
 	}
 }
 
-// Two collections must not reach into each other, whatever name a bucket has in the file.
+// Two collections must not overlap, whatever names buckets have in the file.
 func TestFoldersThatOverlap(t *testing.T) {
 	text := strings.Replace(recordings, "buckets: {main: {bucket: b}}", "buckets: {main: {bucket: b}, again: {bucket: b}}", 1) + `
   parts:
@@ -69,7 +70,7 @@ func TestFoldersThatOverlap(t *testing.T) {
 	}
 }
 
-// A description that is wrong gets an error that says where.
+// An invalid description gets an error with its place.
 func TestWrongDescriptionsOfFolders(t *testing.T) {
 	const live = `live: {table: topics, name: "{sequence}/topics/{name}"}`
 	for _, c := range []struct{ old, new, want string }{

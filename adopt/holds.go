@@ -13,35 +13,35 @@ import (
 // HoldScope is what a hold covers.
 type HoldScope int
 
-// The scopes of holds.
+// Scopes of holds.
 const (
-	HoldCollection HoldScope = iota + 1 // everything in it
-	HoldRow                             // the row of a key, whether there is one or not
-	HoldObject                          // the object of a key, whole as it is in the bucket
-	HoldPrefix                          // all objects whose whole keys begin so
+	HoldCollection HoldScope = iota + 1 // the whole collection
+	HoldRow                             // the row of a key, whether it exists or not
+	HoldObject                          // the object of a key, the whole key in the bucket
+	HoldPrefix                          // all objects whose whole keys have the prefix
 )
 
-// MaxPrefixHolds is how many holds on prefixes a collection may have: each is compared
-// with each key that is to go. Holds on rows and objects may be any number.
+// MaxPrefixHolds bounds the holds on prefixes of a collection: each is compared
+// with each key before its deletion. Holds on rows and objects are not bounded.
 const MaxPrefixHolds = 1000
 
-// ErrNoSuchHold: there is no such hold to lift.
+// ErrNoSuchHold is returned when a hold to remove does not exist.
 var ErrNoSuchHold = errors.New("no such hold")
 
-// Hold keeps what it covers until it is lifted, or over.
+// Hold keeps what it covers until it is removed or ends.
 type Hold struct {
 	Collection string
 	Scope      HoldScope
 	Key        string // or prefix
 	Reason     string
-	By         string // who set it
+	By         string // its author
 	At         lethe.Time
-	Until      lethe.Time // 0: until it is lifted
-	// For, if set, is how long a new hold stands, by the database's clock.
+	Until      lethe.Time // 0 if it has no end
+	// For, if set, is the duration of a new hold, by the database's clock.
 	For time.Duration
 }
 
-// Limit sets the end of a hold that is to stand for a time.
+// Limit sets the end of a hold that has a duration.
 func (h *Hold) Limit() {
 	if h.For > 0 {
 		h.Until, h.For = h.At.Add(h.For), 0
@@ -61,7 +61,7 @@ func (h Hold) String() string {
 	return "the collection " + h.Collection
 }
 
-// Why is what somebody reads who asks why a thing stays.
+// Why explains why a thing stays.
 func (h Hold) Why() string {
 	text := "a hold keeps " + h.String()
 	if h.Until != 0 {
@@ -73,10 +73,10 @@ func (h Hold) Why() string {
 	return text
 }
 
-// Holds are holds that stand.
+// Holds are holds in force.
 type Holds []Hold
 
-// find returns the first hold that covers something, nil if none does.
+// find returns the first hold that covers something, nil if there is none.
 func (hs Holds) find(covers func(Hold) bool) *Hold {
 	for i := range hs {
 		if hs[i].Scope == HoldCollection || covers(hs[i]) {
@@ -86,7 +86,7 @@ func (hs Holds) find(covers func(Hold) bool) *Hold {
 	return nil
 }
 
-// Of returns the holds of one collection.
+// Of returns the holds on one collection.
 func (hs Holds) Of(collection string) (out Holds) {
 	for _, h := range hs {
 		if h.Collection == collection {
@@ -96,16 +96,16 @@ func (hs Holds) Of(collection string) (out Holds) {
 	return out
 }
 
-// All returns the hold on the whole collection, nil if there is none.
+// All returns the hold on the whole collection, or nil.
 func (hs Holds) All() *Hold { return hs.find(func(Hold) bool { return false }) }
 
-// Row returns a hold that keeps the row of a key, nil if there is none.
+// Row returns a hold on the row of a key, or nil.
 func (hs Holds) Row(key string) *Hold {
 	return hs.find(func(h Hold) bool { return h.Scope == HoldRow && h.Key == key })
 }
 
-// Object returns a hold that keeps the object of a whole key, or something in the folder
-// that a key with a slash at its end names; nil if there is none.
+// Object returns a hold on the object of a whole key, or for a key with a final
+// slash on something in that folder; nil if there is none.
 func (hs Holds) Object(key string) *Hold {
 	if strings.HasSuffix(key, "/") {
 		return hs.Folder(key)
@@ -115,8 +115,8 @@ func (hs Holds) Object(key string) *Hold {
 	})
 }
 
-// Folder returns a hold that keeps an object that lies, or may lie, below a prefix; nil
-// if there is none.
+// Folder returns a hold on an object that is, or may be, below a prefix; nil if
+// there is none.
 func (hs Holds) Folder(prefix string) *Hold {
 	return hs.find(func(h Hold) bool {
 		object := h.Scope == HoldObject || h.Scope == HoldPrefix
@@ -124,26 +124,26 @@ func (hs Holds) Folder(prefix string) *Hold {
 	})
 }
 
-// UnderWay is deletes that had been allowed before a hold was set.
+// UnderWay is deletes that were allowed before a hold was set.
 type UnderWay struct {
 	Objects int
 	Folders int        // that are being purged
-	Until   lethe.Time // by then the last of them has taken effect
+	Until   lethe.Time // when the last of them has taken effect
 }
 
 // Holder keeps the holds of one collection. Each method is one transaction.
 type Holder interface {
-	// AddHold sets a hold; of one that is set already it returns that. It waits for
-	// transactions under way: from its return on nothing that the hold covers is claimed,
-	// removed, marked or condemned. Deletes that were allowed before may yet take effect:
-	// it returns how many.
+	// AddHold sets a hold, or returns the existing equal one. It waits for
+	// running transactions: once it returns nothing that the hold covers is
+	// claimed, removed, marked or condemned. It returns the deletes that were
+	// allowed before and may yet take effect.
 	AddHold(ctx context.Context, h Hold) (Hold, UnderWay, error)
-	// LiftHold ends a hold: ErrNoSuchHold.
+	// LiftHold removes a hold. It fails with ErrNoSuchHold.
 	LiftHold(ctx context.Context, h Hold) error
-	// Holds returns the holds that stand.
+	// Holds returns the holds in force.
 	Holds(ctx context.Context) (Holds, error)
 }
 
-// HeldRest is how long a content rests that is due and whose object is held. Once its
-// hold is lifted it goes within that time.
+// HeldRest is how long a content that is due is deferred while its object is
+// held. After its hold is removed it goes within that time.
 const HeldRest = time.Hour

@@ -23,67 +23,70 @@ type OrphanObject struct {
 	Modified lethe.Time // by the bucket's clock
 }
 
-// Seeing is a batch of objects that no row was found to name.
+// Seeing is a batch of objects for which no row was found.
 type Seeing struct {
 	Orphans   []OrphanObject
 	Retention time.Duration
-	// Most is how many may be condemned now.
+	// Most bounds how many may be condemned now.
 	Most int
 }
 
 // Seen is the result of a second look at a batch.
 type Seen struct {
-	Orphans int // that no row names
-	Held    int // of those, that a hold keeps
-	// Condemned are those that have been known for the retention: to be deleted.
+	Orphans int // objects that no row names
+	Held    int // those of them that a hold keeps
+	// Condemned are those known for the retention, which are to be deleted.
 	Condemned []string
 }
 
 // NamedKeys are the keys that rows name. Each method is one read transaction.
 type NamedKeys interface {
-	// Stream calls fn for each key, in the order of its bytes, and returns when that
-	// was and how many there were at the last run.
+	// Stream calls fn for each key in byte order. It returns the instant of its
+	// view and the number of keys at the last run.
 	Stream(ctx context.Context, fn func(key string) error) (at lethe.Time, last int64, err error)
-	// Named returns those of the keys that rows name now.
+	// Named returns the keys that rows name now.
 	Named(ctx context.Context, keys []string) ([]string, error)
 }
 
-// KeyRows are the keys that rows name, and the record of objects that none does. Each
-// method is one transaction.
+// KeyRows are the keys that rows name, and the record of objects without a row.
+// Each method is one transaction.
 type KeyRows interface {
 	NamedKeys
-	// See looks again whether no row names the objects, remembers those, and condemns
-	// those that it has known for the retention, unchanged, and that no hold keeps.
+	// See checks again that no row names the objects, and records those. It
+	// condemns the ones that were known for the retention, are unchanged, and
+	// that no hold keeps.
 	See(ctx context.Context, s Seeing) (Seen, error)
-	// Gone ends the record of objects that were deleted.
+	// Gone deletes the records of deleted objects.
 	Gone(ctx context.Context, keys []string) error
-	// End notes how many rows there were, and forgets objects that were not seen since.
+	// End records the number of rows, and forgets objects that were not seen
+	// since.
 	End(ctx context.Context, rows int64, since lethe.Time) error
-	// Known counts the objects on record.
+	// Known counts the recorded objects.
 	Known(ctx context.Context) (Backlog, error)
 }
 
-// KeyStore is where the objects lie. Keys are what follows the prefix of the collection.
+// KeyStore stores the objects. Keys exclude the prefix of the collection.
 type KeyStore interface {
 	Stater
 	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
 }
 
-// Keys compares the objects below a prefix with the keys that rows name, both ways.
-// Objects that no row names are deleted once they have been known for the retention;
-// keys without an object are reported. Of all instances one runs it at a time.
+// Keys compares the objects below a prefix with the keys that rows name, both
+// ways. Objects that no row names are deleted once known for the retention;
+// keys without an object are reported. At most one instance runs it at a time.
 type Keys struct {
 	Collection string
 	Prefix     string // of the whole keys
 	Rules      KeyRules
 	Rows       KeyRows
 	Store      KeyStore
-	Remove     Deleter // of orphans, by their whole keys: deletes them, or moves them
+	Remove     Deleter // of orphans, by their whole keys: deletes or moves them
 	Batch      int
-	// Only, if set, are the orphans that may go: no others are remembered or deleted.
+	// Only, if set, limits which orphans are recorded and deleted.
 	Only map[string]bool
-	// Hook is told of keys without an object in each pass that is not for Only, a batch at
-	// a time. Nil: nobody is. What it fails of is counted, and told again by the next pass.
+	// Hook receives the keys without an object, a batch at a time, in each pass
+	// without Only. It may be nil. Failures are counted, and the next pass
+	// repeats them.
 	Hook   func(ctx context.Context, keys []string) error
 	Boot   lethe.Clock
 	Events *Events
@@ -92,7 +95,7 @@ type Keys struct {
 // Name returns the routine's name in runs and metrics.
 func (k *Keys) Name() string { return "keys " + k.Collection }
 
-// Plan counts the orphans on record.
+// Plan counts the recorded orphans.
 func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(ctx) }
 
 // Pass compares everything once.
@@ -140,10 +143,11 @@ func set(keys []string) map[string]bool {
 	return out
 }
 
-// orphanWithin is how long after it was condemned the delete of an orphan may be sent.
+// orphanWithin bounds the time between condemning an orphan and sending its
+// delete.
 const orphanWithin = time.Minute
 
-// reclaim remembers orphans, and deletes those that are due.
+// reclaim records orphans, and deletes those that are due.
 func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject) error {
 	if k.Only != nil {
 		found = slices.DeleteFunc(found, func(o OrphanObject) bool { return !k.Only[o.Key] })
@@ -188,9 +192,9 @@ type comparison struct {
 	left    int // that may be deleted
 
 	at      lethe.Time // when the rows were read
-	below   int64      // of the keys, those below the prefix
+	below   int64      // keys below the prefix
 	rows    *spool
-	found   []OrphanObject // not yet looked at again
+	found   []OrphanObject // not yet checked again
 	missing []string
 }
 
@@ -223,7 +227,7 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	return c.Rows.End(ctx, c.below, c.at)
 }
 
-// named takes a key that a row names. One that lies elsewhere proves nothing about the
+// named adds a key that a row names. A key elsewhere says nothing about the
 // objects below the prefix.
 func (c *comparison) named(key string) error {
 	if _, ok := below(key, c.Prefix); ok && key != c.rows.key {
@@ -232,7 +236,7 @@ func (c *comparison) named(key string) error {
 	return c.rows.put(key)
 }
 
-// listed takes the next object of the listing.
+// listed processes the next object of the listing.
 func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 	key := c.Prefix + i.Key
 	for c.rows.key != "" && c.rows.key < key {
@@ -244,7 +248,7 @@ func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 		return c.rows.next()
 	}
 	if c.at.Sub(i.ModTime) < c.Rules.MinAge || i.ModTime == 0 || blob.CheckForeign(i.Key) != nil {
-		return nil // without a time it is unknown whether it is young, or was written again
+		return nil // without a time its age is unknown, as is whether it was overwritten
 	}
 	c.found = append(c.found, OrphanObject{key, i.Size, i.ModTime})
 	if len(c.found) < c.Batch {
@@ -253,7 +257,7 @@ func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 	return c.flushOrphans(ctx)
 }
 
-// miss takes a key that the listing has not.
+// miss adds a key that is not in the listing.
 func (c *comparison) miss(ctx context.Context) error {
 	c.missing = append(c.missing, c.rows.key)
 	if err := c.rows.next(); err != nil {
@@ -274,7 +278,7 @@ func (c *comparison) flushOrphans(ctx context.Context) error {
 	return c.orphans(ctx, c, found)
 }
 
-// flushMissing looks again at keys without an object: at the row, and at the object.
+// flushMissing checks keys without an object again: the row, and the object.
 func (c *comparison) flushMissing(ctx context.Context) error {
 	keys := c.missing
 	c.missing = nil
@@ -314,23 +318,24 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 	return nil
 }
 
-// errOrder: the database does not return keys in the order of their bytes.
+// errOrder reports that the database does not return keys in byte order.
 var errOrder = errors.New("the database returns keys out of order")
 
-// spool is sorted keys, in a temporary file where they are many, so that no transaction
-// is open while a bucket is listed. key is the one that is next; empty at the end.
+// spool is sorted keys, in a temporary file if they are many, so that no
+// transaction is open while a bucket is listed. key is the next one, empty at
+// the end.
 type spool struct {
-	file *os.File     // nil: all are in held
+	file *os.File     // nil while all keys are in held
 	held bytes.Buffer // not yet in the file
 	r    *bufio.Reader
 	n    int64
 	key  string
 }
 
-// spoolHolds is how many bytes of keys are held in memory.
+// spoolHolds bounds the keys held in memory, in bytes.
 const spoolHolds = 64 << 10
 
-// put appends a key; one that is there already is passed over.
+// put appends a key, unless it is a repetition.
 func (s *spool) put(key string) error {
 	switch {
 	case key == "" || s.n > 0 && key == s.key:
@@ -348,7 +353,7 @@ func (s *spool) put(key string) error {
 	return s.flush()
 }
 
-// flush writes what is held to the file.
+// flush writes held keys to the file.
 func (s *spool) flush() (err error) {
 	if s.file == nil {
 		if s.file, err = os.CreateTemp("", "lethe-keys-"); err != nil {

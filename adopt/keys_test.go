@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Keys come back in their order, whether they fit into memory or not, and leave no file.
+// Keys are returned in order, in memory or not, and leave no file behind.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, n := range []int{0, 1, 100, 100_000} {
 		s := new(spool)
 		for i := range n {
-			for range 2 { // one that is there already is passed over
+			for range 2 { // a repeated key is ignored
 				if err := s.put(fmt.Sprintf("files/%08d", i)); err != nil {
 					t.Fatal(err)
 				}

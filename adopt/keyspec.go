@@ -8,34 +8,36 @@ import (
 	"time"
 )
 
-// KeySpec is single objects that live as long as a row names their key.
+// KeySpec describes single objects that live as long as a row names their key.
 type KeySpec struct {
 	// Query returns the whole keys that rows name, in one column.
 	Query string `yaml:"query"`
-	// MinAge: a younger object is no orphan (default 1d). It is longer than any upload
-	// and the commit of its row take.
+	// MinAge is the least age of an orphan (default 1d). It is longer than any
+	// upload and the commit of its row take.
 	MinAge *Duration `yaml:"min_age"`
-	// Retention: how long an object is known as an orphan before it is deleted (default 7d).
+	// Retention is how long an object is known as an orphan before it is
+	// deleted (default 7d).
 	Retention *Duration `yaml:"retention"`
-	// Interval: how long after a run the next begins (default 1d).
+	// Interval is the time from one run to the next (default 1d).
 	Interval *Duration `yaml:"interval"`
-	// Most is how many objects a run deletes at most (default 10000).
+	// Most is the largest number of objects that a run deletes (default 10000).
 	Most int `yaml:"most"`
-	// Least is the part of the rows of the last run that have to be there still
-	// (default 0.5).
+	// Least is the part of the last run's rows that has to be present (default
+	// 0.5).
 	Least *float64 `yaml:"least"`
-	// Hook is a program, and its arguments, that is told of keys without an object.
+	// Hook is a program with its arguments that receives keys without an
+	// object.
 	Hook []string `yaml:"hook"`
 }
 
-// KeyRules are a KeySpec, what it leaves out by default.
+// KeyRules are a KeySpec with its defaults.
 type KeyRules struct {
 	MinAge, Retention, Interval time.Duration
 	Most                        int
 	Least                       float64
 }
 
-// Rules returns the rules of a spec that was checked.
+// Rules returns the rules of a checked spec.
 func (s KeySpec) Rules() KeyRules {
 	return KeyRules{
 		MinAge: s.MinAge.or(24 * time.Hour), Retention: s.Retention.or(7 * 24 * time.Hour), Interval: s.Interval.or(24 * time.Hour),
@@ -43,8 +45,8 @@ func (s KeySpec) Rules() KeyRules {
 	}
 }
 
-// Enough refuses to judge objects by rows that are missing: of those that name a key
-// below the prefix, last were there at the last run.
+// Enough returns ErrFewRows if too few rows name a key below the prefix,
+// compared with the last run.
 func (r KeyRules) Enough(rows, last int64) error {
 	if rows == 0 {
 		return fmt.Errorf("%w: the query returns no key below the prefix, so all would go; nothing is touched until it returns one", ErrFewRows)
@@ -53,7 +55,7 @@ func (r KeyRules) Enough(rows, last int64) error {
 	return err
 }
 
-// checkKeys reports what is wrong with a collection of keys by itself.
+// checkKeys reports errors in a collection of keys by itself.
 func (c Collection) checkKeys(d *Description) (wrong problems) {
 	if c.Keys == nil {
 		wrong.add("keys", "is missing: a collection of this kind says here which keys rows name (query)")

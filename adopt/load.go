@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
-// Load reads a file and fills variables in; lookup is os.LookupEnv.
+// Load reads a file and replaces variables; lookup is os.LookupEnv.
 func Load(path string, lookup func(string) (string, bool)) (*Description, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func Load(path string, lookup func(string) (string, bool)) (*Description, error)
 	return read(yamlfile.New(path, text), lookup)
 }
 
-// Parse reads a description. Its errors name each thing that is wrong, and its place.
+// Parse reads a description. Its errors name each problem and its place.
 func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error) {
 	return read(yamlfile.New("description", text), lookup)
 }
@@ -55,14 +55,14 @@ func read(file *yamlfile.File, lookup func(string) (string, bool)) (*Description
 	return &d, nil
 }
 
-// problems are what is wrong with a part of a description: each is "key: text".
+// problems are the errors in a part of a description, each "key: text".
 type problems []string
 
 func (p *problems) add(key, format string, args ...any) {
 	*p = append(*p, key+": "+fmt.Sprintf(format, args...))
 }
 
-// below are problems of what a key holds.
+// below returns the problems of a key's value.
 func (p problems) below(key string) problems {
 	for i := range p {
 		p[i] = key + "." + p[i]
@@ -70,7 +70,7 @@ func (p problems) below(key string) problems {
 	return p
 }
 
-// fill fills variables of the environment in.
+// fill replaces variables of the environment.
 func (d *Description) fill(lookup func(string) (string, bool)) (wrong problems) {
 	fill := func(key string, s *string) {
 		*s = variable.ReplaceAllStringFunc(*s, func(v string) string {
@@ -104,7 +104,7 @@ func (d *Description) Names() []string { return slices.Sorted(maps.Keys(d.Collec
 
 var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
-// check reports everything that is wrong with a description by itself.
+// check reports all errors in a description by itself.
 func (d *Description) check() (wrong problems) {
 	if d.Database == "" {
 		wrong.add("database", "no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}")
@@ -122,8 +122,8 @@ func (d *Description) check() (wrong problems) {
 	return slices.Concat(wrong, d.checkBuckets(), d.overlaps())
 }
 
-// checkBuckets reports what is wrong with buckets by themselves. One folder in another
-// would be a way around the prefixes of collections.
+// checkBuckets reports errors in buckets by themselves. A folder inside another
+// would bypass the prefixes of collections.
 func (d *Description) checkBuckets() (wrong problems) {
 	names := slices.Sorted(maps.Keys(d.Buckets))
 	for i, name := range names {
@@ -146,7 +146,8 @@ func (d *Description) checkBuckets() (wrong problems) {
 	return wrong
 }
 
-// same reports whether two specs are of one bucket, whatever their names and keys are.
+// same reports whether two specs are of one bucket, whatever their names and
+// keys.
 func (b BucketSpec) same(other BucketSpec) bool {
 	if b.Path != "" || other.Path != "" {
 		return filepath.Clean(b.Path) == filepath.Clean(other.Path)
@@ -219,7 +220,7 @@ func (c Collection) checkSchedule() (wrong problems) {
 // ZoneOffset is a time zone that is an offset from UTC, east of it with +.
 var ZoneOffset = regexp.MustCompile(`^[+-](0\d|1[0-3]):[0-5]\d$`)
 
-// check reports what is wrong with rows by themselves.
+// check reports errors in rows by themselves.
 func (r Rows) check() (wrong problems) {
 	for _, c := range []struct{ key, value, means string }{
 		{"table", r.Table, "the table of the rows that expire"}, {"key", r.Key, "the column of their primary key"}, {"end", r.End, "the column of the instant at which a row ends"},
@@ -246,7 +247,7 @@ func (r Rows) check() (wrong problems) {
 	return wrong
 }
 
-// checkRedis reports what needs a cache that is not named.
+// checkRedis reports uses of a cache that is not configured.
 func (c Collection) checkRedis(d *Description) (wrong problems) {
 	if c.Lock && c.Rows.Status == nil {
 		wrong.add("lock", "without a status there are no claims to take turns: leave it out")
@@ -290,7 +291,7 @@ func (c Collection) checkContents(d *Description) (wrong problems) {
 	return append(wrong, c.checkBucket(d)...)
 }
 
-// checkOwned reports what is wrong with objects that belong to rows.
+// checkOwned reports errors in objects that belong to rows.
 func (c Collection) checkOwned(d *Description) (wrong problems) {
 	if c.Contents != nil || c.Rows.Content != "" {
 		wrong.add("rows.objects", "they belong to the rows themselves; contents is for those that rows share: leave one of both out")
@@ -304,7 +305,7 @@ func (c Collection) checkOwned(d *Description) (wrong problems) {
 	return slices.Concat(wrong, c.Rows.checkFolderTemplates(), c.checkBucket(d))
 }
 
-// checkTemplate reports a template that makes no keys of the collection.
+// checkTemplate reports a template that does not make keys of the collection.
 func (c Collection) checkTemplate(key, text string) (wrong problems) {
 	if _, err := ParseTemplate(text); err != nil {
 		wrong.add(key, "%v", err)
@@ -314,7 +315,7 @@ func (c Collection) checkTemplate(key, text string) (wrong problems) {
 	return wrong
 }
 
-// checkBucket reports what is wrong with bucket and prefix.
+// checkBucket reports errors in bucket and prefix.
 func (c Collection) checkBucket(d *Description) (wrong problems) {
 	if c.Bucket == "" {
 		wrong.add("bucket", "is missing: write the name of one of the buckets of the file")
@@ -347,7 +348,7 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// checkQuarantine reports what is wrong with where objects are moved.
+// checkQuarantine reports errors in the quarantine's place.
 func (c Collection) checkQuarantine() (wrong problems) {
 	q := c.Quarantine
 	switch {
@@ -375,8 +376,8 @@ func (c Collection) checkQuarantine() (wrong problems) {
 // nested reports whether one prefix contains the other.
 func nested(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// meets refuses a quarantine that lies among the objects, or in the quarantine, of
-// another collection of the bucket.
+// meets reports an error if a quarantine overlaps the objects or the quarantine
+// of another collection of the bucket.
 func (q *QuarantineSpec) meets(other string, c Collection) (wrong problems) {
 	switch {
 	case q == nil:

@@ -37,8 +37,7 @@ collections:
     rows: {table: links, key: id, end: deleted_at}
 `
 
-// What is wrong with a file is told with its line, its column and its key, and with what
-// to write instead.
+// An error has the line, the column and the key, and what to write instead.
 func TestErrorsNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"keep: 30d", "keep: 30x", `16:13: collections.pastes.rows.keep: invalid time to live: "30x" has the unknown unit "x"; use a number with a unit, such as 90s`},

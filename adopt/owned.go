@@ -16,8 +16,8 @@ func (r Rows) OwnFolders() bool {
 	return len(r.Objects) > 0 && strings.HasSuffix(r.Objects[0], "/")
 }
 
-// checkFolderTemplates reports what would let what one row owns contain what another
-// owns.
+// checkFolderTemplates reports templates by which the objects of one row could
+// contain another's.
 func (r Rows) checkFolderTemplates() (wrong problems) {
 	for i, text := range r.Objects {
 		if strings.HasSuffix(text, "/") != r.OwnFolders() {
@@ -32,15 +32,15 @@ func (r Rows) checkFolderTemplates() (wrong problems) {
 	return wrong
 }
 
-// head is what stands before the first column of a template.
+// head returns the text before the first column of a template.
 func head(text string) string {
 	before, _, _ := strings.Cut(text, "{")
 	return before
 }
 
-// Reaches reports whether a whole key is one that may go: below the prefix and, where
-// rows own folders, as deep as a template. A column that holds a slash would otherwise
-// name a folder in that of another row, or all of them.
+// Reaches reports whether a whole key may be deleted: it is below the prefix
+// and, where rows own folders, as deep as a template. Otherwise a column with a
+// slash could name a folder inside another row's, or all of them.
 func (c Collection) Reaches(key string) bool {
 	if _, ok := below(key, c.Prefix); !ok {
 		return false
@@ -61,21 +61,22 @@ type Lister interface {
 	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
 }
 
-// Emptier deletes all objects below whole keys that end in a slash, page by page, in a
-// store whose keys are what follows the prefix. It is a Deleter: its result for a key is
-// that nothing lies below it any more. What it began it goes on with the next time.
+// Emptier deletes all objects below whole keys that end in a slash, page by
+// page, in a store whose keys exclude the prefix. As a Deleter, its result for
+// a key is that nothing is left below it. An interrupted deletion continues on
+// the next call.
 type Emptier struct {
 	Prefix string
 	Store  interface {
 		Deleter
 		Lister
 	}
-	// Page is how many objects are deleted at once, AtOnce how many folders; 0: one after
-	// the other.
+	// Page is the number of objects per delete, AtOnce the number of concurrent
+	// folders; 0 means one.
 	Page, AtOnce int
 }
 
-// Delete implements Deleter. The check of ctx is asked before each request that deletes.
+// Delete implements Deleter. The check in ctx runs before each delete request.
 func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	results := make([]blob.Result, len(keys))
 	var running errgroup.Group
@@ -94,9 +95,9 @@ func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	return results, running.Wait()
 }
 
-// empty deletes what lies below a key, until a listing shows that nothing does. Once
-// something may be gone its error is open: who named the folder before must not take it
-// for untouched.
+// empty deletes what is below a key, until a listing is empty. Once something
+// may be gone its error is open: a former reference to the folder must not take
+// it for untouched.
 func (e Emptier) empty(ctx context.Context, key string) error {
 	rest, ok := below(key, e.Prefix)
 	if !ok || !strings.HasSuffix(key, "/") {
@@ -135,8 +136,8 @@ func (e Emptier) next(ctx context.Context, prefix string) (page []string, err er
 	return page, nil
 }
 
-// page deletes some objects, and reports whether one of them is gone. Its error is open
-// if one of theirs is.
+// page deletes some objects, and reports whether one of them is gone. Its error
+// is open if one of theirs is.
 func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error) {
 	results, err := e.Store.Delete(ctx, keys)
 	var certain error

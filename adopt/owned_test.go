@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 )
 
-// What a row owns must not contain what another owns, whatever its columns hold.
+// The objects of one row must not contain another's, whatever its columns hold.
 func TestReaches(t *testing.T) {
 	c := adopt.Collection{Prefix: "up/", Rows: adopt.Rows{Objects: []string{"up/files/{id}/", "up/thumbs/{id}/small/"}}}
 	for key, want := range map[string]bool{
@@ -54,7 +54,7 @@ collections:
 	}
 }
 
-// refusing is a bucket that answers some keys in its own way.
+// refusing is a bucket that fails for some keys.
 type refusing struct {
 	*memblob.Store
 	errs map[string]error
@@ -74,7 +74,8 @@ func (r refusing) Delete(ctx context.Context, keys []string) ([]blob.Result, err
 	return results, nil
 }
 
-// A folder goes page by page; what is certain of it is only said once nothing is left.
+// A folder is deleted page by page; its result is certain only once nothing is
+// left.
 func TestEmptier(t *testing.T) {
 	r := refusing{memblob.New(memblob.Options{}), map[string]error{}}
 	for i := range 25 {
@@ -108,8 +109,8 @@ func TestEmptier(t *testing.T) {
 	}
 }
 
-// Of a folder a part of which is gone nothing is certain but that: not if a later page is
-// not sent, and not if a later listing fails.
+// Of a partly deleted folder only that is certain: a later page was not sent,
+// or a later listing failed.
 func TestEmptierInPart(t *testing.T) {
 	late := fmt.Errorf("too late: %w", blob.ErrNotDone)
 	for what, c := range map[string]struct {
@@ -139,8 +140,7 @@ func TestEmptierInPart(t *testing.T) {
 	}
 }
 
-// failing is a bucket of which only the first listing works, if there is an error for
-// the others.
+// failing is a bucket whose later listings fail with an error, if it is set.
 type failing struct {
 	refusing
 	listings *int

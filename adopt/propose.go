@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// TableInfo is a table as Propose looks at it.
+// TableInfo is the input of Propose about a table.
 type TableInfo struct {
 	Name    string
 	Columns []ColumnInfo
 	Key     []string          // of its primary key
-	Refers  map[string]string // column to the table that it refers to, by a foreign key
+	Refers  map[string]string // column to the table of its foreign key
 	// Unread is why its rows could not be sampled.
 	Unread string
 }
 
-// ColumnInfo is a column, its type, and what it holds in some rows.
+// ColumnInfo is a column with its type and sampled values.
 type ColumnInfo struct {
 	Name, Kind string
 	Values     []string
 }
 
-// Surroundings are what Propose writes beside the tables; empty ones are left to be
-// filled in.
+// Surroundings are the settings that Propose writes besides the tables; empty
+// ones are left to fill in.
 type Surroundings struct {
 	Database, Redis, Endpoint, Bucket string
-	Path                              string // of a folder on a disk, in the place of a bucket
-	// Variable is the variable of the environment that Database was taken from; the file
-	// names it in the place of the URL, which has a password.
+	Path                              string // of a folder on a disk, instead of a bucket
+	// Variable is the variable of the environment that Database was taken from.
+	// The file names it instead of the URL, which has a password.
 	Variable string
 	// Objects are some keys of the bucket.
 	Objects []string
-	// ClaimColumns returns the statements that give a table the columns of a claim; it is
-	// never nil.
+	// ClaimColumns returns the statements that add the columns of a claim to a
+	// table. It is never nil.
 	ClaimColumns func(table, end string) []string
 }
 
@@ -58,9 +58,9 @@ func (t TableInfo) column(name *regexp.Regexp, kinds ...string) string {
 
 var timeKinds = []string{"timestamp", "date", "bigint", "integer", "numeric"}
 
-// Propose writes a description for the tables that look like rows that end, with the
-// reasons as comments. Every collection only reports. Nothing found is no error: the
-// file says what was looked for.
+// Propose writes a description for the tables that look like rows that expire,
+// with the reasons as comments. Every collection only reports. Finding nothing
+// is not an error: the file describes what was looked for.
 func Propose(tables []TableInfo, s Surroundings) string {
 	var b strings.Builder
 	b.WriteString("# Proposed by \"lethe adopt init\" from names and types: read it before you use it.\n")
@@ -90,7 +90,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 	return b.String()
 }
 
-// database names the variable that the URL lies in.
+// database returns the variable that has the URL.
 func (s Surroundings) database() string {
 	if s.Database != "" {
 		return fmt.Sprintf("database: %s\n", s.Database)
@@ -104,7 +104,7 @@ func (s Surroundings) database() string {
 	return fmt.Sprintf("database: ${%s}%s\n", name, given)
 }
 
-// bucket describes where objects lie.
+// bucket describes where objects are stored.
 func (s Surroundings) bucket() string {
 	if s.Path != "" {
 		return fmt.Sprintf("    path: %q\n", s.Path)
@@ -120,14 +120,14 @@ func or(a, b string) string {
 	return b
 }
 
-// proposal is what a description is made of.
+// proposal is the input of a description.
 type proposal struct {
 	tables map[string]TableInfo
 	index  objectIndex
 	around Surroundings
 }
 
-// rows describes a table of rows that end, "" if it has no end.
+// rows describes a table of rows that expire, "" if it has no expiry.
 func (p proposal) rows(t TableInfo) string {
 	end, why := t.column(endNames, timeKinds...), "its name and type say when a row ends"
 	keep := ""
@@ -175,7 +175,8 @@ func (p proposal) rows(t TableInfo) string {
 	return b.String()
 }
 
-// proposeClaim is what would give a table the columns of a claim.
+// proposeClaim returns the comment with the statements for the columns of a
+// claim.
 func proposeClaim(statements []string) string {
 	var b strings.Builder
 	b.WriteString("      # Many workers at once, and copies in a cache, need two columns more. This makes them:\n")
@@ -187,8 +188,8 @@ func proposeClaim(statements []string) string {
 	return b.String()
 }
 
-// contents describes the table that a row's content lies in, or the objects that each row
-// has for itself. What the rows hold counts, and only then what columns are called.
+// contents describes the table of a row's content, or the objects of each row.
+// Sampled values take precedence over the names of columns.
 func (p proposal) contents(t TableInfo) string {
 	for _, c := range t.Columns {
 		to, ok := p.tables[t.Refers[c.Name]]
@@ -216,8 +217,8 @@ func (p proposal) contents(t TableInfo) string {
 	return p.owned(t)
 }
 
-// owned describes the objects that each row has for itself. All of a collection lie below
-// one prefix.
+// owned describes the objects of each row. All of a collection are below one
+// prefix.
 func (p proposal) owned(t TableInfo) string {
 	var own, why, objects []string
 	apart := ""
@@ -237,7 +238,7 @@ func (p proposal) owned(t TableInfo) string {
 		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart + p.objects(t, objects)
 }
 
-// rowsAlone warns that rows would go and objects stay.
+// rowsAlone warns that rows would be deleted and objects stay.
 func rowsAlone(t TableInfo) string {
 	text := "      # No column holds keys of the objects that were looked at: rows go, and nothing of a bucket.\n" +
 		"      # Do they have objects? Name those (objects: [\"folder/{column}\"], bucket, prefix, guard), or nobody\n" +
@@ -248,7 +249,7 @@ func rowsAlone(t TableInfo) string {
 	return text
 }
 
-// keys are the templates of the objects that a table's rows name.
+// keys returns the templates of the objects that a table's rows name.
 func (p proposal) keys(t TableInfo) []keysOf {
 	if found := p.index.columns(t); len(found) > 0 {
 		return found
@@ -267,7 +268,7 @@ func (p proposal) keys(t TableInfo) []keysOf {
 	return out
 }
 
-// objects describes where the objects lie, and what guards them.
+// objects describes where the objects are stored, and what guards them.
 func (p proposal) objects(t TableInfo, named []string) string {
 	if len(named) == 0 {
 		named = p.around.Objects
@@ -277,10 +278,10 @@ func (p proposal) objects(t TableInfo, named []string) string {
 		"    # cache: [\"prefix:{" + t.Key[0] + "}\"]  # keys of copies in Redis\n"
 }
 
-// noFolder stands where keys have no folder in common.
+// noFolder is the placeholder where keys have no folder in common.
 const noFolder = "FOLDER/"
 
-// commonFolder is the folder that keys have in common.
+// commonFolder returns the common folder of keys.
 func commonFolder(keys []string) string {
 	if len(keys) == 0 {
 		return noFolder

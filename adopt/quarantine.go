@@ -17,46 +17,48 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// CopyStore is where objects lie, or their copies.
+// CopyStore stores objects, or their copies.
 type CopyStore interface {
 	blob.Copier
 	Deleter
 }
 
-// Quarantine moves objects that nothing refers to any more out of the way, instead of
-// deleting them: where no guard keeps an application from referring to one meanwhile.
-// As a Deleter it copies, records the copy, and then deletes; as a routine it copies
-// back what is referred to again, and deletes copies once their retention is over.
+// Quarantine moves unreferenced objects instead of deleting them, for databases
+// without a guard against new references. As a Deleter it copies, records the
+// copy, and then deletes. As a routine it copies back what is referenced again,
+// and deletes copies after their retention.
 type Quarantine struct {
 	Collection string
 	Prefix     string // of the whole keys of objects
-	Into       string // what stands before them in the keys of their copies
+	Into       string // precedes them in the keys of their copies
 	Rows       QuarantineRows
-	Objects    CopyStore // keys are what follows Prefix
+	Objects    CopyStore // keys exclude Prefix
 	Copies     CopyStore // keys are whole keys of objects
 	Grace      Grace
 	Retention  time.Duration
-	// Enough, if set, refuses to purge while suspiciously few rows live.
+	// Enough, if set, returns an error if suspiciously few rows are live, which
+	// prevents purging.
 	Enough func(ctx context.Context) error
-	// RestoresOnly: nothing is purged by a pass, as the description is not to be trusted.
+	// RestoresOnly disables purging by a pass, because the description is in
+	// doubt.
 	RestoresOnly atomic.Bool
 	Batch        int
-	AtOnce       int // objects that are looked at, or copied, at once; 0: one after the other
+	AtOnce       int // objects looked at or copied concurrently; 0 means one
 	Boot         lethe.Clock
 	Events       *Events
 
-	swept lethe.Time // when uploads were looked for, by Boot
+	swept lethe.Time // time of the last look for uploads, by Boot
 }
 
-// moving is a Delete under way.
+// moving is a Delete in progress.
 type moving struct {
 	*Quarantine
 	fence int64
-	until lethe.Time // the objects are this worker's before, by Boot
+	until lethe.Time // when this worker loses the objects, by Boot
 
 	mu   sync.Mutex
 	seen map[string]blob.ForeignInfo
-	errs map[string]error // what is known of each key; without an entry it is to go on
+	errs map[string]error // result for each key; those without one continue
 }
 
 func (m *moving) say(key string, err error) {
@@ -65,7 +67,7 @@ func (m *moving) say(key string, err error) {
 	m.errs[key] = err
 }
 
-// each calls fn for keys, many at once. What fn returns is said of the key.
+// each calls fn for keys concurrently, and records what it returns.
 func (m *moving) each(keys []string, fn func(key string) error) {
 	m.all(keys, func(key string) {
 		if err := fn(key); err != nil {
@@ -74,7 +76,7 @@ func (m *moving) each(keys []string, fn func(key string) error) {
 	})
 }
 
-// all calls fn for keys, as many at once as there may be.
+// all calls fn for keys, up to the limit of concurrency.
 func (q *Quarantine) all(keys []string, fn func(key string)) {
 	var running errgroup.Group
 	running.SetLimit(max(1, q.AtOnce))
@@ -91,7 +93,7 @@ func (q *Quarantine) all(keys []string, fn func(key string)) {
 	_ = running.Wait()
 }
 
-// left are those of the keys of which nothing is said.
+// left returns the keys without a result.
 func (m *moving) left(keys []string) (out []string) {
 	for _, key := range keys {
 		if _, said := m.errs[key]; !said {
@@ -101,9 +103,9 @@ func (m *moving) left(keys []string) (out []string) {
 	return out
 }
 
-// Delete moves objects into quarantine, by their whole keys: it implements Deleter, and
-// an object that is not in its place any more is as good as deleted. Nothing is deleted
-// before its copy was compared and recorded.
+// Delete implements Deleter: it moves objects into quarantine, by their whole
+// keys. A missing object counts as deleted. Nothing is deleted before its copy
+// was compared and recorded.
 func (q *Quarantine) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	m := &moving{Quarantine: q, seen: map[string]blob.ForeignInfo{}, errs: map[string]error{}}
 	err := m.move(ctx, keys)
@@ -174,10 +176,12 @@ func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
 	return found
 }
 
-// errHeld: the object is in the hands of another worker, or wanted back.
+// errHeld reports that another worker has the object, or that it is being
+// restored.
 var errHeld = errors.New("it is on its way into quarantine or out of it, or referred to again: that is looked at again later")
 
-// wait records that objects which were found and do not go on have to wait.
+// wait records that the objects that were found and do not continue have to
+// wait.
 func (m *moving) wait(found []Sighting, on []string) {
 	goes := set(on)
 	for _, s := range found {
@@ -187,7 +191,8 @@ func (m *moving) wait(found []Sighting, on []string) {
 	}
 }
 
-// copied is the error of a copy: whatever became of the copy, the object is untouched.
+// copied converts an error of a copy: whatever happened to the copy, the object
+// is untouched.
 func (m *moving) copied(err error) error {
 	if err != nil {
 		return fmt.Errorf("copy into quarantine: %w: %w", blob.ErrNotDone, plain{err})
@@ -195,7 +200,8 @@ func (m *moving) copied(err error) error {
 	return nil
 }
 
-// plain keeps the text of an error: what is known of a copy is not known of the object.
+// plain keeps only the text of an error: the outcome of a copy says nothing
+// about the object.
 type plain struct{ error }
 
 func (m *moving) copy(ctx context.Context, key string) error {
@@ -203,7 +209,7 @@ func (m *moving) copy(ctx context.Context, key string) error {
 	return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
 }
 
-// verify compares a copy that was made just now with the object.
+// verify compares a new copy with the object.
 func (m *moving) verify(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
 	if err != nil {
@@ -216,7 +222,7 @@ func (m *moving) verify(ctx context.Context, key string) error {
 	return m.copied(lacks(copied, m.seen[key]))
 }
 
-// lacks returns what an object has beside its bytes, and its copy has not.
+// lacks returns the attributes of an object that its copy does not have.
 func lacks(copied, object blob.ForeignInfo) error {
 	for _, kept := range []struct{ has, want map[string]string }{{copied.Headers, object.Headers}, {copied.User, object.User}} {
 		for _, name := range slices.Sorted(maps.Keys(kept.want)) {
@@ -228,9 +234,10 @@ func lacks(copied, object blob.ForeignInfo) error {
 	return nil
 }
 
-// again looks at a copy that was compared before it went on record, and copies the object
-// once more if somebody has removed or replaced it. One that cannot be looked at is left
-// alone: a delete that was sent may yet take the object, and then the copy is all there is.
+// again checks a copy that was compared before it was recorded, and copies the
+// object again if the copy was removed or replaced. A copy that cannot be read
+// is left alone: a delete in flight may take the object, and then the copy is
+// all there is.
 func (m *moving) again(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
 	switch {
@@ -245,13 +252,14 @@ func (m *moving) again(ctx context.Context, key string) error {
 	return m.verify(ctx, key)
 }
 
-// same looks, right before an object is deleted, whether it is the one that was copied.
+// same checks, right before an object is deleted, that it is the one that was
+// copied.
 func (m *moving) same(ctx context.Context, key string) error {
 	rest, _ := below(key, m.Prefix)
 	now, err := m.Objects.StatForeign(ctx, rest)
 	switch {
 	case errors.Is(err, blob.ErrNotExist):
-		return nil // the delete will say so
+		return nil // the delete reports that
 	case err != nil:
 		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
 	case now.Tag != m.seen[key].Tag:
@@ -260,7 +268,7 @@ func (m *moving) same(ctx context.Context, key string) error {
 	return nil
 }
 
-// remove deletes the objects whose copies are on record.
+// remove deletes the objects whose copies are recorded.
 func (m *moving) remove(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil

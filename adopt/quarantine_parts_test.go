@@ -28,8 +28,8 @@ const (
 	away    = "kept/" + inPlace
 )
 
-// wire is the network of a worker; part and complete are what becomes of requests that
-// copy a part, and that complete an upload.
+// wire is the network of a worker. part and complete decide the results of
+// requests that copy a part, and that complete an upload.
 type wire struct {
 	dead           atomic.Bool
 	part, complete func(pass func() (*http.Response, error)) (*http.Response, error)
@@ -49,7 +49,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return pass()
 }
 
-// dies lets a worker send nothing more once one part was copied.
+// dies stops a worker's requests once one part was copied.
 func (w *wire) dies() {
 	var once sync.Once
 	w.part = func(pass func() (*http.Response, error)) (*http.Response, error) {
@@ -62,8 +62,8 @@ func (w *wire) dies() {
 	}
 }
 
-// vault is a quarantine of one bucket, whose objects are copied in parts. Each worker has
-// its own network.
+// vault is a quarantine of one bucket, whose objects are copied in parts. Each
+// worker has its own network.
 type vault struct {
 	t     *testing.T
 	at    servers.S3
@@ -93,7 +93,7 @@ func (v *vault) put(key string, data []byte) {
 	}
 }
 
-// worker is a quarantine with a network of its own.
+// worker returns a quarantine with its own network.
 func (v *vault) worker() (*adopt.Quarantine, *wire) {
 	n := &wire{}
 	open := func(prefix string) *s3blob.Store {
@@ -112,14 +112,14 @@ func (v *vault) worker() (*adopt.Quarantine, *wire) {
 	}, n
 }
 
-// ofTheDead is the record as a worker sees it that has died: nothing it sends arrives.
+// ofTheDead is the record for a dead worker: nothing that it sends arrives.
 type ofTheDead struct{ adopt.QuarantineRows }
 
 func (ofTheDead) End(context.Context, int64, []string, adopt.Ending) ([]string, error) {
 	return nil, errDead
 }
 
-// holds demands what lies under which keys, and in how many unfinished uploads.
+// holds checks the stored keys, and the number of unfinished uploads.
 func (v *vault) holds(uploads int, keys ...string) {
 	v.t.Helper()
 	out, err := v.at.Client().ListObjectsV2(v.t.Context(), &s3.ListObjectsV2Input{Bucket: &v.o.Bucket})
@@ -150,8 +150,8 @@ func (v *vault) tend(q *adopt.Quarantine) {
 	}
 }
 
-// A worker that dies while it copies in parts, to the quarantine or back, leaves an
-// upload; the next one gives it up once the object is nobody's, and no other.
+// A worker that dies during a copy in parts, to the quarantine or back, leaves
+// an upload. The next one aborts just that, once the object has no worker.
 func TestQuarantineGivesUpUploadsOfTheDead(t *testing.T) {
 	v := newVault(t)
 	theirs, err := v.at.Client().CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &v.o.Bucket, Key: aws.String(inPlace)})
@@ -167,7 +167,7 @@ func TestQuarantineGivesUpUploadsOfTheDead(t *testing.T) {
 	v.holds(2, inPlace)
 	next, _ := v.worker()
 	v.tend(next)
-	v.holds(2, inPlace) // it may live
+	v.holds(2, inPlace) // it may be alive
 	pass(q.Grace.Landed())
 	v.tend(next)
 	v.holds(1, inPlace)
@@ -203,7 +203,7 @@ func TestQuarantineGivesUpUploadsOfTheDead(t *testing.T) {
 	}
 }
 
-// A worker that stood still while another gave up its upload completes nothing.
+// A worker that paused while another aborted its upload completes nothing.
 func TestQuarantineLateCompletionFails(t *testing.T) {
 	v := newVault(t)
 	slow, n := v.worker()
@@ -221,8 +221,8 @@ func TestQuarantineLateCompletionFails(t *testing.T) {
 	v.holds(0, inPlace)
 }
 
-// An object that is overwritten while it is copied in parts stays, and no part of it is
-// left behind.
+// An object that is overwritten during its copy in parts stays, and leaves no
+// part behind.
 func TestQuarantineOverwrittenInTheMiddle(t *testing.T) {
 	v := newVault(t)
 	q, n := v.worker()

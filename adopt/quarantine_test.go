@@ -30,7 +30,7 @@ func (n *nothingHeld) Held(context.Context, string, int) (adopt.QuarantinePage, 
 	return adopt.QuarantinePage{Now: n.now}, nil
 }
 
-// uploads remembers before when uploads were swept.
+// uploads records the bounds of sweeps for uploads.
 type uploads struct {
 	adopt.CopyStore
 	before []lethe.Time
@@ -45,7 +45,7 @@ type clock struct{ now lethe.Time }
 
 func (c *clock) Now() lethe.Time { return c.now }
 
-// Copies that a worker left half done are given up after a day, and looked for once an hour.
+// Unfinished copies are aborted after a day, and looked for once an hour.
 func TestQuarantineSweepsCopies(t *testing.T) {
 	const begin = lethe.Time(1e15)
 	rows, copies, boot := &nothingHeld{now: begin}, &uploads{}, &clock{1}
@@ -62,15 +62,15 @@ func TestQuarantineSweepsCopies(t *testing.T) {
 	}
 }
 
-// shelf is objects, or copies, of a service that fails as it is told.
+// shelf is objects, or copies, of a service that fails on request.
 type shelf struct {
 	bytes map[string]string
-	blind bool // it cannot be looked at
-	half  bool // a copy to it keeps the half
-	wrong bool // a copy to it has other bytes, as many
+	blind bool // it cannot be read
+	half  bool // a copy to it keeps half the bytes
+	wrong bool // a copy to it has other bytes of the same length
 	read  int  // how often one was opened
-	md5   bool // it tells MD5s
-	deaf  bool // a delete has no answer, and no effect yet
+	md5   bool // it returns MD5s
+	deaf  bool // a delete has no response and no effect yet
 }
 
 func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
@@ -116,8 +116,8 @@ func (s *shelf) Delete(_ context.Context, keys []string) ([]blob.Result, error) 
 	return make([]blob.Result, len(keys)), nil
 }
 
-// A copy that cannot be looked at is not written again: a delete that was sent may take
-// the object yet. One that is gone, or holds something else, is.
+// A copy that cannot be read is not written again: a delete in flight may take
+// the object. One that is missing, or different, is.
 func TestQuarantineKeepsACopyItCannotSee(t *testing.T) {
 	const key, text = "content/a", "some bytes"
 	for name, c := range map[string]struct {
@@ -152,8 +152,9 @@ func TestQuarantineKeepsACopyItCannotSee(t *testing.T) {
 	}
 }
 
-// An object whose copy the service does not vouch for goes only once both were read; so
-// does the claim on what was copied back. What the service vouches for is not read.
+// An object whose copy the service does not vouch for goes only after both were
+// read; so does the copy of a restored object. What the service vouches for is
+// not read.
 func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
 	const key, text = "content/a", "some bytes"
 	for _, md5 := range []bool{false, true} {
@@ -193,7 +194,7 @@ func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
 	}
 }
 
-// A folder stands alone, by its whole path, and not in another one.
+// A folder is separate, by its whole path, and not inside another one.
 func TestBucketsOnADisk(t *testing.T) {
 	for buckets, want := range map[string]string{
 		"{b: {path: /srv/media}}":                                "",
@@ -225,7 +226,7 @@ collections:
 	}
 }
 
-// Where objects are moved overlaps nothing that is described.
+// The quarantine's place overlaps nothing else in the description.
 func TestQuarantineSpecs(t *testing.T) {
 	const records = `kind: records, rows: {table: r, key: k, end: e, content: c}, contents: {table: t, key: c, object: "{o}"}`
 	for _, c := range []struct{ a, b, want string }{

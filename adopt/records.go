@@ -9,75 +9,78 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Row is one row that was claimed.
+// Row is a claimed row.
 type Row struct {
 	Key string
 	// Copies are the keys under which the application caches it.
 	Copies []string
 }
 
-// Claim is rows that one worker has taken. At is their fence: the instant with
-// which they were stamped.
+// Claim is rows that one worker has claimed. At, the time of their stamp, is
+// their fence.
 type Claim struct {
 	At   lethe.Time
 	Rows []Row
 }
 
-// Settled is what became of claimed rows.
+// Settled is the outcome of claimed rows.
 type Settled struct {
 	Gone     int // removed, or kept as deleted
-	Returned int // not expired any more: the application extended them meanwhile
-	Lost     int // not this claim's any more
-	Refused  int // the database does not let them go: they are held for RefusedRest
+	Returned int // not expired any more: the application extended them
+	Lost     int // no longer of this claim
+	Refused  int // refused by the database: they are held for RefusedRest
 	Held     int // live again: a hold keeps them
 	// Unreferenced is how many contents lost their last reference.
 	Unreferenced int
-	// Drifted are contents whose count was lower than their references.
+	// Drifted are contents whose count was lower than their number of
+	// references.
 	Drifted []string
 }
 
-// Backlog is what waits.
+// Backlog is the work that waits.
 type Backlog struct {
 	Due    int64      // counted up to MaxCounted
-	Oldest lethe.Time // 0: nothing
+	Oldest lethe.Time // 0 if there is none
 }
 
-// MaxCounted is the most that a Backlog counts: the question has to stay cheap.
+// MaxCounted bounds the count of a Backlog, so that counting stays cheap.
 const MaxCounted = 1_000_000
 
 // Records are the rows of one collection. Each method is one transaction.
 type Records interface {
-	// Claim stamps up to limit rows that have expired, that nobody has claimed and that no
-	// hold keeps, the oldest first. Rows that others have locked are passed over.
+	// Claim stamps up to limit rows that have expired, are not claimed and not
+	// held, the oldest first. It skips rows that are locked.
 	Claim(ctx context.Context, limit int) (Claim, error)
-	// Settle removes those rows that still carry the claim and are still expired, and
-	// counts their contents down. Those that were extended, or are held, become live
-	// again. Copies under the claim's keys and under those that the row has now are written
-	// down to be dropped once more after again, the latter at once as well: *Refusal.
+	// Settle removes the rows that still carry the claim and are still expired,
+	// and decrements their contents' counts. Extended and held ones become live
+	// again. Copies under the claim's keys and the row's present keys are
+	// recorded to be dropped again after again, the latter at once as well. It
+	// may fail with a *Refusal.
 	Settle(ctx context.Context, c Claim, again time.Duration) (Settled, error)
 	// Release makes the rows of a claim live again.
 	Release(ctx context.Context, c Claim) (int, error)
-	// Recover makes up to limit rows live again whose claim is older than age.
+	// Recover makes up to limit rows whose claim is older than age live again.
 	Recover(ctx context.Context, age time.Duration, limit int) (int, error)
 	// Due counts the rows that Claim would take.
 	Due(ctx context.Context) (Backlog, error)
 }
 
-// Ender is records whose contents may go along with them.
+// Ender is records whose contents can be marked together with them.
 type Ender interface {
-	// End is Settle and, in the same transaction, Mark of the contents that lost their last
-	// reference by it, whose rows it removes as well: only their marks know of the objects
-	// then. It leaves to Mark what it cannot mark at once: *Refusal.
+	// End is Settle and, in the same transaction, Mark of the contents that
+	// lost their last reference, whose rows it removes as well: from then on
+	// only their marks know of the objects. It leaves to Mark what it cannot
+	// mark at once. It may fail with a *Refusal.
 	End(ctx context.Context, c Claim, r EndRequest) (Settled, Marked, error)
 }
 
-// EndRequest is what an End needs to know.
+// EndRequest has the parameters of End.
 type EndRequest struct {
 	Again time.Duration // as Settle's
 	Late  time.Duration // as that of a MarkRequest
 }
 
-// Condemned is one content whose object is to be deleted.
+// Condemned is a content whose object is to be deleted.
 type Condemned struct {
 	Content string // its key in the table of contents
 	Object  string // its key in the bucket
@@ -87,109 +90,118 @@ type Condemned struct {
 type Marked struct {
 	Fence    int64
 	Contents []Condemned
-	// Kept is how many were referenced again, Busy how many the application has locked,
-	// Held how many objects a hold keeps.
+	// Kept counts those referenced again, Busy those that the application has
+	// locked, Held the objects that a hold keeps.
 	Kept, Busy, Held int
 	// Drifted are contents whose count is 0 although rows refer to them.
 	Drifted []string
-	// Outside are objects that do not lie below the prefix, and are left alone: a delete
-	// of one would be refused for ever, and so would the rows that name it.
+	// Outside are objects that are not below the prefix, and are left alone:
+	// their delete would always be refused, and so would that of the rows that
+	// name them.
 	Outside []string
 }
 
-// Outcome is what became of one object.
+// Outcome is the outcome of one object's deletion.
 type Outcome struct {
 	Content string
-	// Failed is why the object may still be there; empty: it is gone.
+	// Failed is why the object may still exist, empty if it is gone.
 	Failed string
-	// Unseen: the delete was sent, and may yet take effect.
+	// Unseen reports that the delete was sent and may yet take effect.
 	Unseen bool
 }
 
-// Confirmed is what was recorded of outcomes.
+// Confirmed is what Confirm recorded.
 type Confirmed struct {
 	Gone, Failed, Lost int
-	// Broken are contents that rows refer to, though their objects were deleted:
-	// references that were made past the guard.
+	// Broken are contents that rows refer to although their objects were
+	// deleted: references that bypassed the guard.
 	Broken []string
 }
 
-// ErrUnguarded: nothing in the database keeps new references from a content that is
-// condemned. Nothing was marked.
+// ErrUnguarded reports that nothing in the database prevents new references to
+// a condemned content. Nothing was marked.
 var ErrUnguarded = errors.New("no guard keeps new references from contents that are being deleted: \"lethe adopt guard install\" installs one")
 
 // MarkRequest bounds one Mark.
 type MarkRequest struct {
 	Limit int
-	// Late is after how long without a word another worker's mark is taken over.
+	// Late is the silence after which another worker's mark is taken over.
 	Late time.Duration
 }
 
 // Contents are what the rows of one collection refer to. Each method is one
 // transaction.
 type Contents interface {
-	// Find looks at up to limit contents after the key, of those that are counted only at
-	// the ones with 0, and writes down which nobody refers to, to be condemned after the
-	// grace; next is where to go on, empty at the end.
+	// Find examines up to limit contents after the key, of counted ones only
+	// those with 0, and records the unreferenced ones, to be condemned after
+	// the grace. next is the key to continue at, empty at the end.
 	Find(ctx context.Context, after string, limit int, grace time.Duration) (found int, next string, err error)
-	// Mark condemns contents that are due and whose objects no hold keeps, after it has
-	// locked each and looked again that nobody refers to it: ErrUnguarded.
+	// Mark condemns contents that are due and whose objects are not held. It
+	// locks each and checks again that nothing refers to it. It fails with
+	// ErrUnguarded.
 	Mark(ctx context.Context, r MarkRequest) (Marked, error)
-	// Confirm records outcomes under the fence: contents whose objects are gone are
-	// removed, and those of which no delete can have had an effect may be referred to again. Their marks end LongestWrite after the last instant at which a delete may
-	// take effect: now, or when Late is over since one whose end was not seen.
+	// Confirm records outcomes under the fence. Contents whose objects are gone
+	// are removed; those of which no delete can have had an effect may be
+	// referred to again. Their marks end LongestWrite after the last instant at
+	// which a delete may take effect: now, or Late after one whose end was not
+	// seen.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
-	// Unmark removes up to limit marks whose time is over.
+	// Unmark removes up to limit marks that have ended.
 	Unmark(ctx context.Context, limit int) (int, error)
 	// Waiting counts the contents that are to go.
 	Waiting(ctx context.Context) (Backlog, error)
 }
 
-// Again is copies that are to be dropped from the cache once more.
+// Again is copies to drop from the cache once more.
 type Again struct {
 	ID   int64
 	Keys []string
 }
 
-// Cached are the copies that are to be dropped once more. Each method is one
+// Cached are the copies to drop from the cache once more. Each method is one
 // transaction.
 type Cached interface {
 	// DropAgain returns up to limit batches of copies that are due.
 	DropAgain(ctx context.Context, limit int) ([]Again, error)
-	// Dropped forgets batches.
+	// Dropped deletes batches.
 	Dropped(ctx context.Context, ids []int64) error
 }
 
 // Copies are the application's copies in a cache.
 type Copies interface {
-	// Drop removes keys in one round trip; it returns nil only if all are gone.
+	// Drop deletes keys in one round trip. It returns nil only if all are gone.
 	Drop(ctx context.Context, keys []string) error
 }
 
-// Events are called with what the routines do. Nil functions are silent; they are called
-// after the transaction.
+// Events are called with what the routines do, after the transaction. Nil
+// functions are skipped.
 type Events struct {
-	// Drifted: counts of contents were wrong.
+	// Drifted receives contents whose counts were wrong.
 	Drifted func(collection string, contents []string)
-	// Broken: contents were referenced past the guard while their objects were deleted.
+	// Broken receives contents whose references bypassed the guard while their
+	// objects were deleted.
 	Broken func(collection string, contents []string)
-	// Failed: objects could not be deleted, with the first reason.
+	// Failed receives the number of objects that could not be deleted, and the
+	// first reason.
 	Failed func(collection string, objects int, why string)
-	// Refused: the database does not let a row go, with the reason.
+	// Refused receives a row that the database refuses to remove, and the
+	// reason.
 	Refused func(collection, key, why string)
-	// Missing: rows name keys that have no object.
+	// Missing receives keys that rows name and that have no object.
 	Missing func(collection string, keys []string)
-	// Untold: a hook was not told of all keys that have no object.
+	// Untold receives the error of a hook for missing objects.
 	Untold func(collection string, err error)
-	// Outside: objects do not lie below the prefix, and are left alone.
+	// Outside receives objects that are not below the prefix, and are left
+	// alone.
 	Outside func(collection string, keys []string)
-	// Restored: objects were copied back from quarantine.
+	// Restored receives objects that were copied back from quarantine.
 	Restored func(collection string, keys []string)
-	// Lost: something refers to objects whose copies are gone.
+	// Lost receives referenced objects whose copies are gone.
 	Lost func(collection string, keys []string)
-	// FolderCancelled: a folder that was marked is not to go any more.
+	// FolderCancelled receives a marked folder that is not to be deleted any
+	// more.
 	FolderCancelled func(collection, folder, why string)
-	// FolderKept: a folder without a row cannot be removed.
+	// FolderKept receives a folder without a row that cannot be deleted.
 	FolderKept func(collection, folder, why string)
 }
 
@@ -242,7 +254,7 @@ func (e *Events) broken(collection string, contents []string) {
 }
 
 func (e *Events) outside(collection string, keys []string) {
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" }) // which names none
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" }) // with no name
 	if e != nil && e.Outside != nil && len(keys) > 0 {
 		e.Outside(collection, keys)
 	}

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Refusal is the error of rows that the database does not let go: a row of another
-// table refers to one of them, or a trigger of the application objects. Nothing was
-// done.
+// Refusal is the error of rows that the database refuses to remove: a row of
+// another table refers to one of them, or a trigger of the application objects.
+// Nothing was done.
 type Refusal struct {
-	Rows []Row // of which at least one is refused
+	Rows []Row // at least one of them is refused
 	Err  error
 }
 
@@ -25,19 +25,19 @@ func (r *Refusal) Unwrap() error { return r.Err }
 
 // RowHolder sets holds.
 type RowHolder interface {
-	// AddHold is that of Holder.
+	// AddHold is Holder's method.
 	AddHold(ctx context.Context, h Hold) (Hold, UnderWay, error)
 }
 
-// RefusedRest is how long a row is held that the database refused to let go, so that it
-// does not keep others from going.
+// RefusedRest is how long a row that the database refused is held, so that it
+// does not delay others.
 const RefusedRest = 6 * time.Hour
 
-// refusedBy sets such holds.
+// refusedBy is the author of such holds.
 const refusedBy = "lethe"
 
-// apart settles a claim of which the database refuses a row: by halves, so that all the
-// others go. It returns what was settled until an error.
+// apart settles a claim that contains a refused row: by halves, so that all
+// other rows go. It returns what was settled before an error.
 func (e *Expire) apart(ctx context.Context, c Claim) (out Settled, err error) {
 	if len(c.Rows) == 1 {
 		return e.alone(ctx, c)
@@ -57,7 +57,7 @@ func (e *Expire) apart(ctx context.Context, c Claim) (out Settled, err error) {
 	return out, nil
 }
 
-// alone settles a claim of one row, or lets it rest.
+// alone settles a claim of one row, or holds it.
 func (e *Expire) alone(ctx context.Context, c Claim) (Settled, error) {
 	settled, err := e.Records.Settle(ctx, c, e.Grace.CacheAgain)
 	var refused *Refusal
@@ -70,7 +70,7 @@ func (e *Expire) alone(ctx context.Context, c Claim) (Settled, error) {
 	return Settled{Refused: 1}, refused.rest(ctx, e.Holds, e.Events, e.Collection)
 }
 
-// rest holds the one row of a refusal for a while.
+// rest holds the one row of a refusal temporarily.
 func (r *Refusal) rest(ctx context.Context, holds RowHolder, events *Events, collection string) error {
 	key, why := r.Rows[0].Key, "the database does not let it go: "+r.Err.Error()
 	events.refused(collection, key, r.Err.Error())
@@ -78,7 +78,7 @@ func (r *Refusal) rest(ctx context.Context, holds RowHolder, events *Events, col
 	return err
 }
 
-// add adds what became of other rows.
+// add adds the outcome of other rows.
 func (s *Settled) add(t Settled) {
 	s.Gone += t.Gone
 	s.Returned += t.Returned
@@ -89,7 +89,7 @@ func (s *Settled) add(t Settled) {
 	s.Drifted = append(s.Drifted, t.Drifted...)
 }
 
-// report counts what became of rows.
+// report counts the outcomes of rows.
 func (s Settled) report(add func(string, int64), events *Events, collection string) {
 	add("items", int64(s.Gone))
 	add("rows", int64(s.Gone))

@@ -15,8 +15,8 @@ func (q *Quarantine) Name() string { return "quarantine " + q.Collection }
 // Plan counts the objects in quarantine.
 func (q *Quarantine) Plan(ctx context.Context) (Backlog, error) { return q.Rows.InQuarantine(ctx) }
 
-// Pass looks at every object on record: what is referred to again is copied back, and
-// copies whose time is over, or that are not needed, are deleted.
+// Pass processes every recorded object: it copies back what is referenced
+// again, and deletes copies that are past their retention or not needed.
 func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	after, last := "", false
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
@@ -38,7 +38,7 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 	}
 }
 
-// Has reports whether a whole key is one of the collection's.
+// Has reports whether a whole key belongs to the collection.
 func (q *Quarantine) Has(key string) bool {
 	_, ok := below(key, q.Prefix)
 	return ok
@@ -67,8 +67,8 @@ func (q *Quarantine) Restore(ctx context.Context, key string) error {
 	return nil
 }
 
-// PurgeNow deletes the copies of everything that nothing knows, before its
-// retention is over; it returns how many.
+// PurgeNow deletes the copies that are not referenced or known, before their
+// retention is over, and returns how many.
 func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 	for after := ""; ; {
 		page, err := q.Rows.Held(ctx, after, q.Batch)
@@ -87,14 +87,14 @@ func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 	}
 }
 
-// care is a look at some of the objects on record.
+// care is a look at some recorded objects.
 type care struct {
 	*Quarantine
 	add func(string, int64)
 	now lethe.Time // by the database's clock
 }
 
-// page does with objects what is to be done.
+// page processes some objects.
 func (c *care) page(ctx context.Context, held []Held, early bool) error {
 	var back, over, spare []string
 	for _, h := range held {
@@ -124,9 +124,9 @@ func (c *care) page(ctx context.Context, held []Held, early bool) error {
 	return errors.Join(c.restore(ctx, back), c.purge(ctx, Custody{Keys: over, Early: early}), c.purge(ctx, Custody{Keys: spare, Spare: true}))
 }
 
-// inPlace reports whether an object that is wanted lies in its place, and whether its
-// copy is needless: the backend vouches that it has the same bytes, or it has been kept
-// for long enough.
+// inPlace reports whether a wanted object is at its original key, and whether
+// its copy is not needed: the backend vouches for equal bytes, or the copy was
+// kept long enough.
 func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
 	rest, ok := below(h.Key, c.Prefix)
 	if !ok || h.Copy != c.Into+h.Key {
@@ -172,7 +172,7 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 			if !errors.Is(err, blob.ErrExist) {
 				why = err.Error()
 			}
-		default: // it stays in this worker's hands until the copy cannot land any more
+		default: // this worker keeps it until the copy cannot take effect any more
 			why = err.Error()
 		}
 	}
@@ -186,7 +186,7 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	return err
 }
 
-// end records what became of claimed objects; it returns those that are lost.
+// end records the outcome of claimed objects, and returns those that are lost.
 func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (gone []string, err error) {
 	for _, how := range []Ending{Left, Restored, Purged, Lost} {
 		if len(ends[how]) == 0 {
@@ -201,14 +201,14 @@ func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (
 	return gone, err
 }
 
-// errNoCopy: the copy of an object that is to be restored is not there.
+// errNoCopy reports that the copy of an object to restore is missing.
 var errNoCopy = errors.New("its copy is gone")
 
-// claim is an object that was claimed.
+// claim is a claimed object.
 type claim struct {
 	key    string
 	fence  int64
-	before lethe.Time // it is this worker's, by Boot
+	before lethe.Time // until when this worker has it, by Boot
 }
 
 // copyBack copies an object back, and compares it.

@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// likeness is how the bytes of two objects compare.
+// likeness is the result of comparing two objects' bytes.
 type likeness int
 
 const (
-	unproven likeness = iota // nothing proves that they differ, or that they are the same
+	unproven likeness = iota // neither equality nor difference is proven
 	identical
 	different
 )
@@ -45,14 +45,14 @@ func likenessOf(a, b blob.ForeignInfo) likeness {
 	return unproven
 }
 
-// comparer compares what lies on two stores.
+// comparer compares the objects of two stores.
 type comparer struct {
 	a, b   blob.Foreign
-	before lethe.Time // by boot: after that it is given up
+	before lethe.Time // the deadline, by boot
 	boot   lethe.Clock
 }
 
-// compared is how much of each of two objects is held at once.
+// compared is the buffer for each of two objects, in bytes.
 const compared = 256 << 10
 
 var (
@@ -60,8 +60,8 @@ var (
 	errLongRead = errors.New("the service does not vouch for the copy, and it cannot be read in time; make grace.late longer")
 )
 
-// same returns errDiffers if two objects differ. It reads both where the backend's
-// answers prove nothing.
+// same returns errDiffers if two objects differ. It reads both if the backend's
+// information proves nothing.
 func (c comparer) same(ctx context.Context, a, b blob.ForeignInfo) error {
 	switch likenessOf(a, b) {
 	case identical:
@@ -82,7 +82,7 @@ func (c comparer) same(ctx context.Context, a, b blob.ForeignInfo) error {
 	return c.read(one, other, a.Size)
 }
 
-// read reads both, side by side.
+// read compares both, reading in parallel.
 func (c comparer) read(one, other io.Reader, size int64) error {
 	n := min(size, compared)
 	left, right := make([]byte, n), make([]byte, n)

@@ -12,7 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Whatever a backend tells of both has to be equal; only some of it vouches for them.
+// Everything that a backend returns about both has to be equal; only some of it
+// proves equal bytes.
 func TestTold(t *testing.T) {
 	of := func(size int64, md5, alike string, sums map[string]string) blob.ForeignInfo {
 		return blob.ForeignInfo{Info: blob.Info{Size: size}, MD5: md5, Alike: alike, Sums: sums}
@@ -36,7 +37,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// shelved are bytes of which nothing is told.
+// shelved is objects without checksums.
 type shelved map[string]string
 
 func (s shelved) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
@@ -54,7 +55,7 @@ type instant lethe.Time
 
 func (i instant) Now() lethe.Time { return lethe.Time(i) }
 
-// What nothing vouches for is read, to its last byte, and not for ever.
+// Without a proof both are read, to the last byte, but with a deadline.
 func TestComparisonReads(t *testing.T) {
 	long := string(bytes.Repeat([]byte("0123456789abcdef"), compared/8+1))
 	other := long[:len(long)-1] + "x"
@@ -83,7 +84,7 @@ func TestComparisonReads(t *testing.T) {
 	}
 }
 
-// What an object has its copy must have; a copy may have more.
+// A copy needs all attributes of the object, and may have more.
 func TestLacks(t *testing.T) {
 	of := func(class, colour string) blob.ForeignInfo {
 		return blob.ForeignInfo{Headers: map[string]string{"X-Amz-Storage-Class": class}, User: map[string]string{"colour": colour}}

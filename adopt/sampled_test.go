@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Keys that are never deleted are told of as such, and not as objects that are gone.
+// Keys that are never deleted are reported as such, not as missing objects.
 func TestOddKeysAreNotMissing(t *testing.T) {
 	for _, c := range []struct {
 		s       Sampled

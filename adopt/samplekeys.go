@@ -11,23 +11,25 @@ import (
 )
 
 const (
-	// SampledKeys is how many keys are looked at from the beginning of a bucket, and how
-	// many of a folder on a disk at its top. A bucket of which fewer were sampled has no others.
+	// SampledKeys is how many keys are sampled from the beginning of a bucket,
+	// and from the top of a folder on a disk. A bucket with fewer sampled keys
+	// has no others.
 	SampledKeys = 1000
-	// sampledFurther is how many are looked at from each point further on.
+	// sampledFurther is how many are sampled from each further point.
 	sampledFurther = 200
-	// sampledFolders is how many folders at the top of a bucket have such points.
+	// sampledFolders is how many top folders of a bucket have such points.
 	sampledFolders = 8
 )
 
-// sampledPoints are where names in a folder are looked at, beside its beginning.
+// sampledPoints are the points in a folder where sampling begins, besides its
+// beginning.
 var sampledPoints = []string{"", "4", "8", "c", "k", "s"}
 
-// afterAll follows every name in a folder.
+// afterAll sorts after every name in a folder.
 const afterAll = "\U0010FFFF"
 
-// SampleKeys returns some keys of a bucket: the first, and where there are more some of
-// several folders at its top, each from several points on.
+// SampleKeys returns some keys of a bucket: the first, and if there are more
+// some of several top folders, each from several points.
 func SampleKeys(ctx context.Context, l Lister) ([]string, error) {
 	keys, err := keysAfter(ctx, l, "", SampledKeys)
 	if err != nil || len(keys) < SampledKeys {
@@ -78,10 +80,10 @@ func keysAfter(ctx context.Context, l Lister, after string, most int) (keys []st
 	return keys, err
 }
 
-// SampleFiles returns the paths of some files, as keys: of no directory more than some, and
-// of each at the top.
+// SampleFiles returns the paths of some files as keys, with a bound for each
+// directory and for each one at the top.
 func SampleFiles(root fs.FS) (keys []string, err error) {
-	of := map[string]int{} // by directory, and by the one at the top
+	of := map[string]int{} // by directory, and by top directory
 	err = fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
 		top, _, _ := strings.Cut(name, "/")
 		switch dir := path.Dir(name); {

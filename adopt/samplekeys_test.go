@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 )
 
-// reached are the folders of sampled keys, and how many keys each has.
+// reached returns the folders of sampled keys, with the number of keys in each.
 func reached(t *testing.T, keys []string) map[string]int {
 	t.Helper()
 	of := map[string]int{}
@@ -26,8 +26,8 @@ func reached(t *testing.T, keys []string) map[string]int {
 	return of
 }
 
-// Keys are not taken from the beginning of a bucket alone: not of one folder, and not
-// from the beginning of that.
+// Keys are sampled not only from the beginning of a bucket, but from several
+// folders, and from several points in each.
 func TestKeysAreSampledAllOver(t *testing.T) {
 	store := memblob.New(memblob.Options{})
 	for i := range 3000 {
@@ -57,8 +57,8 @@ func TestKeysAreSampledAllOver(t *testing.T) {
 	}
 }
 
-// In a large bucket the keys that rows name are found one by one: those among the sampled
-// ones are few, by chance.
+// In a large bucket the keys that rows name are looked up one by one: few of
+// them are among the sampled ones.
 func TestNamedKeysAreLookedFor(t *testing.T) {
 	store, disk := memblob.New(memblob.Options{}), fstest.MapFS{}
 	for i := range 20000 {

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// mostLookups bounds the requests by which named keys are looked for.
+	// mostLookups bounds the requests for named keys.
 	mostLookups = 1000
-	// likelyFolders is how many folders values are looked for in: those with the most keys.
+	// likelyFolders is the number of folders in which values are looked up:
+	// those with the most keys.
 	likelyFolders = 4
 )
 
 // FirstKey returns the first key that begins with a prefix, "" if there is none.
 type FirstKey func(ctx context.Context, prefix string) (string, error)
 
-// FirstOf looks keys up in a bucket.
+// FirstOf looks up keys in a bucket.
 func FirstOf(l Lister) FirstKey {
 	return func(ctx context.Context, prefix string) (first string, err error) {
 		err = l.List(ctx, prefix, "", func(i blob.Info) error {
@@ -52,8 +53,8 @@ func FileOf(root fs.FS) FirstKey {
 	}
 }
 
-// SampleNamed adds keys that sampled values name to the keys that were looked at: where
-// there are many more, few of the values are among those by chance.
+// SampleNamed adds the keys that sampled values name to the sampled keys: in a
+// large bucket few of them are among those by chance.
 func SampleNamed(ctx context.Context, first FirstKey, keys []string, tables []TableInfo) ([]string, error) {
 	l := lookups{first: first, seen: set(keys), left: mostLookups}
 	folders := append([]string{""}, mostOf(keys, likelyFolders)...)
@@ -69,7 +70,7 @@ func SampleNamed(ctx context.Context, first FirstKey, keys []string, tables []Ta
 	return append(keys, l.found...), nil
 }
 
-// lookups are keys that are looked for one by one.
+// lookups are keys that are looked up one by one.
 type lookups struct {
 	first FirstKey
 	seen  map[string]bool
@@ -77,8 +78,8 @@ type lookups struct {
 	left  int
 }
 
-// column looks in a folder for what a column holds: for all of it if the first or the last
-// value is there.
+// column looks up the values of a column in a folder: all of them if the first
+// or the last exists.
 func (l *lookups) column(ctx context.Context, folder string, values []string) error {
 	hit := false
 	for i, v := range ends(values) {
@@ -104,7 +105,7 @@ func (l *lookups) column(ctx context.Context, folder string, values []string) er
 	return nil
 }
 
-// ends are values with the last right after the first.
+// ends returns the values with the last moved after the first.
 func ends(values []string) []string {
 	if len(values) < 3 {
 		return values
@@ -113,7 +114,7 @@ func ends(values []string) []string {
 	return slices.Concat(values[:1], values[last:], values[1:last])
 }
 
-// ending are the tables whose rows end, and those that they refer to.
+// ending returns the tables whose rows expire, and those that they refer to.
 func ending(tables []TableInfo) []TableInfo {
 	wanted := map[string]bool{}
 	for _, t := range tables {
@@ -128,7 +129,7 @@ func ending(tables []TableInfo) []TableInfo {
 	return slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return !wanted[t.Name] })
 }
 
-// mostOf are the folders with the most of some keys.
+// mostOf returns the folders with the most of the keys.
 func mostOf(keys []string, limit int) []string {
 	of := map[string]int{}
 	for _, key := range keys {

@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// SampledRows is how many rows of a table are enough to learn what its columns hold.
+// SampledRows is how many rows of a table are sampled.
 const SampledRows = 50
 
-// shortest is how long a value has to be to be recognised within a longer key: shorter ones, such
-// as small numbers, are in many keys by chance.
+// shortest is the least length of a value that is recognised inside a longer
+// key. Shorter ones, such as small numbers, occur by chance.
 const shortest = 8
 
-// keysOf is how a column of sampled rows names keys in the bucket.
+// keysOf describes how a column of sampled rows names keys in the bucket.
 type keysOf struct {
 	column, template string
 	reason           string
 	objects          []string // that the values name
 }
 
-// objectIndex finds keys of a bucket by what a column may hold of them.
+// objectIndex finds keys of a bucket by the part of them that a column may
+// hold.
 type objectIndex map[string][]string
 
-// indexed are sampled keys by themselves, by their last segments, and by those without
-// an extension.
+// indexed indexes sampled keys by themselves, by their last segments, and by
+// those without an extension.
 func indexed(objects []string) objectIndex {
 	out := objectIndex{}
 	for _, key := range objects {
@@ -47,7 +48,7 @@ func indexed(objects []string) objectIndex {
 	return out
 }
 
-// named is how many of the values name a key.
+// named counts the values that name a key.
 func (x objectIndex) named(values []string) (n int) {
 	for _, v := range values {
 		if len(x[v]) > 0 {
@@ -57,9 +58,9 @@ func (x objectIndex) named(values []string) (n int) {
 	return n
 }
 
-// columns compares the sampled values of each column of a table with keys, and returns
-// those of which at least half name one. Whole keys come first, and of two columns that
-// name the same objects only one is returned.
+// columns returns the columns of a table of whose sampled values at least half
+// name a key. Whole keys come first, and of two columns for the same objects
+// only one is returned.
 func (x objectIndex) columns(t TableInfo) (out []keysOf) {
 	for _, c := range t.Columns {
 		byTemplate := map[string][]string{}

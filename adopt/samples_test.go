@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// aTable is one whose rows end, with a column of each name and what it holds.
+// aTable returns a table whose rows expire, with these columns.
 func aTable(name string, columns ...ColumnInfo) TableInfo {
 	columns = append(columns, ColumnInfo{Name: "id", Kind: "uuid"}, ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"})
 	return TableInfo{Name: name, Key: []string{"id"}, Columns: columns}
 }
 
-// values are n of a form.
+// values returns n values of a form.
 func values(form string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf(form, i))
@@ -21,7 +21,7 @@ func values(form string, n int) (out []string) {
 	return out
 }
 
-// proposed is what is proposed for tables beside some keys.
+// proposed returns the proposal for tables and some keys.
 func proposed(t *testing.T, s Surroundings, tables ...TableInfo) (*Description, string) {
 	t.Helper()
 	s.ClaimColumns = func(string, string) []string { return nil }
@@ -33,7 +33,7 @@ func proposed(t *testing.T, s Surroundings, tables ...TableInfo) (*Description, 
 	return d, text
 }
 
-// What rows hold tells which column names objects, whatever it is called.
+// The values of rows decide which column names objects, not its name.
 func TestProposeBySamples(t *testing.T) {
 	keys := slices.Concat(values("files/%d.pdf", 9), values("pages/%08d.html", 9), values("thumbs/%d.png", 9))
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestProposeBySamples(t *testing.T) {
 	}
 }
 
-// Contents that nobody counts are told by what they hold as well.
+// Contents without a count are recognised by their values as well.
 func TestProposeContentsBySamples(t *testing.T) {
 	rows := aTable("a", ColumnInfo{Name: "body", Kind: "text"})
 	rows.Refers = map[string]string{"body": "blobs"}
@@ -75,7 +75,7 @@ func TestProposeContentsBySamples(t *testing.T) {
 	}
 }
 
-// The file says where the URL of the database belongs.
+// The file describes where the URL of the database belongs.
 func TestProposeNamesTheVariable(t *testing.T) {
 	if _, text := proposed(t, Surroundings{Variable: "APP_URL"}, aTable("a")); !strings.Contains(text, "database: ${APP_URL}\n") {
 		t.Errorf("proposed:\n%s", text)

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Taker is rows that have no columns for a claim.
+// Taker is rows without columns for a claim.
 type Taker interface {
-	// Take removes up to limit rows that have expired and that no hold keeps, the oldest
-	// first, as Settle does, in one transaction. Rows that others have locked are passed
-	// over. Copies are written down to be dropped after it, and once more after again:
-	// *Refusal.
+	// Take removes up to limit rows that have expired and are not held, the
+	// oldest first, as Settle does, in one transaction. It skips locked rows.
+	// Copies are recorded to be dropped after it, and once more after again. It
+	// may fail with a *Refusal.
 	Take(ctx context.Context, limit int, again time.Duration) (Settled, error)
 	// Due counts the rows that Take would remove.
 	Due(ctx context.Context) (Backlog, error)
 }
 
-// Take removes rows whose end has come in tables without columns for a claim: in one
-// transaction, under the locks of the rows. No worker that died leaves anything behind,
-// and copies in a cache are dropped after their row is gone, not before.
+// Take removes expired rows of tables without columns for a claim: in one
+// transaction, under the locks of the rows. A dead worker leaves nothing
+// behind. Copies in a cache are dropped after their row is gone, not before.
 type Take struct {
 	Collection string
 	Records    Taker
@@ -36,8 +36,8 @@ func (t *Take) Name() string { return "expire " + t.Collection }
 // Plan counts what is due.
 func (t *Take) Plan(ctx context.Context) (Backlog, error) { return t.Records.Due(ctx) }
 
-// Pass goes on until nothing is due; each step is one transaction. Where the database
-// refuses a row, transactions become smaller until that row stands alone, and is held.
+// Pass runs until nothing is due; each step is one transaction. If the database
+// refuses a row, transactions shrink until that row is alone, and is held.
 func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	size := t.Batch
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {

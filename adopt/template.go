@@ -37,10 +37,10 @@ func ParseTemplate(text string) (Template, error) {
 	return t, nil
 }
 
-// Columns are the columns that it names, in order.
+// Columns returns the columns that it names, in order.
 func (t Template) Columns() []string { return t.columns }
 
-// Literals are what stands around them; one more than Columns.
+// Literals returns the texts around them, one more than Columns.
 func (t Template) Literals() []string { return t.literals }
 
 // Fill makes a key; values are those of Columns.

@@ -9,48 +9,48 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Troubles is how much is wrong with the rows of one collection.
+// Troubles counts what is wrong with the rows of one collection.
 type Troubles struct {
-	Missing int64 // objects that something refers to, and that are gone
-	Drifted int64 // contents whose count was found to be wrong
+	Missing int64 // missing objects that something refers to
+	Drifted int64 // contents whose count was wrong
 	Stuck   int64 // rows whose claim is older than Grace.Watchdog
 }
 
-// DriftShown is how long a wrong count stays on record at least, right or not: it tells
-// of an application that miscounts.
+// DriftShown is how long a wrong count stays recorded at least, even after its
+// repair: it shows that an application miscounts.
 const DriftShown = 24 * time.Hour
 
-// TroubleRows is the record of what is wrong. Settle, Mark, Confirm and End write it, in
-// their transactions. Each method is one transaction.
+// TroubleRows is the record of what is wrong. Settle, Mark, Confirm and End
+// write it in their transactions. Each method is one transaction.
 type TroubleRows interface {
-	// Troubles counts what is on record, and rows that are stuck.
+	// Troubles counts what is recorded, and rows that are stuck.
 	Troubles(ctx context.Context) (Troubles, error)
-	// Review looks again. It forgets objects that nothing refers to any more, and counts
-	// that are right and were found wrong longer than DriftShown ago, up to limit of
-	// those found first. It returns the other objects, up to limit of those after the
-	// key; next is where to go on, empty at the end.
+	// Review checks again. It forgets objects that are not referenced any more,
+	// and repaired counts after DriftShown, up to limit of the oldest. It
+	// returns the other objects, up to limit after the key; next is the key to
+	// continue at, empty at the end.
 	Review(ctx context.Context, after string, limit int) (missing []string, next string, err error)
-	// Mended forgets objects that are there again.
+	// Mended forgets objects that exist again.
 	Mended(ctx context.Context, keys []string) error
 }
 
-// Review looks again at what is wrong, and forgets what is right again. Of all instances
-// one runs it at a time.
+// Review checks the record of what is wrong, and forgets what is repaired. At
+// most one instance runs it at a time.
 type Review struct {
 	Collection string
 	Prefix     string // of the whole keys of objects
 	Rows       TroubleRows
-	Store      KeyStore // keys are what follows the prefix
+	Store      KeyStore // keys exclude the prefix
 	Batch      int
 }
 
 // Name returns the routine's name in runs and metrics.
 func (r *Review) Name() string { return "review " + r.Collection }
 
-// Plan returns nothing: what is wrong is no backlog.
+// Plan returns nothing: troubles are not a backlog.
 func (r *Review) Plan(context.Context) (Backlog, error) { return Backlog{}, nil }
 
-// Pass looks at everything on record once.
+// Pass checks the whole record once.
 func (r *Review) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	after := ""
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
@@ -78,11 +78,11 @@ func (r *Review) Pass(string) func(ctx context.Context, add func(string, int64))
 	}
 }
 
-// errLies ends a listing that has shown what it had to.
+// errLies ends a listing at its first object.
 var errLies = errors.New("something lies there")
 
-// Lies reports whether an object lies under a key, or below it if it ends in a slash:
-// blob.ErrNotExist.
+// Lies looks for an object with a key, or below it if it ends in a slash. It
+// fails with blob.ErrNotExist.
 func Lies(ctx context.Context, store KeyStore, key string) error {
 	if !strings.HasSuffix(key, "/") {
 		_, err := store.Stat(ctx, key)

@@ -14,29 +14,29 @@ import (
 type Upload struct {
 	Key   string // the whole key of the object
 	Fence int64  // of the worker
-	Name  string // the whole key under which it was begun: the object's, or that of its copy
+	Name  string // the whole key of the upload: the object's, or that of its copy
 	ID    string // of the service
 }
 
-// QuarantineUploads are copies in parts that are begun. Whoever dies leaves them to others,
-// who give up those alone. Each method is one transaction.
+// QuarantineUploads are copies in parts in progress. Those of dead workers are
+// aborted by others, and only those. Each method is one transaction.
 type QuarantineUploads interface {
-	// Uploading records an upload before anything is sent there. It reports whether the
-	// object is still in the hands of the fence; otherwise nothing is recorded.
+	// Uploading records an upload before anything is sent to it. If the fence
+	// no longer has the object, it records nothing and returns false.
 	Uploading(ctx context.Context, u Upload) (bool, error)
-	// Unfinished returns up to limit uploads of objects that are not in the hands of
-	// their fence any more, after one of them, by keys and fences. They may have been
+	// Unfinished returns up to limit uploads of objects that their fence no
+	// longer has, after one of them, by keys and fences. They may have been
 	// completed.
 	Unfinished(ctx context.Context, after Upload, limit int) ([]Upload, error)
-	// Aborted forgets an upload.
+	// Aborted deletes the record of an upload.
 	Aborted(ctx context.Context, u Upload) error
 }
 
-// errTakenOver: another worker has the object.
+// errTakenOver reports that another worker has the object.
 var errTakenOver = errors.New("another worker has taken the object over")
 
-// recording is ctx for a copy: an upload that it begins is recorded. The copy is given up
-// if it cannot be.
+// recording returns the context of a copy that records the uploads it begins. A
+// copy whose upload cannot be recorded is aborted.
 func (q *Quarantine) recording(ctx context.Context, u Upload) context.Context {
 	return blob.WithBegun(ctx, func(id string) error {
 		u.ID = id
@@ -51,7 +51,7 @@ func (q *Quarantine) recording(ctx context.Context, u Upload) context.Context {
 	})
 }
 
-// Abort gives up copies in parts whose workers have died, and forgets those that have
+// Abort aborts the copies in parts of dead workers, and forgets those that have
 // ended. It returns how many are left.
 func (q *Quarantine) Abort(ctx context.Context) (left int, err error) {
 	why := ""
@@ -94,15 +94,15 @@ func (q *Quarantine) abort(ctx context.Context, u Upload) error {
 }
 
 const (
-	// uploadsAfter is how old an upload of a copy in parts has to be to be given up that
-	// is not on record: its worker is dead.
+	// uploadsAfter is the age at which an unrecorded upload of a copy is
+	// aborted: its worker is dead.
 	uploadsAfter = 24 * time.Hour
-	// sweepEvery is how often such uploads are looked for.
+	// sweepEvery is the interval of looks for such uploads.
 	sweepEvery = time.Hour
 )
 
-// sweep gives up uploads of copies that nobody will end: those on record, and others
-// below the prefix of the quarantine, where nobody but Lethe writes.
+// sweep aborts abandoned uploads of copies: recorded ones, and others below the
+// prefix of the quarantine, where only Lethe writes.
 func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) error {
 	if _, err := q.Abort(ctx); err != nil {
 		return err

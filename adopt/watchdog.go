@@ -2,7 +2,7 @@ package adopt
 
 import "context"
 
-// Watchdog makes rows live again whose worker died.
+// Watchdog makes rows of dead workers live again.
 type Watchdog struct {
 	Collection string
 	Records    Records
@@ -13,10 +13,10 @@ type Watchdog struct {
 // Name returns the routine's name in runs and metrics.
 func (w *Watchdog) Name() string { return "watchdog " + w.Collection }
 
-// Plan returns nothing: what a watchdog finds is no backlog.
+// Plan returns nothing: stuck rows are not a backlog.
 func (w *Watchdog) Plan(context.Context) (Backlog, error) { return Backlog{}, nil }
 
-// Pass goes on until no claim is too old.
+// Pass runs until no claim is too old.
 func (w *Watchdog) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		n, err := w.Records.Recover(ctx, w.Grace.Watchdog, w.Batch)
@@ -25,24 +25,24 @@ func (w *Watchdog) Pass(string) func(ctx context.Context, add func(string, int64
 	}
 }
 
-// Recache drops copies once more that a reader may have filled in after their row
-// was claimed.
+// Recache drops copies once more, which a reader may have filled in after their
+// row was claimed.
 type Recache struct {
 	Collection string
 	Cached     Cached
 	Copies     Copies
 }
 
-// dropBatches is how many batches of copies one step drops.
+// dropBatches is the number of batches of copies per step.
 const dropBatches = 10
 
 // Name returns the routine's name in runs and metrics.
 func (r *Recache) Name() string { return "recache " + r.Collection }
 
-// Plan returns nothing: copies are no backlog.
+// Plan returns nothing: copies are not a backlog.
 func (r *Recache) Plan(context.Context) (Backlog, error) { return Backlog{}, nil }
 
-// Pass goes on until no copies are due.
+// Pass runs until no copies are due.
 func (r *Recache) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		due, err := r.Cached.DropAgain(ctx, dropBatches)

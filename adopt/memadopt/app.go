@@ -9,14 +9,15 @@ import (
 
 // Errors of the application's transactions.
 var (
-	// ErrRefused: the guard keeps references from a content that is condemned. The
-	// application uploads again and repeats the transaction (SQLSTATE 40001).
+	// ErrRefused is the guard's refusal of a reference to a condemned content.
+	// The application uploads again and repeats the transaction (SQLSTATE
+	// 40001).
 	ErrRefused = errors.New("content is being deleted: upload it again and repeat the transaction")
-	// ErrTaken: there is a row of this key.
+	// ErrTaken reports that a row with this key exists.
 	ErrTaken = errors.New("there is such a row")
-	// ErrNoRow: there is no row of this key.
+	// ErrNoRow reports that no row with this key exists.
 	ErrNoRow = errors.New("there is no such row")
-	// ErrCount: a count would fall below 0.
+	// ErrCount reports that a count would fall below 0.
 	ErrCount = errors.New("a count would fall below 0")
 )
 
@@ -27,7 +28,7 @@ func (db *DB) SetGuard(on bool) {
 	db.unguarded = !on
 }
 
-// guard refuses a new reference to a content while its mark stands.
+// guard refuses a new reference to a content that has a mark.
 func (db *DB) guard(content string) error {
 	if m := db.marks[content]; m != nil && m.State != Waiting && !db.unguarded {
 		return fmt.Errorf("memadopt: %s: %w", content, ErrRefused)
@@ -35,7 +36,8 @@ func (db *DB) guard(content string) error {
 	return nil
 }
 
-// refer counts a content up, and makes its row if there is none.
+// refer increments the count of a content, and creates its row if it is
+// missing.
 func (db *DB) refer(content, object string) error {
 	if err := db.guard(content); err != nil {
 		return err
@@ -67,7 +69,8 @@ func (db *DB) row(key string) (*Row, error) {
 	return nil, fmt.Errorf("memadopt: %s: %w", key, ErrNoRow)
 }
 
-// Create counts a content up and inserts a row. The object was uploaded before.
+// Create increments the count of a content and inserts a row. The object was
+// uploaded before.
 func (db *DB) Create(key string, c Content, end lethe.Time) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -81,7 +84,7 @@ func (db *DB) Create(key string, c Content, end lethe.Time) error {
 	return nil
 }
 
-// Replace lets a row refer to another content.
+// Replace makes a row refer to another content.
 func (db *DB) Replace(key string, c Content) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -101,7 +104,7 @@ func (db *DB) Replace(key string, c Content) error {
 	return nil
 }
 
-// Extend sets a row's end; 0: never.
+// Extend sets a row's end; 0 is never.
 func (db *DB) Extend(key string, end lethe.Time) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -112,7 +115,7 @@ func (db *DB) Extend(key string, end lethe.Time) error {
 	return err
 }
 
-// Rename sets a row's other name, whatever becomes of the row.
+// Rename sets a row's other name, whatever its state.
 func (db *DB) Rename(key, name string) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -123,7 +126,8 @@ func (db *DB) Rename(key, name string) error {
 	return err
 }
 
-// Delete removes a row, and counts its content down or leaves behind what it owns.
+// Delete removes a row. It decrements the count of its content, or leaves
+// behind what it owns.
 func (db *DB) Delete(key string) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -164,7 +168,8 @@ func (db *DB) Forget(content string) bool {
 	return db.contents[content] != nil && db.drop(content)
 }
 
-// SetCount sets a count, rightly or not; it reports whether there is such a content.
+// SetCount sets a count, possibly a wrong one; it reports whether the content
+// exists.
 func (db *DB) SetCount(content string, n int64) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -175,15 +180,15 @@ func (db *DB) SetCount(content string, n int64) bool {
 	return c != nil
 }
 
-// Refer inserts a row without counting, and past the guard.
+// Refer inserts a row without counting, bypassing the guard.
 func (db *DB) Refer(r Row) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.rows[r.Key] = &r
 }
 
-// Lock locks a content as a transaction does that has counted it up and not yet
-// committed; it is refused like that. Unlock ends it.
+// Lock locks a content as a transaction does that has counted and not yet
+// committed. It is refused like one. unlock ends it.
 func (db *DB) Lock(content string) (unlock func(), err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -198,7 +203,7 @@ func (db *DB) Lock(content string) (unlock func(), err error) {
 	}, nil
 }
 
-// Pin lets a row of another table refer to a row, or not any more.
+// Pin sets whether a row of another table refers to a row.
 func (db *DB) Pin(row string, pinned bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -31,7 +31,7 @@ func (db *DB) Find(_ context.Context, after string, limit int, grace time.Durati
 	return found, "", nil
 }
 
-// busyFor is how long contents rest that the application has locked.
+// busyFor is the delay for contents that the application has locked.
 const busyFor = 10 * time.Second
 
 // Mark implements adopt.Contents.
@@ -85,8 +85,7 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 	return out, nil
 }
 
-// take returns up to limit contents that are due: first those that are condemned
-// already.
+// take returns up to limit contents that are due: first the condemned ones.
 func (db *DB) take(now lethe.Time, limit int) (due []*Mark) {
 	for _, state := range []State{Condemned, Waiting} {
 		more := dueFirst(db.marks, func(m *Mark) bool { return m.State == state && m.Due <= now }, func(m *Mark) lethe.Time { return m.Due })
@@ -95,8 +94,8 @@ func (db *DB) take(now lethe.Time, limit int) (due []*Mark) {
 	return due
 }
 
-// mark condemns a content. A worker that had it and was silent may have sent a
-// delete shortly before.
+// mark condemns a content. A silent worker that had it before may have sent a
+// delete recently.
 func (m *Mark) mark(fence int64, takeover lethe.Time) {
 	if m.Fence != 0 {
 		m.Unseen = takeover
@@ -105,8 +104,8 @@ func (m *Mark) mark(fence int64, takeover lethe.Time) {
 	m.Attempts++
 }
 
-// spare lets a content be that rows refer to. The mark of one that was condemned
-// stays until no delete can be under way.
+// spare releases a content that rows refer to. The mark of a condemned one
+// stays until no delete can be in flight.
 func (db *DB) spare(m *Mark, takeover lethe.Time) {
 	if m.State == Waiting {
 		delete(db.marks, m.Content)
@@ -118,8 +117,8 @@ func (db *DB) spare(m *Mark, takeover lethe.Time) {
 	m.over(max(db.o.Clock.Now(), m.Unseen), db.o.Grace.LongestWrite)
 }
 
-// over ends a mark: it stays for the longest write after the last instant at which
-// the object may have gone.
+// over ends a mark: it stays for the longest write after the last instant at
+// which the object may have gone.
 func (m *Mark) over(last lethe.Time, longest time.Duration) {
 	m.State, m.Fence, m.Due = Gone, 0, last.Add(longest)
 }
@@ -155,7 +154,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 	return out, nil
 }
 
-// drop removes a content that nobody refers to; it reports whether none is left.
+// drop removes a content without references; it reports whether it is gone.
 func (db *DB) drop(content string) bool {
 	if db.owns.any() {
 		return !db.referenced(content)
@@ -168,7 +167,7 @@ func (db *DB) drop(content string) bool {
 	return true
 }
 
-// backoff is how long a deletion rests after so many attempts.
+// backoff returns the delay of a deletion after some attempts.
 func backoff(attempts int) time.Duration {
 	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
 }

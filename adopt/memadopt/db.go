@@ -12,28 +12,28 @@ import (
 
 // Options of a DB.
 type Options struct {
-	// Clock is the database's; it is the only one.
+	// Clock is the database's clock, the only one.
 	Clock lethe.Clock
 	Grace adopt.Grace
-	// Copies are the keys under which the application caches a row; nil: it has no
-	// cache.
+	// Copies returns the keys under which the application caches a row; nil if
+	// it has no cache.
 	Copies func(r Row) []string
-	// Keep keeps rows that end as deleted, without a content.
+	// Keep keeps expired rows as deleted, without a content.
 	Keep bool
-	// Uncounted: contents have no count; references are looked up.
+	// Uncounted contents have no count; references are looked up.
 	Uncounted bool
-	// Quarantine: objects are moved away, and no guard refuses references.
+	// Quarantine is set if objects are moved, and no guard refuses references.
 	Quarantine bool
-	// Unguarded: there is no guard, and contents are marked all the same. No adapter does
-	// that: it shows what the guard buys.
+	// Unguarded marks contents without a guard. No adapter does that: it shows
+	// what the guard is for.
 	Unguarded bool
-	// Owns are templates of the keys of what each row owns, over its columns key and name;
-	// there are no contents then. All of them lie below Prefix.
+	// Owns are templates of the keys of what each row owns, over its columns
+	// key and name; there are no contents then. All keys are below Prefix.
 	Owns   []string
 	Prefix string
 }
 
-// Status is what a row is.
+// Status is the state of a row.
 type Status string
 
 // The states of a row.
@@ -47,8 +47,8 @@ const (
 type Row struct {
 	Key     string
 	Content string
-	Name    string     // another one, by which the application may cache it; may be empty
-	End     lethe.Time // 0: never
+	Name    string     // another name, by which the application may cache it; may be empty
+	End     lethe.Time // 0 is never
 	Status  Status
 	At      lethe.Time // of its claim
 }
@@ -60,17 +60,17 @@ type Content struct {
 	Count  int64
 }
 
-// State is what is to become of a content.
+// State is the state of a Mark.
 type State int
 
 // The states of a Mark. In the last two the guard refuses references.
 const (
 	Waiting   State = 1
-	Condemned State = 2 // its object may be gone any time
+	Condemned State = 2 // its object may be gone at any time
 	Gone      State = 3 // the mark stays until it is due
 )
 
-// Mark is a content that is to go, or has gone.
+// Mark is a content that is to be deleted, or was.
 type Mark struct {
 	adopt.Condemned
 	State    State
@@ -94,7 +94,7 @@ type DB struct {
 	again     []again
 	troubles  troubles
 	holds     held
-	locked    map[string]int  // contents that open transactions of the application have locked
+	locked    map[string]int  // contents locked by open transactions of the application
 	pinned    map[string]bool // rows that a row of another table refers to
 	unguarded bool
 	fence     int64
@@ -113,7 +113,7 @@ var (
 	_ adopt.Cached   = (*DB)(nil)
 )
 
-// New makes an empty, guarded database.
+// New returns an empty, guarded database.
 func New(o Options) *DB {
 	o.Uncounted = o.Uncounted || len(o.Owns) > 0
 	return &DB{
@@ -129,7 +129,7 @@ type Snapshot struct {
 	Contents []Content
 	Marks    []Mark
 	Moved    []Quarantined
-	Again    int // batches of copies that are to be dropped once more
+	Again    int // batches of copies to be dropped once more
 	Holds    adopt.Holds
 }
 
@@ -163,7 +163,7 @@ func values[V any](m map[string]*V) []V {
 	return out
 }
 
-// dueFirst returns those values that are chosen, by an instant and then by key.
+// dueFirst returns the chosen values, by an instant and then by key.
 func dueFirst[V any](m map[string]*V, chosen func(*V) bool, at func(*V) lethe.Time) []*V {
 	var out []*V
 	for _, k := range slices.Sorted(maps.Keys(m)) {

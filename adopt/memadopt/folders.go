@@ -13,12 +13,12 @@ import (
 type Folders struct {
 	names
 	known   map[string]*adopt.KnownFolder
-	allowed map[string]lethe.Time // when each may have lost objects last
+	allowed map[string]lethe.Time // when each may last have lost objects
 }
 
 var _ adopt.FolderRows = (*Folders)(nil)
 
-// NewFolders makes a collection without rows.
+// NewFolders returns a collection without rows.
 func NewFolders(clock lethe.Clock) *Folders {
 	return &Folders{names: newNames(clock), known: map[string]*adopt.KnownFolder{}, allowed: map[string]lethe.Time{}}
 }
@@ -88,7 +88,8 @@ func (f *Folders) Forget(_ context.Context, k adopt.KnownFolder) error {
 	return nil
 }
 
-// is reports whether the marker of a folder on record is the one that the caller knows.
+// is reports whether a recorded folder's marker is the one that the caller
+// knows.
 func (f *Folders) is(k adopt.KnownFolder) bool {
 	have := f.known[k.Name]
 	return have != nil && have.MarkedAt == k.MarkedAt && have.MarkerAt == k.MarkerAt

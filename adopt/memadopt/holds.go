@@ -19,19 +19,20 @@ var (
 // same reports whether two holds cover the same.
 func same(a, b adopt.Hold) bool { return a.Scope == b.Scope && a.Key == b.Key }
 
-// held are the holds of a collection. Who calls its methods has locked the collection.
+// held are the holds of a collection. Callers of its methods have locked the
+// collection.
 type held struct {
 	clock lethe.Clock
 	list  adopt.Holds
 }
 
-// standing returns the holds that are not over.
+// standing returns the holds in force.
 func (s *held) standing() adopt.Holds {
 	now := s.clock.Now()
 	return slices.DeleteFunc(slices.Clone(s.list), func(h adopt.Hold) bool { return h.Until != 0 && h.Until <= now })
 }
 
-// add sets a hold, or returns the one that covers the same.
+// add sets a hold, or returns the existing equal one.
 func (s *held) add(h adopt.Hold) (adopt.Hold, error) {
 	h.At = s.clock.Now()
 	h.Limit()
@@ -46,7 +47,7 @@ func (s *held) add(h adopt.Hold) (adopt.Hold, error) {
 	return h, nil
 }
 
-// lift ends a hold.
+// lift removes a hold.
 func (s *held) lift(h adopt.Hold) error {
 	before := len(s.list)
 	s.list = slices.DeleteFunc(s.list, func(have adopt.Hold) bool { return same(have, h) })
@@ -56,8 +57,8 @@ func (s *held) lift(h adopt.Hold) error {
 	return nil
 }
 
-// allowedLate is how long after it was allowed a delete of a folder's page, or of an
-// orphan, may take effect.
+// allowedLate returns how long after its permission a delete of a folder's
+// page, or of an orphan, may take effect.
 func allowedLate() time.Duration { return adopt.DefaultGrace.Landed() }
 
 // AddHold implements adopt.Holder.
@@ -71,7 +72,7 @@ func (db *DB) AddHold(_ context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderW
 	return h, db.underWay(h), nil
 }
 
-// underWay counts the deletions that may yet take effect of what a hold covers.
+// underWay counts the deletions of what a hold covers that may yet take effect.
 func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 	now := db.o.Clock.Now()
 	for _, m := range db.marks {

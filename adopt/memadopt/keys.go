@@ -7,17 +7,17 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// Orphan is an object on record that no row names.
+// Orphan is a recorded object that no row names.
 type Orphan struct {
 	adopt.OrphanObject
-	Since lethe.Time // it has been known, unchanged
+	Since lethe.Time // since when it is known, unchanged
 	Seen  lethe.Time
-	// Allowed is when its delete was, 0 if it never was.
+	// Allowed is when its delete was allowed, 0 if never.
 	Allowed lethe.Time
 }
 
-// Keys are rows that name keys, and the record of objects that none does. They are
-// safe for concurrent use.
+// Keys are rows that name keys, and the record of objects without a row. They
+// are safe for concurrent use.
 type Keys struct {
 	names
 	orphans map[string]*Orphan
@@ -25,7 +25,7 @@ type Keys struct {
 
 var _ adopt.KeyRows = (*Keys)(nil)
 
-// NewKeys makes a collection without rows.
+// NewKeys returns a collection without rows.
 func NewKeys(clock lethe.Clock) *Keys {
 	return &Keys{names: newNames(clock), orphans: map[string]*Orphan{}}
 }

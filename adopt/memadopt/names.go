@@ -16,8 +16,8 @@ type names struct {
 
 	mu    sync.Mutex
 	named map[string]int64 // rows by what they name
-	last  int64            // how many there were at the last run,
-	at    lethe.Time       // and when they were counted
+	last  int64            // their number at the last run,
+	at    lethe.Time       // and when it was counted
 	holds held
 }
 
@@ -25,8 +25,8 @@ func newNames(clock lethe.Clock) names {
 	return names{clock: clock, named: map[string]int64{}, holds: held{clock: clock}}
 }
 
-// note remembers how many rows there were at an instant, unless they were counted since.
-// A count of the future is one by a clock that was set back.
+// note records the number of rows at an instant, unless a later count was
+// recorded. A count from the future comes from a clock that was set back.
 func (n *names) note(rows int64, at lethe.Time) {
 	if n.at <= at || n.at > n.clock.Now() {
 		n.last, n.at = rows, at
@@ -55,7 +55,7 @@ func (n *names) rows() (sum int64) {
 	return sum
 }
 
-// enough fails if fewer rows live than have to.
+// enough fails if fewer rows are live than required.
 func (n *names) enough(floor int64) error {
 	if rows := n.rows(); rows < floor {
 		return fmt.Errorf("memadopt: %w: %d, and %d have to", adopt.ErrFewRows, rows, floor)

@@ -52,7 +52,7 @@ func TestKeysSuite(t *testing.T) {
 	})
 }
 
-// The history of runs in memory is the ledger's.
+// The history of runs in memory behaves as the ledger's.
 func TestRunsSuite(t *testing.T) {
 	adopttest.RunRuns(t, func(*testing.T) adopttest.RunSite {
 		clock := newClock()

@@ -9,14 +9,14 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// owning is what rows own that have no contents: an object, or all below a folder, for
-// each template.
+// owning describes what rows without contents own: an object, or everything
+// below a folder, for each template.
 type owning struct {
 	within    adopt.Collection
 	templates []adopt.Template
 }
 
-// newOwning reads templates over the columns key and name.
+// newOwning parses templates over the columns key and name.
 func newOwning(texts []string, prefix string) (o owning) {
 	o.within = adopt.Collection{Prefix: prefix, Rows: adopt.Rows{Objects: texts}}
 	for _, text := range texts {
@@ -44,8 +44,8 @@ func (o owning) of(r *Row) (keys []string) {
 	return keys
 }
 
-// mayOwn refuses a row whose folder would lie in that of another, and what is condemned,
-// but what the row has named before.
+// mayOwn refuses a row whose folder would be inside another row's, and
+// condemned objects that the row did not name before.
 func (db *DB) mayOwn(r *Row, had []string) error {
 	for i, key := range db.owns.of(r) {
 		text := db.o.Owns[i]
@@ -62,7 +62,7 @@ func (db *DB) mayOwn(r *Row, had []string) error {
 	return nil
 }
 
-// leave writes down what a row leaves behind, but what it keeps.
+// leave records what a row leaves behind, except what it keeps.
 func (db *DB) leave(had, keeps []string) {
 	for _, key := range had {
 		if !slices.Contains(keeps, key) {
@@ -86,8 +86,8 @@ func (db *DB) Insert(key, name string, end lethe.Time) error {
 	return nil
 }
 
-// Move gives a row that owns objects another name. Those of the new name were uploaded
-// before.
+// Move gives a row that owns objects another name. The objects of the new name
+// were uploaded before.
 func (db *DB) Move(key, name string) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -106,8 +106,8 @@ func (db *DB) Move(key, name string) error {
 	return nil
 }
 
-// content returns a content, nil if there is none. What rows own has no row of its own
-// that could be gone.
+// content returns a content, nil if there is none. What rows own has no
+// separate row that could be missing.
 func (db *DB) content(m *Mark) *Content {
 	if db.owns.any() {
 		return &Content{Key: m.Content, Object: m.Object}

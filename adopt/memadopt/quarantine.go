@@ -11,23 +11,23 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// Quarantined is an object on record.
+// Quarantined is a recorded object.
 type Quarantined struct {
 	adopt.Held
 	Tag   string
 	Fence int64
 }
 
-// Quarantine is the record of objects that were moved away.
+// Quarantine is the record of moved objects.
 type Quarantine struct{ db *DB }
 
 var _ adopt.QuarantineRows = Quarantine{}
 
-// Quarantine returns the record of objects that were moved away.
+// Quarantine returns the record of moved objects.
 func (db *DB) Quarantine() Quarantine { return Quarantine{db} }
 
-// named reports whether a content has the object, and whether that is counted or
-// referred to.
+// named reports whether a content has the object, and whether that is counted
+// or referred to.
 func (db *DB) named(object string) (referred, known bool) {
 	for _, c := range db.contents {
 		if c.Object == object {
@@ -54,7 +54,7 @@ func (r Quarantine) Begin(_ context.Context, found []adopt.Sighting, late time.D
 		case q != nil && q.State == adopt.Quarantined && q.Tag == f.Tag:
 			q.Fence, q.Due = out.Fence, now.Add(late)
 			out.Remove = append(out.Remove, f.Key)
-		case q != nil && q.Late > now: // a delete may yet take what lies there now
+		case q != nil && q.Late > now: // a delete may yet take the present object
 		default:
 			db.moved[f.Key] = &Quarantined{
 				Held:  adopt.Held{Key: f.Key, Copy: f.Copy, Size: f.Size, State: adopt.Moving, Since: now, Due: now.Add(late)},
@@ -101,7 +101,7 @@ func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.
 	return out, nil
 }
 
-// look returns what is on record of an object, and whether something refers to it.
+// look returns the record of an object, and whether something refers to it.
 func (db *DB) look(key string) adopt.Held {
 	h := db.moved[key].Held
 	h.Named, h.Known = db.named(key)
@@ -182,7 +182,7 @@ func byKeyAndFence(a, b adopt.Upload) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Fence, b.Fence))
 }
 
-// has reports whether an object is in the hands of a fence.
+// has reports whether a fence has an object.
 func (db *DB) has(key string, fence int64) bool {
 	q := db.moved[key]
 	return q != nil && q.Fence == fence && q.Due > db.o.Clock.Now()

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// due reports whether a row has ended and nobody has claimed it.
+// due reports whether a row has expired and is not claimed.
 func (r *Row) due(now lethe.Time) bool { return r.Status == Live && r.expired(now) }
 
 func (r *Row) expired(now lethe.Time) bool { return r.End != 0 && r.End <= now }
@@ -106,7 +106,7 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, zer
 	for _, r := range c.Rows {
 		had[r.Key] = r.Copies
 	}
-	var keys, fresh []string // copies under the claim's keys, and under those of now
+	var keys, fresh []string // copies under the claim's keys, and under the present ones
 	references := map[string]int64{}
 	var order []string
 	for _, r := range rows {
@@ -134,7 +134,7 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, zer
 			zero = append(zero, content)
 		}
 	}
-	if after > 0 { // nobody has dropped these
+	if after > 0 { // these were not dropped
 		db.dropLater(0, fresh)
 	}
 	db.dropLater(after, append(keys, fresh...))
@@ -158,12 +158,12 @@ func (db *DB) remove(r *Row) {
 	delete(db.rows, r.Key)
 }
 
-// countDown takes references of rows that are gone from a content.
+// countDown removes references of removed rows from a content.
 func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
 	c := db.contents[content]
 	switch {
 	case c == nil:
-	case db.o.Uncounted: // whether others refer to it is looked up before it is condemned
+	case db.o.Uncounted: // other references are looked up before it is condemned
 		out.Unreferenced++
 		db.wait(c, db.o.Grace.Unreferenced)
 	case c.Count < n:
@@ -179,8 +179,9 @@ func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
 	}
 }
 
-// wait writes a content down to be condemned after the grace, unless it is. The grace
-// of one that waits begins anew: it was referenced in between.
+// wait records a content to be condemned after the grace, unless it is
+// condemned. It restarts the grace of one that waits: it was referenced in
+// between.
 func (db *DB) wait(c *Content, grace time.Duration) {
 	due := db.o.Clock.Now().Add(grace)
 	switch m := db.marks[c.Key]; {
@@ -234,7 +235,7 @@ func (db *DB) DropAgain(_ context.Context, limit int) (out []adopt.Again, err er
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	now := db.o.Clock.Now()
-	for _, a := range db.again { // in the order in which they are due, but for ties
+	for _, a := range db.again { // in due order, except for ties
 		if a.due <= now && len(out) < limit {
 			out = append(out, a.Again)
 		}

@@ -52,7 +52,7 @@ func (o owner) Rename(_ context.Context, key, name string) error {
 	return refused(o.db.Move(key, name))
 }
 
-// app is an application whose clock is told how late it is.
+// app is an application whose clock has an offset.
 type app struct {
 	db  *memadopt.DB
 	now atomic.Int64

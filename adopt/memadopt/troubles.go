@@ -12,7 +12,7 @@ import (
 // troubles is the record of what is wrong.
 type troubles struct {
 	missing map[string]bool       // objects
-	drifted map[string]lethe.Time // contents, and when their count was found wrong last
+	drifted map[string]lethe.Time // contents, and when their count was last found wrong
 }
 
 // Troubles is the record of what is wrong.

@@ -14,8 +14,8 @@ const (
 	endAgain = `DELETE FROM {lethe}cache_due WHERE id IN (SELECT {number of id} FROM {ids 1})`
 )
 
-// DropAgain implements adopt.Cached. Nothing is claimed: to drop a copy twice does
-// no harm.
+// DropAgain implements adopt.Cached. It claims nothing: dropping a copy twice
+// is harmless.
 func (c *Collection) DropAgain(ctx context.Context, limit int) (out []adopt.Again, err error) {
 	err = c.read(ctx, "list copies", func(t *tx) error {
 		out, err = all(t, func(r *sql.Rows) (a adopt.Again, err error) {

@@ -11,17 +11,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// mysqlKeyTypes are those whose values have one text each. Others cannot have a unique
-// index of all their bytes, or are no keys.
+// mysqlKeyTypes have one text for each value. Others cannot have a unique index
+// of all their bytes, or are not suitable as keys.
 var mysqlKeyTypes = []string{"char", "varchar", "binary", "varbinary", "tinyint", "smallint", "mediumint", "int", "bigint", "uuid"}
 
-// mysqlFickleTypes are those whose texts depend on the session, or are not all of a value.
+// mysqlFickleTypes have texts that depend on the session, or do not represent
+// the whole value.
 var mysqlFickleTypes = []string{"date", "datetime", "timestamp", "time", "float", "double"}
 
-// longestKey is that of Lethe's own tables, in bytes.
+// longestKey is the longest key in Lethe's own tables, in bytes.
 const longestKey = 2800
 
-// split is the schema and the name of a table, the schema empty if it has none.
+// split returns the schema and the name of a table; the schema may be empty.
 func split(name string) (schema, table string) {
 	if before, after, ok := strings.Cut(name, "."); ok {
 		return before, after
@@ -44,8 +45,8 @@ const (
 	mysqlReferences = `SELECT CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name || '.' || k.column_name FROM information_schema.key_column_usage k
 		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2 AND k.ordinal_position = 1
 		AND NOT (k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5) ORDER BY 1`
-	// renamed are foreign keys by which a change of a content's key changes rows: no
-	// trigger fires for those.
+	// renamed are foreign keys by which a change of a content's key changes
+	// rows: such changes fire no trigger.
 	renamed = `SELECT count(*) FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
 			ON f.constraint_schema = k.constraint_schema AND f.constraint_name = k.constraint_name AND f.table_name = k.table_name
 		WHERE f.update_rule <> 'RESTRICT' AND f.update_rule <> 'NO ACTION' AND k.referenced_table_name = ?2
@@ -94,9 +95,9 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 	}
 	if collation != "" {
 		c.seek = "CONVERT(t.id USING " + charset + ") COLLATE " + collation
-		c.variants = true // even those of bytes do not see spaces at the end
+		c.variants = true // even those of bytes ignore trailing spaces
 		c.kind += " CHARACTER SET " + charset + " COLLATE " + collation
-		c.base += " " + collation // in which it is compared
+		c.base += " " + collation // the collation of comparisons
 	}
 	return c, nil
 }
@@ -132,7 +133,8 @@ const (
 		WHERE k.table_schema = DATABASE() AND k.referenced_table_schema = DATABASE() GROUP BY k.table_name, k.constraint_name HAVING count(*) = 1`
 )
 
-// standardTypes are the names that SQL has for some types: a proposal goes by them.
+// standardTypes are the standard SQL names of some types, which a proposal
+// uses.
 var standardTypes = map[string]string{
 	"datetime": "timestamp without time zone", "timestamp": "timestamp with time zone",
 	"int": "integer", "mediumint": "integer", "decimal": "numeric",
@@ -176,14 +178,15 @@ func (m mysql) tables(t *tx) (out []adopt.TableInfo, err error) {
 	return out, err
 }
 
-// own reports whether a table is one of Lethe's.
+// own reports whether a table belongs to Lethe.
 func (m mysql) own(name string) bool {
 	rest, ok := strings.CutPrefix(name, m.o.Schema+"_")
 	return ok && (slices.Contains(tables, rest) || rest == "guards")
 }
 
-// readsWhole looks for a table of which no index is even possible: a small one is read
-// whole although an index fits. A list of keys must not be empty, or nothing is planned.
+// readsWhole looks for a table for which no index is possible: a small one is
+// scanned although an index fits. A list of keys must not be empty, or nothing
+// is planned.
 func (mysql) readsWhole(t *tx, tr trial) (bool, error) {
 	args := slices.Clone(tr.args)
 	for i, a := range args {

@@ -27,15 +27,16 @@ const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
 
-// relatives reports whether a table is a part of another, and whether other tables inherit
-// from it that are no partitions: its triggers and unique indexes do not hold for those.
+// relatives reports whether a table is a partition of another, and whether
+// tables other than partitions inherit from it: its triggers and unique indexes
+// do not cover those.
 const relatives = `SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?1)),
 	EXISTS (SELECT 1 FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE i.inhparent = to_regclass(?1) AND NOT k.relispartition)`
 
-// keyTypes are those whose values are equal only if their texts are.
+// keyTypes have equal values only for equal texts.
 var keyTypes = []string{"text", "character varying", "character", "uuid", "smallint", "integer", "bigint", "bytea"}
 
-// sessionTypes are those whose values one session writes unlike another.
+// sessionTypes are those whose text depends on the session.
 var sessionTypes = []string{"date", "timestamp without time zone", "timestamp with time zone", "time with time zone",
 	"interval", "money", "real", "double precision"}
 
@@ -70,8 +71,8 @@ func (p postgres) look(t *tx, name string) (out relation, err error) {
 	return out, t.row(qualified, table(name)).Scan(&out.place)
 }
 
-// unseen is the error of a table that is not found. It may lie in a schema of which the
-// description names no other.
+// unseen returns the error of a table that is not found. It may be in a schema
+// that the description does not name.
 func (postgres) unseen(t *tx, name string) error {
 	var of, place, lacking, owner string
 	var uses bool

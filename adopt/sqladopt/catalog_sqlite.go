@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// The affinities of columns, by which SQLite compares.
+// Affinities of columns, by which SQLite compares.
 const (
 	texts    = "TEXT"
 	blobs    = "BLOB"
@@ -19,7 +19,7 @@ const (
 	numerics = "NUMERIC"
 )
 
-// affinity is that of a declared type, by SQLite's rules.
+// affinity returns the affinity of a declared type, by SQLite's rules.
 func affinity(declared string) string {
 	declared = strings.ToUpper(declared)
 	for _, rule := range []struct{ part, is string }{
@@ -40,7 +40,7 @@ const (
 			OR EXISTS (SELECT 1 FROM pragma_index_list(?1) l WHERE l."unique" AND NOT l.partial
 				AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1 AND (SELECT i.name FROM pragma_index_info(l.name) i) = c.name)
 		FROM pragma_table_xinfo(?1) c`
-	// sqliteFolds is told by what a column does: nothing else tells its collation.
+	// sqliteFolds tests how a column compares: its collation cannot be queried.
 	sqliteFolds = `SELECT count(DISTINCT v) + count(DISTINCT w) < 4 FROM (SELECT %[1]s AS v, %[1]s AS w FROM %[2]s WHERE FALSE
 		UNION ALL SELECT 'a', 'a' UNION ALL SELECT 'A', 'a ')`
 	sqliteNulls      = `SELECT EXISTS (SELECT 1 FROM %[2]s WHERE %[1]s IS NULL)`
@@ -48,7 +48,7 @@ const (
 		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND NOT (m.name = ?2 COLLATE NOCASE AND f."from" = ?3 COLLATE NOCASE) ORDER BY 1`
 )
 
-// bare is a table's name without that of its schema.
+// bare returns a table's name without its schema.
 func bare(name string) string { return name[strings.LastIndex(name, ".")+1:] }
 
 func (sqlite) look(t *tx, name string) (out relation, err error) {
@@ -99,7 +99,7 @@ func (s sqlite) has(t *tx, name string) (yes bool, err error) {
 	return yes, err
 }
 
-// tables reports as times the columns of text that hold some.
+// tables reports text columns that hold times as times.
 func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
 	names, err := all(t, text, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 		AND substr(name, 1, length(?1)) <> ?1 AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`, s.o.Schema+"_")
@@ -142,8 +142,8 @@ func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
 	return out, nil
 }
 
-// proposedKind is the type of a column in the words of Propose: what it holds counts,
-// and where it holds nothing its type.
+// proposedKind returns the type of a column for Propose: that of its values, or
+// without values the declared one.
 func proposedKind(t *tx, name string, c adopt.ColumnInfo) (string, error) {
 	looks, err := all(t, text, `SELECT look FROM (`+fmt.Sprintf(sampleTimes, sqldb.Quoted(c.Name), table(name), "1")+`)`)
 	if err != nil {
@@ -167,8 +167,8 @@ func proposedKind(t *tx, name string, c adopt.ColumnInfo) (string, error) {
 }
 
 func (sqlite) readsWhole(t *tx, tr trial) (whole bool, err error) {
-	// A plan is made of the schema as the connection knows it: a statement that is run
-	// sees that it has changed.
+	// A plan uses the schema known to the connection; running a statement
+	// detects changes.
 	if err := t.script("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil {
 		return false, err
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// trial is a statement that a collection runs, explained instead: the database then
-// checks names, types and privileges, and shows which index it would use.
+// trial is a statement of a collection that is explained instead of run. The
+// database checks names, types and privileges, and shows the index that it
+// would use.
 type trial struct {
 	what  string
 	text  string
 	args  []any
-	table string // that it must not read whole; empty: it does not matter
-	index string // that helps it
+	table string // the table that it must not scan; empty if that does not matter
+	index string // the index that helps
 }
 
 // trials are the statements on the application's tables.
@@ -66,8 +67,9 @@ func (c *Collection) trials() []trial {
 
 const unreferencedContents = `SELECT c.{ckey} FROM {contents} c WHERE {unreferenced} ORDER BY c.{ckey} LIMIT ?1`
 
-// Check tries every statement without running it, and looks at what the collection
-// relies on. Its findings say what to do; the error is one of the database as a whole.
+// Check explains every statement without running it, and checks what the
+// collection relies on. Its findings describe what to do; the error concerns
+// the database as a whole.
 func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error) {
 	denied := ""
 	for _, tr := range c.trials() {
@@ -120,16 +122,16 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 }
 
 const (
-	// sampledStates is how many rows are looked at for states that the description does
-	// not name.
+	// sampledStates is the number of rows that are checked for states missing
+	// in the description.
 	sampledStates = 1000
 	strayStates   = `SELECT s.state, count(*) FROM (
 		SELECT coalesce({state}, 'NULL') AS state, CASE WHEN {is known} THEN 1 ELSE 0 END AS known FROM {rows} r ORDER BY r.{key} DESC LIMIT ?1) AS s
 		WHERE s.known = 0 GROUP BY s.state ORDER BY s.state LIMIT 5`
 )
 
-// strayStates finds states of rows that the description does not name: such rows are
-// neither live nor in progress, and nobody would notice that they stay.
+// strayStates finds states of rows that the description does not name: such
+// rows are neither live nor in progress, and would stay unnoticed.
 func (c *Collection) strayStates(ctx context.Context) (out []adopt.Finding, err error) {
 	st := c.c.Rows.Status
 	if st == nil {
@@ -150,8 +152,8 @@ func (c *Collection) strayStates(ctx context.Context) (out []adopt.Finding, err 
 	return out, err
 }
 
-// lacking finds what the user lacks, all at once: the rights on the application's tables if
-// a trial was denied, and those on Lethe's own and for a guard that is not there.
+// lacking finds all missing rights at once: on the application's tables if a
+// trial was denied, and on Lethe's own and for a guard that is not installed.
 func (c *Collection) lacking(ctx context.Context, denied string) ([]adopt.Finding, error) {
 	view := c.scope
 	if len(view.needs.guarded) > 0 {
@@ -184,7 +186,7 @@ func (c *Collection) Sample(ctx context.Context, limit int) (keys []string, err 
 	return keys, err
 }
 
-// Remarks returns what the owner of a collection should know of the database.
+// Remarks returns findings about the database for the owner of a collection.
 func (db *DB) Remarks(ctx context.Context) (out []adopt.Finding, err error) {
 	err = db.read(ctx, "look at the database", func(t *tx) error {
 		out, err = db.engine.remarks(t)

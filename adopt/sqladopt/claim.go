@@ -12,14 +12,14 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Statements are written in the words of names.go. ?1 is the instant where rows are
+// Statements use the placeholders of names.go. ?1 is the instant where rows are
 // compared with one.
 const (
 	due = `{is live} AND {r end} <= {as end}?1{close end}`
 
 	dueRows = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
 		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
-	// dueFree leaves out what holds keep. A join would lose the order.
+	// dueFree excludes what holds keep. A join would lose the order.
 	dueFree = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + ` AND ` + free + ` ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
 	dueOnly = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + ` AND ` + free + `
 		AND r.{key} IN (SELECT {key of id} FROM {ids 5}) ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
@@ -30,8 +30,8 @@ const (
 		WHERE {key} IN (SELECT {key of id} FROM {ids 2})`
 	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
 		WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
-	// A row that is in progress without a time was left so by nobody of ours: it is
-	// stuck as well.
+	// A row in progress without a time was not claimed by Lethe: it is stuck as
+	// well.
 	stuckRows = `SELECT {r key} FROM {rows} r
 		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL)
 		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
@@ -39,7 +39,7 @@ const (
 	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due
 )
 
-// end is the instant up to which rows have ended.
+// end returns the instant up to which rows have expired.
 func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c.Rows.Keep)) }
 
 // Claim implements adopt.Records.
@@ -60,7 +60,7 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 	return out, err
 }
 
-// due locks up to limit rows that have expired, and that no hold keeps.
+// due locks up to limit rows that have expired and are not held.
 func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
 	h, err := c.holding(t)
 	if err != nil {
@@ -78,13 +78,13 @@ func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
 	return all(t, c.row, dueFree, c.end(t), limit, c.name, t.now)
 }
 
-// row scans a row's key and those of its copies.
+// row scans a row's key and the keys of its copies.
 func (c *Collection) row(r *sql.Rows) (out adopt.Row, err error) {
 	out.Copies, err = c.scanCopies(r, &out.Key)
 	return out, cmp.Or(err, listable(out.Key))
 }
 
-// scanCopies scans columns, and the keys of a row's copies after them.
+// scanCopies scans columns, and then the keys of a row's copies.
 func (c *Collection) scanCopies(r *sql.Rows, columns ...any) (copies []string, err error) {
 	keys := make([]sql.NullString, len(c.c.Cache))
 	for i := range keys {
@@ -124,7 +124,7 @@ func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (n int, err
 	return n, err
 }
 
-// giveBack makes rows live again that are locked.
+// giveBack makes locked rows live again.
 func (c *Collection) giveBack(t *tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// errLost: not all marks are those of the worker any more, or they have to be locked first.
-// Nothing was done.
+// errLost reports that another worker has some of the marks, or that they have
+// to be locked first. Nothing was done.
 var errLost = errors.New("another worker has taken marks over")
 
 // Confirm implements adopt.Contents.
@@ -67,7 +67,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 	return out, err
 }
 
-// failMarks lets deletions be tried again.
+// failMarks schedules deletions to be retried.
 func (c *Collection) failMarks(t *tx, failed []failure) error {
 	if len(failed) == 0 {
 		return nil
@@ -76,8 +76,9 @@ func (c *Collection) failMarks(t *tx, failed []failure) error {
 	return err
 }
 
-// lookLocked locks contents, and looks at them. It goes before marks are changed: a guard
-// whose transaction has one snapshot holds a content, and waits for its mark.
+// lookLocked locks contents, and reads them. It precedes changes of marks: a
+// guard in a transaction with one snapshot locks a content, and waits for its
+// mark.
 func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -90,8 +91,8 @@ func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
 	return c.look(t, keys)
 }
 
-// attempts locks the marks of contents, and returns how often each was tried of those
-// that are a worker's.
+// attempts locks the marks of contents, and returns the number of attempts for
+// those of this worker.
 func (c *Collection) attempts(t *tx, fence int64, keys []string) (map[string]int, error) {
 	attempts := map[string]int{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
@@ -106,15 +107,17 @@ func (c *Collection) attempts(t *tx, fence int64, keys []string) (map[string]int
 	return attempts, err
 }
 
-// ending is contents whose objects are gone, and the worker that has their marks.
+// ending is contents whose objects are gone, and the worker that has their
+// marks.
 type ending struct {
 	fence    int64
 	contents []string
 	grace    adopt.Grace
 }
 
-// endGone ends marks whose contents went before: errLost if one is there, or a mark was
-// not the worker's. Such marks need not be locked first.
+// endGone ends marks whose contents are gone already. It fails with errLost if
+// one exists, or a mark was not the worker's. Such marks need not be locked
+// first.
 func (c *Collection) endGone(t *tx, e ending, out *adopt.Confirmed) error {
 	seen, err := c.look(t, e.contents)
 	switch {
@@ -126,7 +129,7 @@ func (c *Collection) endGone(t *tx, e ending, out *adopt.Confirmed) error {
 	return c.endMarks(t, e, seen, out)
 }
 
-// endMarks ends marks and removes their contents, which are locked: errLost.
+// endMarks ends marks and removes their locked contents. It fails with errLost.
 func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.Confirmed) error {
 	if len(e.contents) == 0 {
 		return nil
@@ -142,7 +145,7 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	var free []string
 	for _, key := range e.contents {
 		switch l, exists := seen[key]; {
-		case !exists: // somebody else removed it
+		case !exists: // another transaction removed it
 		case l.unreferenced && !l.referenced:
 			free = append(free, key)
 		default:
@@ -162,7 +165,8 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	return err
 }
 
-// removeContents removes contents, and returns those that a trigger or rule keeps.
+// removeContents removes contents, and returns those that a trigger or rule
+// keeps.
 func (c *Collection) removeContents(t *tx, keys []string) (kept []string, err error) {
 	remove := c.texts().remove
 	if remove == "" || len(keys) == 0 {
@@ -176,8 +180,8 @@ func (c *Collection) removeContents(t *tx, keys []string) (kept []string, err er
 	return slices.Collect(maps.Keys(seen)), err
 }
 
-// backoff is how long a deletion rests after so many attempts: 30 s, doubled, up to
-// an hour.
+// backoff returns the delay of a deletion after some attempts: 30 s, doubled,
+// up to an hour.
 func backoff(attempts int) time.Duration {
 	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
 }

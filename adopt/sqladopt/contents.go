@@ -22,52 +22,56 @@ const (
 const (
 	referenced = `EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey})`
 
-	// findContents is bounded by what it looks at, not by what it finds.
+	// findContents is bounded by the rows it reads, not by those it finds.
 	findContents = `SELECT {c key}, {object}, CASE WHEN ` + referenced + `
 		OR EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = {c key} {binary}) THEN 1 ELSE 0 END
 		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > {ckey after})
 		ORDER BY c.{ckey} LIMIT ?2`
-	// takeDue are contents that are due, and those whose worker is silent.
+	// takeDue returns contents that are due, and those whose worker is silent.
 	takeDue = `SELECT d.content, d.object, d.state, d.attempts FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
 	takeOnly = `SELECT d.content, d.object, d.state, d.attempts FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 AND d.content IN (SELECT id FROM {ids 5}) ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
-	// freeContents locks contents against every reference, those of foreign keys as
-	// well; what the application has locked is passed over.
+	// freeContents locks contents against every reference, those of foreign
+	// keys included; it skips what the application has locked.
 	freeContents = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ` + sqldb.Locked
-	// lookAgain is a statement of its own: it sees what was committed before the lock.
+	// lookAgain is a separate statement: it sees what was committed before the
+	// lock.
 	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
-	// Where one SET needs what another replaces it stands before that: MySQL goes from
-	// left to right.
+	// A SET that needs the old value of another comes before it: MySQL
+	// evaluates from left to right.
 	markRows = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END,
 		state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	// letGo ends marks of contents that stay. A delete of a silent worker may yet take
-	// effect, and whoever uploaded before it must not commit after it.
+	// letGo ends marks of contents that stay. A delete of a silent worker may
+	// yet take effect, and an upload before it must not be committed after it.
 	letGo = `UPDATE {lethe}condemned SET state = 3,
 		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?5,
 		fence = 0
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 
-	// Conditions on what the keys find already would make PostgreSQL choose other
-	// indexes, and go through their rows for each key: they are decided here.
+	// Conditions on columns other than the keys would make PostgreSQL choose
+	// other indexes, and scan their rows for each key: they are evaluated in
+	// Go.
 	markedRows = `SELECT d.content, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
 	holdContents = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
-	// endMarks counts the longest write from the last instant at which the object may
-	// have gone: a delete of an earlier attempt may take effect after this one. A CASE
-	// hides from PostgreSQL how few they are, so that it uses the index of the keys.
+	// endMarks counts the longest write from the last instant at which the
+	// object may have gone: a delete of an earlier attempt may take effect
+	// after this one. A CASE hides the selectivity from PostgreSQL, so that it
+	// uses the index of the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
-	// failMarks lets those wait again of which it is known that nothing was deleted, also
-	// where only the mark knows of the object: sort knows by attempts that it was tried.
+	// failMarks returns those to waiting of which certainly nothing was
+	// deleted, also where only the mark knows of the object: sort sees by
+	// attempts that a deletion was tried.
 	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
@@ -79,7 +83,7 @@ const (
 		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 LIMIT ?3) AS w`
 )
 
-// busyFor is how long contents rest that the application had locked.
+// busyFor is the delay for contents that the application had locked.
 const busyFor = 10 * time.Second
 
 // Find implements adopt.Contents.
@@ -88,7 +92,7 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 		return 0, "", nil
 	}
 	if c.c.Contents == nil {
-		return 0, "", nil // the guard writes down what rows leave behind
+		return 0, "", nil // the guard records what rows leave behind
 	}
 	err = c.write(ctx, "find contents", func(t *tx) error {
 		looked, err := all(t, scanContent, findContents, after, limit, c.name)
@@ -99,7 +103,7 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 		if len(looked) == limit {
 			next = looked[limit-1].Key
 		}
-		// In the place of a count: whether it is referred to, or known already.
+		// Instead of a count: whether it is referred to, or recorded already.
 		found := slices.DeleteFunc(looked, func(x content) bool { return x.count != 0 })
 		n = len(found)
 		return c.wait(t, found, grace)
@@ -107,16 +111,17 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 	return n, next, err
 }
 
-// taken is a row of lethe.condemned that is due.
+// taken is a due row of lethe.condemned.
 type taken struct {
 	adopt.Condemned
 	state, attempts int
 }
 
-// sorted is what is to become of contents that are due.
+// sorted is the decision about contents that are due.
 type sorted struct {
 	mark, drop, letGo, busy, held []string
-	// past are referred to past the guard; the counts of drifted are wrong.
+	// past have references that bypassed the guard; the counts of drifted are
+	// wrong.
 	past, drifted []string
 	out           adopt.Marked
 }
@@ -140,7 +145,7 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 		if err != nil {
 			return err
 		}
-		// Not before: what was looked at keeps triggers from being removed.
+		// Not before: reading the tables would prevent removing triggers.
 		if err := c.mayMark(t); err != nil {
 			return err
 		}
@@ -151,7 +156,7 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 	return out, err
 }
 
-// mayMark refuses to mark without a guard, unless what was marked is only moved away.
+// mayMark returns ErrUnguarded without a guard, unless objects are only moved.
 func (c *Collection) mayMark(t *tx) error {
 	if c.c.Guard == adopt.QuarantineGuard {
 		return nil
@@ -163,8 +168,8 @@ func (c *Collection) mayMark(t *tx) error {
 	return nil
 }
 
-// take locks up to limit contents that are due: first those that are condemned
-// already, which were to be tried again or whose worker is silent.
+// take locks up to limit contents that are due: first condemned ones, which are
+// to be retried or whose worker is silent.
 func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 	for _, state := range []int{condemned, waiting} {
 		if len(due) == limit {
@@ -186,14 +191,13 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 	return due, nil
 }
 
-// look is what a content is now.
+// look is the present state of a content.
 type look struct {
 	key                      string
 	unreferenced, referenced bool
 }
 
-// look looks at contents that are locked, by their keys; those that are gone are left
-// out.
+// look reads locked contents by their keys; missing ones are left out.
 func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
 		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
@@ -206,8 +210,8 @@ func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	return seen, err
 }
 
-// keeps returns what reports whether a hold keeps one of the objects, or something below
-// it.
+// keeps returns a function that reports whether a hold keeps one of the
+// objects, or something below it.
 func (c *Collection) keeps(h holding, objects []string) (func(object string) bool, error) {
 	if c.c.Rows.OwnFolders() {
 		holds, err := h.all()
@@ -217,7 +221,7 @@ func (c *Collection) keeps(h holding, objects []string) (func(object string) boo
 	return func(object string) bool { return holds.Object(object) != nil }, err
 }
 
-// sort locks the contents that are due, looks again, and decides.
+// sort locks the contents that are due, reads them again, and decides.
 func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	var keys, objects []string
 	for _, d := range due {
@@ -243,10 +247,11 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 		l, exists := seen[d.Content]
 		switch {
 		case d.state == waiting && (!exists && d.attempts == 0 || exists && !l.unreferenced):
-			// Its row is gone, or somebody refers to it again: nothing was done to it.
+			// Its row is gone, or something refers to it again: it is
+			// untouched.
 			s.drop = append(s.drop, d.Content)
 		case keeps(d.Object):
-			// One that is condemned stays so: its object may be gone already.
+			// A condemned one stays so: its object may be gone already.
 			s.held = append(s.held, d.Content)
 		case exists && !free[d.Content]:
 			s.busy = append(s.busy, d.Content)
@@ -261,7 +266,7 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
 		case d.state == condemned:
-			if c.c.Guard != adopt.QuarantineGuard { // a reference that was made past the guard
+			if c.c.Guard != adopt.QuarantineGuard { // a reference that bypassed the guard
 				s.out.Drifted = append(s.out.Drifted, d.Content)
 				s.past = append(s.past, d.Content)
 			}
@@ -278,7 +283,7 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	return s, nil
 }
 
-// mark writes down what was decided. late is when a delete that was sent until now
+// mark records the decision. late is when every delete that was sent until now
 // has taken effect.
 func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 	if err := cmp.Or(c.trouble(t, insertMissing, objectGone, s.past), c.trouble(t, insertTroubles, countWrong, s.drifted)); err != nil {
@@ -305,7 +310,7 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 	return nil
 }
 
-// failure is a deletion that is to be tried again.
+// failure is a deletion to retry.
 type failure struct {
 	ID     string     `json:"id"`
 	Due    lethe.Time `json:"due_at"`
@@ -331,8 +336,9 @@ func (c *Collection) Waiting(ctx context.Context) (out adopt.Backlog, err error)
 	return out, err
 }
 
-// Left counts the objects that are yet to be deleted and of which only Lethe may know:
-// all where rows own them, else those whose deletion was begun.
+// Left counts the objects that are to be deleted and of which only Lethe may
+// know: all of them where rows own objects, else those whose deletion was
+// begun.
 func (c *Collection) Left(ctx context.Context) (n int64, err error) {
 	err = c.read(ctx, "count what is left", func(t *tx) error {
 		least := 1 // attempts

@@ -1,6 +1,6 @@
-// Package sqladopt is adoption's work on the application's database: the
-// transitions of its rows and contents, and Lethe's own tables beside them. One
-// transition is one method and one transaction, guarded by the state it leaves and
-// by its fence. Statements are written once; what a collection and a database call
-// things is filled in (names.go).
+// Package sqladopt is the SQL side of package adopt: the transitions of an
+// application's rows and contents, and Lethe's own tables in its database. One
+// transition is one method and one transaction, conditional on the state it
+// leaves and on its fence. Statements are written once; names and dialects are
+// filled in (names.go). Calls to buckets and caches are not here.
 package sqladopt

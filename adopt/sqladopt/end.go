@@ -11,13 +11,14 @@ import (
 
 var _ adopt.Ender = (*Collection)(nil)
 
-// insertMarks leaves contents alone that are condemned: it counts fewer then.
+// insertMarks skips contents that are condemned: it counts fewer then.
 var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at, fence, marked_at, attempts)
 	SELECT ?2, t.content, t.object, 2, ?4, ?3, ?5, 1 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
 		marked_at = excluded.marked_at, attempts = d.attempts + 1 WHERE d.state = 1`
 
-// errMarked: a content is condemned already, or stays. Nothing was done.
+// errMarked reports that a content is condemned already, or stays. Nothing was
+// done.
 var errMarked = errors.New("a content is condemned already, or a trigger keeps it")
 
 // End implements adopt.Ender.
@@ -35,15 +36,16 @@ func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequ
 	return out, end.marked, err
 }
 
-// contentEnd is contents that go along with their last rows.
+// contentEnd is contents that are marked with their last rows.
 type contentEnd struct {
 	late   time.Duration
 	holds  holding
 	marked adopt.Marked
 }
 
-// endContents marks contents that are locked and have lost their last reference, removes them
-// and returns which: as Mark does, it looks again once nobody can refer to them any more.
+// endContents marks locked contents that have lost their last reference,
+// removes them and returns which. As Mark does, it checks again once new
+// references are impossible.
 func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[string]bool, error) {
 	if e == nil || len(zero) == 0 {
 		return nil, nil
@@ -85,7 +87,7 @@ func contentKeys(list []content) []string {
 	return keys
 }
 
-// mayEnd returns which of contents that are locked may be marked.
+// mayEnd returns which of the locked contents may be marked.
 func (c *Collection) mayEnd(t *tx, h holding, zero []content) (map[string]bool, error) {
 	objects := make([]string, len(zero))
 	for i, x := range zero {

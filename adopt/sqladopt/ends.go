@@ -16,17 +16,17 @@ const (
 	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE ` + due + ` ORDER BY {r end} DESC LIMIT 1`
 	zeroEnds  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE {is live} AND {r end} = 0 LIMIT ?1) AS s`
 
-	// implausible is when no end is that a program wrote; far is when none is any more.
+	// implausible is the earliest plausible end; far is the latest.
 	implausible = lethe.Time(631152000_000000)  // 1990
 	far         = lethe.Time(7258118400_000000) // 2200
 	mostZeros   = 1000
 )
 
-// units are those of numbers, from the smallest, each a thousand of the one before.
+// units are those of numbers, from the smallest, by factors of 1,000.
 var units = []string{"us", "ms", "s"}
 
-// oddEnds finds ends that are numbers of another unit than the description says, or 0:
-// rows would go that live.
+// oddEnds finds ends in another unit than the description has, or 0: live rows
+// would be removed.
 func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err error) {
 	r := c.c.Rows
 	if base := c.s.rows.columns[r.End].base; r.Unit == "" || strings.HasPrefix(base, "timestamp") || strings.HasPrefix(base, "date") {
@@ -61,7 +61,7 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 	return out, err
 }
 
-// likelier proposes the unit in which an end would be plausible.
+// likelier returns the unit in which an end would be plausible.
 func likelier(unit string, end lethe.Time) string {
 	larger := false
 	for _, u := range units {

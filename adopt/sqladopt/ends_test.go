@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// endsIn opens tables of numbers on each database: their rows are of the ends given.
+// endsIn creates tables on each database, with rows of these ends.
 func endsIn(t *testing.T) map[string]func(name, unit, ends string) *Collection {
 	t.Helper()
 	made := func(name, ends string) (table, rows string) {
@@ -52,7 +52,7 @@ func endsIn(t *testing.T) map[string]func(name, unit, ends string) *Collection {
 	}
 }
 
-// A unit that is not the numbers' would end all that lives.
+// A wrong unit would expire all live rows.
 func TestUnitsThatCannotBe(t *testing.T) {
 	for database, open := range endsIn(t) {
 		for i, c := range []struct{ unit, ends, want, do string }{
@@ -78,7 +78,7 @@ func TestUnitsThatCannotBe(t *testing.T) {
 	}
 }
 
-// An offset is told alike everywhere: +02:00 is east of UTC.
+// An offset is read alike everywhere: +02:00 is east of UTC.
 func TestZonesThatAreOffsets(t *testing.T) {
 	const end, want = "2020-01-01 02:00:00", "2020-01-01T00:00:00.000000Z"
 	url := servers.Postgres(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// engine is what differs between the databases that can be adopted. All else in this
-// package is one text for all of them.
+// engine is what differs between databases. All else in this package is one
+// text for all of them.
 type engine interface {
 	connector
 	grammar
@@ -19,115 +19,126 @@ type engine interface {
 
 // connector opens a database and begins its transactions.
 type connector interface {
-	// pool makes the connections. An error does not contain the address.
+	// pool creates the connections. An error does not contain the address.
 	pool(url string) (*sql.DB, error)
-	// beginnings are the texts that begin a transaction that writes and one that reads.
-	// Each answers the time, in microseconds since 1970.
+	// beginnings returns the texts that begin a write and a read transaction.
+	// Each returns the time, in microseconds since 1970.
 	beginnings() (write, read string)
-	// probe refuses a database that must not be believed, or that is too old.
+	// probe returns an error for a database that is not trustworthy or too old.
 	probe(t *tx) error
-	// remarks are what the owner of a collection should know of the database.
+	// remarks returns findings about the database for the owner of a
+	// collection.
 	remarks(t *tx) ([]adopt.Finding, error)
-	// unhurried lets the statements of the transaction take as long as they need.
+	// unhurried removes the time limit for statements of the transaction.
 	unhurried(t *tx) error
 }
 
-// grammar writes what is not one text for all databases.
+// grammar writes what differs between databases.
 type grammar interface {
-	// dialect is the database's with the words of a collection, and those for Lethe's
-	// tables and their types.
+	// dialect returns the database's dialect with the names of a collection, of
+	// Lethe's tables and of their types.
 	dialect(w words) sqldb.Dialect
-	// text is the expression of a column's value as text: no two values have one text.
+	// text returns the expression of a column's value as text. It is injective.
 	text(expression string, c column) string
-	// value makes a value of a column again of what text made of it.
+	// value returns the expression that inverts text.
 	value(expression string, c column) string
-	// instants are those of a column of a table: its error states what to do.
+	// instants returns the times of a table's column. Its error describes what
+	// to do.
 	instants(t *tx, table string, c column, r adopt.Rows) (instants, error)
-	// index is the statement that makes an index. Where may be empty.
+	// index returns the statement that creates an index. Where may be empty.
 	index(table, columns, where string) string
 }
 
-// catalog looks at tables.
+// catalog reads the schema.
 type catalog interface {
-	// look returns a table: an error for one that is not there, or that cannot be adopted.
+	// look returns a table, or an error if it is missing or cannot be adopted.
 	look(t *tx, name string) (relation, error)
-	// references are the columns, each with its table, that refer to contents by foreign
-	// keys beside that of the rows.
+	// references returns the columns, each with its table, that refer to
+	// contents by foreign keys other than that of the rows.
 	references(t *tx, c adopt.Collection) ([]string, error)
-	// tables lists the application's.
+	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
-	// has reports whether one of Lethe's tables is there.
+	// has reports whether one of Lethe's tables exists.
 	has(t *tx, name string) (bool, error)
-	// readsWhole reports whether a statement reads its table from beginning to end,
-	// although every index may be used. It does not run the statement.
+	// readsWhole reports whether a statement scans its table although every
+	// index may be used. It does not run the statement.
 	readsWhole(t *tx, tr trial) (bool, error)
 }
 
-// guardian keeps references from what is condemned. Texts have marks of Collection.guardText.
+// guardian prevents references to what is condemned. Texts have placeholders of
+// Collection.guardText.
 type guardian interface {
-	// guard is the text that installs the guard of a collection, over another of it on
-	// the same tables.
+	// guard returns the text that installs the guard of a collection, replacing
+	// another one on the same tables.
 	guard(c *Collection) string
-	// installed is a query of all triggers and functions of Lethe's: the name of each, how
-	// the text that makes it calls it, the place of its table, the statement that drops it.
+	// installed returns a query of all triggers and functions of Lethe: the
+	// name of each, its name in the text that creates it, the place of its
+	// table, the statement that drops it.
 	installed() string
-	// endsContents reports whether the guard refuses a content that comes back while a
-	// transaction marks and removes it.
+	// endsContents reports whether the guard refuses a content that is inserted
+	// again while a transaction marks and removes it.
 	endsContents() bool
-	// seal waits for marks under way on the collection's tables, and keeps others away.
+	// seal waits for running Marks on the collection's tables, and blocks new
+	// ones.
 	seal(t *tx, c *Collection) error
-	// guarded reports whether the guard is there as guard writes it, and fires.
+	// guarded reports whether the guard is installed as guard writes it, and
+	// enabled.
 	guarded(t *tx, c *Collection) (bool, error)
 }
 
-// housing is the place of Lethe's own tables, and of the columns of a claim, and what it
-// takes to be let in.
+// housing creates Lethe's own tables and the columns of a claim, and knows the
+// rights for that.
 type housing interface {
-	// lacks are the statements that give the user the rights that it lacks.
+	// lacks returns the statements that grant the user its missing rights.
 	lacks(t *tx, n needs) ([]string, error)
-	// claimColumns are the statements that give a table the columns of a claim, and
-	// their indexes.
+	// claimColumns returns the statements that add the columns of a claim to a
+	// table, and their indexes.
 	claimColumns(table, end string) []string
-	// prepare comes before tables are made: one at a time, and not among a ledger's.
+	// prepare runs before tables are created: one at a time, and not among a
+	// ledger's.
 	prepare(t *tx) error
-	// leave comes after they are dropped.
+	// leave runs after they are dropped.
 	leave(t *tx) error
 }
 
-// column is a column of the application's.
+// column is a column of the application.
 type column struct {
 	name    string
-	kind    string // as the database writes its type
+	kind    string // its type as the database writes it
 	notNull bool
-	base    string // its type without length and domain: values of one are compared as such
-	// unique: an index holds each value once. folding: values that are equal need not be
-	// written alike.
+	base    string // its type without length and domain, which determines comparisons
+	// unique: an index holds each value once. folding: equal values may have
+	// different texts.
 	unique, folding bool
-	// variants: as folding, and statements look up how a key is written.
+	// variants: as folding, and statements look up the text of a key.
 	variants bool
-	// cascades: a foreign key takes its row away, or changes it, past every trigger.
+	// cascades: a foreign key removes or changes its row without firing a
+	// trigger.
 	cascades bool
-	// seek is t.id as an index of the column finds it, empty if text's expression does.
+	// seek is the form of t.id that uses an index of the column, empty if
+	// text's expression does.
 	seek string
-	// noKey is which types a key has to have, empty if this is one. Fickle: one session
-	// writes its values unlike another. Coarse: too coarse for the time of a claim.
+	// noKey is which types a key has to have, empty if this is one. fickle: its
+	// text depends on the session. coarse: it is too coarse for the time of a
+	// claim.
 	noKey          string
 	fickle, coarse bool
 }
 
-// relation is a table of the application's.
+// relation is a table of the application.
 type relation struct {
 	place   string // its name for statements, with its schema
 	columns map[string]column
 }
 
-// around is what stands around a value.
+// around is the text around a value.
 type around struct{ open, close string }
 
-// instants are how the times of a column are read and written. Of makes what is
-// compared out of a column's value, nil if that is the value itself, and at makes the
-// same out of microseconds since 1970; stamp is at as the column keeps it; micros makes
-// microseconds of what of made. An end before 1970 is one at 1970.
+// instants are how the times of a column are read and written. of makes what is
+// compared from a column's value, nil if that is the value itself. at makes the
+// same from microseconds since 1970. stamp is at in the column's own form.
+// micros makes microseconds from what of made. An end before 1970 is one at
+// 1970.
 type instants struct {
 	of                func(expression string) string
 	at, stamp, micros around

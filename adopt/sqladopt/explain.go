@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Fact is one thing that is known of a key. At is 0 for what is so now.
+// Fact is one fact about a key. At is 0 if it holds now.
 type Fact struct {
 	At   lethe.Time
 	What string
@@ -34,7 +34,8 @@ const (
 	explainObject = explainNamed + `
 		UNION SELECT content FROM {lethe}condemned WHERE collection = ?2 AND object = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
-	// explainReceipts reads all of the collection that is not sealed: it is asked seldom.
+	// explainReceipts reads all unsealed receipts of the collection: it is run
+	// seldom.
 	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND ` + receiptNames + ` ORDER BY at`
 	receiptNames    = `CAST("keys" AS JSONB) @> CAST(?2 AS JSONB)`
 )
@@ -45,8 +46,8 @@ var (
 	bits      = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
 )
 
-// spelled returns a key as a list: an empty one if no value of the column is written so. A
-// database refuses such a text, or makes another value of it.
+// spelled returns a key as a list, which is empty if no value of the column has
+// this text. A database rejects such a text, or converts it to another value.
 func (c column) spelled(key string) []string {
 	ok := true
 	switch size := bits[c.base]; {
@@ -67,7 +68,8 @@ func (c column) spelled(key string) []string {
 	return []string{key}
 }
 
-// Explain returns what is known of the key of a row, of a content, or of an object.
+// Explain returns the facts about the key of a row, of a content, or of an
+// object.
 func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err error) {
 	err = c.read(ctx, "explain a key", func(t *tx) error {
 		content, found, err := c.explainRow(t, key)
@@ -114,7 +116,7 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 	return facts, err
 }
 
-// described is a fact of a receipt in the words of the collection.
+// described returns a fact of a receipt, described for the collection.
 func (c *Collection) described(f Fact, key string) Fact {
 	switch st := c.c.Rows.Status; {
 	case f.What == meaning(receipt.Row, key) && st != nil && st.Deleted != "":
@@ -125,7 +127,7 @@ func (c *Collection) described(f Fact, key string) Fact {
 	return f
 }
 
-// explainHolds returns what keeps a row, and the object of a content.
+// explainHolds returns the holds on a row, and on the object of a content.
 func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err error) {
 	holds, err := t.holds(c.db.engine, c.name)
 	if err != nil || len(holds) == 0 {
@@ -152,7 +154,7 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 // movements are the kinds of receipts of moves into quarantine and back.
 var movements = []receipt.Kind{receipt.Quarantined, receipt.Restored, receipt.Purged}
 
-// receipts returns what is on record of a key that is gone, or of one that was moved.
+// receipts returns the receipts of a key that is gone or was moved.
 func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error) {
 	if installed, err := s.installed(t); err != nil || !installed {
 		return nil, err
@@ -263,8 +265,8 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 	return append(facts, marks...), err
 }
 
-// explainByObject describes the contents whose object has a key. It returns their keys for
-// a look at the receipts; the object's is the last.
+// explainByObject describes the contents whose object has a key. It returns
+// their keys for the receipts; the object's key is the last.
 func (c *Collection) explainByObject(t *tx, object string) (facts []Fact, keys []string, err error) {
 	if err := c.db.engine.unhurried(t); err != nil { // no index need fit a template
 		return nil, nil, err
@@ -306,7 +308,7 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 	return append(facts, marks...), err
 }
 
-// stays says why an object is never deleted, whoever refers to it; empty if it may be.
+// stays returns why an object is never deleted, empty if it may be.
 func (s scope) stays(object string) string {
 	rest, ok := strings.CutPrefix(object, s.prefix)
 	if !ok || rest == "" {
@@ -339,7 +341,7 @@ func scanMark(r *sql.Rows) (f Fact, err error) {
 	return f, nil
 }
 
-// Explain returns what is known of the key of an object that was moved.
+// Explain returns the facts about the key of an object that was moved.
 func (q *Quarantine) Explain(ctx context.Context, key string) (facts []Fact, err error) {
 	err = q.read(ctx, "explain a key in quarantine", func(t *tx) error {
 		facts, err = q.receipts(t, key, true)

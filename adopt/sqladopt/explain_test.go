@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A key that no value of a column can be is explained as one that is not there, and
-// contents that nobody counts are explained as others are.
+// A key that is not a valid value of the column is explained as missing, and
+// contents without a count are explained as others are.
 func TestExplainOfEveryType(t *testing.T) {
 	for kind, value := range map[string]string{"uuid": "0d3ccb44-2a13-4f2e-8a4f-0a3b5f0f5b6e", "smallint": "7", "bigint": "7", "bytea": `\x0a`, "text": "seven"} {
 		url := servers.Postgres(t)
@@ -41,7 +41,7 @@ func TestExplainOfEveryType(t *testing.T) {
 	}
 }
 
-// Tables have what their rows hold, and say so where that cannot be read.
+// Tables have their sampled values, and an error where these cannot be read.
 func TestTablesAreSampled(t *testing.T) {
 	url := servers.Postgres(t)
 	conn := connect(t, url, `CREATE TABLE files (id uuid PRIMARY KEY, "at" text, size bigint, ends timestamptz);
@@ -89,7 +89,7 @@ func TestMySQLExplainsObjects(t *testing.T) {
 	}
 }
 
-// An object that is never deleted is said to stay, and why.
+// An object that is never deleted is explained, with the reason.
 func TestExplainTellsWhatStays(t *testing.T) {
 	d := kind{}.description()
 	d.Prefix = "content/"

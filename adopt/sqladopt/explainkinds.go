@@ -18,11 +18,12 @@ const (
 	explainOrphan = `SELECT size, since_at, allowed_at FROM {lethe}orphans WHERE collection = ?1 AND "key" = ?2`
 )
 
-// installed reports whether Lethe's tables are made: explaining changes nothing, and is
-// useful before they are.
+// installed reports whether Lethe's tables exist: explaining changes nothing,
+// and works before they do.
 func (s scope) installed(t *tx) (bool, error) { return s.db.engine.has(t, "receipts") }
 
-// recorded runs a query of Lethe's tables. Before they are made nothing is on record.
+// recorded runs a query on Lethe's tables. It returns nothing before they
+// exist.
 func recorded[T any](t *tx, s scope, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	if installed, err := s.installed(t); err != nil || !installed {
 		return nil, err
@@ -30,8 +31,8 @@ func recorded[T any](t *tx, s scope, scan func(*sql.Rows) (T, error), query stri
 	return all(t, scan, query, args...)
 }
 
-// Explain returns why a folder is still there, or when it went. A folder is named below
-// the prefix, or by its whole key.
+// Explain returns why a folder still exists, or when it was deleted. A folder
+// is named below the prefix, or by its whole key.
 func (f *Folders) Explain(ctx context.Context, key string, retention time.Duration) (facts []Fact, err error) {
 	name := strings.TrimSuffix(strings.TrimPrefix(key, f.prefix), "/")
 	err = f.read(ctx, "explain a folder", func(t *tx) error {
@@ -81,7 +82,8 @@ func scanFolderFact(r *sql.Rows, name string, retention time.Duration) (f Fact, 
 	return f, nil
 }
 
-// Explain returns why an object is still there, or when it went, by its whole key.
+// Explain returns why an object still exists, or when it was deleted, by its
+// whole key.
 func (k *Keys) Explain(ctx context.Context, key string, retention time.Duration) (facts []Fact, err error) {
 	err = k.read(ctx, "explain an object", func(t *tx) error {
 		facts = nil

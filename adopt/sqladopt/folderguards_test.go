@@ -15,11 +15,11 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// faulty breaks calls of a store.
+// faulty fails calls of a store.
 type faulty struct {
 	adopt.FolderStore
-	list   int    // keys after which a listing breaks off; 0: never
-	sticks string // a key that cannot be deleted
+	list   int    // keys after which a listing breaks off; 0 disables it
+	sticks string // a key whose delete fails
 	before func() // each delete
 }
 
@@ -55,7 +55,7 @@ func (f faulty) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	return out, nil
 }
 
-// As long as an object is left the marker is: it goes last.
+// The marker stays as long as an object does: it is deleted last.
 func TestMarkerGoesLast(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t", "a", "b", "zzz")
@@ -73,7 +73,7 @@ func TestMarkerGoesLast(t *testing.T) {
 	s.is()
 }
 
-// What a listing leaves out that breaks off is not gone.
+// Objects missing in an incomplete listing are not taken for gone.
 func TestListingThatBreaksOffProvesNothing(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -85,8 +85,8 @@ func TestListingThatBreaksOffProvesNothing(t *testing.T) {
 	s.is("gone/topics/t 3")
 }
 
-// A worker that stood still between its look at the rows and the delete sends nothing:
-// the folder may live again.
+// A worker that paused between its check of the rows and the delete sends
+// nothing: the folder may be live again.
 func TestStalledWorkerDeletesNothing(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -101,7 +101,7 @@ func TestStalledWorkerDeletesNothing(t *testing.T) {
 	}
 }
 
-// What a run must not believe stops it before it changes anything.
+// Implausible rows end a run before it changes anything.
 func TestGuardsStopARun(t *testing.T) {
 	for _, c := range []struct {
 		name, sql, query, want string
@@ -138,7 +138,8 @@ func TestGuardsStopARun(t *testing.T) {
 	}
 }
 
-// A policy that hides rows from the user would make their folders look left behind.
+// A policy that hides rows from the user would make their folders look
+// abandoned.
 func TestHiddenRowsStopARun(t *testing.T) {
 	s := newShelf(t)
 	role := fmt.Sprintf("clerk_%d", os.Getpid())
@@ -159,7 +160,7 @@ func TestHiddenRowsStopARun(t *testing.T) {
 	}
 }
 
-// Rows that go while a run is under way stop it as well.
+// Rows that disappear during a run end it as well.
 func TestRowsThatVanishDuringARun(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -190,7 +191,7 @@ func TestRowsThatVanishDuringARun(t *testing.T) {
 	}
 }
 
-// A folder with a key that services read in different ways is reported, and stays.
+// A folder with an ambiguous key is reported, and stays.
 func TestOddKeyKeepsItsFolder(t *testing.T) {
 	s := newShelf(t)
 	s.put("odd/topics/t/data", 30*24*time.Hour)

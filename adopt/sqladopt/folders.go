@@ -13,26 +13,27 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Folders are the rows that name the folders of one collection, and the record of
-// folders without one.
+// Folders are the rows that name the folders of one collection, and the record
+// of folders without one.
 type Folders struct {
 	scope
 }
 
 var _ adopt.FolderRows = (*Folders)(nil)
 
-// {live} is the query of live folders, of one column: live(name).
+// {live} is the query of live folders, with one column: live(name).
 const (
 	noFolders = `SELECT * FROM {live query} LIMIT 0`
 	liveNames = `SELECT {live name} FROM {live}`
-	// lookLive counts rows, those without a name, and names those of a list that live.
+	// lookLive counts rows, those without a name, and returns which of a list
+	// are live.
 	lookLive = `SELECT count(*), count(*) FILTER (WHERE live.name IS NULL),
 		coalesce(jsonb_agg(DISTINCT {live name}) FILTER (WHERE {live name} IN (SELECT id FROM {ids 1})), '[]')
 		FROM {live}`
 
 	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}live_rows WHERE collection = ?1`
-	// noteRows keeps a count that is newer (?3), unless it is of the future (?4 is now): by
-	// a clock that was set back.
+	// noteRows keeps a newer count (?3), unless it is from the future (?4 is
+	// now) because a clock was set back.
 	noteRows = `INSERT INTO {lethe}live_rows AS o (collection, live, at) VALUES (?1, ?2, ?3)
 		ON CONFLICT (collection) DO UPDATE SET live = CASE WHEN o.at <= excluded.at OR o.at > ?4 THEN excluded.live ELSE o.live END,
 			at = CASE WHEN o.at <= excluded.at OR o.at > ?4 THEN excluded.at ELSE o.at END`
@@ -55,7 +56,7 @@ const (
 		WHERE collection = ?1 AND state IN (3, 4) AND marked_at <= ?2`
 )
 
-// Folders prepares a collection of folders, and tries its query.
+// Folders prepares a collection of folders, and tests its query.
 func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Folders, error) {
 	live := c.Folders.Live.Query
 	if c.Folders.Live.Table != "" {
@@ -71,15 +72,16 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 	return f, f.try(ctx)
 }
 
-// try demands that the query of live folders works and has one column.
+// try returns an error unless the query of live folders runs and has one
+// column.
 func (f *Folders) try(ctx context.Context) error {
 	return f.read(ctx, "try folders.live", func(t *tx) error {
 		return t.oneColumn(noFolders, "the names of folders below the prefix")
 	})
 }
 
-// oneColumn demands that a query works and has one column: PostgreSQL would take the first
-// of several.
+// oneColumn returns an error unless a query runs and has one column: PostgreSQL
+// would take the first of several.
 func (t *tx) oneColumn(query, of string) error {
 	rows, err := t.s.Ask(t.ctx, query, nil)
 	if err != nil {
@@ -93,8 +95,8 @@ func (t *tx) oneColumn(query, of string) error {
 	return errors.Join(err, rows.Err())
 }
 
-// Look implements adopt.FolderMarks. Where Lethe's tables are not made yet nothing is
-// on record.
+// Look implements adopt.FolderMarks. Nothing is recorded before Lethe's tables
+// exist.
 func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
 	err = f.read(ctx, "read folders", func(t *tx) error {
 		v = adopt.FolderView{Now: t.now, Prefix: f.prefix}
@@ -121,7 +123,7 @@ func scanFolder(r *sql.Rows) (k adopt.KnownFolder, err error) {
 	return k, err
 }
 
-// errNoName stops everything: whose folder the row names is not known.
+// errNoName ends a run: the row's folder is unknown.
 var errNoName = errors.New("a row has no name (NULL), so that its folder would go: leave such rows out of folders.live, or give them one")
 
 func (f *Folders) lookLive(t *tx, v *adopt.FolderView) error {
@@ -145,7 +147,7 @@ func (f *Folders) lookLive(t *tx, v *adopt.FolderView) error {
 	return rows.Err()
 }
 
-// again returns which of some names live now: what is about to change is decided by it.
+// again returns which of some names are live now, right before a change.
 func (f *Folders) again(t *tx, names []string, floor int64) (map[string]bool, error) {
 	var rows, unnamed int64
 	var found string
@@ -169,7 +171,7 @@ func (f *Folders) again(t *tx, names []string, floor int64) (map[string]bool, er
 	return live, nil
 }
 
-// held returns the holds of the collection, which stay as they are.
+// held returns the holds of the collection, locked.
 func (f *Folders) held(t *tx) (adopt.Holds, error) {
 	h, err := f.holding(t)
 	if err != nil {
@@ -196,7 +198,7 @@ func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out
 		if err != nil {
 			return err
 		}
-		// Another worker may have taken some further by now.
+		// Another worker may have advanced some by now.
 		seen, err := all(t, text, seenFolders, sqldb.JSON(names), f.name)
 		if err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Seen, seen again and marked, waited for, purged. What lives, and what lies outside
-// of any folder, stays.
+// A folder is seen, seen again and marked, retained, purged. Live folders, and
+// objects outside of folders, stay.
 func TestFolderWithoutARowGoes(t *testing.T) {
 	s := newShelf(t)
 	s.store("elsewhere/gone/topics/t/data", 30*24*time.Hour)
@@ -40,8 +40,8 @@ func TestFolderWithoutARowGoes(t *testing.T) {
 	}
 }
 
-// A folder that is written to is not one that was left, whether it is seen for the
-// first time or again.
+// A folder that is written to is not abandoned, at the first look or a later
+// one.
 func TestYoungFolderStays(t *testing.T) {
 	s := newShelf(t)
 	s.put("new/topics/t/data", 0)
@@ -54,7 +54,7 @@ func TestYoungFolderStays(t *testing.T) {
 	s.is()
 }
 
-// A row that comes back takes its folder off the record, and the marker with it.
+// A row that comes back deletes its folder's record and marker.
 func TestRowThatComesBackCancels(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -71,7 +71,7 @@ func TestRowThatComesBackCancels(t *testing.T) {
 	}
 }
 
-// The row may come back after the run has looked, and before it marks.
+// The row may come back between the look and the mark of a run.
 func TestRowThatComesBackBeforeAMarker(t *testing.T) {
 	s := newShelf(t)
 	s.put("gone/topics/t/data", 30*24*time.Hour)
@@ -88,8 +88,8 @@ func TestRowThatComesBackBeforeAMarker(t *testing.T) {
 	s.is()
 }
 
-// A file of the application's with the marker's name, in a folder that lives, is none
-// of ours.
+// A file of the application with the marker's name, in a live folder, is not
+// ours.
 func TestMarkerOfALiveFolderStays(t *testing.T) {
 	s := newShelf(t)
 	s.put("a/topics/live/TO_DELETE", 30*24*time.Hour)
@@ -99,7 +99,7 @@ func TestMarkerOfALiveFolderStays(t *testing.T) {
 	}
 }
 
-// Whoever removes a marker saves the folder: all begins again.
+// Removing a marker saves the folder: everything begins again.
 func TestMarkerRemovedByHandCancels(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -113,8 +113,8 @@ func TestMarkerRemovedByHandCancels(t *testing.T) {
 	s.ran(map[string]int64{"waiting": 1})
 }
 
-// A folder that somebody else removed is not on record any more, nor is one whose
-// marker was removed while it was purged.
+// A folder that another program removed is not recorded any more, nor is one
+// whose marker was removed during the purge.
 func TestFolderThatOthersRemove(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t", many(1500)...)
@@ -138,7 +138,8 @@ func TestFolderThatOthersRemove(t *testing.T) {
 	s.is()
 }
 
-// A marker without a record says nothing: the wait begins when it is recorded.
+// A marker without a record does not count: the retention begins when it is
+// recorded.
 func TestMarkerWithoutARecordWaitsAgain(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -151,7 +152,7 @@ func TestMarkerWithoutARecordWaitsAgain(t *testing.T) {
 	s.ran(map[string]int64{"folders": 1, "objects": 1})
 }
 
-// The retention is over when it is by both clocks.
+// The retention has to be over by both clocks.
 func TestRetentionByBothClocks(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -164,8 +165,8 @@ func TestRetentionByBothClocks(t *testing.T) {
 	s.ran(map[string]int64{"folders": 1, "objects": 1})
 }
 
-// What was written after the marker is not what was marked, whether the listing of the
-// run shows it or that of a page.
+// What was written after the marker is not purged, whether it is in the listing
+// of the run or in that of a page.
 func TestNewerObjectCancels(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -194,7 +195,7 @@ func TestNewerObjectCancels(t *testing.T) {
 	}
 }
 
-// many are names of objects.
+// many returns n names of objects.
 func many(n int) (keys []string) {
 	for i := range n {
 		keys = append(keys, fmt.Sprintf("%04d", i))
@@ -202,7 +203,7 @@ func many(n int) (keys []string) {
 	return keys
 }
 
-// A folder goes by pages of 1,000, before each of which it is looked again: a row that
+// A folder is purged in pages of 1,000, each after another check: a row that
 // comes back meanwhile saves the rest.
 func TestRowThatComesBackBetweenPages(t *testing.T) {
 	s := newShelf(t)
@@ -225,7 +226,7 @@ func TestRowThatComesBackBetweenPages(t *testing.T) {
 	}
 }
 
-// A run that ended in the midst of a folder is taken up by the next.
+// The next run continues a purge that was interrupted.
 func TestPurgeIsTakenUp(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t", many(1500)...)
@@ -240,7 +241,7 @@ func TestPurgeIsTakenUp(t *testing.T) {
 	s.is()
 }
 
-// A run takes no more folders than it may; the next goes on.
+// A run handles no more folders than its limit; the next continues.
 func TestLimitOfARun(t *testing.T) {
 	s := newShelf(t)
 	for i := range 3 {
@@ -255,7 +256,7 @@ func TestLimitOfARun(t *testing.T) {
 	s.ran(map[string]int64{"folders": 1, "objects": 1})
 }
 
-// A report says what a run would do, and changes nothing.
+// A report describes what a run would do, and changes nothing.
 func TestReportChangesNothing(t *testing.T) {
 	s := newShelf(t)
 	s.marked("due/topics/t")
@@ -285,7 +286,7 @@ func TestReportChangesNothing(t *testing.T) {
 	}
 }
 
-// Taking adoption away leaves no marker behind.
+// Removing adoption leaves no marker behind.
 func TestWithdraw(t *testing.T) {
 	s := newShelf(t)
 	s.marked("gone/topics/t")
@@ -298,8 +299,8 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
-// A marker that was put and not recorded, as the process died, is recorded by the next
-// run, or taken away.
+// A marker that was put and not recorded, because the process died, is recorded
+// by the next run, or removed.
 func TestMarkerThatWasNotRecorded(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		s := newShelf(t)

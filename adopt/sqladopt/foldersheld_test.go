@@ -23,7 +23,8 @@ func (s *shelf) lift(scope adopt.HoldScope, key string) {
 	}
 }
 
-// A folder is neither marked nor purged while anything in it is held; then it goes on.
+// A folder is neither marked nor purged while anything in it is held;
+// afterwards it is.
 func TestHeldFolderStays(t *testing.T) {
 	s := newShelf(t)
 	s.put("gone/topics/t/data", 0)
@@ -45,7 +46,7 @@ func TestHeldFolderStays(t *testing.T) {
 	s.ran(map[string]int64{"folders": 1, "objects": 1})
 }
 
-// A hold that is set while a run is under way counts from there on: for markers, and
+// A hold that is set during a run takes effect from then on: for markers, and
 // from page to page.
 func TestFolderHeldMeanwhile(t *testing.T) {
 	s := newShelf(t)

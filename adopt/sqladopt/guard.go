@@ -22,7 +22,7 @@ func (c *Collection) triggers() []string {
 	return names
 }
 
-// guardText fills in the words of the guard's statements.
+// guardText fills in the placeholders of the guard's statements.
 func (c *Collection) guardText(text, version string) string {
 	return c.runner.Dialect.Expand(strings.NewReplacer(
 		"{collection}", sqldb.Literal(c.name), "{version}", sqldb.Literal(version),
@@ -48,12 +48,13 @@ func (c *Collection) guardVersion() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// InstallGuard installs the triggers, or those of this description in the place of
-// others, on whatever tables those are. The user has to own the tables. It refuses to
-// leave a table while objects of it may yet be deleted.
+// InstallGuard installs the triggers, and removes those of other descriptions
+// from any table. The user has to own the tables. It fails while objects of a
+// table that it leaves may yet be deleted.
 func (c *Collection) InstallGuard(ctx context.Context) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
-		// PostgreSQL refuses who replaces a function that another is replacing.
+		// PostgreSQL refuses to replace a function that another transaction is
+		// replacing.
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
 		}
@@ -76,8 +77,8 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 	})
 }
 
-// RemoveGuard removes the triggers, on whatever tables they are. It refuses while objects
-// may yet be deleted: a row could name one of them.
+// RemoveGuard removes the triggers from any table. It fails while objects may
+// yet be deleted: a row could name one of them.
 func (c *Collection) RemoveGuard(ctx context.Context) error {
 	return c.script(ctx, "remove the guard", func(t *tx) error {
 		if err := c.db.engine.seal(t, c); err != nil {
@@ -101,7 +102,8 @@ func (c *Collection) script(ctx context.Context, what string, do func(*tx) error
 	return c.write(ctx, what, do)
 }
 
-// Guarded reports whether the triggers of this description are there and enabled.
+// Guarded reports whether the triggers of this description are installed and
+// enabled.
 func (c *Collection) Guarded(ctx context.Context) (yes bool, err error) {
 	if !c.c.HasObjects() {
 		return false, nil

@@ -9,10 +9,10 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// guardMySQL installs what keeps new references from contents that are condemned. A
-// statement of the application that tries fails with 1205 and SQLSTATE 40001: it is to
-// roll back and repeat its transaction, upload included. It is not 1213: that means that
-// the transaction has been rolled back.
+// guardMySQL refuses new references to condemned contents. Such a statement of
+// the application fails with 1205 and SQLSTATE 40001: the application rolls
+// back and repeats its transaction, upload included. It is not 1213, which
+// means that the transaction has been rolled back.
 //
 //go:embed guard_mysql.sql
 var guardMySQL string
@@ -30,11 +30,11 @@ var functionsMySQL string
 //go:embed guard_owned_mysql.sql
 var guardOwnedMySQL string
 
-// lookMySQL is the look of each trigger at lethe_condemned, by the content {of}. It
-// inserts: a row that is there, or that another inserts, is then waited for, and kept
-// from changing until the end of the transaction, whatever its isolation. A SELECT .. FOR
-// SHARE would lock the place where there is no row as well, and with it the contents
-// around it.
+// lookMySQL is the check of lethe_condemned in each trigger, for the content
+// {of}. It inserts: an existing row, or one that another transaction inserts,
+// is then waited for, and locked until the end of the transaction at any
+// isolation. A SELECT .. FOR SHARE would also lock the gap where there is no
+// row, and with it the contents around it.
 const lookMySQL = `SET lethe_there = FALSE;
     INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, '', 1, 0);
     IF NOT lethe_there THEN
@@ -43,19 +43,19 @@ const lookMySQL = `SET lethe_there = FALSE;
         SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'the content is being deleted: roll back, upload it again and repeat the transaction';
     END IF;`
 
-// refuseFoldersMySQL refuses rows whose folder would lie in that of another.
+// refuseFoldersMySQL refuses rows whose folder would be inside another row's.
 const refuseFoldersMySQL = `IF {new nests} THEN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'lethe: a row owns a folder: its name has no slash';
     END IF;
     `
 
-// leaveMySQL writes down an object that a row leaves behind.
+// leaveMySQL records an object that a row leaves behind.
 const leaveMySQL = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
         VALUES ({collection}, {of}, {of}, 1, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + {grace})
         ON DUPLICATE KEY UPDATE due_at = CASE WHEN {lethe}condemned.state = 1 THEN VALUES(due_at) ELSE {lethe}condemned.due_at END;`
 
-// guard writes the statements. While they are run nobody changes the tables: triggers
-// are dropped and made anew.
+// guard returns the statements. The tables are locked against changes while
+// they run: triggers are dropped and created again.
 func (m mysql) guard(c *Collection) string {
 	names := strings.NewReplacer(
 		"{lethe}{take}", sqldb.Quoted(m.o.Schema+"_take_"+c.name), "{lethe}{release}", sqldb.Quoted(m.o.Schema+"_release_"+c.name),
@@ -79,10 +79,10 @@ func (m mysql) guard(c *Collection) string {
 	return names.Replace(text)
 }
 
-// of is a text about one content.
+// of returns a text for one content.
 func of(text, content string) string { return strings.ReplaceAll(text, "{of}", content) }
 
-// guardOwned writes the triggers out for each object of a row.
+// guardOwned returns the triggers for each object of a row.
 func (m mysql) guardOwned(c *Collection) string {
 	var news, olds []string
 	for _, text := range c.c.Rows.Objects {
@@ -105,8 +105,8 @@ func (m mysql) guardOwned(c *Collection) string {
 		"{leave old}", each(olds, nil, leaveMySQL), "{leave changed}", each(olds, news, leaveMySQL)).Replace(guardOwnedMySQL)
 }
 
-// seal takes the guard's row away: marks under way are waited for, and later ones do not
-// find it. It comes back if the transaction fails.
+// seal deletes the guard's row: running Marks are waited for, and later ones do
+// not find it. It is restored if the transaction fails.
 func (m mysql) seal(t *tx, c *Collection) error {
 	there, err := m.has(t, "guards")
 	if err == nil && there {
@@ -115,7 +115,7 @@ func (m mysql) seal(t *tx, c *Collection) error {
 	return err
 }
 
-// installed recognises triggers by the table that they look at.
+// installed recognises triggers by the table that they read.
 func (m mysql) installed() string {
 	return strings.NewReplacer("{into}", sqldb.Literal("INTO "+m.o.Schema+"_condemned "), "{schema}", sqldb.Literal(m.o.Schema+"_")).Replace(`SELECT trigger_name, concat('"', trigger_name, '"'),
 			concat('"', event_object_schema, '"."', event_object_table, '"'), concat('DROP TRIGGER "', trigger_name, '"')
@@ -132,7 +132,7 @@ const (
 		AND trigger_name IN (SELECT id FROM {ids 1}) AND action_statement LIKE ?2`
 )
 
-// endsContents: an insert may wait for a removal, and its look be over then.
+// endsContents is false: an insert may wait for a removal after its check.
 func (mysql) endsContents() bool { return false }
 
 func (m mysql) guarded(t *tx, c *Collection) (bool, error) {

@@ -7,20 +7,20 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// guardSQL installs what keeps new references from contents that are condemned.
-// Transactions of the application that try get 40001 (serialization failure): they
-// repeat what they did, upload included.
+// guardSQL refuses new references to condemned contents. Such transactions of
+// the application get 40001 (serialization failure): they repeat their work,
+// upload included.
 //
 //go:embed guard_postgres.sql
 var guardSQL string
 
-// guardLookSQL is what the guards have in common.
+// guardLookSQL is common to the guards.
 //
 //go:embed guard_look_postgres.sql
 var guardLookSQL string
 
-// countTrigger lets counts go down without a call of the function. take and release are
-// for applications that would rather call than count.
+// countTrigger decrements counts without a call of the function. take and
+// release are for applications that prefer calls.
 const countTrigger = `-- Counts a reference to a content, and reports whether there is one: if not, upload it
 -- and insert it. 40001: it is being deleted.
 CREATE OR REPLACE FUNCTION {lethe}{take}({ckey base}) RETURNS boolean LANGUAGE plpgsql AS $take$
@@ -39,13 +39,14 @@ END $release$;
 CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
     FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
 
-// guardOwnedSQL is the guard of rows that own objects: it keeps keys from being named
-// while their objects go, and writes down which a row leaves behind, whoever removes it.
+// guardOwnedSQL is the guard of rows that own objects: it refuses references to
+// keys while their objects are deleted, and records those that a row leaves
+// behind, whatever removes it.
 //
 //go:embed guard_owned_postgres.sql
 var guardOwnedSQL string
 
-// refuseFolders refuses rows whose folder would lie in that of another.
+// refuseFolders refuses rows whose folder would be inside another row's.
 const refuseFolders = `
     IF {new nests} THEN
         RAISE EXCEPTION 'lethe: a row of % owns a folder: its name has no slash', TG_TABLE_NAME USING ERRCODE = '23514';
@@ -62,8 +63,8 @@ func (postgres) guard(c *Collection) string {
 	return guardLookSQL + strings.Replace(guardSQL, "{count trigger}", counts, 1)
 }
 
-// seal waits, and keeps others away: Mark looks at both tables before it looks for the
-// guard.
+// seal waits for running Marks, and blocks new ones: Mark reads both tables
+// before it looks for the guard.
 func (postgres) seal(t *tx, c *Collection) error {
 	guarded := table(c.c.Rows.Table)
 	if c.c.Contents != nil {
@@ -73,8 +74,8 @@ func (postgres) seal(t *tx, c *Collection) error {
 	return err
 }
 
-// installed are found by the functions of the schema, which triggers of other
-// installations do not call. Those of partitions go with the whole's.
+// installed finds them by the functions of the schema, which triggers of other
+// installations do not call. Those of partitions belong to the whole table's.
 func (p postgres) installed() string {
 	return strings.ReplaceAll(`SELECT t.tgname, '"' || t.tgname || '"', x.place, 'DROP TRIGGER ' || quote_ident(t.tgname) || ' ON ' || x.place
 		FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid

@@ -23,7 +23,7 @@ BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;`
 
-// sqliteRefuseFolders refuses rows whose folder would lie in that of another.
+// sqliteRefuseFolders refuses rows whose folder would be inside another row's.
 const sqliteRefuseFolders = `CREATE TRIGGER {trigger nests} AFTER INSERT ON {rows} WHEN {new nests}
 BEGIN
     SELECT RAISE(ABORT, 'lethe: a row owns a folder: its name has no slash');
@@ -34,9 +34,9 @@ BEGIN
 END;
 `
 
-// sqliteLeave writes an object down, in words that old versions of SQLite know as well:
-// the application's runs it. Its UPDATE and INSERT meet no conflict: the statement of
-// the application would say what becomes of one.
+// sqliteLeave records an object, in syntax that old versions of SQLite know as
+// well: the application's version runs it. Its UPDATE and INSERT cause no
+// conflict: the application's statement would decide how to resolve one.
 const sqliteLeave = `    UPDATE {lethe}condemned SET due_at = %[2]s WHERE collection = {collection} AND content = %[1]s AND state = 1%[4]s;
     INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
         SELECT {collection}, %[1]s, %[1]s, 1, %[2]s%[3]s WHERE %[1]s IS NOT NULL%[4]s
@@ -63,7 +63,7 @@ func (s sqlite) guard(c *Collection) string {
 		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install)
 }
 
-// leaving writes down each object of a row, except those that it keeps.
+// leaving records each object of a row, except those that it keeps.
 func (s sqlite) leaving(c *Collection, alias, kept string) string {
 	due := "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) + {grace}"
 	var out strings.Builder
@@ -87,10 +87,10 @@ func (s sqlite) leaving(c *Collection, alias, kept string) string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
-// seal has nothing to do: whoever writes is alone.
+// seal does nothing: there is only one writer.
 func (sqlite) seal(*tx, *Collection) error { return nil }
 
-// installed recognises triggers by the table that they look at, or by their error.
+// installed recognises triggers by the table that they read, or by their error.
 func (s sqlite) installed() string {
 	return `SELECT g.name, '"' || g.name || '"', '"' || g.tbl_name || '"', 'DROP TRIGGER "' || g.name || '"' FROM sqlite_schema g
 		WHERE g.type = 'trigger' AND substr(g.name, 1, 6) = 'lethe_'
@@ -99,8 +99,7 @@ func (s sqlite) installed() string {
 
 var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
 
-// guarded compares the triggers that are there with what they have to be, letter by
-// letter.
+// guarded compares the installed triggers with the expected ones, byte by byte.
 func (sqlite) endsContents() bool { return true }
 
 func (sqlite) guarded(t *tx, c *Collection) (bool, error) {

@@ -26,8 +26,8 @@ var typedKeys = map[string]string{
 	"bytea":                           `\xdeadbeef`,
 }
 
-// guardKinds are applications of every isolation, with and without foreign keys and
-// counts.
+// guardKinds returns applications at every isolation, with and without foreign
+// keys and counts.
 func guardKinds() (out []kind) {
 	for _, isolation := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
 		for _, loose := range []bool{false, true} {
@@ -39,7 +39,7 @@ func guardKinds() (out []kind) {
 	return out
 }
 
-// keyKinds are those of guards, and applications of every type of key.
+// keyKinds returns those of guards, and applications with every type of key.
 func keyKinds() []kind {
 	out := guardKinds()
 	for key := range typedKeys {
@@ -54,7 +54,7 @@ func (k kind) String() string {
 	return fmt.Sprintf("%s, %s, foreign key %v, counted %v", k.isolation, k.key, !k.loose, !k.Uncounted)
 }
 
-// content is a key of the kind's type.
+// content returns a key of the kind's type.
 func (k kind) content() string {
 	if k.key == "" {
 		return "x"
@@ -62,7 +62,7 @@ func (k kind) content() string {
 	return typedKeys[k.key]
 }
 
-// begun is a transaction of the application that has its snapshot.
+// begun is a transaction of the application with its snapshot taken.
 type begun struct {
 	pgx.Tx
 	s *site
@@ -81,7 +81,7 @@ func (s *site) began() begun {
 	return begun{tx, s}
 }
 
-// refused reports whether the guard refused what fn did and its commit.
+// refused reports whether the guard refused what fn did, or its commit.
 func (b begun) refused(what string, fn func(ctx context.Context, tx pgx.Tx) error) {
 	b.s.t.Helper()
 	ctx := b.s.t.Context()
@@ -124,7 +124,7 @@ func (s *site) mark(content string) adopt.Marked {
 	return m
 }
 
-// lapse lets the only reference to a content end, and its grace pass.
+// lapse expires the only reference to a content, and its grace.
 func (s *site) lapse(content string) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -141,7 +141,8 @@ func (s *site) lapse(content string) {
 	s.Pass(adopt.DefaultGrace.Unreferenced)
 }
 
-// No transaction refers to a content from the mark to its end, whenever it began.
+// No transaction refers to a content from the mark to its end, whenever it
+// began.
 func TestGuard(t *testing.T) {
 	database := servers.Postgres(t)
 	for _, k := range keyKinds() {
@@ -182,7 +183,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Who has referred to a content and not yet committed keeps it from being marked.
+// An uncommitted reference to a content prevents its mark.
 func TestGuardKeepsMarksAway(t *testing.T) {
 	database := servers.Postgres(t)
 	for _, k := range guardKinds() {
@@ -208,7 +209,7 @@ func TestGuardKeepsMarksAway(t *testing.T) {
 	}
 }
 
-// The application's user needs no right in Lethe's schema.
+// The application's user needs no rights in Lethe's schema.
 func TestGuardOfUserWithoutRights(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	ctx := t.Context()
@@ -275,7 +276,7 @@ func TestMarkNeedsGuard(t *testing.T) {
 	s.mark("x")
 }
 
-// The guard stays while an object may yet be deleted.
+// The guard cannot be removed while an object may yet be deleted.
 func TestRemoveGuardWaits(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	ctx := t.Context()

@@ -19,7 +19,7 @@ var (
 
 const (
 	holdColumns = `collection, scope, "key", reason, set_by, set_at, until_at`
-	// stands: ?2 is now.
+	// stands is the condition of a hold in force: ?2 is now.
 	stands = `(until_at = 0 OR until_at > ?2)`
 
 	insertCollection = `INSERT INTO {lethe}collections (name) VALUES (?1) ON CONFLICT DO NOTHING`
@@ -37,7 +37,8 @@ const (
 	wideHolds = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope IN (1, 4) AND ` + stands
 	keyHolds  = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?3 AND "key" IN (SELECT id FROM {ids 4}) AND ` + stands
 
-	// {covered} is whether a hold covers a key: ?3 is its scope, ?4 its key.
+	// {covered} is the condition that a hold covers a key: ?3 is its scope, ?4
+	// its key.
 	objectsUnderWay = `SELECT count(*), coalesce(max(u.until_at), 0) FROM (
 		SELECT object AS "key", CASE WHEN fence <> 0 AND due_at + ?6 > unseen_until THEN due_at + ?6 ELSE unseen_until END AS until_at
 			FROM {lethe}condemned WHERE collection = ?1 AND state IN (2, 3)
@@ -57,16 +58,15 @@ func scanHold(r *sql.Rows) (h adopt.Hold, err error) {
 	return h, err
 }
 
-// holding is the holds of a collection, which stay as they are until the transaction
-// ends.
+// holding is the holds of a collection, locked until the transaction ends.
 type holding struct {
 	t    *tx
 	name string
-	n    int64 // 0: there are none
+	n    int64 // 0 if there are none
 }
 
-// holding locks the holds of the collection against changes. It is the first lock of a
-// transaction that takes something away.
+// holding locks the holds of the collection against changes. It is the first
+// lock of a transaction that removes something.
 func (s scope) holding(t *tx) (holding, error) {
 	n, err := s.lock(t, lockShared)
 	return holding{t, s.name, n}, err
@@ -105,7 +105,7 @@ func (h holding) on(scope adopt.HoldScope, keys string) (adopt.Holds, error) {
 	return append(wide, exact...), err
 }
 
-// all returns all holds that stand.
+// all returns all holds in force.
 func (h holding) all() (adopt.Holds, error) {
 	if h.n == 0 {
 		return nil, nil
@@ -165,7 +165,7 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 
 // underWay counts the deletes that were allowed and may yet take effect.
 func (s scope) underWay(t *tx, h adopt.Hold) (out adopt.UnderWay, err error) {
-	// What is condemned is due Late after it was marked.
+	// A condemned content is due Late after its mark.
 	late, sending := s.grace.Landed().Microseconds(), (s.grace.Landed() - s.grace.Late).Microseconds()
 	if err := t.row(objectsUnderWay, s.name, t.now, int(h.Scope), h.Key, late, sending).Scan(&out.Objects, &out.Until); err != nil {
 		return out, err
@@ -211,8 +211,8 @@ func (s scope) LiftHold(ctx context.Context, h adopt.Hold) error {
 // Holds implements adopt.Holder.
 func (s scope) Holds(ctx context.Context) (adopt.Holds, error) { return s.db.holds(ctx, s.name) }
 
-// Holds returns the holds of all collections that stand, of those as well that are not
-// described any more.
+// Holds returns the holds in force of all collections, of undescribed ones as
+// well.
 func (db *DB) Holds(ctx context.Context) (adopt.Holds, error) { return db.holds(ctx, "") }
 
 // holds returns the holds of a collection, or of all.
@@ -224,8 +224,8 @@ func (db *DB) holds(ctx context.Context, name string) (out adopt.Holds, err erro
 	return out, err
 }
 
-// holds returns the holds of a collection, or of all; none where Lethe's tables are not
-// made yet.
+// holds returns the holds of a collection, or of all; none before Lethe's
+// tables exist.
 func (t *tx) holds(e engine, name string) (adopt.Holds, error) {
 	if installed, err := e.has(t, "holds"); err != nil || !installed {
 		return nil, err

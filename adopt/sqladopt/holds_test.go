@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// holds sets a hold in a transaction of its own, which commit ends.
+// holds sets a hold in a separate transaction, which commit ends.
 func (s *site) holds(scope adopt.HoldScope, key string) (commit func()) {
 	s.t.Helper()
 	tx, err := s.pool.Begin(s.t.Context())
@@ -61,9 +61,9 @@ func (s *site) awaits(statement string) {
 	s.t.Fatalf("nobody waits: %s", statement)
 }
 
-// taking is what takes something away while a hold is being set that keeps it: row "a",
-// or object content/x. begin prepares it, and returns what is done then; that answers
-// how much was taken.
+// taking is an operation that removes something while a hold on it is being
+// set: row "a", or object content/x. begin prepares it, and returns the
+// operation, which returns how much was removed.
 type taking struct {
 	scope adopt.HoldScope
 	key   string
@@ -111,8 +111,7 @@ var takings = map[string]taking{
 	}},
 }
 
-// Whoever is about to take something away waits for a hold that is being set, and then
-// respects it.
+// A removal waits for a hold that is being set, and then respects it.
 func TestHoldsAreWaitedFor(t *testing.T) {
 	database := servers.Postgres(t)
 	for what, c := range takings {
@@ -144,7 +143,7 @@ func TestHoldsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// A hold is not set before whoever takes something away has ended.
+// A hold is not set before a running removal has ended.
 func TestHoldWaitsForTransactions(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	if _, err := s.Claim(t.Context(), 9); err != nil {
@@ -171,8 +170,8 @@ func TestHoldWaitsForTransactions(t *testing.T) {
 	}
 }
 
-// Keys of rows are compared as the database writes them, and one that can be none is
-// refused: a hold that covers nothing would be taken for one that does.
+// Keys of rows are compared as the database writes them, and an invalid one is
+// refused: its hold would cover nothing.
 func TestHoldsOnNumbers(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	if err := s.do(t.Context(), func(tx pgx.Tx) error {
@@ -205,7 +204,7 @@ func TestHoldsOnNumbers(t *testing.T) {
 	}
 }
 
-// Prefixes are compared with each key, and may not be any number.
+// Prefixes are compared with each key, so their number is bounded.
 func TestHoldsOnPrefixesAreBounded(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	if _, err := s.pool.Exec(t.Context(), fmt.Sprintf(`INSERT INTO %s.holds SELECT 'pastes', 4, 'p' || n, '', '', 0, 0 FROM generate_series(1, %d) AS n`,

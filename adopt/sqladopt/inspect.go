@@ -15,11 +15,12 @@ import (
 type shape struct {
 	rows, contents relation
 	end, initiated instants
-	// others are the columns, with their tables, that refer to contents beside rows'.
+	// others are the columns, with their tables, that refer to contents besides
+	// rows'.
 	others []string
 }
 
-// Collection looks at the tables of a collection and prepares its statements. Its
+// Collection reads the tables of a collection and prepares its statements. Its
 // error names every column that is missing or of the wrong type.
 func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (*Collection, error) {
 	var s shape
@@ -36,7 +37,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
 }
 
-// shape looks at the tables of a collection, and refuses what cannot be adopted.
+// shape reads the tables of a collection, and refuses what cannot be adopted.
 func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	if s.rows, err = db.engine.look(t, c.Rows.Table); err != nil {
 		return s, err
@@ -62,7 +63,7 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	return s, err
 }
 
-// missing names the columns that are not there.
+// missing returns an error with the missing columns.
 func missing(c adopt.Collection, s *shape) error {
 	var errs []error
 	need := func(table string, have map[string]column, names ...string) {
@@ -90,8 +91,8 @@ func missing(c adopt.Collection, s *shape) error {
 	return errors.Join(errs...)
 }
 
-// unfit names what the columns do not have that has to be there. A key that is not
-// unique would take rows along that have not ended.
+// unfit returns an error with what columns lack. A key that is not unique would
+// remove live rows as well.
 func unfit(c adopt.Collection, s *shape) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -136,8 +137,8 @@ func unfit(c adopt.Collection, s *shape) error {
 	return errors.Join(append(errs, unfitContents(c, s)...)...)
 }
 
-// unfitContents names what would let two contents have one object, or a reference be
-// overlooked: the object of a content that is still used would be deleted.
+// unfitContents returns an error for what would let two contents share an
+// object, or a reference be overlooked: an object in use would be deleted.
 func unfitContents(c adopt.Collection, s *shape) (errs []error) {
 	if c.Contents == nil {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// times are columns of times, each with what makes its value of an instant.
+// times are columns of times, each with the expression of its value for an
+// instant.
 var times = []struct {
 	end, initiated, zone, unit string
 	value                      string
@@ -55,7 +56,7 @@ func openDB(t *testing.T, url string) *DB {
 	return db
 }
 
-// Ends and claims are told alike in every kind of column.
+// Ends and claims are read alike in every kind of column.
 func TestTimes(t *testing.T) {
 	url := servers.Postgres(t)
 	db := openDB(t, url)
@@ -118,7 +119,7 @@ func claimedOnce(t *testing.T, db *DB, col *Collection) {
 	}
 }
 
-// An end before 1970, or before all time, has come as well.
+// An end before 1970, or before all time, counts as expired.
 func TestEndBeforeTime(t *testing.T) {
 	url := servers.Postgres(t)
 	db := openDB(t, url)
@@ -135,8 +136,7 @@ func TestEndBeforeTime(t *testing.T) {
 	}
 }
 
-// Tables that a description must not be believed about are refused, each with what is
-// wrong with it.
+// Tables that contradict a description are refused, each with the reason.
 func TestUnfitTables(t *testing.T) {
 	const good = `CREATE TABLE content (hash text PRIMARY KEY, ref_count bigint);
 		CREATE TABLE pastes (code text PRIMARY KEY, hash text, expires_at timestamptz, status text, initiated_at timestamptz)`
@@ -175,8 +175,8 @@ func TestUnfitTables(t *testing.T) {
 	}
 }
 
-// Contents that may share an object, or that others refer to without being counted, are
-// refused: the object of one that is used would go with another.
+// Contents that may share an object, or have uncounted references, are refused:
+// an object in use would be deleted.
 func TestUnfitContents(t *testing.T) {
 	const good = `CREATE TABLE content (hash text PRIMARY KEY, object_key text NOT NULL UNIQUE, part text NOT NULL, refs bigint);
 		CREATE TABLE pastes (code text PRIMARY KEY, hash text, expires_at timestamptz)`
@@ -215,7 +215,7 @@ func TestUnfitContents(t *testing.T) {
 	}
 }
 
-// Keys of objects that one session writes unlike another are refused.
+// Keys of objects whose text depends on the session are refused.
 func TestUnfitObjects(t *testing.T) {
 	url := servers.Postgres(t)
 	db := openDB(t, url)
@@ -226,8 +226,8 @@ func TestUnfitObjects(t *testing.T) {
 	}
 }
 
-// A query that would change or lock rows is refused, and said to: it is not taken for a
-// server that may only be read.
+// A query that would change or lock rows is refused as such: it is not mistaken
+// for a read-only server.
 func TestQueriesThatWrite(t *testing.T) {
 	for _, url := range []string{servers.Postgres(t), servers.MariaDB(t)} {
 		db := openDB(t, url)

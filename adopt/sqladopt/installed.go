@@ -12,20 +12,20 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// installed is a trigger or a function of a guard that stands in the database, whatever
-// description it was installed by.
+// installed is a trigger or a function of a guard in the database, of any
+// description.
 type installed struct {
 	collection string
-	text       string // as the statement that makes it calls it
-	table      string // the place of the one that a trigger is on; empty: a function
+	text       string // its name in the statement that creates it
+	table      string // the place of a trigger's table; empty for a function
 	drop       string
 }
 
 // installedName matches names of triggers and functions, with their collection.
 var installedName = regexp.MustCompile(`^(?:(lethe|guard)_(.+)_[a-z]+|(?:take|release)_(.+))$`)
 
-// installed lists what stands of the guard of a collection, triggers first; with no name,
-// of all guards.
+// installed lists the installed parts of a collection's guard, triggers first;
+// with no name, of all guards.
 func (t *tx) installed(e engine, collection string) ([]installed, error) {
 	list, err := all(t, func(r *sql.Rows) (x installed, err error) {
 		var name string
@@ -38,7 +38,7 @@ func (t *tx) installed(e engine, collection string) ([]installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A function take_x is Lethe's if there is more of the guard of x.
+	// A function take_x belongs to Lethe if there is more of the guard of x.
 	guards := map[string]bool{}
 	for _, x := range list {
 		if x.collection != "" && (x.table != "" || strings.Contains(x.text, "guard_")) {
@@ -52,7 +52,7 @@ func (t *tx) installed(e engine, collection string) ([]installed, error) {
 	return list, nil
 }
 
-// order is that in which they are dropped: triggers call functions.
+// order returns the order of dropping: triggers call functions.
 func order(x installed) int {
 	if x.table != "" {
 		return 0
@@ -69,8 +69,8 @@ func (t *tx) drop(list []installed) error {
 	return nil
 }
 
-// outdated are those of a collection's guard that its description does not install
-// again, and a table among them on which it installs nothing.
+// outdated returns the parts of a collection's guard that its description does
+// not install again, and a table among theirs on which it installs nothing.
 func (c *Collection) outdated(t *tx) (list []installed, elsewhere string, err error) {
 	list, err = t.installed(c.db.engine, c.name)
 	text := c.GuardSQL()
@@ -87,7 +87,8 @@ func (c *Collection) outdated(t *tx) (list []installed, elsewhere string, err er
 	return list, elsewhere, err
 }
 
-// unguarded returns what is there in the place of the guard; empty if it is the guard.
+// unguarded describes what is installed instead of the guard; empty if it is
+// the guard.
 func (c *Collection) unguarded(ctx context.Context) (what string, err error) {
 	err = c.read(ctx, "look for the guard", func(t *tx) error {
 		what = ""
@@ -115,8 +116,8 @@ func (c *Collection) unguarded(ctx context.Context) (what string, err error) {
 const standing = `SELECT count(*), coalesce(max(CASE WHEN d.state = 3 THEN d.due_at ELSE 0 END), 0) FROM {lethe}condemned d
 	WHERE d.collection = ?1 AND d.state IN (2, 3) AND NOT (d.state = 3 AND d.due_at <= ?2)`
 
-// quiet refuses a change of the guard of a collection while objects may yet be deleted: a
-// row could name one of them.
+// quiet returns an error while objects of a collection may yet be deleted:
+// after a change of the guard a row could name one of them.
 func (t *tx) quiet(e engine, collection string) error {
 	if there, err := e.has(t, "condemned"); err != nil || !there {
 		return err
@@ -133,8 +134,9 @@ func (t *tx) quiet(e engine, collection string) error {
 	return fmt.Errorf("%d contents of %s are being deleted, and the guard keeps references from them: let \"lethe adopt run\" end them, and try again%s", n, collection, after)
 }
 
-// withdrawGuards removes the guards of collections that no description names any more:
-// without Lethe's tables their triggers would fail every statement of the application.
+// withdrawGuards removes the guards of collections without a description:
+// without Lethe's tables their triggers would fail every statement of the
+// application.
 func (t *tx) withdrawGuards(e engine) error {
 	list, err := t.installed(e, "")
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// movingSite is an application with a guarded collection, to be pointed at other tables.
+// movingSite is an application with a guarded collection, whose description is
+// changed to other tables.
 type movingSite struct {
 	*Collection
 	exec   func(text string) error
 	count  func(query string) int
 	lapse  func(content string) error
 	reopen func(adopt.Collection) *Collection
-	// left counts what is Lethe's among triggers and functions.
+	// left counts Lethe's triggers and functions.
 	left string
 }
 
@@ -79,8 +80,8 @@ func movingSites() map[string]func(t *testing.T) movingSite {
 	}
 }
 
-// A collection that is pointed at another table takes its guard along, whatever the guard
-// was on and of, and leaves nothing on the table before.
+// A collection whose description changes to another table moves its guard,
+// whatever it was installed on, and leaves nothing on the old table.
 func TestGuardMoves(t *testing.T) {
 	for name, open := range movingSites() {
 		t.Run(name, func(t *testing.T) {
@@ -110,14 +111,14 @@ func TestGuardMoves(t *testing.T) {
 			if err := s.exec("DROP TABLE pins"); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.exec("INSERT INTO content VALUES ('plain', 0)"); err != nil { // calls no trigger that is half gone
+			if err := s.exec("INSERT INTO content VALUES ('plain', 0)"); err != nil { // calls no trigger that is half removed
 				t.Error(err)
 			}
 			if yes, err := s.Guarded(ctx); err != nil || yes {
 				t.Errorf("guarded where it was: %v, %v", yes, err)
 			}
 
-			// And back, by a removal that knows the other tables alone.
+			// And back, by a removal that knows only the other tables.
 			if err := s.RemoveGuard(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -162,8 +163,8 @@ func TestGuardMovesLater(t *testing.T) {
 	}
 }
 
-// The guard of a collection that no description names any more goes with Lethe's tables:
-// its triggers would look for them.
+// The guard of a collection without a description is removed with Lethe's
+// tables: its triggers would read them.
 func TestRemoveTakesEveryGuard(t *testing.T) {
 	for name, open := range movingSites() {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestRemoveTakesEveryGuard(t *testing.T) {
 	}
 }
 
-// What is wrong with a guard is told.
+// Problems of a guard are reported.
 func TestGuardOfAnotherDescription(t *testing.T) {
 	for name, open := range movingSites() {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A row that a trigger keeps although its deletion succeeds is not taken for one that
-// went: it is held, with the reason, and its content is not counted down.
+// A row that a trigger keeps although its deletion succeeds does not count as
+// removed: it is held, with the reason, and its content keeps its count.
 func TestRowsThatATriggerKeeps(t *testing.T) {
 	url := servers.Postgres(t)
 	conn := connect(t, url, `CREATE TABLE content (hash text PRIMARY KEY, n bigint NOT NULL);
@@ -59,7 +59,7 @@ func TestRowsThatATriggerKeeps(t *testing.T) {
 	}
 }
 
-// A content that a trigger keeps is told of once its object is gone.
+// A content that a trigger keeps is reported once its object is gone.
 func TestContentsThatATriggerKeeps(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	ctx := t.Context()

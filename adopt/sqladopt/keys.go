@@ -10,20 +10,20 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Keys are the keys that the rows of one collection name, and the record of objects
-// that none does.
+// Keys are the keys that the rows of one collection name, and the record of
+// objects without a row.
 type Keys struct {
 	scope
 }
 
 var _ adopt.KeyRows = (*Keys)(nil)
 
-// {named} is the query of keys, of one column: named(key).
+// {named} is the query of keys, with one column: named(key).
 const (
 	streamKeys = `SELECT {named key} FROM {named} WHERE named.key IS NOT NULL ORDER BY {named key} {binary}`
 	namedKeys  = `SELECT DISTINCT {named key} FROM {named} WHERE {named key} IN (SELECT id FROM {ids 1})`
 	sampleKeys = `SELECT {named key} FROM {named} WHERE named.key IS NOT NULL LIMIT ?1`
-	// livingKeys counts what Stream counts.
+	// livingKeys counts the same keys as Stream.
 	livingKeys = `SELECT count(DISTINCT {named key}), (` + lastRows + `) FROM {named}
 		WHERE substr({named key}, 1, ?3) = ?2 AND {named key} <> ?2`
 	noNames = `SELECT * FROM {named} LIMIT 0`
@@ -41,7 +41,7 @@ const (
 	countOrphans    = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}orphans WHERE collection = ?1`
 )
 
-// Keys prepares a collection of keys, and tries its query.
+// Keys prepares a collection of keys, and tests its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
 	k := &Keys{db.scope(name, c, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
@@ -53,8 +53,8 @@ func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys,
 	return k, nil
 }
 
-// Stream implements adopt.KeyRows. Where Lethe's tables are not made yet there was no
-// last run.
+// Stream implements adopt.KeyRows. There was no last run before Lethe's tables
+// exist.
 func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
 	err = k.read(ctx, "read the keys", func(t *tx) error {
 		if err := k.db.engine.unhurried(t); err != nil {

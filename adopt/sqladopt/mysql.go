@@ -13,13 +13,13 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// mysql is MariaDB and MySQL. It speaks what both understand.
+// mysql is MariaDB and MySQL. It uses what both support.
 type mysql struct{ o Options }
 
 //go:embed schema_mysql.sql
 var mysqlSchema string
 
-// mysqlURL are the schemes of its addresses.
+// mysqlURL matches the schemes of its addresses.
 var mysqlURL = regexp.MustCompile(`^(mysql|mariadb)://`)
 
 func (m mysql) pool(url string) (*sql.DB, error) {
@@ -27,7 +27,7 @@ func (m mysql) pool(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The server ends what stands still for that long.
+	// The server closes connections that are idle for that long.
 	pool.SetConnMaxIdleTime(m.o.StatementTime / 2)
 	return pool, nil
 }
@@ -36,7 +36,7 @@ func (m mysql) beginnings() (write, read string) {
 	return sqldb.MySQLBegin(m.o.StatementTime, m.o.LockTime)
 }
 
-// The oldest versions that have row sources of JSON, and locks that are passed over.
+// The oldest versions with row sources of JSON, and SKIP LOCKED.
 const (
 	minMariaDB = 10_06
 	minMySQL   = 8_00
@@ -45,8 +45,8 @@ const (
 const serverFacts = `SHOW GLOBAL VARIABLES WHERE Variable_name IN
 	('version', 'read_only', 'super_read_only', 'innodb_read_only', 'wsrep_on', 'log_bin', 'binlog_format')`
 
-// probe refuses what is no primary, as far as the server reports it: a replica that is not
-// read-only looks like one.
+// probe refuses a server that reports that it is not a primary: a replica that
+// is not read-only looks like one.
 func (m mysql) probe(t *tx) error {
 	facts := map[string]string{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
@@ -74,7 +74,7 @@ func (m mysql) probe(t *tx) error {
 
 var versionNumber = regexp.MustCompile(`^(\d+)\.(\d+)`)
 
-// mysqlVersion reads a version: 1006 is 10.6.
+// mysqlVersion parses a version: 1006 is 10.6.
 func mysqlVersion(text string) (kind string, least, have int) {
 	if n := versionNumber.FindStringSubmatch(text); n != nil {
 		major, _ := strconv.Atoi(n[1])
@@ -108,8 +108,8 @@ func (m mysql) dialect(w words) sqldb.Dialect {
 	return d
 }
 
-// text is bytes: no collation takes two of them for one, and their order is that of
-// keys in a bucket.
+// text returns bytes: no collation makes two of them equal, and their order is
+// that of keys in a bucket.
 func (mysql) text(expression string, c column) string {
 	if isBinary(c.base) {
 		return "CAST(LOWER(HEX(" + expression + ")) AS BINARY)"
@@ -145,7 +145,7 @@ func (m mysql) instants(t *tx, table string, c column, r adopt.Rows) (i instants
 		if i, err = m.times(t, c, r.Zone); err != nil {
 			return i, err
 		}
-		// '0000-00-00' is no time at which anything ends.
+		// No row expires at '0000-00-00'.
 		i.at.close += " AND " + name + " > '1000-01-01'"
 	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "double":
 		per, err := perUnit(c, r.Unit)
@@ -169,8 +169,8 @@ func (m mysql) instants(t *tx, table string, c column, r adopt.Rows) (i instants
 	return i, nil
 }
 
-// times are those of a column of times. TIMESTAMP is kept in UTC, in which the session
-// reads it.
+// times returns the instants of a column of times. TIMESTAMP is stored in UTC,
+// the session's zone.
 func (mysql) times(t *tx, c column, zone string) (i instants, err error) {
 	i.at = around{"(" + epoch + " + INTERVAL ", " MICROSECOND)"}
 	i.micros = around{"greatest(TIMESTAMPDIFF(MICROSECOND, " + epoch + ", ", "), 0)"}
@@ -203,7 +203,8 @@ func (mysql) times(t *tx, c column, zone string) (i instants, err error) {
 	return i, nil
 }
 
-// conditional is the column of a condition on rows; there are no indexes of some rows.
+// conditional matches the column of a condition on rows; there are no partial
+// indexes.
 var conditional = regexp.MustCompile(`^ WHERE ("[^"]+") = `)
 
 func (mysql) index(table, columns, where string) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// TestMySQLOwned: rows that own their objects leave them behind by whatever way they go,
-// and cannot name one that is being deleted.
+// TestMySQLOwned checks that rows that own their objects leave them behind in
+// whatever way they are removed, and cannot name one that is being deleted.
 func TestMySQLOwned(t *testing.T) {
 	ctx := t.Context()
 	database := servers.MariaDB(t)
@@ -49,7 +49,7 @@ func TestMySQLOwned(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", text, err)
 		}
 	}
-	s.must("UPDATE files SET preview = 5 WHERE object_key = 'two'") // what it names already is not asked for
+	s.must("UPDATE files SET preview = 5 WHERE object_key = 'two'") // what it names already is not checked
 	found, err := s.Check(ctx)
 	if err != nil || adopt.Problems(found) || strings.Contains(findings(found), "names {object_key}") || !strings.Contains(findings(found), "names small/{preview}") {
 		t.Errorf("found %s: %v", findings(found), err)
@@ -82,7 +82,7 @@ var (
 	madeColumn = regexp.MustCompile(`(?m)^    "?([a-z_]+)"? `)
 )
 
-// columnsOf are the columns that a schema makes: "table.column".
+// columnsOf returns the columns that a schema creates: "table.column".
 func columnsOf(schema string) (out []string) {
 	for _, table := range madeTable.FindAllStringSubmatch(schema, -1) {
 		for _, column := range madeColumn.FindAllStringSubmatch(table[2], -1) {
@@ -93,7 +93,8 @@ func columnsOf(schema string) (out []string) {
 	return out
 }
 
-// TestMySQLSchema: its text has the tables and columns that the others have.
+// TestMySQLSchema checks that its text has the tables and columns of the
+// others.
 func TestMySQLSchema(t *testing.T) {
 	want := append(columnsOf(schemaSQL), "guards.collection", "guards.version", "runs.alone")
 	slices.Sort(want)

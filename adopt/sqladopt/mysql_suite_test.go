@@ -40,7 +40,7 @@ func TestMySQLSuite(t *testing.T) {
 	}
 }
 
-// hastyMariaDB is one of which nothing has to outlive a crash.
+// hastyMariaDB returns a server without durability.
 func hastyMariaDB(t *testing.T) *servers.MariaDBServer {
 	return servers.NewMariaDB(t, "--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite", "--innodb-file-per-table=0")
 }
@@ -97,7 +97,7 @@ func TestMySQLRuns(t *testing.T) {
 	})
 }
 
-// mysqlKind is what an application's tables are like.
+// mysqlKind is the form of an application's tables.
 type mysqlKind struct {
 	adopttest.Variant
 	key       string // type of the keys of contents
@@ -113,7 +113,8 @@ type mysqlSite struct {
 	kind mysqlKind
 	pool *sql.DB
 	url  string
-	// passed is how far the clock is ahead; begin is the collection's first words.
+	// passed is how far the clock is ahead; begin is the text that begins the
+	// collection's transactions.
 	passed time.Duration
 	begin  beginnings
 }
@@ -220,8 +221,8 @@ func (s *mysqlSite) open(d adopt.Collection) *Collection {
 	return c
 }
 
-// Pass implements adopttest.Application: the clock of the database is what its
-// transactions are told.
+// Pass implements adopttest.Application: it sets the time that the database's
+// transactions get.
 func (s *mysqlSite) Pass(d time.Duration) {
 	if s.begin == (beginnings{}) {
 		s.begin = s.db.begin
@@ -251,7 +252,7 @@ func (s *mysqlSite) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// refusedByMySQL is the error if it is the guard's.
+// refusedByMySQL returns the error if it is the guard's.
 func refusedByMySQL(err error) *driver.MySQLError {
 	if refused := new(driver.MySQLError); errors.As(err, &refused) && refused.Number == 1205 && string(refused.SQLState[:]) == "40001" {
 		return refused
@@ -271,7 +272,7 @@ func (s *mysqlSite) run(ctx context.Context, tx *sql.Tx, query string, args ...a
 	return nil
 }
 
-// end is the expression of an end.
+// end returns the expression of an end.
 func (s *mysqlSite) end(in time.Duration) string {
 	if in == adopttest.Never {
 		return "NULL"
@@ -345,8 +346,7 @@ func (s *mysqlSite) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// past does what triggers would keep from being done: they are away for a moment, and
-// come back as they were.
+// past bypasses triggers: they are removed temporarily, and restored unchanged.
 func (s *mysqlSite) past(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
 	if s.c.Guard != adopt.TriggerGuard {
 		return s.do(ctx, fn)

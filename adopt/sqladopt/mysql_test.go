@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// expire lets what is due go.
+// expire removes what is due.
 func (s *mysqlSite) expire() (out adopt.Settled) {
 	s.t.Helper()
 	claim, err := s.Claim(s.t.Context(), 100)
@@ -40,7 +40,7 @@ func (s *mysqlSite) mark() adopt.Marked {
 	return m
 }
 
-// condemned are the contents of marks, in order.
+// condemnedKeys returns the contents of marks, in order.
 func condemnedKeys(m adopt.Marked) []string {
 	keys := []string{}
 	for _, c := range m.Contents {
@@ -50,8 +50,9 @@ func condemnedKeys(m adopt.Marked) []string {
 	return keys
 }
 
-// TestMySQLVariants: to most collations names that differ in case, or in spaces at the
-// end, are one. What refers to a content goes by the collation, what is deleted by bytes.
+// TestMySQLVariants: for most collations names that differ in case, or in
+// trailing spaces, are equal. References to a content use the collation,
+// deletions use bytes.
 func TestMySQLVariants(t *testing.T) {
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{loose: true})
 	s.must("INSERT INTO content VALUES ('abc', 2), ('def', 1), ('ghi', 0)")
@@ -65,7 +66,8 @@ func TestMySQLVariants(t *testing.T) {
 			t.Errorf("the count of %s is %d, want %d: %v", content, n, want, err)
 		}
 	}
-	// One that is referred to by another writing is not condemned, whatever its count.
+	// One with a reference in another spelling is not condemned, whatever its
+	// count.
 	if _, _, err := s.Find(t.Context(), "", 10, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestMySQLVariants(t *testing.T) {
 	if got := condemnedKeys(m); !slices.Equal(got, []string{"abc=content/abc", "def=content/def"}) {
 		t.Errorf("condemned %v", got)
 	}
-	// And one that is condemned cannot be referred to by another writing.
+	// A condemned one cannot be referred to in another spelling.
 	for _, text := range []string{
 		"INSERT INTO pastes (code, hash) VALUES ('late', 'ABC')", "INSERT IGNORE INTO pastes (code, hash) VALUES ('late', 'aBc ')",
 		"UPDATE pastes SET hash = 'DEF' WHERE code = 'four'", "UPDATE content SET ref_count = 1 WHERE hash = 'ABC'",
@@ -84,11 +86,11 @@ func TestMySQLVariants(t *testing.T) {
 			t.Errorf("%s: %v, want ErrRefused", text, err)
 		}
 	}
-	s.must("UPDATE content SET ref_count = -ref_count WHERE hash = 'ghi'") // counts may go down
+	s.must("UPDATE content SET ref_count = -ref_count WHERE hash = 'ghi'") // counts may decrease
 }
 
-// TestMySQLRowVariants: a row that came in the place of a claimed one, under a name that
-// the collation takes for the same, is not the claim's.
+// TestMySQLRowVariants: a row that replaced a claimed one, with a name that is
+// equal by the collation, is not in the claim.
 func TestMySQLRowVariants(t *testing.T) {
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{})
 	s.must("INSERT INTO content VALUES ('x', 1)")
@@ -103,7 +105,7 @@ func TestMySQLRowVariants(t *testing.T) {
 	}
 }
 
-// TestMySQLBinaryKeys: keys of bytes are written in hexadecimal digits.
+// TestMySQLBinaryKeys: keys of bytes have the form of hexadecimal digits.
 func TestMySQLBinaryKeys(t *testing.T) {
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{key: "VARBINARY(16)"})
 	s.must(`INSERT INTO content VALUES (X'00FF275C', 1), (X'00', 3)`)
@@ -125,7 +127,7 @@ func TestMySQLBinaryKeys(t *testing.T) {
 	}
 }
 
-// TestMySQLTimes: ends of every type, and those that are none.
+// TestMySQLTimes covers ends of every type, and invalid ones.
 func TestMySQLTimes(t *testing.T) {
 	database := servers.MariaDB(t)
 	for i, c := range []struct{ kind, past, future, none, zone, unit string }{
@@ -153,7 +155,7 @@ func TestMySQLTimes(t *testing.T) {
 	}
 }
 
-// TestMySQLRefuses: what cannot be adopted gets an error that says what to do.
+// TestMySQLRefuses: an error about what cannot be adopted describes what to do.
 func TestMySQLRefuses(t *testing.T) {
 	server := servers.NewMariaDB(t, "--log-bin", "--binlog-format=MIXED")
 	database := server.Database()
@@ -207,8 +209,8 @@ func TestMySQLRefuses(t *testing.T) {
 	}
 }
 
-// TestMySQLGuardAndSnapshots: a transaction of one old snapshot is refused as well, and a
-// reference that is not committed yet keeps a content from being marked.
+// TestMySQLGuardAndSnapshots: a transaction with an old snapshot is refused as
+// well, and an uncommitted reference prevents a content's mark.
 func TestMySQLGuardAndSnapshots(t *testing.T) {
 	for _, isolation := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelReadCommitted, sql.LevelSerializable} {
 		t.Run(isolation.String(), func(t *testing.T) {
@@ -233,7 +235,7 @@ func TestMySQLGuardAndSnapshots(t *testing.T) {
 				t.Fatal(err)
 			}
 			old := begin()
-			// Not hindered by a transaction that refers to something else.
+			// A transaction that refers to something else does not delay it.
 			unhindered, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			if _, err := s.pool.ExecContext(unhindered, "INSERT INTO lethe_condemned (collection, content, object, state, due_at) VALUES ('pastes', 'a', 'content/a', 1, 0), ('pastes', 'bb', '', 1, 1), ('pastes', 'aa', '', 3, 1)"); err != nil {
@@ -261,8 +263,8 @@ func TestMySQLGuardAndSnapshots(t *testing.T) {
 	}
 }
 
-// TestMySQLGuard: it is known by all its triggers, comes back by itself, and stays while
-// objects are being deleted.
+// TestMySQLGuard: the guard consists of all its triggers, is restored by
+// itself, and stays while objects are being deleted.
 func TestMySQLGuard(t *testing.T) {
 	ctx := t.Context()
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{})
@@ -318,7 +320,7 @@ func TestMySQLGuard(t *testing.T) {
 	}
 }
 
-// TestMySQLInstall goes on where a crash left it, and Remove leaves nothing.
+// TestMySQLInstall continues after a crash, and Remove leaves nothing.
 func TestMySQLInstall(t *testing.T) {
 	ctx := t.Context()
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{})
@@ -347,7 +349,7 @@ func TestMySQLInstall(t *testing.T) {
 	s.must("INSERT INTO content VALUES ('free', 1)")
 }
 
-// TestMySQLCheck: what is missing is found without running anything.
+// TestMySQLCheck finds what is missing without running anything.
 func TestMySQLCheck(t *testing.T) {
 	ctx := t.Context()
 	server := servers.NewMariaDB(t, "--log-bin", "--binlog-format=ROW")
@@ -394,7 +396,7 @@ func TestMySQLCheck(t *testing.T) {
 	}
 }
 
-// tables are the names of all.
+// tables returns the names of all tables.
 func (s *mysqlSite) tables() (out []string) {
 	s.t.Helper()
 	rows, err := s.pool.QueryContext(s.t.Context(), "SHOW TABLES")
@@ -412,7 +414,7 @@ func (s *mysqlSite) tables() (out []string) {
 	return out
 }
 
-// clock is the time of the server, in microseconds.
+// clock returns the server's time, in microseconds.
 func (s *mysqlSite) clock() (us int64) {
 	s.t.Helper()
 	if err := s.pool.QueryRowContext(s.t.Context(), "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&us); err != nil {
@@ -421,8 +423,8 @@ func (s *mysqlSite) clock() (us int64) {
 	return us
 }
 
-// TestMySQLGuardOrder: transactions that insert a row and then count take turns, and none
-// is undone.
+// TestMySQLGuardOrder: transactions that insert a row and then count are
+// serialised, and none is rolled back.
 func TestMySQLGuardOrder(t *testing.T) {
 	ctx := t.Context()
 	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{loose: true})
@@ -464,7 +466,8 @@ func (s *mysqlSite) awaitWaiting() {
 		if err := s.pool.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND p.db = DATABASE()").Scan(&n); err != nil {
 			s.t.Fatalf("nobody waits: %v", err)
 		}
-		// The table is a copy, which is made anew when nobody has read it for a tenth of a second.
+		// The table is a copy, which is renewed when it was not read for a
+		// tenth of a second.
 		_ = lethe.Sleep(ctx, 150*time.Millisecond)
 	}
 }

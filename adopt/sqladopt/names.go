@@ -15,7 +15,8 @@ type Collection struct {
 	scope
 	c adopt.Collection
 	s *shape
-	// only are the keys of the rows or contents that are taken, a JSON list; empty: all.
+	// only is a JSON list of the keys of the rows or contents to handle; empty
+	// for all.
 	only string
 }
 
@@ -25,10 +26,10 @@ var (
 	_ adopt.Cached   = (*Collection)(nil)
 )
 
-// words are what a collection calls things, by the marks that stand for them.
+// words are the names of a collection, by their placeholders.
 type words map[string]string
 
-// with adds words; those of the argument have the last word.
+// with adds words; those of the argument take precedence.
 func (w words) with(more words) words {
 	out := maps.Clone(w)
 	if out == nil {
@@ -47,13 +48,13 @@ func table(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// source is a query of one column as a row source of that name and column. The query may
-// name a table of the application that is called so as well.
+// source returns a query of one column as a row source of that name and column.
+// The query may name a table of the application with the same name.
 func source(query, name, column string) string {
 	return fmt.Sprintf(`(WITH lethe_%[1]s("%[2]s") AS (%[3]s`+"\n"+`) SELECT * FROM lethe_%[1]s) AS %[1]s`, name, column, query)
 }
 
-// perUnit is how many microseconds the unit of a column of numbers has.
+// perUnit returns the microseconds in the unit of a column of numbers.
 func perUnit(c column, unit string) (string, error) {
 	per, ok := map[string]string{"s": "1000000", "ms": "1000", "us": "1"}[unit]
 	if !ok {
@@ -62,9 +63,10 @@ func perUnit(c column, unit string) (string, error) {
 	return per, nil
 }
 
-// claimWords are those of a claim. The instant of a claim is compared as its column
-// keeps it: the same row gets the same one twice only if it is claimed twice within a
-// unit of the column, and a watchdog waits for longer than that.
+// claimWords returns the words of a claim. The instant of a claim is compared
+// as its column stores it: a row gets the same one twice only if it is claimed
+// twice within a unit of the column, and the watchdog's grace is longer than
+// that.
 func (db *DB) claimWords(w words, c adopt.Collection, s *shape) {
 	st, i := c.Rows.Status, s.initiated
 	w["{as initiated}"], w["{close initiated}"] = i.stamp.open, i.stamp.close
@@ -85,8 +87,8 @@ func (db *DB) claimWords(w words, c adopt.Collection, s *shape) {
 	}
 }
 
-// concatenation is the expression of a template over the columns of a table; columns
-// that are not in the list are of no particular type.
+// concatenation returns the expression of a template over the columns of a
+// table; columns that are not in the list have no particular type.
 func (db *DB) concatenation(t adopt.Template, alias string, columns map[string]column) string {
 	var parts []string
 	for i, l := range t.Literals() {
@@ -101,7 +103,7 @@ func (db *DB) concatenation(t adopt.Template, alias string, columns map[string]c
 	return strings.Join(parts, " || ")
 }
 
-// wordsOf fills in the marks of a collection.
+// wordsOf returns the words of a collection.
 func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 	key := s.rows.columns[c.Rows.Key]
 	w := words{

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// schemaVersion is that of Lethe's tables. Those of version 1 were never released.
+// schemaVersion is the version of Lethe's tables. Version 1 was never released.
 const schemaVersion = 2
 
 //go:embed schema.sql
@@ -24,18 +24,19 @@ var schemaSQL string
 
 const insertAdoption = `INSERT INTO {lethe}adoption (one, version, created_at) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING`
 
-// Options of a DB. The zero value takes the defaults.
+// Options of a DB. The zero value has the defaults.
 type Options struct {
-	// Schema holds Lethe's tables (default "lethe"). Where there are no schemas their
+	// Schema holds Lethe's tables (default "lethe"). Without schemas their
 	// names begin with it.
 	Schema string
-	// Connections is the most that are open at once (default 8).
+	// Connections is the most open connections (default 8).
 	Connections int
-	// StatementTime and LockTime bound a statement, and a wait for rows that the
-	// application holds (defaults 30 s and 5 s).
+	// StatementTime and LockTime bound a statement, and a wait for rows that
+	// the application has locked (defaults 30 s and 5 s).
 	StatementTime, LockTime time.Duration
-	// Watch, if set, is called before each transaction with its name, one of a fixed set;
-	// what it returns is the transaction's context, and is called once, at its end.
+	// Watch, if set, is called before each transaction with its name, one of a
+	// fixed set. It returns the transaction's context, and a function that is
+	// called once, at its end.
 	Watch func(ctx context.Context, name string) (context.Context, func(error))
 }
 
@@ -47,7 +48,7 @@ type DB struct {
 	begin  beginnings
 }
 
-// beginnings are the texts that begin transactions, and ask for their time.
+// beginnings are the texts that begin transactions, and return their time.
 type beginnings struct{ write, read string }
 
 // Open connects to a database, by the form of its address. It changes nothing.
@@ -93,7 +94,7 @@ func engineOf(url string, o Options) (engine, error) {
 // Close closes the connections.
 func (db *DB) Close() error { return db.runner.Pool.Close() }
 
-// Install makes Lethe's tables, unless they are there.
+// Install creates Lethe's tables, unless they exist.
 func (db *DB) Install(ctx context.Context) error {
 	return db.write(ctx, "make Lethe's tables", func(t *tx) error {
 		if err := db.engine.prepare(t); err != nil {
@@ -110,7 +111,7 @@ func (db *DB) Install(ctx context.Context) error {
 	})
 }
 
-// fits reports whether tables that are there are those of this version.
+// fits returns whether existing tables are those of this version.
 func (db *DB) fits(t *tx) error {
 	there, err := db.engine.has(t, "adoption")
 	if err != nil || !there {
@@ -119,7 +120,7 @@ func (db *DB) fits(t *tx) error {
 	var have int
 	err = t.row("SELECT version FROM {lethe}adoption").Scan(&have)
 	switch {
-	case errors.Is(err, sql.ErrNoRows): // an installation that was cut off
+	case errors.Is(err, sql.ErrNoRows): // an installation that was interrupted
 		return nil
 	case err != nil:
 		return err
@@ -134,8 +135,8 @@ func (db *DB) fits(t *tx) error {
 // tables are Lethe's own.
 var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "orphans", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles", "uploads"}
 
-// Remove drops Lethe's tables, and their schema if nothing else lies there: ErrHeld if a
-// hold stands, which would be forgotten.
+// Remove drops Lethe's tables, and their schema if it is empty then. It fails
+// with ErrHeld if a hold is in force, which would be forgotten.
 func (db *DB) Remove(ctx context.Context) error {
 	return db.write(ctx, "remove Lethe's tables", func(t *tx) error {
 		holds, err := t.holds(db.engine, "")
@@ -154,7 +155,7 @@ func (db *DB) Remove(ctx context.Context) error {
 	})
 }
 
-// Installed reports whether Lethe's tables are there.
+// Installed reports whether Lethe's tables exist.
 func (db *DB) Installed(ctx context.Context) (yes bool, err error) {
 	err = db.read(ctx, "look for Lethe's tables", func(t *tx) error {
 		yes, err = db.engine.has(t, "adoption")

@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// Tables of another version are told, and stay as they are.
+// Tables of another version are reported, and stay unchanged.
 func TestInstallOverAnotherVersion(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	for version, want := range map[int]string{schemaVersion - 1: "begin anew", schemaVersion: "", schemaVersion + 1: "use a newer lethe"} {

@@ -11,18 +11,19 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// contentTexts are the statements on what is to go: contents with rows of their own, or
-// objects that the rows of the collection own.
+// contentTexts are the statements on what is to be deleted: contents with rows,
+// or objects that the rows of the collection own.
 type contentTexts struct {
-	free   string // locks what nobody else has locked, and returns it
-	look   string // is a statement of its own: it sees what was committed before the lock
-	hold   string // waits for the locks; empty: there are no rows that change
-	remove string // empty: there are no rows to remove
+	free   string // locks what is not locked, and returns it
+	look   string // a separate statement: it sees what was committed before the lock
+	hold   string // waits for the locks; empty if no rows change
+	remove string // empty if there are no rows to remove
 	sample string // returns some keys of objects
 }
 
-// The guard of rows that own objects locks their keys, as there is no row to lock. Keys
-// share 1,024 locks: those of one transaction must not fill the server's table of locks.
+// The guard of rows that own objects locks their keys, since there is no row to
+// lock. Keys share 1,024 locks: those of one transaction must not fill the
+// server's lock table.
 func ownedLock(key string) string {
 	return "7564322, CAST(hashtextextended(" + key + ", 0) & 1023 AS int)"
 }
@@ -40,7 +41,7 @@ func (c *Collection) texts() contentTexts {
 	return contentTexts{freeContents, lookAgain, holdContents, deleteContents, sampleObjects}
 }
 
-// ownedWords fills in the marks of rows that own objects.
+// ownedWords returns the words of rows that own objects.
 func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
 	var own, owned, news, olds, nests, nested []string
 	for _, text := range c.Rows.Objects {
@@ -64,12 +65,12 @@ func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
 	return nil
 }
 
-// nesting is the condition by which a folder is not as deep as its template.
+// nesting returns the condition that a folder is not as deep as its template.
 func nesting(expression, template string) string {
 	return fmt.Sprintf("length(%s) - length(replace(%s, '/', '')) <> %d", expression, expression, strings.Count(template, "/"))
 }
 
-// ifFolders returns a text of the guard's if rows own folders.
+// ifFolders returns a text of the guard if rows own folders.
 func (c *Collection) ifFolders(text string) string {
 	if !c.c.Rows.OwnFolders() {
 		return ""
@@ -77,11 +78,12 @@ func (c *Collection) ifFolders(text string) string {
 	return text
 }
 
-// nestedRow is a row whose folder lies in that of another, and would go with it.
+// nestedRow returns a row whose folder is inside another row's, and would be
+// deleted with it.
 const nestedRow = `SELECT min({r key}) FROM {rows} r WHERE {row nests}`
 
-// apart refuses folders within folders. The guard keeps them out; these were there before
-// it, or came while it was switched off.
+// apart returns an error for nested folders. The guard refuses them; these are
+// older than the guard, or were added while it was disabled.
 func (c *Collection) apart(t *tx) error {
 	if !c.c.Rows.OwnFolders() {
 		return nil
@@ -99,8 +101,8 @@ func (c *Collection) apart(t *tx) error {
 	return nil
 }
 
-// seek is the condition by which an index finds the only column of a template, where the
-// expression of its text is of no use for that.
+// seek returns the condition by which an index finds the only column of a
+// template, where the expression of its text cannot use one.
 func seek(t adopt.Template, columns map[string]column) string {
 	if len(t.Columns()) != 1 || columns[t.Columns()[0]].seek == "" {
 		return ""
@@ -113,7 +115,7 @@ func seek(t adopt.Template, columns map[string]column) string {
 	return "r." + sqldb.Quoted(t.Columns()[0]) + " = " + strings.ReplaceAll(columns[t.Columns()[0]].seek, "t.id", value) + " AND "
 }
 
-// ownedTrials are the statements on objects that rows own.
+// ownedTrials returns the statements on objects that rows own.
 func (c *Collection) ownedTrials() (out []trial) {
 	for _, text := range c.c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// ownerTable is made before the collection is opened.
+// ownerTable is created before the collection is opened.
 const ownerTable = "CREATE TABLE files (id varchar(50) NOT NULL PRIMARY KEY, name varchar(200), ends bigint)"
 
 func ownerDescription(folders bool) adopt.Collection {
@@ -73,7 +73,7 @@ func newSQLiteOwner(t *testing.T, folders bool) ownerSite {
 	s := newLiteSite(t, liteKind{})
 	exec := func(ctx context.Context, text string) error {
 		_, err := s.app.ExecContext(ctx, text)
-		if err != nil && strings.Contains(err.Error(), "being deleted") { // both are of one code
+		if err != nil && strings.Contains(err.Error(), "being deleted") { // both use the same code
 			return liteRefusal(err)
 		}
 		return err
@@ -91,7 +91,7 @@ func newSQLiteOwner(t *testing.T, folders bool) ownerSite {
 func newMySQLOwner(t *testing.T, server *servers.MariaDBServer, folders bool) ownerSite {
 	t.Helper()
 	s := newMySQLSite(t, server.Database(), mysqlKind{})
-	if err := s.RemoveGuard(t.Context()); err != nil { // a collection's triggers have one name
+	if err := s.RemoveGuard(t.Context()); err != nil { // a collection's triggers have fixed names
 		t.Fatal(err)
 	}
 	s.must(ownerTable)
@@ -124,8 +124,8 @@ func TestMySQLOwnedSuite(t *testing.T) {
 	})
 }
 
-// Folders in folders that were there before the guard stop the collection; indexes that
-// are advised are used once they are there.
+// Nested folders older than the guard stop the collection; advised indexes are
+// used once they exist.
 func TestOwnedFoldersChecked(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) ownerSite{
 		"PostgreSQL": func(t *testing.T) ownerSite { return newPostgresOwner(t, servers.Postgres(t), true) },

@@ -19,20 +19,21 @@ const (
 // Planned is one thing that a run would take now.
 type Planned struct {
 	ID     string     // of a row, a content, an orphan
-	Object string     // whole key; empty: it has none
-	Size   int64      // bytes; 0: not known
+	Object string     // whole key; empty if it has none
+	Size   int64      // bytes; 0 if unknown
 	Due    lethe.Time // since when
 }
 
-// Only returns the collection as if it had the rows, or the contents, of these keys
-// alone: nothing else is claimed, taken or marked.
+// Only returns the collection restricted to the rows, or the contents, with
+// these keys.
 func (c *Collection) Only(keys []string) *Collection {
 	view := *c
 	view.only = sqldb.JSON(keys)
 	return &view
 }
 
-// each calls fn for what a query returns and no hold keeps, for as long as it takes.
+// each calls fn for the results of a query that are not held, without a time
+// limit.
 func (s scope) each(ctx context.Context, what string, q query, fn func(Planned) error) error {
 	return s.read(ctx, what, func(t *tx) error {
 		if err := s.db.engine.unhurried(t); err != nil {
@@ -74,7 +75,7 @@ type query struct {
 	scan func(*sql.Rows, *Planned) error
 }
 
-// Ended calls fn for each row that has expired, the oldest first.
+// Ended calls fn for each expired row, the oldest first.
 func (c *Collection) Ended(ctx context.Context, fn func(Planned) error) error {
 	return c.each(ctx, "list rows", query{endedRows, func(t *tx) []any { return []any{c.end(t)} },
 		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Due) }}, fn)
@@ -96,8 +97,8 @@ func (k *Keys) Ripe(ctx context.Context, retention time.Duration, fn func(Planne
 		}}, fn)
 }
 
-// MadeAt returns when Lethe's tables were made, which distinguishes them from others, and the
-// time.
+// MadeAt returns when Lethe's tables were created, which identifies them, and
+// the time.
 func (db *DB) MadeAt(ctx context.Context) (made, now lethe.Time, err error) {
 	err = db.read(ctx, "look when Lethe's tables were made", func(t *tx) error {
 		now = t.now

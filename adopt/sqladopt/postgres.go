@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// postgres is PostgreSQL, which the other databases are compared with.
+// postgres is PostgreSQL, the reference for the other databases.
 type postgres struct{ o Options }
 
 func (p postgres) pool(url string) (*sql.DB, error) {
@@ -22,7 +22,7 @@ func (p postgres) pool(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nothing is prepared, and nothing set for a session: a pooler may lie between.
+	// Nothing is prepared, and nothing set for a session, because of poolers.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return stdlib.OpenDB(*config), nil
 }
@@ -33,14 +33,15 @@ func (p postgres) beginnings() (write, read string) {
 		"; SET LOCAL statement_timeout = " + ms(p.o.StatementTime) +
 		"; SET LOCAL idle_in_transaction_session_timeout = " + ms(p.o.StatementTime) +
 		"; SET LOCAL jit = off" +
-		// A policy that hides rows is an error: what they refer to would be taken for unused.
+		// A policy that hides rows is an error: what they refer to would look
+		// unused.
 		"; SET LOCAL row_security = off" +
 		"; SET LOCAL bytea_output = hex" + // as the guard writes keys
 		"; SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 	return "BEGIN ISOLATION LEVEL READ COMMITTED" + settings, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + settings
 }
 
-// probe refuses a standby: what a replica would answer is never believed.
+// probe refuses a standby: a replica's data is never trusted.
 func (p postgres) probe(t *tx) error {
 	var version int
 	var standby bool
@@ -62,10 +63,11 @@ func (p postgres) dialect(w words) sqldb.Dialect {
 	}))
 }
 
-// schema is the name of that of Lethe's tables.
+// schema returns the name of the schema of Lethe's tables.
 func (p postgres) schema() string { return sqldb.Quoted(p.o.Schema) }
 
-// createSchema asks for the right to make schemas only if there is one to make.
+// createSchema needs the right to create schemas only if there is one to
+// create.
 func (p postgres) createSchema() string {
 	return "DO $$ BEGIN IF to_regnamespace(" + sqldb.Literal(p.schema()) + ") IS NULL THEN CREATE SCHEMA " + p.schema() + "; END IF; END $$;"
 }
@@ -76,7 +78,7 @@ func (postgres) value(expression string, c column) string {
 	return "CAST(" + expression + " AS " + c.kind + ")"
 }
 
-// precision is that of a type of times.
+// precision matches that of a type of times.
 var precision = regexp.MustCompile(`\(\d+(,\d+)?\)`)
 
 func (postgres) instants(_ *tx, _ string, c column, r adopt.Rows) (instants, error) {
@@ -124,7 +126,7 @@ func (postgres) claimColumns(table, end string) []string {
 	}
 }
 
-// prepare takes turns with whoever else makes the tables.
+// prepare serialises the creation of the tables.
 func (p postgres) prepare(t *tx) error {
 	if _, err := t.exec("SELECT pg_advisory_xact_lock(7564321)"); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (p postgres) prepare(t *tx) error {
 	return err
 }
 
-// leave drops the schema if nothing else lies there, and nobody else made it.
+// leave drops the schema if it is empty and owned by the user.
 func (p postgres) leave(t *tx) error {
 	var stays bool
 	err := t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))

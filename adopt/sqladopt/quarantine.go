@@ -12,17 +12,17 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Quarantine is the record of the objects of a collection that were moved away.
+// Quarantine is the record of a collection's moved objects.
 type Quarantine struct {
 	scope
-	// named returns those of the keys of objects that rows name, and whether something
-	// refers to them.
+	// named returns those of the keys of objects that rows name, and whether
+	// something refers to them.
 	named func(t *tx, keys []string) (map[string]bool, error)
 }
 
 var _ adopt.QuarantineRows = (*Quarantine)(nil)
 
-// Quarantine returns the record of contents whose objects were moved away.
+// Quarantine returns the record of contents whose objects were moved.
 func (c *Collection) Quarantine() *Quarantine {
 	return &Quarantine{c.scope, func(t *tx, keys []string) (map[string]bool, error) {
 		named := map[string]bool{}
@@ -36,7 +36,7 @@ func (c *Collection) Quarantine() *Quarantine {
 	}}
 }
 
-// Quarantine returns the record of objects that no row named and that were moved away.
+// Quarantine returns the record of orphans that were moved.
 func (k *Keys) Quarantine() *Quarantine {
 	return &Quarantine{k.scope, func(t *tx, keys []string) (map[string]bool, error) {
 		keys, err := all(t, text, namedKeys, sqldb.JSON(keys))
@@ -49,7 +49,8 @@ func (k *Keys) Quarantine() *Quarantine {
 }
 
 const (
-	// namedObjects are objects of contents, and whether those are counted or referred to.
+	// namedObjects returns objects of contents, and whether those are counted
+	// or referred to.
 	namedObjects = `SELECT {object}, CASE WHEN {unreferenced} AND NOT ` + referenced + ` THEN 0 ELSE 1 END
 		FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})`
 
@@ -76,7 +77,7 @@ const (
 	countHeld = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}quarantined WHERE collection = ?1`
 )
 
-// onRecord is an object as Begin and the others find it.
+// onRecord is a recorded object.
 type onRecord struct {
 	key, tag string
 	state    adopt.QuarantineState
@@ -85,7 +86,7 @@ type onRecord struct {
 	fence    int64
 }
 
-// records returns what is on record of objects, locked, by their keys.
+// records returns the records of objects, locked, by their keys.
 func (q *Quarantine) records(t *tx, keys []string) (map[string]onRecord, error) {
 	rows, err := all(t, func(r *sql.Rows) (o onRecord, err error) {
 		err = r.Scan(&o.key, &o.state, &o.tag, &o.due, &o.late, &o.fence)
@@ -119,7 +120,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 				out.Gone = append(out.Gone, f.Key)
 			case recorded && o.state == adopt.Quarantined && o.tag == f.Tag:
 				out.Remove = append(out.Remove, f.Key)
-			case recorded && o.late > t.now: // a delete may yet take what lies there now
+			case recorded && o.late > t.now: // a delete may yet take the present object
 			case recorded:
 				out.Copy, again = append(out.Copy, f.Key), append(again, f)
 			default:
@@ -135,7 +136,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 			}
 			n, err := t.exec(step.text, sqldb.JSON(step.list), q.name, out.Fence, t.now.Add(late), t.now)
 			if err == nil && n < int64(len(step.list)) {
-				err = sqldb.ErrAgain // another has recorded one since
+				err = sqldb.ErrAgain // another worker has recorded one since
 			}
 			if err != nil {
 				return err
@@ -192,7 +193,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 	return may, err
 }
 
-// held reads records, and which of them something refers to.
+// held reads records, with whether something refers to them.
 func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, err error) {
 	out, err = all(t, func(r *sql.Rows) (h adopt.Held, err error) {
 		err = r.Scan(&h.Key, &h.Copy, &h.Size, &h.State, &h.Since, &h.Until, &h.Late, &h.Due, &h.Wanted)
@@ -205,7 +206,7 @@ func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, er
 	for i, h := range out {
 		keys[i] = h.Key
 	}
-	// A statement of its own: it sees what was committed before the locks.
+	// A separate statement: it sees what was committed before the locks.
 	named, err := q.named(t, keys)
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how ad
 	return ours, err
 }
 
-// ended changes records, and keeps a receipt of it.
+// ended changes records, and writes receipts.
 func (q *Quarantine) ended(t *tx, text string, keys []string, kind string) error {
 	if err := q.change(t, text, keys); err != nil || len(keys) == 0 {
 		return err

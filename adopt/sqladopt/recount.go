@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Drift is a content whose count is not the number of rows that refer to it. A count that
-// is NULL is reported as -1.
+// Drift is a content whose count differs from the number of rows that refer to
+// it. A NULL count is reported as -1.
 type Drift struct {
 	Content     string
 	Count, Rows int64
@@ -25,14 +25,15 @@ const (
 	setCount = `UPDATE {contents} SET {count} = ?2 WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 )
 
-// ErrNoCount: the contents of the collection have no column of counts.
+// ErrNoCount reports that the contents of the collection have no column of
+// counts.
 var ErrNoCount = errors.New("the collection's contents have no count")
 
-// Recount compares the counts of up to limit contents after the key with the rows that
-// refer to them, and returns those that differ and where to go on, empty at the end.
-// With repair it sets them right: under a lock on each, so that a row that is inserted
-// or removed meanwhile, and counts in the same transaction, is counted once. One
-// transaction.
+// Recount compares the counts of up to limit contents after the key with the
+// rows that refer to them. It returns those that differ and the key to continue
+// at, empty at the end. With repair it corrects them under a lock on each, so
+// that a row that is inserted or removed meanwhile, and counts in the same
+// transaction, is counted once. One transaction.
 func (c *Collection) Recount(ctx context.Context, after string, limit int, repair bool) (drifts []Drift, next string, err error) {
 	if c.c.Contents == nil || c.c.Contents.Count == "" {
 		return nil, "", ErrNoCount
@@ -80,7 +81,7 @@ func (t *tx) drifts(keys []string) (out []Drift, err error) {
 	return out, err
 }
 
-// repair sets counts right, after it has locked the contents and counted again.
+// repair corrects counts, after it has locked the contents and counted again.
 func (t *tx) repair(drifts []Drift) ([]Drift, error) {
 	keys := make([]string, len(drifts))
 	for i, d := range drifts {

@@ -16,7 +16,7 @@ import (
 
 // Denied is the error of a database whose user lacks rights.
 type Denied struct {
-	// Grants are the statements that give the user all that is missing, for the owner of
+	// Grants are the statements that grant all missing rights, for the owner of
 	// the tables or a superuser to run.
 	Grants []string
 	err    error
@@ -27,10 +27,11 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("%v: let the owner of the tables, or a superuser, run: %s", d.err, strings.Join(d.Grants, "; "))
 }
 
-// Unwrap returns what the database said.
+// Unwrap returns the database's error.
 func (d *Denied) Unwrap() error { return d.err }
 
-// errUnseen is of tables that are not there, or that the user may not see.
+// errUnseen reports that tables do not exist, or that the user may not see
+// them.
 var errUnseen = errors.New("its user may not see it")
 
 // needs are the rights that a collection needs on the application's tables. All need
@@ -39,10 +40,10 @@ type needs struct {
 	tables  []need
 	guarded []string // tables that get triggers
 	counted bool     // the guard has functions
-	// whole is the table to which others may refer that have to be seen; empty: it does not
-	// matter.
+	// whole is a table to which all references have to be visible; empty if
+	// that does not matter.
 	whole string
-	said  string // what the database said
+	said  string // the database's error
 	alone bool   // those on Lethe's own tables do not matter
 }
 
@@ -55,7 +56,7 @@ type need struct {
 // changed are the rights on tables whose rows are locked, changed and removed.
 var changed = []string{"SELECT", "UPDATE", "DELETE"}
 
-// needsOf are those of a collection.
+// needsOf returns the rights that a collection needs.
 func needsOf(c adopt.Collection) (n needs) {
 	switch {
 	case c.Keys != nil:
@@ -95,7 +96,7 @@ func readBy(query string) (list []need) {
 	return list
 }
 
-// told adds to an error of a user without rights which statements give them.
+// told adds the missing grants to an error of a user without rights.
 func (db *DB) told(ctx context.Context, n needs, err error) error {
 	var denied *Denied
 	unseen := errors.Is(err, errUnseen) || sqldb.NoTable(err)
@@ -106,7 +107,7 @@ func (db *DB) told(ctx context.Context, n needs, err error) error {
 	apart := n
 	apart.alone = n.alone || unseen
 	grants, failed := db.lacks(ctx, apart)
-	if len(grants) > 0 && unseen { // it is there, and the rest is asked for as well
+	if len(grants) > 0 && unseen { // it exists, and the rest is checked as well
 		grants, failed = db.lacks(ctx, n)
 	}
 	if failed != nil || len(grants) == 0 {
@@ -115,7 +116,7 @@ func (db *DB) told(ctx context.Context, n needs, err error) error {
 	return &Denied{grants, err}
 }
 
-// lacks returns the statements that give the user of the database what it lacks.
+// lacks returns the statements that grant the user its missing rights.
 func (db *DB) lacks(ctx context.Context, n needs) (grants []string, err error) {
 	err = db.readOn(ctx, db.runner, "look for rights", func(t *tx) error {
 		grants, err = db.engine.lacks(t, n)
@@ -124,11 +125,11 @@ func (db *DB) lacks(ctx context.Context, n needs) (grants []string, err error) {
 	return grants, err
 }
 
-// Rights finds what the user lacks of the rights on Lethe's own tables.
+// Rights returns findings about missing rights on Lethe's own tables.
 func (s scope) Rights(ctx context.Context) ([]adopt.Finding, error) { return s.rights(ctx, "") }
 
-// rights finds what the user lacks; denied is what was refused to it on the tables of the
-// application, empty if nothing was.
+// rights returns findings about missing rights; denied is what was refused on
+// the application's tables, empty if nothing was.
 func (s scope) rights(ctx context.Context, denied string) ([]adopt.Finding, error) {
 	n, what := s.needs, cmp.Or(denied, "the user of the database lacks rights on Lethe's own tables, or for the guard")
 	if n.said = denied; denied == "" {
@@ -147,13 +148,14 @@ func (s scope) rights(ctx context.Context, denied string) ([]adopt.Finding, erro
 	return []adopt.Finding{{Problem: true, What: what, Do: adopt.ToGrant(grants)}}, nil
 }
 
-// What databases say to a user who may not even connect.
+// Errors of databases for a user who may not even connect.
 var (
 	mysqlOutside    = regexp.MustCompile(`Access denied for user '(.*)'@'(.*)' to database '(.*)'`)
 	postgresOutside = regexp.MustCompile(`permission denied for database "(.*?)"`)
 )
 
-// admission adds to the error of a user who may not connect which statement lets it.
+// admission adds to the error of a user who may not connect the statement that
+// allows it.
 func admission(address string, err error) error {
 	if m := mysqlOutside.FindStringSubmatch(err.Error()); m != nil {
 		u := userRights{user: sqldb.Literal(m[1]) + "@" + sqldb.Literal(m[2]), database: m[3]}
@@ -166,7 +168,7 @@ func admission(address string, err error) error {
 	return err
 }
 
-// unlike returns the statements of a list that are not empty, each once.
+// unlike returns the non-empty statements of a list, each once.
 func unlike(list []string) (out []string) {
 	for _, s := range list {
 		if s != "" && !slices.Contains(out, s) {

@@ -12,7 +12,7 @@ import (
 // ownRights are those on Lethe's tables.
 var ownRights = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP"}
 
-// granted are rights of a user on a database, or on a table of it; * stands for all.
+// granted are rights of a user on a database, or on a table of it; * is all.
 type granted struct {
 	database, table string
 	rights          []string
@@ -24,8 +24,8 @@ var (
 	likeEscape = regexp.MustCompile(`\\?.`)
 )
 
-// grantedBy reads a line of SHOW GRANTS, as sessions of ANSI_QUOTES have it. Rights on some
-// columns do not count.
+// grantedBy parses a line of SHOW GRANTS in a session with ANSI_QUOTES. Rights
+// on some columns do not count.
 func grantedBy(line string) (g granted, ok bool) {
 	m := grantLine.FindStringSubmatch(line)
 	if m == nil {
@@ -39,8 +39,8 @@ func grantedBy(line string) (g granted, ok bool) {
 	return g, true
 }
 
-// gives reports whether a right on a table of a database is among them; the table * is all
-// of the database.
+// gives reports whether a right on a table of a database is among them; the
+// table * is the whole database.
 func (g granted) gives(right, database, table string) bool {
 	if !slices.Contains(g.rights, right) && !slices.Contains(g.rights, "ALL PRIVILEGES") {
 		return false
@@ -51,8 +51,8 @@ func (g granted) gives(right, database, table string) bool {
 	return g.database == "*" || like(g.database, database)
 }
 
-// like reports whether the database of a grant, which may have marks for any character and
-// any text, is one of a name.
+// like reports whether a name matches the database of a grant, which may have
+// wildcards.
 func like(pattern, name string) bool {
 	re := likeEscape.ReplaceAllStringFunc(pattern, func(s string) string {
 		switch s {
@@ -66,7 +66,7 @@ func like(pattern, name string) bool {
 	return regexp.MustCompile("^(?s:" + re + ")$").MatchString(name)
 }
 
-// userRights are what a user has, and how it and its database are called.
+// userRights are a user's rights, with the names of the user and its database.
 type userRights struct {
 	user, database string
 	have           []granted
@@ -88,8 +88,8 @@ func (mysql) rights(t *tx) (u userRights, err error) {
 	return u, err
 }
 
-// grant is the statement for the rights that the user lacks on a table, or with * on a
-// whole database; empty if it lacks none.
+// grant returns the statement for the missing rights on a table, or with * on a
+// whole database; empty if none is missing.
 func (u userRights) grant(name string, rights ...string) string {
 	database, table := split(name)
 	if database == "" {
@@ -102,7 +102,7 @@ func (u userRights) grant(name string, rights ...string) string {
 		return ""
 	}
 	on := backquoted(database) + "." + backquoted(table)
-	if table == "*" { // there, unlike before a table, _ and % stand for others
+	if table == "*" { // there, unlike before a table, _ and % are wildcards
 		on = backquoted(strings.NewReplacer("_", `\_`, "%", `\%`).Replace(database)) + ".*"
 	}
 	return fmt.Sprintf("GRANT %s ON %s TO %s", strings.Join(lacking, ", "), on, u.user)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tableRights are those of a list that the user lacks on a table, and its owner. The table
-	// is looked for in all schemas if its name has none.
+	// tableRights returns those of a list that the user lacks on a table, and
+	// its owner. A table without a schema is looked up in all schemas.
 	tableRights = `SELECT quote_ident(n.nspname), quote_ident(n.nspname) || '.' || quote_ident(c.relname), has_schema_privilege(n.oid, 'USAGE'),
 			(SELECT coalesce(string_agg(x.r, ', ' ORDER BY x.o), '') FROM unnest(string_to_array(?3, ',')) WITH ORDINALITY AS x(r, o)
 				WHERE NOT has_table_privilege(c.oid, x.r)),
@@ -22,18 +22,19 @@ const (
 		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relname = ?2
 			AND (n.nspname = ?1 OR ?1 = '' AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema')
 		ORDER BY pg_table_is_visible(c.oid) DESC, n.nspname LIMIT 1`
-	// schemaRights tell whether the schema of Lethe's tables is there, or can be made; and
-	// what the user lacks in it.
+	// schemaRights returns whether the schema of Lethe's tables exists, or can
+	// be created, and the missing rights in it.
 	schemaRights = `SELECT quote_ident(current_user), n.oid IS NOT NULL, has_database_privilege(current_database(), 'CREATE'),
 			coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_schema_privilege(n.oid, 'CREATE'), FALSE)
 		FROM (SELECT to_regnamespace(?1) AS oid) n`
-	// ofOthers are those of Lethe's tables that neither the user nor a role of it owns.
+	// ofOthers returns those of Lethe's tables that neither the user nor its
+	// roles own.
 	ofOthers = `SELECT quote_ident(c.relname) FROM pg_class c WHERE c.relnamespace = to_regnamespace(?1)
 		AND c.relname IN (SELECT id FROM {ids 2}) AND c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1`
 )
 
-// What PostgreSQL says of a right: the table of a query, one that has to be owned, a
-// policy by which the user sees some of the rows.
+// PostgreSQL's errors about rights: the table of a query, one that has to be
+// owned, a policy that hides rows from the user.
 var (
 	deniedTable  = regexp.MustCompile(`permission denied for (?:table|view|materialized view|relation) (\S+)`)
 	deniedSchema = regexp.MustCompile(`permission denied for schema (\S+)`)
@@ -69,7 +70,7 @@ func (p postgres) lacks(t *tx, n needs) (grants []string, err error) {
 	return unlike(grants), err
 }
 
-// lacksOnTables are the statements for the tables of the application.
+// lacksOnTables returns the statements for the application's tables.
 func (p postgres) lacksOnTables(t *tx, n needs, user string) (grants []string, err error) {
 	want := slices.Clone(n.tables)
 	if m := deniedTable.FindStringSubmatch(n.said); m != nil && !slices.ContainsFunc(want, func(n need) bool { return bare(n.table) == m[1] }) && !slices.Contains(tables, m[1]) {
@@ -96,7 +97,7 @@ func (p postgres) lacksOnTables(t *tx, n needs, user string) (grants []string, e
 		if lacking != "" {
 			grants = append(grants, fmt.Sprintf("GRANT %s ON %s TO %s", lacking, place, user))
 		}
-		// No statement makes a user one of superusers.
+		// No statement makes a user a superuser.
 		if m := notOwner.FindStringSubmatch(n.said); m != nil && m[1] == name && owner != "" {
 			grants = append(grants, fmt.Sprintf("GRANT %s TO %s", owner, user))
 		}

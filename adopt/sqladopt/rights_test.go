@@ -15,13 +15,13 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// poor is a user of an application's database who has no rights there.
+// poor is a user without rights in an application's database.
 type poor struct {
 	*DB
 	t *testing.T
-	// do runs a statement as the owner of all.
+	// do runs a statement as the owner of everything.
 	do func(text string)
-	// anew opens the database again: rights on a whole one count from then on.
+	// anew opens the database again: rights on a whole one take effect then.
 	anew func() *DB
 }
 
@@ -75,7 +75,7 @@ func openPoor(t *testing.T, url, schema string, do func(string)) poor {
 	return poor{anew(), t, do, anew}
 }
 
-// granted runs the statements that an error names.
+// granted runs the statements in an error.
 func (p *poor) granted(err error) {
 	p.t.Helper()
 	var denied *Denied
@@ -91,8 +91,8 @@ func (p *poor) granted(err error) {
 	p.DB = p.anew()
 }
 
-// A user without rights is told once which statements give all of them: after that it can
-// do everything.
+// An error lists all missing grants at once: after them the user can do
+// everything.
 func TestRightsAreAskedForOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		start func(*testing.T) poor
@@ -131,7 +131,7 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// works takes a paste away that has expired, with its content.
+// works removes an expired paste, with its content.
 func (p poor) works(rows *Collection) {
 	p.t.Helper()
 	p.do("INSERT INTO content VALUES ('h', 1)")
@@ -155,7 +155,7 @@ func (p poor) works(rows *Collection) {
 	}
 }
 
-// leaves takes all of Lethe's out again. What the user may not do is asked for, once.
+// leaves removes everything of Lethe. Missing rights are reported once.
 func (p *poor) leaves(rows *Collection) {
 	p.t.Helper()
 	for _, step := range []func(context.Context) error{rows.RemoveGuard, p.Remove} {
@@ -173,8 +173,8 @@ func (p *poor) leaves(rows *Collection) {
 	}
 }
 
-// What a user may do is not asked for again, and rights that are taken away later are
-// told of by what fails.
+// Existing rights are not requested again, and rights that are revoked later
+// are reported by what fails.
 func TestRightsThatAreLacking(t *testing.T) {
 	p := poorOnPostgres(t)
 	_, err := p.Collection(t.Context(), "pastes", kind{}.description())
@@ -204,7 +204,7 @@ func TestRightsThatAreLacking(t *testing.T) {
 	}
 }
 
-// The schema may be made by somebody else, and stays theirs.
+// The schema may be created by another user, and stays theirs.
 func TestSchemaOfAnother(t *testing.T) {
 	p := poorOnPostgres(t)
 	p.do("CREATE SCHEMA " + p.o.Schema)
@@ -214,8 +214,8 @@ func TestSchemaOfAnother(t *testing.T) {
 	}
 }
 
-// Contents without a count go by what refers to them. On MariaDB a user does not see the
-// foreign keys of tables on which it has no rights.
+// Contents without a count depend on references. On MariaDB a user does not see
+// the foreign keys of tables on which it has no rights.
 func TestHiddenReferences(t *testing.T) {
 	k := mysqlKind{}
 	k.Uncounted = true
@@ -249,7 +249,7 @@ func TestRightsOfQueries(t *testing.T) {
 	}
 }
 
-// A user who may not connect is told what lets it.
+// The error of a user who may not connect has the grant that allows it.
 func TestUserOutside(t *testing.T) {
 	m := newMySQLSite(t, servers.MariaDB(t), mysqlKind{})
 	m.must("DROP USER IF EXISTS outside@'127.0.0.1'")

@@ -29,8 +29,8 @@ const (
 	soloRun  = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`
 	newerRun = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
 		ORDER BY started_at DESC, id DESC LIMIT 1`
-	// passedBy is a run that came while another waited to be inserted. What ended long after
-	// now is of a clock that was set back.
+	// passedBy returns a run that began while another waited for its insert.
+	// One that ended long after now comes from a clock that was set back.
 	passedBy = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND (outcome = 'ok' AND started_at > ?2 OR finished_at > ?3 AND finished_at < ?4) LIMIT 1`
 	lastRuns = `SELECT ` + runColumns + ` FROM (SELECT n.*, row_number() OVER (PARTITION BY routine ORDER BY started_at DESC, id DESC) AS nth
 		FROM {lethe}runs n) AS r WHERE nth = 1`
@@ -38,7 +38,7 @@ const (
 		FROM {lethe}runs n WHERE outcome = 'ok') AS r WHERE nth = 1`
 )
 
-// longestInsert is longer than a statement may wait.
+// longestInsert exceeds the longest wait of a statement.
 const longestInsert = time.Minute
 
 // StartRun records that a routine began a run.
@@ -49,7 +49,8 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	})
 }
 
-// BeatRun is a sign of life: lethe.ErrFenced if the run has ended.
+// BeatRun records a heartbeat. It fails with lethe.ErrFenced if the run has
+// ended.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
 		return t.one(beatRun, string(id), t.now, sqldb.JSON(counts))
@@ -72,7 +73,8 @@ func (t *tx) one(query string, args ...any) error {
 	return err
 }
 
-// LastRuns returns the newest run of each routine and, apart, its newest successful one.
+// LastRuns returns the newest run of each routine and, separately, its newest
+// successful one.
 func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	err = db.read(ctx, "last runs", func(t *tx) error {
 		if last, err = t.runs(lastRuns); err != nil {
@@ -93,7 +95,7 @@ func (t *tx) runs(query string, args ...any) (map[string]ledger.Run, error) {
 	return out, err
 }
 
-// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
+// InterruptRuns marks the unfinished runs of a worker that has stopped.
 func (db *DB) InterruptRuns(ctx context.Context, worker string) (n int, err error) {
 	err = db.write(ctx, "interrupt runs of "+worker, func(t *tx) error {
 		rows, err := t.exec(interruptRuns, worker, t.now)
@@ -103,7 +105,7 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (n int, err erro
 	return n, err
 }
 
-// EndStaleRuns ends every run without a sign of life for age.
+// EndStaleRuns ends every run without a heartbeat for age.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
 		if ended, err = all(t, scanRun, staleRuns, t.now.Add(-age)); err != nil || len(ended) == 0 {
@@ -135,7 +137,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		}
 		if open != nil {
 			n, err := t.exec(endRun, string(open.ID), t.now, open.BeatAt)
-			if err != nil || n == 0 { // it lives, after all
+			if err != nil || n == 0 { // it is alive after all
 				out.Other = open
 				return err
 			}
@@ -158,7 +160,8 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		if err != nil || !out.OK {
 			return err
 		}
-		// The insert may have waited for another run, which would have ended after this one began.
+		// The insert may have waited for another run, which would have ended
+		// after this one began.
 		if other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.now, t.now.Add(longestInsert)); err != nil || other != nil {
 			return cmp.Or(err, fmt.Errorf("another run has ended meanwhile: %w", sqldb.ErrAgain))
 		}

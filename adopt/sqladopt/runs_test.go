@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A run that begins and ends while another asks to begin keeps it from nothing: it asks
-// again.
+// A run that begins and ends while another tries to begin does not prevent it:
+// it tries again.
 func TestRunThatCameAndWent(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
-	// The insert conflicts once with what nobody sees afterwards.
+	// The insert conflicts once with an invisible row.
 	_, err := s.pool.Exec(t.Context(), `CREATE SEQUENCE asked;
 		CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN IF nextval('asked') = 1 THEN RETURN NULL; END IF; RETURN NEW; END $$;
@@ -29,8 +29,8 @@ func TestRunThatCameAndWent(t *testing.T) {
 	}
 }
 
-// A run that ends between another's look and its insert is noticed. If it succeeded, the
-// other's time has not come; if not, the other begins after it.
+// A run that ends between another's check and its insert is noticed. If it
+// succeeded, the other is not due; if not, the other begins after it.
 func TestRunThatEndedMeanwhile(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
 	for outcome, begins := range map[string]bool{"ok": false, "failed": true} {
@@ -41,7 +41,7 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-			// Whoever looks is not kept waiting by this lock; whoever inserts is.
+			// This lock delays inserts, not reads.
 			if _, err := tx.Exec(ctx, `LOCK TABLE `+s.schema+`.runs IN SHARE MODE`); err != nil {
 				t.Fatal(err)
 			}

@@ -28,8 +28,8 @@ var kinds = map[string]receipt.Kind{
 }
 
 const (
-	maxBatches = 20_000 // that one seal takes
-	batchPage  = 50     // batches that are read at once
+	maxBatches = 20_000 // per seal
+	batchPage  = 50     // batches per read
 )
 
 // chain is the chain of receipts.
@@ -54,8 +54,8 @@ func scanBatch(r *sql.Rows) (b receipt.Batch, err error) {
 	return b, nil
 }
 
-// unsealed gives batches that no seal covers to yield, by their ids, until it wants no
-// more.
+// unsealed passes unsealed batches to yield, by their ids, until it returns
+// false.
 func (t *tx) unsealed(yield func(receipt.Batch) bool) error {
 	for after := int64(0); ; {
 		list, err := all(t, scanBatch, unsealedAfter, after, batchPage)
@@ -74,8 +74,8 @@ func (t *tx) unsealed(yield func(receipt.Batch) bool) error {
 	}
 }
 
-// UnsealedReceipts reads up to limit receipts that no seal covers, and the batch that goes
-// beyond it, with the end of the chain.
+// UnsealedReceipts reads up to limit unsealed receipts, and the batch that
+// exceeds it, with the end of the chain.
 func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsealed, err error) {
 	err = db.read(ctx, "unsealed receipts", func(t *tx) error {
 		out = ledger.Unsealed{Now: t.now}
@@ -95,8 +95,8 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsea
 	return out, err
 }
 
-// SealReceipts puts a segment at the end of the chain, in the place of the batches that it
-// was cut from: lethe.ErrFenced if another was sealed meanwhile.
+// SealReceipts appends a segment to the chain, and deletes the batches that it
+// was made of. It fails with lethe.ErrFenced if another was sealed meanwhile.
 func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	ids := make([]string, len(s.Batches))
 	for i, id := range s.Batches {
@@ -118,8 +118,8 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	})
 }
 
-// DropReceipts drops up to limit of the oldest segments of which every receipt is older
-// than keep; the last of their seals stays as the anchor.
+// DropReceipts deletes up to limit of the oldest segments whose receipts are
+// all older than keep; the last of their seals stays as the anchor.
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = db.write(ctx, "drop old receipts", func(t *tx) error {
 		n, err = t.chain().Drop(keep, int64(limit))
@@ -128,7 +128,7 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 	return n, err
 }
 
-// ReceiptBacklog counts the receipts that are not sealed.
+// ReceiptBacklog counts the unsealed receipts.
 func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "receipt backlog", func(t *tx) error {
 		var n int64
@@ -145,8 +145,8 @@ func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Ba
 	return b, err
 }
 
-// Receipts returns what is kept under the names, sealed or not, in the order in which it
-// went.
+// Receipts returns the receipts of the names, sealed or not, in the order of
+// the deletions.
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receipt.Receipt, err error) {
 	err = db.read(ctx, "look for receipts", func(t *tx) error {
 		out = nil
@@ -179,7 +179,7 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receip
 	return seals, err
 }
 
-// ReceiptPages reads a segment; none if it was dropped.
+// ReceiptPages reads a segment; it is empty if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page, err error) {
 	err = db.read(ctx, "a segment of receipts", func(t *tx) error {
 		pages, err = t.chain().Pages(seq)
@@ -198,7 +198,7 @@ func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 	return h, err
 }
 
-// UnsealedPage pages through the batches that no seal covers, by their ids.
+// UnsealedPage pages through the unsealed batches, by their ids.
 func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (list []receipt.Batch, err error) {
 	err = db.read(ctx, "a page of receipts", func(t *tx) error {
 		list, err = all(t, scanBatch, unsealedAfter, after, limit)

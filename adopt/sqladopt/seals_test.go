@@ -40,7 +40,7 @@ type chained struct {
 	t *testing.T
 }
 
-// went records that keys went so long ago.
+// went records deletions of keys some time ago.
 func (c chained) went(kind string, ago time.Duration, keys string) {
 	c.t.Helper()
 	err := c.write(c.t.Context(), "record", func(t *tx) error {
@@ -52,7 +52,7 @@ func (c chained) went(kind string, ago time.Duration, keys string) {
 	}
 }
 
-// cut makes a segment of what is not sealed.
+// cut makes a segment of the unsealed receipts.
 func (c chained) cut() receipt.Segment {
 	c.t.Helper()
 	u, err := c.UnsealedReceipts(c.t.Context(), 1000)
@@ -66,7 +66,7 @@ func (c chained) cut() receipt.Segment {
 	return s
 }
 
-// holds walks along the chain, and returns how many receipts it has.
+// holds verifies the chain, and returns its number of receipts.
 func (c chained) holds() (int64, error) {
 	seals, err := c.Seals(c.t.Context(), 0, 1000)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c chained) holds() (int64, error) {
 	return checker.Receipts, err
 }
 
-// said is what is told of a key that went.
+// said returns the facts about a deleted key.
 func (c chained) said(key string, moves bool) (out string) {
 	c.t.Helper()
 	err := c.read(c.t.Context(), "explain", func(t *tx) error {
@@ -103,8 +103,9 @@ func (c chained) said(key string, moves bool) (out string) {
 	return out
 }
 
-// Receipts are sealed into one chain, which tells of keys as what is not sealed does; who
-// seals late is fenced, the oldest go by their age, and what is changed is found.
+// Receipts are sealed into one chain, and facts about keys are the same for
+// sealed and unsealed ones. A late seal is fenced, the oldest are dropped by
+// age, and changes are detected.
 func testReceipts(t *testing.T, url string) {
 	db, err := Open(t.Context(), url, Options{})
 	if err != nil {
@@ -158,7 +159,7 @@ func testReceipts(t *testing.T, url string) {
 	c.forged()
 }
 
-// forged demands that a page that was rewritten is found.
+// forged checks that a rewritten page is detected.
 func (c chained) forged() {
 	c.t.Helper()
 	line := fmt.Sprintf(`{"kind":"object","at":"2030-01-01T00:00:00.000000Z","key":"content/2","collection":"pastes"}%c`, '\n')

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	// claimedRows locks the rows of a claim. Whether they still carry it is no condition:
-	// PostgreSQL would go through all that are in progress for each of them.
+	// claimedRows locks the rows of a claim. That they still carry it is not a
+	// condition: PostgreSQL would scan all rows in progress for each of them.
 	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END{copies}
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
@@ -31,8 +31,8 @@ var (
 	countZero = `UPDATE {contents} SET {count} = 0
 		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
-	// insertWaiting begins the grace anew for one that waits already: it was referenced
-	// in between.
+	// insertWaiting restarts the grace of one that waits already: it was
+	// referenced in between.
 	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 		ON CONFLICT (collection, content) DO UPDATE SET due_at = excluded.due_at WHERE d.state = 1`
@@ -43,13 +43,13 @@ var (
 // claimed is a row of a claim.
 type claimed struct {
 	key     string
-	content string // empty: none
+	content string // empty if there is none
 	expired bool
 	ours    bool     // it still carries the claim
 	copies  []string // the keys under which the application caches it now
 }
 
-// claimed returns the rows that still carry a claim, locked, in the order of their keys.
+// claimed returns the rows that still carry a claim, locked, in key order.
 func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 	rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
 		var content sql.NullString
@@ -71,8 +71,8 @@ func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 	return rows, err
 }
 
-// lookUp reads which contents rows name, now that they are locked: what was looked up
-// with them may be older.
+// lookUp reads which contents the locked rows name: what was read with the lock
+// may be older.
 func (c *Collection) lookUp(t *tx, rows []claimed) error {
 	keys := make([]string, len(rows))
 	for i, r := range rows {
@@ -94,7 +94,8 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 	return c.settle(ctx, claim, again, nil)
 }
 
-// settle ends contents along with the rows unless end is nil: errMarked.
+// settle ends contents with the rows unless end is nil. It fails with
+// errMarked.
 func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.Duration, end *contentEnd) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
 		h, err := c.holding(t)
@@ -136,11 +137,12 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 	return out, objected(claim.Rows, err)
 }
 
-// errKept: fewer rows went than were to. Nothing was done.
+// errKept reports that fewer rows were removed than expected. Nothing was done.
 var errKept = errors.New("a trigger or rule of the table kept rows that were to go: let it pass such statements, " +
 	"or describe the column that it sets in their place (rows.end: deleted_at)")
 
-// objected makes a refusal of an error by which the database objects to rows that go.
+// objected returns a refusal for an error by which the database objects to
+// removing rows.
 func objected(rows []adopt.Row, err error) error {
 	if errors.Is(err, errKept) {
 		return &adopt.Refusal{Rows: rows, Err: errKept}
@@ -151,15 +153,15 @@ func objected(rows []adopt.Row, err error) error {
 	return err
 }
 
-// removal is rows that go, all locked.
+// removal is locked rows to remove.
 type removal struct {
 	claim adopt.Claim // whose copies were dropped already
 	rows  []claimed
 	again time.Duration // after which copies are dropped once more
-	end   *contentEnd   // nil: contents wait to be marked
+	end   *contentEnd   // nil if contents wait to be marked
 }
 
-// remove removes rows and all that hangs on them.
+// remove removes rows and everything that depends on them.
 func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	keys := make([]string, len(r.rows))
 	for i, h := range r.rows {
@@ -168,7 +170,7 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	switch n, err := t.exec(c.endRows(), sqldb.JSON(keys)); {
 	case err != nil:
 		return err
-	case n != int64(len(keys)): // they would be counted down again and again
+	case n != int64(len(keys)): // they would be counted down repeatedly
 		return errKept
 	}
 	if c.c.Contents != nil {
@@ -189,8 +191,8 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	return err
 }
 
-// copies are the keys of the rows' copies: those of the claim, and fresh ones, which the
-// application has made of the rows since then, and nobody has dropped.
+// copies returns the keys of the rows' copies: those of the claim, and fresh
+// ones, which the application has made since then and which were not dropped.
 func (r removal) copies() (all, fresh []string) {
 	claimed := make(map[string][]string, len(r.claim.Rows))
 	for _, row := range r.claim.Rows {
@@ -208,7 +210,7 @@ func (r removal) copies() (all, fresh []string) {
 	return append(all, fresh...), fresh
 }
 
-// dropLater writes down that copies are to be dropped.
+// dropLater records copies to be dropped.
 func (c *Collection) dropLater(t *tx, after time.Duration, copies []string) error {
 	if len(copies) == 0 {
 		return nil
@@ -217,7 +219,7 @@ func (c *Collection) dropLater(t *tx, after time.Duration, copies []string) erro
 	return err
 }
 
-// endRows is the statement by which rows end: removed, or kept as deleted.
+// endRows returns the statement by which rows end: removed, or kept as deleted.
 func (c *Collection) endRows() string {
 	if st := c.c.Rows.Status; st != nil && st.Deleted != "" {
 		return keepRows
@@ -237,8 +239,8 @@ func scanContent(r *sql.Rows) (c content, err error) {
 	return c, cmp.Or(err, listable(c.Key), listable(c.Object))
 }
 
-// countDown takes the references of rows that are gone from their contents, and
-// writes down those that have none left.
+// countDown removes the references of removed rows from their contents, and
+// records those that have none left.
 func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	references := map[string]int64{}
 	for _, row := range r.rows {
@@ -259,7 +261,8 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	}
 	var zero []content
 	for _, x := range contents {
-		// Without counts, whether others refer to it is looked up before it is condemned.
+		// Without counts, other references are looked up before it is
+		// condemned.
 		if c.c.Contents.Count == "" || x.count == references[x.Key] {
 			zero = append(zero, x)
 		}
@@ -278,7 +281,7 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	return c.wait(t, slices.DeleteFunc(zero, isEnded), c.grace.Unreferenced)
 }
 
-// count takes references from contents that are locked.
+// count decrements the counts of locked contents.
 func (c *Collection) count(t *tx, contents []content, references map[string]int64, out *adopt.Settled) error {
 	by := map[int64][]string{}
 	for _, x := range contents {
@@ -303,7 +306,7 @@ func (c *Collection) count(t *tx, contents []content, references map[string]int6
 	return c.trouble(t, insertTroubles, countWrong, out.Drifted)
 }
 
-// wait writes contents down to be condemned after the grace.
+// wait records contents to be condemned after the grace.
 func (c *Collection) wait(t *tx, contents []content, grace time.Duration) error {
 	if len(contents) == 0 {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// shelf is a bucket with folders of topics, and the table of topics that live.
+// shelf is a bucket with folders of topics, and the table of live topics.
 type shelf struct {
 	*adopt.Folders
 	t       *testing.T
@@ -34,7 +34,7 @@ type shelf struct {
 	s3      *s3.Client
 	bucket  string
 	boot    *clocktest.Clock
-	told    []string // what events said
+	told    []string // the events' texts
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 	retention = 24 * time.Hour
 )
 
-// newShelf makes the topics a/topics/live and b/topics/live, whose rows are there.
+// newShelf creates the topics a/topics/live and b/topics/live, with rows.
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	s := &shelf{t: t, gateway: servers.NewVersityGW(t), boot: clocktest.New()}
@@ -109,7 +109,7 @@ func (s *shelf) row(sequence, name string) {
 	s.sql(`INSERT INTO topics VALUES ($1, $2)`, sequence, name)
 }
 
-// put stores an object below the prefix, as it is that long after it was written.
+// put stores an object below the prefix, with an age.
 func (s *shelf) put(key string, age time.Duration) {
 	s.t.Helper()
 	s.store("sequences/"+key, age)
@@ -153,14 +153,14 @@ func (s *shelf) shift(path string, by time.Duration) {
 	}
 }
 
-// wait makes everything older, as if that time had passed.
+// wait makes everything older.
 func (s *shelf) wait(d time.Duration) {
 	s.t.Helper()
 	s.waitBackend(d)
 	s.sql(`UPDATE lethe.folders SET marked_at = marked_at - $1 WHERE marked_at > 0`, d.Microseconds())
 }
 
-// waitBackend makes objects older, and leaves alone what the database has of its own time.
+// waitBackend makes objects older, but not the database's own times.
 func (s *shelf) waitBackend(d time.Duration) {
 	s.t.Helper()
 	err := filepath.WalkDir(s.gateway.Path(s.bucket, ""), func(path string, e fs.DirEntry, err error) error {
@@ -175,7 +175,7 @@ func (s *shelf) waitBackend(d time.Duration) {
 	s.sql(`UPDATE lethe.folders SET marker_at = marker_at - $1 WHERE marker_at > 0`, d.Microseconds())
 }
 
-// keys are those below the prefix.
+// keys returns those below the prefix.
 func (s *shelf) keys() (keys []string) {
 	s.t.Helper()
 	pages := s3.NewListObjectsV2Paginator(s.s3, &s3.ListObjectsV2Input{Bucket: &s.bucket})
@@ -193,7 +193,7 @@ func (s *shelf) keys() (keys []string) {
 	return keys
 }
 
-// record is what is on record, as "name state".
+// record returns what is recorded, as "name state".
 func (s *shelf) record() (out []string) {
 	s.t.Helper()
 	rows, err := s.app.Query(s.t.Context(), `SELECT name || ' ' || state FROM lethe.folders ORDER BY name`)
@@ -207,12 +207,12 @@ func (s *shelf) record() (out []string) {
 	return out
 }
 
-// run is one run, whatever it finds.
+// run runs once.
 func (s *shelf) run() (map[string]int64, error) { return s.steps(s.Pass("w"), -1) }
 
 type step = func(context.Context, func(string, int64)) (bool, error)
 
-// steps does that many steps of a pass, all if it is negative.
+// steps runs that many steps of a pass, all if it is negative.
 func (s *shelf) steps(next step, n int) (map[string]int64, error) {
 	counts := map[string]int64{}
 	for more := true; more && n != 0; n-- {
@@ -224,7 +224,7 @@ func (s *shelf) steps(next step, n int) (map[string]int64, error) {
 	return counts, nil
 }
 
-// ran demands of a run what it counts.
+// ran checks the counts of a run.
 func (s *shelf) ran(want map[string]int64) {
 	s.t.Helper()
 	counts, err := s.run()
@@ -238,7 +238,7 @@ func (s *shelf) ran(want map[string]int64) {
 	}
 }
 
-// marked makes a folder without a row, and marks it.
+// marked creates a folder without a row, and marks it.
 func (s *shelf) marked(name string, keys ...string) {
 	s.t.Helper()
 	s.put(name+"/data", 30*24*time.Hour)
@@ -251,7 +251,7 @@ func (s *shelf) marked(name string, keys ...string) {
 
 func (s *shelf) has(key string) bool { return slices.Contains(s.keys(), key) }
 
-// is demands what is on record.
+// is checks what is recorded.
 func (s *shelf) is(want ...string) {
 	s.t.Helper()
 	if got := s.record(); !slices.Equal(got, want) {
@@ -259,7 +259,7 @@ func (s *shelf) is(want ...string) {
 	}
 }
 
-// said demands that an event told something.
+// said checks an event's text.
 func (s *shelf) said(what string) {
 	s.t.Helper()
 	if !slices.ContainsFunc(s.told, func(told string) bool { return strings.Contains(told, what) }) {

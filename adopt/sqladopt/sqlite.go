@@ -16,12 +16,12 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// sqlite is a file of SQLite's, which the application has open as well. Whoever writes
-// is alone: nothing is locked by rows. There are no schemas: the names of Lethe's tables
-// begin with the schema's name.
+// sqlite is a file of SQLite, which the application has open as well. There is
+// one writer at a time, so rows are not locked. There are no schemas: the names
+// of Lethe's tables begin with the schema's name.
 type sqlite struct{ o Options }
 
-// sqlitePath reads the path out of sqlite:PATH or file:PATH.
+// sqlitePath parses sqlite:PATH or file:PATH.
 func sqlitePath(address string) (path string, err error) {
 	scheme, path, _ := strings.Cut(address, ":")
 	path = strings.TrimPrefix(path, "//")
@@ -34,7 +34,7 @@ func sqlitePath(address string) (path string, err error) {
 	return path, nil
 }
 
-// plainName is one that needs no quotes.
+// plainName matches names that need no quotes.
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (s sqlite) pool(address string) (*sql.DB, error) {
@@ -48,13 +48,13 @@ func (s sqlite) pool(address string) (*sql.DB, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	// The driver would open what is not there, and fail at the first statement.
+	// The driver would open a missing file, and fail at the first statement.
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("there is no database at %s: give the path of the application's file (%w)", path, errors.Join(err, os.ErrInvalid))
 	}
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	// Foreign keys are what the application has declared: a row that refers to what is to
-	// go keeps it.
+	// Foreign keys are enforced as the application has declared them: a row
+	// that refers to one that is to be removed keeps it.
 	return sql.Open("sqlite", fmt.Sprintf("%s?mode=rw&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", name.String(), max(1, s.o.LockTime.Milliseconds())))
 }
 
@@ -75,7 +75,7 @@ func (sqlite) probe(t *tx) error {
 	return nil
 }
 
-// lacks: there are no users.
+// lacks returns nothing: there are no users.
 func (sqlite) lacks(*tx, needs) ([]string, error) { return nil, nil }
 
 func (sqlite) remarks(t *tx) ([]adopt.Finding, error) {
@@ -103,7 +103,7 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 	return d
 }
 
-// sqliteInstead are statements of which SQLite has another form.
+// sqliteInstead replaces statements that have another form in SQLite.
 var sqliteInstead = map[string]string{
 	lookLive: `SELECT count(*), count(*) - count(live.name),
 		json_group_array(DISTINCT {live name}) FILTER (WHERE {live name} IN (SELECT id FROM {ids 1})) FROM {live}`,
@@ -120,7 +120,8 @@ func (sqlite) text(expression string, c column) string {
 	return "CAST(" + expression + " AS TEXT)"
 }
 
-// value makes a number of a text that is one: CAST alone would make 0 of the others.
+// value converts a text to a number only if it is one: CAST alone would make 0
+// of others.
 func (sqlite) value(expression string, c column) string {
 	switch c.base {
 	case blobs:
@@ -132,8 +133,8 @@ func (sqlite) value(expression string, c column) string {
 }
 
 const (
-	// likeDate is what a time begins with; 12:00 would be one of the year 2000, and 2026
-	// a day some 7000 years ago.
+	// likeDate matches the beginning of a time; otherwise 12:00 would be in the
+	// year 2000, and 2026 a day some 7000 years ago.
 	likeDate = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'`
 	// sampleTimes returns the forms of a column's values, with one of each.
 	sampleTimes = `SELECT look, min(v) FROM (SELECT CAST(v AS TEXT) AS v, CASE
@@ -146,9 +147,9 @@ const (
 		GROUP BY look`
 )
 
-// instants of a column of numbers are compared as they are: texts among them are above
-// all numbers. Those of a column of texts are compared as days, whatever zone they
-// have; a text that is no time never comes.
+// instants of a column of numbers are compared as they are: texts among them
+// sort above all numbers. Those of a column of texts are compared as days, in
+// any zone; a text that is not a time never comes.
 func (sqlite) instants(t *tx, name string, c column, r adopt.Rows) (i instants, err error) {
 	looks, err := all(t, func(r *sql.Rows) (look [2]string, err error) {
 		err = r.Scan(&look[0], &look[1])
@@ -170,7 +171,7 @@ func (sqlite) instants(t *tx, name string, c column, r adopt.Rows) (i instants, 
 	switch {
 	case other:
 		return i, fmt.Errorf("column %s holds %q, which is no time that SQLite reads: times are texts such as 2026-01-31 12:00:00, with Z or +02:00 behind if they are not UTC, or numbers with a unit: correct such rows", c.name, example)
-	case r.Zone == "" && (plain || !zoned) && c.name != r.Initiated: // that one is written in UTC
+	case r.Zone == "" && (plain || !zoned) && c.name != r.Initiated: // such a column is written in UTC
 		return i, fmt.Errorf("column %s is text, without a zone: say in which time zone it is (zone: UTC)", c.name)
 	case r.Zone != "" && r.Zone != "UTC":
 		return i, fmt.Errorf("column %s: SQLite knows no time zone but UTC, zone is %s: store UTC, or an offset such as +02:00 behind each time", c.name, r.Zone)
@@ -181,12 +182,13 @@ func (sqlite) instants(t *tx, name string, c column, r adopt.Rows) (i instants, 
 		},
 		at:    around{"(2440587.5 + ", " / 86400000000.0)"},
 		stamp: around{"strftime('%Y-%m-%d %H:%M:%f', ", " / 1000000.0, 'unixepoch')"},
-		// A day of that size is exact to some 40 microseconds, and the time it is of to a millisecond.
+		// A day of that size is exact to some 40 microseconds, and its time to
+		// a millisecond.
 		micros: around{"CAST(max(0, round((", " - 2440587.5) * 86400000.0)) AS INTEGER) * 1000"},
 	}, nil
 }
 
-// sqliteNumbers are the instants of a column of numbers.
+// sqliteNumbers returns the instants of a column of numbers.
 func sqliteNumbers(c column, unit string, have map[string]string) (i instants, err error) {
 	per, err := perUnit(c, unit)
 	if err != nil {
@@ -227,7 +229,7 @@ func (s sqlite) claimColumns(table, end string) []string {
 	}
 }
 
-// prepare has nothing to do: whoever writes is alone.
+// prepare does nothing: there is only one writer.
 func (sqlite) prepare(*tx) error { return nil }
 
 func (sqlite) leave(*tx) error { return nil }

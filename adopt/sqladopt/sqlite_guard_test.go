@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt/adopttest"
 )
 
-// liteKeys are types of keys of contents, each with a key as the application passes it
-// and as Lethe writes it.
+// liteKeys are types of keys of contents, each with a key in the application's
+// and in Lethe's form.
 var liteKeys = map[string]struct {
 	value any
 	key   string
@@ -99,8 +99,8 @@ func guardsKey(t *testing.T, s *liteSite, value any, key string) {
 	}
 }
 
-// Without the guard of this very description nothing is marked, and it stays while an
-// object may yet be deleted.
+// Without the guard of this very description nothing is marked, and it cannot
+// be removed while an object may yet be deleted.
 func TestSQLiteMarkNeedsGuard(t *testing.T) {
 	s := newLiteSite(t, liteKind{})
 	ctx := t.Context()

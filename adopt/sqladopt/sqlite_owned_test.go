@@ -56,14 +56,14 @@ func (f *liteFiles) marked(want ...string) adopt.Marked {
 	return m
 }
 
-// What rows leave behind is written down by whatever way they go, and what a row names is
-// never marked.
+// What rows leave behind is recorded however they are removed, and what a row
+// names is never marked.
 func TestSQLiteOwnedObjects(t *testing.T) {
 	f := newLiteFiles(t)
 	f.exec("INSERT INTO files VALUES (1, 1, 'a', 'p', NULL), (2, 2, 'b', NULL, NULL), (3, 1, 'shared', NULL, NULL), (4, 1, 'shared', NULL, NULL), (6, 1, 'd', NULL, NULL)")
 	f.marked()
 	f.exec("DELETE FROM files WHERE id IN (1, 3)")
-	f.marked("files/a", "files/p/1") // shared is named by 4
+	f.marked("files/a", "files/p/1") // 4 rows name shared
 	f.exec("DELETE FROM users WHERE id = 2")
 	f.marked("files/b")
 	f.exec("UPDATE files SET key = 'e' WHERE id = 6")
@@ -77,7 +77,7 @@ func TestSQLiteOwnedObjects(t *testing.T) {
 	}
 }
 
-// What is marked is not named by a row, whatever the statement.
+// No statement makes a row name what is marked.
 func TestSQLiteOwnedGuard(t *testing.T) {
 	f := newLiteFiles(t)
 	ctx := t.Context()
@@ -98,14 +98,14 @@ func TestSQLiteOwnedGuard(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", what, err)
 		}
 	}
-	f.exec("UPDATE files SET owner = 1, key = 'f' WHERE id = 6") // as it was
+	f.exec("UPDATE files SET owner = 1, key = 'f' WHERE id = 6") // unchanged
 	confirmed, err := f.Confirm(ctx, m.Fence, []adopt.Outcome{{Content: "files/c"}}, adopt.Grace{LongestWrite: time.Nanosecond})
 	if err != nil || confirmed.Gone != 1 {
 		t.Errorf("confirmed %+v, %v", confirmed, err)
 	}
 }
 
-// Indexes that are advised are used once they are there.
+// Advised indexes are used once they exist.
 func TestSQLiteOwnedCheck(t *testing.T) {
 	f := newLiteFiles(t)
 	found, err := f.Check(t.Context())

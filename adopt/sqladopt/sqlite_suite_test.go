@@ -61,7 +61,7 @@ func TestSQLiteRunsSuite(t *testing.T) {
 	})
 }
 
-// liteKind is what an application's tables in SQLite are like.
+// liteKind is the form of an application's tables in SQLite.
 type liteKind struct {
 	kind
 	times   string // type of the columns of times (default text)
@@ -97,7 +97,7 @@ type liteSite struct {
 	t      *testing.T
 	kind   liteKind
 	app    *sql.DB
-	loose  *sql.DB // looks after no foreign keys
+	loose  *sql.DB // does not enforce foreign keys
 	path   string
 	passed time.Duration
 	begin  beginnings
@@ -133,7 +133,8 @@ func newLiteSite(t *testing.T, k liteKind) *liteSite {
 	return s
 }
 
-// openLite opens a file as an application does, which may look after foreign keys.
+// openLite opens a file as an application does, with or without enforced
+// foreign keys.
 func openLite(t *testing.T, path string, keys bool) *sql.DB {
 	t.Helper()
 	app, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)&_pragma=foreign_keys(%v)&_txlock=immediate", path, keys))
@@ -167,7 +168,7 @@ func (s *liteSite) Pass(d time.Duration) {
 	s.db.begin = beginnings{shifted(s.begin.write), shifted(s.begin.read)}
 }
 
-// end is the value of an end.
+// end returns the value of an end.
 func (s *liteSite) end(in time.Duration) any {
 	at := lethe.SystemClock{}.Now().Add(s.passed).Add(in)
 	switch {

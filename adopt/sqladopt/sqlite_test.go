@@ -18,7 +18,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// liteDB makes a file with tables, and opens it for Lethe and for its application.
+// liteDB creates a file with tables, and opens it for Lethe and for its
+// application.
 func liteDB(t *testing.T, script string) (*DB, *sql.DB) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "app.db")
@@ -34,7 +35,7 @@ func liteExec(t *testing.T, app *sql.DB, text string, args ...any) {
 	}
 }
 
-// An address has to name a file that is there, and a file that is none is not made.
+// An address has to name an existing file; a missing one is not created.
 func TestSQLiteAddress(t *testing.T) {
 	folder := t.TempDir()
 	garbage := filepath.Join(folder, "garbage")
@@ -69,7 +70,7 @@ func TestSQLiteAddress(t *testing.T) {
 	}
 }
 
-// Ends and claims are told alike in every kind of column.
+// Ends and claims are read alike in every kind of column.
 func TestSQLiteTimes(t *testing.T) {
 	for _, c := range []struct{ end, zone, unit, value string }{
 		{end: "text", zone: "UTC", value: "strftime('%Y-%m-%d %H:%M:%S', 'now', ?)"},
@@ -95,7 +96,7 @@ func TestSQLiteTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Whatever else is written later never comes.
+			// Other values that are written later never come.
 			strange := []any{"soon", "2026", "12:00", "0000-00-00", "", "2026-13-45", []byte("x")}
 			for i, v := range strange {
 				liteExec(t, app, "INSERT INTO t VALUES (?, ?, 'live', NULL)", fmt.Sprint("strange", i), v)
@@ -108,7 +109,7 @@ func TestSQLiteTimes(t *testing.T) {
 	}
 }
 
-// The end of a row is told as it was written, to the millisecond.
+// The end of a row is read as it was written, to the millisecond.
 func TestSQLiteEndsAreTold(t *testing.T) {
 	db, app := liteDB(t, "CREATE TABLE t (k text PRIMARY KEY, ends text, status text DEFAULT 'live', initiated text)")
 	liteExec(t, app, "INSERT INTO t VALUES ('a', '2020-01-01 00:00:00+02:00', 'live', NULL)")
@@ -162,8 +163,7 @@ func TestSQLiteUnfitTimes(t *testing.T) {
 	}
 }
 
-// Tables that a description must not be believed about are refused, each with what is
-// wrong with it.
+// Tables that contradict a description are refused, each with the reason.
 func TestSQLiteUnfitTables(t *testing.T) {
 	content, pastes := "CREATE TABLE content (hash text PRIMARY KEY, ref_count bigint);", "CREATE TABLE pastes (code text PRIMARY KEY, hash text, expires_at text, status text, initiated_at text);"
 	for _, c := range []struct{ script, want string }{
@@ -202,7 +202,7 @@ func TestSQLiteUnfitTables(t *testing.T) {
 	}
 }
 
-// A table that refers to contents beside the described one needs counts.
+// A table that refers to contents besides the described one needs counts.
 func TestSQLiteOtherReferences(t *testing.T) {
 	db, app := liteDB(t, `CREATE TABLE content (hash text PRIMARY KEY, ref_count bigint);
 		CREATE TABLE pastes (code text PRIMARY KEY, hash text REFERENCES Content, expires_at text, status text, initiated_at text);
@@ -220,7 +220,7 @@ func TestSQLiteOtherReferences(t *testing.T) {
 	}
 }
 
-// Indexes that are advised are used once they are there.
+// Advised indexes are used once they exist.
 func TestSQLiteCheckAdvises(t *testing.T) {
 	for _, times := range []string{"text", "integer"} {
 		s := newLiteSite(t, liteKind{times: times})
@@ -244,8 +244,8 @@ func TestSQLiteCheckAdvises(t *testing.T) {
 	}
 }
 
-// Somebody else's transactions are waited for, and no longer than that; the mode of the
-// journal stays what it is.
+// Other programs' transactions are waited for, up to the limit; the mode of the
+// journal is not changed.
 func TestSQLiteContention(t *testing.T) {
 	for _, journal := range []string{"WAL", "DELETE"} {
 		t.Run(journal, func(t *testing.T) {
@@ -282,7 +282,8 @@ func TestSQLiteContention(t *testing.T) {
 	}
 }
 
-// A COMMIT that meets a reader did nothing, and the transaction is run again.
+// A COMMIT that failed because of a reader did nothing, and the transaction is
+// run again.
 func TestSQLiteCommitMeetsReader(t *testing.T) {
 	s := newLiteSite(t, liteKind{journal: "DELETE"})
 	ctx := t.Context()
@@ -319,7 +320,8 @@ func TestSQLiteCommitMeetsReader(t *testing.T) {
 	}
 }
 
-// A key that a list of keys would change is refused: the list would mean another row.
+// A key that a list of keys would change is refused: the list would name
+// another row.
 func TestSQLiteKeyThatIsNotUTF8(t *testing.T) {
 	s := newLiteSite(t, liteKind{})
 	liteExec(t, s.app, "INSERT INTO pastes (code, expires_at) VALUES ('a\ufffd', ?)", s.end(time.Hour))
@@ -329,7 +331,7 @@ func TestSQLiteKeyThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// A text in a column of numbers is not taken for the row of 0.
+// A text in a column of numbers is not taken for 0.
 func TestSQLiteKeyThatIsNoNumber(t *testing.T) {
 	db, app := liteDB(t, `CREATE TABLE t (k int NOT NULL UNIQUE, ends int);
 		INSERT INTO t VALUES (0, NULL), ('abc', 1), ('-', 1), ('1-2', 1), ('--5', 1), (1, NULL), (7, 1), ('9x', 1)`)
@@ -346,7 +348,7 @@ func TestSQLiteKeyThatIsNoNumber(t *testing.T) {
 	}
 }
 
-// What is known of a key is told, and counts are set right.
+// Explain returns the facts about a key, and counts are repaired.
 func TestSQLiteExplainAndRecount(t *testing.T) {
 	s := newLiteSite(t, liteKind{})
 	ctx := t.Context()
@@ -390,8 +392,8 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 	}
 }
 
-// What is proposed for tables in SQLite fits them, and nothing of Lethe's is left by
-// Remove.
+// A proposal for tables in SQLite fits them, and Remove leaves nothing of
+// Lethe.
 func TestSQLiteProposeAndRemove(t *testing.T) {
 	s := newLiteSite(t, liteKind{})
 	ctx := t.Context()
@@ -426,7 +428,7 @@ func TestSQLiteProposeAndRemove(t *testing.T) {
 	}
 }
 
-// The statements that give a table the columns of a claim can be run as they are.
+// The statements that add the columns of a claim to a table are valid.
 func TestSQLiteClaimColumns(t *testing.T) {
 	db, app := liteDB(t, "CREATE TABLE links (id integer PRIMARY KEY, ends integer)")
 	liteExec(t, app, strings.Join(db.ClaimColumns("links", "ends"), "\n"))
@@ -452,7 +454,7 @@ func (w writesWhileListed) List(_ context.Context, _, _ string, fn func(blob.Inf
 	return fn(blob.Info{Key: "a"})
 }
 
-// Without WAL a reader keeps writers waiting: none is open while a bucket is listed.
+// Without WAL a reader blocks writers: none is open while a bucket is listed.
 func TestSQLiteWritesDuringComparison(t *testing.T) {
 	s := newLiteSite(t, liteKind{journal: "DELETE"})
 	if err := s.Insert(t.Context(), "files/a"); err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// stray are tables as the texts have them, whose status may be NULL: two rows are in no
-// state that a description of them names.
+// stray are tables with two rows in states that a description does not name; a
+// status may be NULL.
 const stray = `CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, ref_count integer);
 	CREATE TABLE pastes (code varchar(40) NOT NULL PRIMARY KEY, hash varchar(40), ends bigint, state varchar(20) DEFAULT 'LIVE', since bigint);
 	INSERT INTO content VALUES ('h', NULL);
 	INSERT INTO pastes VALUES ('a', 'h', 1700000000, NULL, NULL), ('b', NULL, 1700000000, 'KEPT', NULL), ('c', NULL, 1700000000, 'LIVE', NULL),
 		('d', NULL, 1700000000, 'GONE', NULL), ('e', NULL, 1700000000, 'BUSY', 1700000000);`
 
-// Rows whose state the description does not name stay; check and explain say so.
+// Rows in an undescribed state stay; check and explain report them.
 func TestStatesThatNobodyNames(t *testing.T) {
 	for engine, open := range map[string]func(t *testing.T) *DB{
 		"PostgreSQL": func(t *testing.T) *DB {

@@ -26,7 +26,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// kind is what an application's tables are like.
+// kind is the form of an application's tables.
 type kind struct {
 	adopttest.Variant
 	key       string // type of the keys of contents (default text)
@@ -41,7 +41,8 @@ type site struct {
 	kind        kind
 	pool        *pgxpool.Pool
 	url, schema string
-	// passed is how far the clock is ahead; begin is the collection's first words.
+	// passed is how far the clock is ahead; begin is the text that begins the
+	// collection's transactions.
 	passed time.Duration
 	begin  beginnings
 }
@@ -95,7 +96,7 @@ func (k kind) description() adopt.Collection {
 	return c
 }
 
-// sites counts them: each has two schemas of its own.
+// sites counts sites: each has two schemas.
 var sites atomic.Int64
 
 func newSite(t *testing.T, database string, k kind) *site {
@@ -153,8 +154,8 @@ func (s *site) reopened(d adopt.Collection) *Collection {
 	return c
 }
 
-// Pass implements adopttest.Application: the clock of the database is what its
-// transactions are told.
+// Pass implements adopttest.Application: it sets the time that the database's
+// transactions get.
 func (s *site) Pass(d time.Duration) {
 	if s.passed == 0 {
 		s.begin = s.db.begin
@@ -163,7 +164,7 @@ func (s *site) Pass(d time.Duration) {
 	s.db.begin = s.begin.at(s.now())
 }
 
-// at takes another expression for the time.
+// at returns them with another expression for the time.
 func (b beginnings) at(now string) beginnings {
 	return beginnings{strings.Replace(b.write, "clock_timestamp()", now, 1), strings.Replace(b.read, "clock_timestamp()", now, 1)}
 }
@@ -193,7 +194,7 @@ func one(ctx context.Context, tx pgx.Tx, query string, args ...any) error {
 	return err
 }
 
-// end is the expression of an end.
+// end returns the expression of an end.
 func (s *site) end(in time.Duration) string {
 	if in == adopttest.Never {
 		return "NULL::timestamptz"

@@ -11,18 +11,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// ClaimColumns returns the statements that give a table, whose rows end at the column,
-// what a claim needs. They are to be read before they are run.
+// ClaimColumns returns the statements that add the columns of a claim to a
+// table whose rows expire by a column. A person should read them first.
 func (db *DB) ClaimColumns(table, end string) []string { return db.engine.claimColumns(table, end) }
 
-// naming are the types whose values may name objects.
+// naming matches the types whose values may name objects.
 var naming = regexp.MustCompile(`char|text|uuid|binary|blob|bytea|^(big|medium|small|tiny)?int(eger)?$`)
 
-// sampled reads what a column holds in some of the rows, and no long values.
+// sampled reads a column's values in some rows, without long ones.
 const sampled = `SELECT v FROM (SELECT %s AS v FROM %s LIMIT ?1) s WHERE length(v) BETWEEN 1 AND ?2 LIMIT ?3`
 
-// values returns what an expression holds in some of the rows: of the first, and of the
-// last by the primary key, as those of old rows may name nothing any more.
+// values returns an expression's values in some rows: in the first, and in the
+// last by the primary key, since what old rows name may be gone.
 func (t *tx) values(expression string, of adopt.TableInfo) (out []string, err error) {
 	from := []string{table(of.Name)}
 	if len(of.Key) == 1 {
@@ -38,8 +38,8 @@ func (t *tx) values(expression string, of adopt.TableInfo) (out []string, err er
 	return out, nil
 }
 
-// Tables returns the application's tables, each with what some of its rows hold. Where
-// they cannot be read it gives the reason.
+// Tables returns the application's tables, each with values of some rows, or
+// the reason why these cannot be read.
 func (db *DB) Tables(ctx context.Context) (out []adopt.TableInfo, err error) {
 	err = db.read(ctx, "list the tables", func(t *tx) error {
 		out, err = db.engine.tables(t)
@@ -59,8 +59,8 @@ func (db *DB) Tables(ctx context.Context) (out []adopt.TableInfo, err error) {
 	return out, nil
 }
 
-// sample reads what the columns of some rows hold. Each column is asked by itself, so that
-// rows in which it holds nothing do not count.
+// sample reads values of a table's columns. Each column is queried separately,
+// to skip rows without a value.
 func (db *DB) sample(ctx context.Context, into *adopt.TableInfo) error {
 	err := db.readOn(ctx, db.runner, "sample "+into.Name, func(t *tx) error {
 		for i, c := range into.Columns {

@@ -11,7 +11,7 @@ import (
 
 var _ adopt.Taker = (*Collection)(nil)
 
-// contentsOf reads which contents rows name that are locked, and their copies.
+// contentsOf reads which contents the locked rows name, and their copies.
 const contentsOf = `SELECT {r key}, {content}{copies} FROM {rows} r
 	WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 

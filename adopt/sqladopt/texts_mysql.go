@@ -6,8 +6,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// mysqlTexts stand for those that MariaDB and MySQL do not understand. SET goes from left
-// to right there, and sees what it has set.
+// mysqlTexts replace those that MariaDB and MySQL do not support. SET is
+// evaluated from left to right there, and sees its own changes.
 var mysqlTexts = map[string]string{
 	insertCollection: `INSERT IGNORE INTO {lethe}collections (name) VALUES (?1)`,
 	insertHold:       `INSERT IGNORE INTO {lethe}holds (` + holdColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
@@ -52,7 +52,8 @@ var mysqlTexts = map[string]string{
 	explainReceipts: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
 	takeReceipts:    `DELETE FROM {lethe}receipts WHERE id IN (SELECT id FROM {ids 1})`,
 
-	// The look of the guard waits for whoever has the row of a key: none has another lock.
+	// The check in the guard waits for a lock on a key's row: there is no other
+	// lock.
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 
 	lookLive: `SELECT (SELECT count(*) FROM {live}), (SELECT count(*) FROM {live} WHERE live.name IS NULL),

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Kinds of lethe.troubles; 3 is a suspension, and its key is empty.
+// Kinds of lethe.troubles; 3 is a suspension, with an empty key.
 const (
 	objectGone = 1 // of a key that something refers to
 	countWrong = 2 // of a content
@@ -20,7 +20,7 @@ const (
 const (
 	insertTroubles = `INSERT INTO {lethe}troubles (collection, kind, "key", at) SELECT ?2, ?3, t.id, ?4 FROM {ids 1} WHERE TRUE
 		ON CONFLICT (collection, kind, "key") DO UPDATE SET at = excluded.at`
-	// insertMissing writes down the objects of contents.
+	// insertMissing records the objects of contents.
 	insertMissing = `INSERT INTO {lethe}troubles (collection, kind, "key", at) SELECT d.collection, ?3, d.object, ?4
 		FROM (SELECT DISTINCT collection, object FROM {lethe}condemned WHERE collection = ?2 AND content IN (SELECT id FROM {ids 1})) AS d
 		WHERE TRUE ON CONFLICT (collection, kind, "key") DO UPDATE SET at = excluded.at`
@@ -37,7 +37,7 @@ const (
 	suspensions   = `SELECT collection, why, at FROM {lethe}troubles WHERE kind = 3`
 )
 
-// trouble writes down what was found wrong: the statement, the kind and keys.
+// trouble records what was found wrong: the statement, the kind and keys.
 func (s scope) trouble(t *tx, text string, kind int, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (s scope) trouble(t *tx, text string, kind int, keys []string) error {
 	return err
 }
 
-// mended forgets what is right again.
+// mended deletes the records of what is repaired.
 func (s scope) mended(t *tx, kind int, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (s scope) mended(t *tx, kind int, keys []string) error {
 // Troubles is the record of what is wrong in one collection.
 type Troubles struct {
 	scope
-	c     *Collection // nil: there are no counts, and no claims
+	c     *Collection // nil without counts and claims
 	named func(t *tx, keys []string) (map[string]bool, error)
 }
 
@@ -83,8 +83,8 @@ func (c *Collection) Troubles() *Troubles {
 // Troubles returns the record of objects that rows name and that are gone.
 func (k *Keys) Troubles() *Troubles { return &Troubles{k.scope, nil, k.Quarantine().named} }
 
-// Troubles implements adopt.TroubleRows. Where Lethe's tables are not made yet nothing is
-// on record.
+// Troubles implements adopt.TroubleRows. Nothing is recorded before Lethe's
+// tables exist.
 func (r *Troubles) Troubles(ctx context.Context) (out adopt.Troubles, err error) {
 	err = r.read(ctx, "count what is wrong", func(t *tx) error {
 		out = adopt.Troubles{}
@@ -125,7 +125,7 @@ func (r *Troubles) Review(ctx context.Context, after string, limit int) (left []
 	return left, next, err
 }
 
-// still returns those of the missing objects that something refers to, and forgets the
+// still returns the missing objects that something refers to, and forgets the
 // others.
 func (r *Troubles) still(t *tx, keys []string) (left []string, err error) {
 	if len(keys) == 0 {
@@ -173,14 +173,15 @@ func (r *Troubles) Mended(ctx context.Context, keys []string) error {
 	return r.write(ctx, "forget what is right again", func(t *tx) error { return r.mended(t, objectGone, keys) })
 }
 
-// Suspension is why a collection was not worked on by the instance that checked it last.
+// Suspension is why the instance that checked a collection last does not work
+// on it.
 type Suspension struct {
 	Why string
 	At  lethe.Time
 }
 
-// Suspend notes why an instance does not work on a collection; with an empty reason that it
-// does.
+// Suspend records why an instance does not work on a collection; an empty
+// reason means that it does.
 func (db *DB) Suspend(ctx context.Context, collection, why string) error {
 	return db.write(ctx, "note a suspension", func(t *tx) error {
 		if _, err := t.exec(endSuspension, collection); err != nil || why == "" {
@@ -191,7 +192,7 @@ func (db *DB) Suspend(ctx context.Context, collection, why string) error {
 	})
 }
 
-// Suspensions returns those that are noted, by collection.
+// Suspensions returns the recorded ones, by collection.
 func (db *DB) Suspensions(ctx context.Context) (map[string]Suspension, error) {
 	out := map[string]Suspension{}
 	err := db.read(ctx, "look for suspensions", func(t *tx) error {
@@ -210,15 +211,16 @@ func (db *DB) Suspensions(ctx context.Context) (map[string]Suspension, error) {
 	return out, err
 }
 
-// Nearing is what is to be deleted for good, and how much lives.
+// Nearing is what is to be deleted for good, and the number of live rows.
 type Nearing struct {
 	Waits int64      // whose retention is not over
-	First lethe.Time // when that of the first is over; 0: none waits
-	Soon  int64      // of those, whose retention is over within a while
-	Live  int64      // rows at the last run; 0: not known
+	First lethe.Time // end of the first retention; 0 if none waits
+	Soon  int64      // those whose retention ends within a given time
+	Live  int64      // rows at the last run; 0 if unknown
 }
 
-// nearing counts what waits by the instant from which it has waited, or until which it waits.
+// nearing returns the query that counts what waits, by the instant since which,
+// or until which, it waits.
 func nearing(at, table string) string {
 	return `SELECT count(*), coalesce(min(` + at + `), 0), coalesce(sum(CASE WHEN ` + at + ` <= ?3 THEN 1 ELSE 0 END), 0), (` + lastRows + `)
 		FROM {lethe}` + table + ` WHERE collection = ?1 AND ` + at + ` > ?2`
@@ -230,17 +232,18 @@ var (
 	nearingMoved   = nearing("until_at", "quarantined") + ` AND state = 2`
 )
 
-// Nearing counts the marked folders whose retention is over within a while.
+// Nearing counts the marked folders whose retention is over within a given
+// time.
 func (f *Folders) Nearing(ctx context.Context, retention, within time.Duration) (Nearing, error) {
 	return f.nearing(ctx, nearingFolders, retention, within)
 }
 
-// Nearing counts the orphans whose retention is over within a while.
+// Nearing counts the orphans whose retention is over within a given time.
 func (k *Keys) Nearing(ctx context.Context, retention, within time.Duration) (Nearing, error) {
 	return k.nearing(ctx, nearingOrphans, retention, within)
 }
 
-// Nearing counts the copies whose retention is over within a while.
+// Nearing counts the copies whose retention is over within a given time.
 func (q *Quarantine) Nearing(ctx context.Context, within time.Duration) (Nearing, error) {
 	return q.nearing(ctx, nearingMoved, 0, within)
 }

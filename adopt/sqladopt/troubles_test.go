@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// What waits to be deleted for good is told on every database.
+// What waits to be deleted for good is counted on every database.
 func TestNearing(t *testing.T) {
 	for name, c := range map[string]*Collection{
 		"SQLite": newLiteSite(t, liteKind{}).Collection, "MariaDB": newMySQLSite(t, servers.NewMariaDB(t).Database(), mysqlKind{}).Collection,

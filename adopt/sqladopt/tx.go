@@ -14,7 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// scope is a collection's part of a database: its name, and statements with its words.
+// scope is a collection's part of a database: its name, and statements with its
+// words.
 type scope struct {
 	name   string
 	prefix string // of the whole keys of its objects
@@ -24,7 +25,7 @@ type scope struct {
 	needs  needs
 }
 
-// scope makes a collection's part of the database.
+// scope returns a collection's part of the database.
 func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 	runner := *db.runner
 	runner.Dialect = db.engine.dialect(w)
@@ -46,8 +47,8 @@ type tx struct {
 	now lethe.Time // its only time
 }
 
-// write runs fn as one transaction; fn may run more than once, and sets its results
-// anew each time.
+// write runs fn as one transaction. fn may run more than once, and sets its
+// results again each time.
 func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
 	return db.told(ctx, needs{}, db.writeOn(ctx, db.runner, what, fn))
 }
@@ -74,7 +75,7 @@ func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(
 	return named(what, err)
 }
 
-// watched reports that a transaction begins. What it is of is no part of its name.
+// watched reports that a transaction begins. Its name omits its parameters.
 func (db *DB) watched(ctx context.Context, what string) (context.Context, func(error)) {
 	if db.o.Watch == nil {
 		return ctx, func(error) {}
@@ -113,7 +114,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 
 func (t *tx) row(query string, args ...any) sqldb.Scanner { return t.s.AskOne(t.ctx, query, args) }
 
-// script runs statements without parameters and marks.
+// script runs statements without parameters and placeholders.
 func (t *tx) script(text string) error {
 	_, err := t.s.Script(t.ctx, text)
 	return err
@@ -128,7 +129,7 @@ func all[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...an
 	return sqldb.Collect(rows, scan)
 }
 
-// listable refuses a key that is not UTF-8: as one of a list it would be another.
+// listable refuses a key that is not UTF-8: in a list it would become another.
 func listable(key string) error {
 	if !utf8.ValidString(key) {
 		return fmt.Errorf("key %q is not UTF-8: correct it", key)
