@@ -36,9 +36,9 @@ type App struct {
 	agreement agreement
 }
 
-// Addresses are where an App is reached, once it is ready.
+// Addresses are those of an App, once it is ready.
 type Addresses struct {
-	S3, Paste, Admin, Metrics string // URLs; Admin may be "unix:" and a path; empty: off
+	S3, Paste, Admin, Metrics string // URLs; Admin may be "unix:" and a path; empty if disabled
 }
 
 // New opens the data folder, creating it if needed, and binds the addresses.
@@ -197,7 +197,7 @@ func (a *App) reload() {
 		"log.level", c.Log.Level, "waiting", waiting)
 }
 
-// memoryBase is what the process needs beside its cache, in bytes.
+// memoryBase is what the process needs besides its cache, in bytes.
 const memoryBase = 112 << 20
 
 // limitMemory makes the garbage collector work harder before the process exceeds

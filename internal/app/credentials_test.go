@@ -20,9 +20,9 @@ func TestOtherProfilesAreNotTheRootKey(t *testing.T) {
 	}
 }
 
-// FuzzCredentials: a key that is taken has both its halves, which are one line
-// each, stands in the default profile, and is the same when the file is written and
-// read again; a refusal shows nothing of the file.
+// FuzzCredentials checks that an accepted key has both its parts, of one line
+// each, in the default profile, and survives writing and reading; an error
+// shows nothing of the file.
 func FuzzCredentials(f *testing.F) {
 	for _, seed := range []string{
 		"", "x", "=", "[default]\naws_access_key_id = a\naws_secret_access_key = s\n", "aws_access_key_id=a\r\naws_secret_access_key=s=\r\n",

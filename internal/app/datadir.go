@@ -27,13 +27,13 @@ var ErrNoStore = errors.New("no store")
 // placed something in it.
 var ErrUnsafe = errors.New("data folder is not safe")
 
-// LedgerPath is where the ledger of a data folder lies.
+// LedgerPath returns the path of a data folder's ledger.
 func LedgerPath(dir string) string { return filepath.Join(dir, ledgerName) }
 
 // CredentialsPath is where the root key of a data folder lies, if it was generated.
 func CredentialsPath(dir string) string { return filepath.Join(dir, credentialsName) }
 
-// TokenPath is where the token of a data folder's admin API lies.
+// TokenPath returns the path of the token of a data folder's admin API.
 func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
 
 // LockDataDir locks the data folder for this process until the file is closed. With
@@ -156,7 +156,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// holder names the process that wrote itself into the lock file.
+// holder returns the process named in the lock file.
 func holder(f *os.File) string {
 	var text [32]byte
 	n, _ := f.ReadAt(text[:], 0)

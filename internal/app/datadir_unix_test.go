@@ -18,7 +18,7 @@ func TestDataFolderThatOthersMayChange(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(dir string) error
-		remedy string // empty: it is taken
+		remedy string // empty if it is accepted
 	}{
 		{"as lethe makes it", func(string) error { return nil }, ""},
 		{"readable", func(dir string) error { return os.Chmod(dir, 0o755) }, ""},
@@ -72,7 +72,7 @@ func TestDataFolderThatOthersMayChange(t *testing.T) {
 	}
 }
 
-// A backend's folder may lie behind a link only if its path says so.
+// A backend's folder may be behind a link only if its path is.
 func TestPlantedBackend(t *testing.T) {
 	c := config.Default()
 	top := t.TempDir()

@@ -41,7 +41,7 @@ func (s *Store) makeEngine(context.Context) error {
 		Ledger: s.Ledger, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
 	}
 	if !s.opt.Create {
-		s.Guard.Sleep = s.quietly // a command of its own
+		s.Guard.Sleep = s.quietly // a separate command
 	}
 	s.Loop = &reclaim.Loop{
 		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
@@ -86,7 +86,7 @@ func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 	return t.Next(first).Sub(first)
 }
 
-// routine makes the routine of a name.
+// routine returns the routine with a name.
 func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
 	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
 	switch c.Name {
@@ -153,7 +153,7 @@ func boundOf(l config.GuardLimit) ledger.Limit {
 	return ledger.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
 }
 
-// Verifier makes a verify pass of the store.
+// Verifier returns a verify pass of the store.
 func (s *Store) Verifier(batch int, checksums bool) *reclaim.Verify {
 	return &reclaim.Verify{
 		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Checksums: checksums, Limit: batch, Events: s.watch.engine(),

@@ -66,11 +66,11 @@ func (a *App) openFront(context.Context) (err error) {
 	return err
 }
 
-// newBuckets gives new buckets the settings of the configuration.
+// newBuckets gives new buckets the configured settings.
 type newBuckets struct {
 	*object.Store
 	settings ledger.BucketSettings
-	mayName  func(context.Context, ledger.Bucket) error // nil: any name
+	mayName  func(context.Context, ledger.Bucket) error // nil allows any name
 }
 
 // mayName reserves the bucket names in keys' lists for those keys and the root.

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// front are the events of package s3.
+// front returns the events of package s3.
 func (w *observer) front() s3.Events {
 	return s3.Events{
 		Begun: w.begun,
@@ -84,7 +84,7 @@ func (w *observer) changed(r s3.RequestEvent) {
 		slog.String("outcome", outcome))
 }
 
-// pastes are the events of package paste.
+// pastes returns the events of package paste.
 func (w *observer) pastes() paste.Events {
 	return paste.Events{
 		Request: func(r paste.RequestEvent) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// healthTime bounds the time in which ledger and backends have to answer.
+// healthTime bounds the responses of ledger and backends.
 const healthTime = 5 * time.Second
 
 // openMetrics serves /metrics, /healthz (the process lives) and /readyz (the ledger

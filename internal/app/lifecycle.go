@@ -31,7 +31,7 @@ func (s *Store) lifecycle(c config.NamedRoutine, events *reclaim.Events) reclaim
 	}
 }
 
-// readRules takes the rules of a configuration; they are set by configureRules.
+// readRules reads the rules of a configuration; configureRules sets them.
 func (s *Store) readRules(c *config.Config) error {
 	rules, err := c.LifecycleRules()
 	if err != nil {

@@ -37,14 +37,14 @@ func (a *App) bodyPace() netlimit.Pace {
 	return netlimit.Pace{PerSecond: int64(a.Config.Server.MinBodyRate), Window: bodyWindow}
 }
 
-// web is an HTTP server on a listener of its own.
+// web is an HTTP server with its listener.
 type web struct {
 	name  string
 	ln    net.Listener
 	srv   *http.Server
 	log   *slog.Logger
 	cut   context.CancelFunc // ends all requests
-	calls sync.WaitGroup     // requests under way
+	calls sync.WaitGroup     // requests in progress
 }
 
 // listen opens a listener of the configuration.
@@ -103,7 +103,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// serve makes an HTTP server for a handler.
+// serve starts an HTTP server for a handler.
 func (a *App) serve(ctx context.Context, name string, l config.Listener, h http.Handler) error {
 	ln, err := a.listen(ctx, name, l)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Who panicked, and where, is an error in the log, and the client is cut off.
+// A panic is logged as an error with its place, and the client is cut off.
 func TestAPanicIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	w := &web{name: "admin", log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// NewLogger makes the process's log; the level may be changed while it runs.
+// NewLogger returns the process's log; the level may change while it runs.
 func NewLogger(c config.Log, w io.Writer, level *slog.LevelVar) *slog.Logger {
 	SetLevel(level, c.Level)
 	o := &slog.HandlerOptions{Level: level}

@@ -27,7 +27,7 @@ type lostBlob struct {
 	size int64 // bytes
 }
 
-// auditKey is a blob in a line of the audit log, by its name on the backend.
+// auditKey is a blob in an audit line, by its name on the backend.
 type auditKey struct {
 	Key   string `json:"key"`
 	Bytes int64  `json:"bytes"`
@@ -103,5 +103,5 @@ func (w *observer) enqueueFailedAll(l lost, reason string, attrs []slog.Attr) {
 	}
 }
 
-// key is a blob's name on its backend.
+// key returns a blob's name on its backend.
 func (w *observer) key(id lethe.ID) string { return lethe.BlobKey(w.store, id) }

@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
-// What the ledger may not know is audited once for each backend; what was refused, or has
-// certainly done nothing, is not.
+// Unrecorded states are audited once for each backend; refusals, and failures
+// without effect, are not.
 func TestFailuresAreReported(t *testing.T) {
 	on := func(backends ...string) (out []sqlledger.CondemnedBlob) {
 		for i, b := range backends {

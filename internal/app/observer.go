@@ -27,13 +27,13 @@ type observer struct {
 	log      *slog.Logger
 	command  func(args ...string) string // writes a lethe command that can be pasted
 	metrics  *metrics.Metrics
-	store    lethe.ID // begins the keys of blobs
+	store    lethe.ID // prefix of blobs' keys
 	throttle *throttle.Controller
-	slowedBy atomic.Pointer[string] // as logged last
+	slowedBy atomic.Pointer[string] // last logged
 	pulse    *pulse                 // the ledger's
 	drain    atomic.Bool            // set once the process stops; then it is not ready
-	slow     rate.Sometimes         // limits log lines of what many readers run into at once
-	trace    *tracer                // nil: none
+	slow     rate.Sometimes         // limits log lines of faults that many readers meet at once
+	trace    *tracer                // nil if there is none
 }
 
 // repeatAfter is how long after a log line the same problem is logged again.
@@ -43,14 +43,15 @@ func newObserver(o Options) *observer {
 	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), slow: rate.Sometimes{Interval: repeatAfter}}
 }
 
-// audit writes one line for a destructive decision: what was decided and why.
+// audit writes one line for a destructive decision: the decision and the
+// reason.
 func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
 	w.metrics.Audited(event)
 	w.log.LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
 		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
 }
 
-// objects are the events of package object.
+// objects returns the events of package object.
 func (w *observer) objects() object.Events {
 	return object.Events{
 		Committed: func(_ ledger.Object, duplicate bool) {
@@ -93,7 +94,7 @@ func (w *observer) objects() object.Events {
 	}
 }
 
-// engine are the events of package reclaim.
+// engine returns the events of package reclaim.
 func (w *observer) engine() *reclaim.Events {
 	e := &reclaim.Events{
 		Reclaimed:   w.reclaimed,

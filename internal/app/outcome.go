@@ -27,7 +27,7 @@ var outcomes = []struct {
 	{blob.ErrNotDone, "refused"},
 }
 
-// expected are the outcomes that are no errors of the store.
+// expected are the outcomes that are not errors of the store.
 var expected = map[string]bool{"ok": true, "absent": true, "exists": true, "refused": true, "fenced": true, "elsewhere": true, "canceled": true}
 
 // outcomeOf returns how a call ended, as one of a fixed set of words.

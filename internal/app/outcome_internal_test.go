@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// TestRefusalsAreNoErrors: what the ledger refuses because of what it knows is no
-// error of the store, in spans and metrics.
+// TestRefusalsAreNoErrors checks that refusals because of the ledger's state
+// are not errors of the store, in spans and metrics.
 func TestRefusalsAreNoErrors(t *testing.T) {
 	for _, err := range []error{
 		nil, lethe.ErrContentKnown, lethe.ErrContentGone, lethe.ErrReaped, lethe.ErrFenced,

@@ -51,7 +51,7 @@ func (s *Store) within(ctx context.Context, id string, ask func(context.Context,
 	return ask(ctx, id)
 }
 
-// tellPact logs what is wrong with a backend's epoch, once.
+// tellPact logs a problem of a backend's epoch, once.
 func (s *Store) tellPact(ctx context.Context, id string, err error) {
 	if ctx.Err() != nil {
 		return

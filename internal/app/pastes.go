@@ -20,7 +20,7 @@ func prefixes(list []config.Network) []netip.Prefix {
 	return out
 }
 
-// openPaste serves pastes, which lie in a bucket of their own.
+// openPaste serves pastes, which have their own bucket.
 func (a *App) openPaste(ctx context.Context) error {
 	c := a.Config.Paste
 	l := a.Config.Server.Paste

@@ -38,7 +38,7 @@ func (s *Store) order() (names []string) {
 	return names
 }
 
-// placer makes a routine of package placement.
+// placer returns a routine of package placement.
 func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 	p := s.Config.Placement
 	o := placement.Options{

@@ -37,7 +37,7 @@ func (s *Store) openPostgres(ctx context.Context, o ledger.Options, set ...sqlle
 		return nil, err
 	}
 	if _, machine := o.Clock.(lethe.SystemClock); machine {
-		o.Clock = nil // the database's, which all instances have in common
+		o.Clock = nil // the database's clock, which all instances share
 	}
 	set = append(set, sqlledger.Postgres(at))
 	clock := lethe.Monotonic{}

@@ -24,8 +24,8 @@ var spareProcessors = sync.OnceFunc(func() {
 	}
 })
 
-// withSpare is how many processors to use, of those that are allowed and those that
-// the machine has.
+// withSpare returns the number of processors to use, of the allowed ones and
+// the machine's.
 func withSpare(allowed, all int) int {
 	if allowed != all || all >= manyProcessors {
 		return allowed

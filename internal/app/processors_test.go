@@ -2,8 +2,8 @@ package app
 
 import "testing"
 
-// TestSpareProcessors: small machines get more than they have, large ones and those of
-// which only a part is allowed do not.
+// TestSpareProcessors checks that small machines get more than they have; large
+// and restricted ones do not.
 func TestSpareProcessors(t *testing.T) {
 	for _, c := range []struct{ allowed, all, want int }{
 		{1, 1, 4}, {2, 2, 4}, {4, 4, 8}, {6, 6, 8}, {8, 8, 8}, {64, 64, 64}, {2, 64, 2}, {1, 2, 1},

@@ -28,7 +28,7 @@ func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding))
 	return reconcile.New(o)
 }
 
-// reconciling are the events of package reconcile.
+// reconciling returns the events of package reconcile.
 func (w *observer) reconciling() *reconcile.Events {
 	return &reconcile.Events{
 		Walked: func(backend string, counts map[string]int64) {

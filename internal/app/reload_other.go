@@ -10,5 +10,5 @@ import (
 // hangups never delivers one here.
 func hangups() chan os.Signal { return nil }
 
-// reloadOn has no signal to wait for.
+// reloadOn does nothing: there is no such signal.
 func (*App) reloadOn(context.Context, chan os.Signal) {}

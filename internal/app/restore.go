@@ -86,7 +86,8 @@ func AcceptLedger(ctx context.Context, c *config.Config) (out ledger.Store, err 
 	return sqlledger.Accept(ctx, path, ledger.Options{})
 }
 
-// ledgerFiles are what SQLite and the ledger's lock keep beside the file.
+// ledgerFiles are the files beside the ledger of SQLite and of the ledger's
+// lock.
 var ledgerFiles = []string{"-wal", "-shm", ".lock", ""}
 
 func removeLedger(path string) error {

@@ -24,7 +24,7 @@ func (w *observer) breaker(backend string, st breaker.State) {
 	w.log.Info("a backend works again", "backend", backend)
 }
 
-// s3blob are the events of a backend in S3.
+// s3blob returns the events of a backend in S3.
 func (w *observer) s3blob(backend string) s3blob.Events {
 	return s3blob.Events{
 		Pace: func(batch, concurrency int) {
@@ -41,7 +41,7 @@ func (w *observer) s3blob(backend string) s3blob.Events {
 	}
 }
 
-// redis are the events of the connection to Redis.
+// redis returns the events of the connection to Redis.
 func (w *observer) redis() redisconn.Events {
 	return redisconn.Events{
 		Down: func(err error) {
@@ -52,14 +52,14 @@ func (w *observer) redis() redisconn.Events {
 	}
 }
 
-// redisCache are the events of the shared cache.
+// redisCache returns the events of the shared cache.
 func (w *observer) redisCache() rediscache.Events {
 	return rediscache.Events{
 		Failed: func(what string, err error) { w.log.Debug("the shared cache failed", "what", what, "error", err) },
 	}
 }
 
-// placing are the events of package placement.
+// placing returns the events of package placement.
 func (w *observer) placing() *placement.Events {
 	return &placement.Events{
 		Copied: func(source, copied ledger.Blob) {

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// held bounds the spans of one run that are kept until it ends; a run with more of
-// them is not idle.
+// heldSpans bounds the spans of one run that are kept until it ends; a run with
+// more of them is not idle.
 const heldSpans = 256
 
 // idleFilter drops the traces of runs that found nothing to do: every routine has

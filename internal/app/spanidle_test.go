@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// names is an exporter that keeps the names of what it is given.
+// names is an exporter that keeps names.
 type names struct{ list []string }
 
 func (n *names) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan) error {
@@ -24,8 +24,8 @@ func (n *names) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan) err
 
 func (n *names) Shutdown(context.Context) error { return nil }
 
-// Runs that found nothing leave no spans, unless a request asked for them; those
-// that did something leave all.
+// Runs that found nothing leave no spans, unless a request started them; others
+// leave all.
 func TestIdleRunsLeaveNoSpans(t *testing.T) {
 	ctx, out := context.Background(), &names{}
 	tr, err := newTracer(ctx, config.Tracing{SampleRatio: 1}, out, "test")

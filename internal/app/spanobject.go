@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// tracedObjects gives each operation on objects a span of its own.
+// tracedObjects gives each operation on objects a span.
 type tracedObjects struct {
 	newBuckets
 	t *tracer

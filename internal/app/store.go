@@ -29,10 +29,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Options of a Store and an App. The zero value takes the defaults.
+// Options of a Store and an App. The zero value has the defaults.
 type Options struct {
 	Log   *slog.Logger
-	Level *slog.LevelVar // of Log; set again at a reload
+	Level *slog.LevelVar // of Log; changed by a reload
 	Clock lethe.Clock    // tests set their own
 	// Stopwatch measures durations, for throttling and for metrics (default
 	// lethe.Monotonic).
@@ -47,7 +47,8 @@ type Options struct {
 	Create bool
 	// Spans replaces the exporter to a collector, for tests.
 	Spans sdktrace.SpanExporter
-	// Reload reads the configuration again, for SIGHUP. Nil: nothing is reloaded.
+	// Reload reads the configuration again, for SIGHUP. If nil, nothing is
+	// reloaded.
 	Reload func() (*config.Config, error)
 	// Command writes a lethe command for this store that can be pasted into a
 	// shell. Nil: without options.

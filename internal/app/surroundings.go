@@ -20,7 +20,7 @@ func (s *Store) surroundings() admin.Surroundings {
 	}
 }
 
-// facts are what this process knows of a backend.
+// facts returns what this process knows of a backend.
 func (s *Store) facts(id string) admin.BackendFacts {
 	var f admin.BackendFacts
 	for _, b := range s.Config.Backends {

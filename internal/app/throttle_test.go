@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// limited is a store of one backend with a limit, as far as limits go.
+// limited returns a store of one backend with a limit, with nothing else.
 func limited(deletes int) *Store {
 	c := config.Default()
 	c.Backends[0].Limits.DeletesPerSecond = deletes
@@ -25,8 +25,8 @@ func limited(deletes int) *Store {
 	return s
 }
 
-// TestInstancesShareLimits: those that reclaim divide what is allowed; whoever only
-// serves, and this instance's own sign of life, do not count.
+// TestInstancesShareLimits checks that instances with the role reclaim divide
+// the limits; serving ones, and this instance's own heartbeat, do not count.
 func TestInstancesShareLimits(t *testing.T) {
 	s := limited(300)
 	name := s.Config.Backends[0].Name
@@ -46,8 +46,8 @@ func TestInstancesShareLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsAreReloaded: limits are in use at once, and nothing of them is said to
-// wait for the next start.
+// TestLimitsAreReloaded checks that limits apply at once, and are not reported
+// as waiting for the next start.
 func TestLimitsAreReloaded(t *testing.T) {
 	s := limited(300)
 	next := config.Default()
@@ -62,9 +62,9 @@ func TestLimitsAreReloaded(t *testing.T) {
 	}
 }
 
-// TestClientLatencyIsNoted: of those of one object or part, by what the server took
-// for them and whether they read or write; of larger ones, of refused ones, and of those
-// that take as long as there is to do, it does not.
+// TestClientLatencyIsNoted checks which requests count as client latency: those
+// of one object or part, by the server's time, for reads and writes. Larger,
+// refused and open-ended ones do not.
 func TestClientLatencyIsNoted(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	for _, c := range []struct {
@@ -104,8 +104,8 @@ func TestClientLatencyIsNoted(t *testing.T) {
 	}
 }
 
-// TestRoutinesAreThrottled: every routine goes slower while clients wait, but for
-// those of which the manual says why.
+// TestRoutinesAreThrottled checks that every routine slows down for client
+// latency, except those that the manual explains.
 func TestRoutinesAreThrottled(t *testing.T) {
 	c := config.Default()
 	c.DataDir = t.TempDir() + "/d"

@@ -24,7 +24,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// flushTime bounds the time in which the last spans are sent when the process ends.
+// flushTime bounds sending the last spans when the process ends.
 const flushTime = 5 * time.Second
 
 // tracer makes spans from the events of other packages. A nil tracer makes none, at
@@ -181,7 +181,7 @@ func (t *tracer) named(ctx context.Context, bucket, key string) (out []attribute
 	return out
 }
 
-// parent is the context of a request that its client traces.
+// parent returns the context of a request that its client traces.
 func (t *tracer) parent(ctx context.Context, traceparent, tracestate string) context.Context {
 	if t == nil || !t.AcceptParent || traceparent == "" {
 		return ctx

@@ -1,19 +1,20 @@
 package budget
 
-// Unit is in what steps an account takes bytes.
+// Unit is the step in which an account takes bytes.
 const Unit = 16 << 10
 
-// Account is what one request holds of a budget. It is used by one goroutine at a time.
+// Account is the share of one request in a budget. One goroutine uses it at a
+// time.
 type Account struct {
 	b      *Budget
 	client string
 	held   int64
 }
 
-// Account opens one for a client, with nothing in it.
+// Account opens an empty account for a client.
 func (b *Budget) Account(client string) *Account { return &Account{b: b, client: client} }
 
-// Hold takes what lacks to n bytes, or nothing: then it returns false.
+// Hold takes what is missing to n bytes, or nothing: then it returns false.
 func (a *Account) Hold(n int64) bool {
 	lacks := n - a.held
 	if lacks <= 0 {
@@ -27,7 +28,7 @@ func (a *Account) Hold(n int64) bool {
 	return true
 }
 
-// Close gives back what the account holds.
+// Close returns the account's bytes to the budget.
 func (a *Account) Close() {
 	if a.held > 0 {
 		a.b.Give(a.client, a.held)

@@ -1,9 +1,11 @@
-// Package budget bounds the memory that the requests under way hold together.
+// Package budget bounds the memory of all requests in progress, with a share
+// for each client.
 package budget
 
 import "sync"
 
-// Budget is a number of bytes that may be held at once. It is safe for concurrent use.
+// Budget is a number of bytes that may be held at once. It is safe for
+// concurrent use.
 type Budget struct {
 	total, share int64
 
@@ -12,7 +14,7 @@ type Budget struct {
 	by   map[string]int64
 }
 
-// New makes a budget of total bytes, of which one client may hold share.
+// New returns a budget of total bytes, of which one client may hold share.
 func New(total, share int64) *Budget {
 	return &Budget{total: total, share: share, by: map[string]int64{}}
 }
@@ -29,7 +31,7 @@ func (b *Budget) Take(client string, n int64) bool {
 	return true
 }
 
-// Give gives n bytes back that the client took.
+// Give returns n bytes that the client took.
 func (b *Budget) Give(client string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,7 +2,7 @@ package budget
 
 import "io"
 
-// Reader takes memory for what is read through it, Times as many bytes. Where there is
+// Reader takes memory for the bytes read through it, times Times. If there is
 // none left it fails with Beyond, and is Spent.
 type Reader struct {
 	R      io.Reader

@@ -1,10 +1,10 @@
-// Package claimlock lets one claimer work at a time, for those who want it: a
-// lock in Redis around the transactions in which expire, purge, clean and reap
-// take rows, so that many instances do not contend for the same index pages.
+// Package claimlock serialises claimers where configured: a lock in Redis
+// around the transactions in which expire, purge, clean and reap claim rows, so
+// that many instances do not contend for the same index pages.
 //
 // Nothing depends on it: claims are disjoint by themselves (row locks, fences).
-// So a lock that lapses, is lost in a failover or cannot be reached does no harm,
-// and with Redis gone claims go on without it.
+// A lock that expires, is lost in a failover or cannot be reached does no harm,
+// and without Redis claims go on without it.
 package claimlock
 
 import (
@@ -34,8 +34,8 @@ type Options struct {
 	// Prefix begins every key (default "lethe:"); Store keeps stores apart.
 	Prefix string
 	Store  lethe.ID
-	// TTL is how long a lock is held at most (default 30 s): what a holder that
-	// died leaves behind.
+	// TTL is how long a lock is held at most (default 30 s), such as a dead
+	// holder's.
 	TTL    time.Duration
 	Random io.Reader // of tokens (default crypto/rand)
 	// Sleep waits for d or the end of ctx (default: a timer).
@@ -44,19 +44,19 @@ type Options struct {
 	Events    Events
 }
 
-// Events tell of locks. Nil funcs are silent.
+// Events report the use of locks. Nil funcs are skipped.
 type Events struct {
 	// Waited: another claimer held the lock for that long.
 	Waited func(name string, d time.Duration)
-	// Without: the claim went on without the lock, because Redis does not work, or
-	// because nobody released it in time.
+	// Without: the claim went on without the lock, because Redis is down, or
+	// the lock was not released in time.
 	Without func(name string, err error)
 }
 
 // Lock is a set of named locks.
 type Lock struct{ Options }
 
-// New makes locks on the connection, which stays the caller's to close.
+// New returns locks on the connection, which the caller closes.
 func New(o Options) *Lock {
 	o.Prefix = cmp.Or(o.Prefix, "lethe:")
 	o.TTL = cmp.Or(o.TTL, 30*time.Second)
@@ -72,11 +72,11 @@ func New(o Options) *Lock {
 	return &Lock{o}
 }
 
-// Key is where the lock of a name lies.
+// Key returns the Redis key of a name's lock.
 func (l *Lock) Key(name string) string { return l.Prefix + "lock:" + string(l.Store) + ":" + name }
 
-// Around runs claim while it holds the lock, or, if that is not to be had, all
-// the same. The error is the claim's, or that of a ctx that ended while waiting.
+// Around runs claim with the lock, or without it if it cannot be acquired. The
+// error is the claim's, or that of a ctx that ended during the wait.
 func (l *Lock) Around(ctx context.Context, name string, claim func(context.Context) error) error {
 	token, err := l.acquire(ctx, name)
 	if ctx.Err() != nil && token == "" {
@@ -92,11 +92,11 @@ func (l *Lock) Around(ctx context.Context, name string, claim func(context.Conte
 	return claim(ctx)
 }
 
-// errHeld: nobody released the lock although its time is over.
+// errHeld reports that the lock was not released although its time is over.
 var errHeld = errors.New("claimlock: the lock was not released in time")
 
-// acquire tries until the lock is had. Longer than a holder may have it, it does
-// not wait.
+// acquire tries until it has the lock. It waits no longer than a holder may
+// have it.
 func (l *Lock) acquire(ctx context.Context, name string) (token string, err error) {
 	random := make([]byte, 16)
 	if _, err := io.ReadFull(l.Random, random); err != nil {
@@ -124,8 +124,8 @@ func (l *Lock) acquire(ctx context.Context, name string) (token string, err erro
 	}
 }
 
-// try asks once. A SET that was sent twice, because its first answer got lost,
-// looks refused; who holds the lock then says the token.
+// try tries once. A SET that was repeated, because its first response was lost,
+// looks refused; the stored token shows the holder.
 func (l *Lock) try(ctx context.Context, key, token string) (got bool, err error) {
 	err = l.Conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
 		got, err = r.SetNX(ctx, key, token, l.TTL).Result()
@@ -149,7 +149,7 @@ func (l *Lock) try(ctx context.Context, key, token string) (got bool, err error)
 // another may hold the lock.
 var unlock = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
 
-// release gives the lock back; one that cannot be given back lapses.
+// release releases the lock; if that fails the lock expires.
 func (l *Lock) release(ctx context.Context, name, token string) {
 	_ = l.Conn.Do(context.WithoutCancel(ctx), func(ctx context.Context, r redis.UniversalClient) error {
 		return unlock.Run(ctx, r, []string{l.Key(name)}, token).Err()

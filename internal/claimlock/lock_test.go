@@ -95,7 +95,8 @@ func TestAnothersLockIsNotReleased(t *testing.T) {
 	lock, c := open(t, s.Addr, claimlock.Options{}), client(t, s.Addr)
 	failed := errors.New("the claim failed")
 	err := lock.Around(t.Context(), "expire", func(ctx context.Context) error {
-		// The claim took longer than the lock was held for, and another has it.
+		// The claim took longer than the lock's time, and another claimer has
+		// it.
 		if err := c.Set(ctx, lock.Key("expire"), "another's", 0).Err(); err != nil {
 			t.Error(err)
 		}
@@ -109,7 +110,7 @@ func TestAnothersLockIsNotReleased(t *testing.T) {
 	}
 }
 
-// same answers the same token again and again.
+// same always returns the same token.
 type same struct{}
 
 func (same) Read(p []byte) (int, error) { return len(p), nil }
@@ -117,7 +118,7 @@ func (same) Read(p []byte) (int, error) { return len(p), nil }
 func TestASetThatWasSentTwiceIsOurs(t *testing.T) {
 	s := servers.NewRedis(t)
 	lock, c := open(t, s.Addr, claimlock.Options{Random: same{}}), client(t, s.Addr)
-	// The first SET arrived, its answer did not.
+	// The first SET arrived, its response did not.
 	if err := c.Set(t.Context(), lock.Key("expire"), "00000000000000000000000000000000", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +174,8 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// While a replica takes over, claims go on with the lock or without it, and none
-// waits for long; afterwards the lock is had again.
+// During a failover claims go on with or without the lock, and none waits for
+// long; afterwards they lock again.
 func TestClaimsGoOnWhileAReplicaTakesOver(t *testing.T) {
 	pair, monotonic := servers.NewRedisPair(t), clocktest.New()
 	conn, err := redisconn.Open(redisconn.Options{
@@ -189,7 +190,7 @@ func TestClaimsGoOnWhileAReplicaTakesOver(t *testing.T) {
 	claim := func() (locked bool) {
 		t.Helper()
 		without = nil
-		monotonic.Advance(time.Minute) // a connection that failed is tried again
+		monotonic.Advance(time.Minute) // a failed connection is retried
 		claimed := false
 		if err := lock.Around(t.Context(), "expire", func(context.Context) error { claimed = true; return nil }); err != nil || !claimed {
 			t.Fatalf("claimed %v: %v", claimed, err)
@@ -208,7 +209,7 @@ func TestClaimsGoOnWhileAReplicaTakesOver(t *testing.T) {
 	}
 	until("at rest")
 	pair.Primary.Kill()
-	claim() // or not: nobody waits for it
+	claim() // or not: nothing waits for it
 	pair.AwaitFailover()
 	until("after the failover")
 	pair.Primary.Restart() // it becomes the other's replica

@@ -50,7 +50,7 @@ func (c *Config) validateDir(p *Problems, key string, b Backend, taken *places) 
 	taken.folders = append(taken.folders, path)
 }
 
-// places are where backends lie, which must not lie within each other.
+// places are those of backends, which must not be nested.
 type places struct {
 	folders []string
 	buckets []S3
@@ -65,7 +65,7 @@ func (l *places) bucket(p *Problems, key string, s S3) {
 	l.buckets = append(l.buckets, s)
 }
 
-// within reports whether path is folder or lies in it.
+// within reports whether path is folder or is in it.
 func within(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

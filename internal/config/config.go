@@ -1,7 +1,8 @@
 // Package config is the configuration of the lethe command: one YAML file,
-// overridden by the environment and by flags, read strictly. lethe.yaml beside
-// this file is at once what "lethe config init" writes, the documentation of
-// every key, and the defaults written out; a test holds it to the types here.
+// overridden by the environment and by flags, read strictly. lethe.yaml in this
+// folder is what "lethe config init" writes, the documentation of every key,
+// and its defaults; a test compares it with the types here. The configuration
+// is applied in package app.
 package config
 
 import (
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// Config is everything that can be set. Default returns one that works; Validate
-// says what is wrong with one.
+// Config has all settings. Default returns a valid one; Validate reports what
+// is wrong with one.
 type Config struct {
 	DataDir   string    `yaml:"data_dir"`
 	Roles     []string  `yaml:"roles"` // RoleServe, RoleReclaim
@@ -23,7 +24,7 @@ type Config struct {
 	Paste     Paste     `yaml:"paste"`
 	Backends  []Backend `yaml:"backends"`
 	Placement Placement `yaml:"placement"`
-	// Lifecycle are rules of buckets, which nobody else can change then.
+	// Lifecycle are rules of buckets, which cannot be changed otherwise then.
 	Lifecycle LifecycleRules `yaml:"lifecycle"`
 	Reclaim   Reclaim        `yaml:"reclaim"`
 	Receipts  Receipts       `yaml:"receipts"`
@@ -31,20 +32,20 @@ type Config struct {
 	Tracing   Tracing        `yaml:"tracing"`
 }
 
-// Receipts are kept of what is deleted.
+// Receipts are the settings of receipts of deletions.
 type Receipts struct {
 	Keep Duration `yaml:"keep"` // 0: none are written
 }
 
-// Root is the access key that may do everything; if both are empty it is
-// generated at the first start: kept in the data directory, or with PostgreSQL
-// in the database.
+// Root is the access key with all rights. If both fields are empty it is
+// generated at the first start, and stored in the data directory, or with
+// PostgreSQL in the database.
 type Root struct {
 	AccessKey string `yaml:"access_key"`
 	Secret    Secret `yaml:"secret"`
 }
 
-// Server is what listens.
+// Server is the settings of all listeners.
 type Server struct {
 	S3             Listener  `yaml:"s3"`
 	Paste          Listener  `yaml:"paste"`
@@ -63,7 +64,7 @@ type Server struct {
 	AccountBuckets int       `yaml:"account_buckets"`  // that one may own; 0: any number
 }
 
-// Listener is one address that is served.
+// Listener is one address.
 type Listener struct {
 	// Listen is host:port, or "unix:" and a path (relative to the data
 	// directory), or "off".
@@ -72,10 +73,10 @@ type Listener struct {
 	TLS       TLS    `yaml:"tls"`
 }
 
-// Off reports whether the listener is switched off.
+// Off reports whether the listener is disabled.
 func (l Listener) Off() bool { return l.Listen == "off" }
 
-// Unix returns the path behind "unix:".
+// Unix returns the path after "unix:".
 func (l Listener) Unix() (path string, ok bool) { return strings.CutPrefix(l.Listen, "unix:") }
 
 // URL is how clients reach the listener, without a slash at its end; empty for a
@@ -93,14 +94,14 @@ func (l Listener) URL() string {
 	return "http://" + l.Listen
 }
 
-// TLS names a certificate and its key in PEM; both are read again when they
+// TLS names a certificate and its key in PEM; both are reloaded when they
 // change.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
-// On reports whether the listener speaks TLS.
+// On reports whether the listener uses TLS.
 func (t TLS) On() bool { return t.Cert != "" }
 
 // RateLimit bounds the requests of one access key, or of one address for
@@ -110,12 +111,12 @@ type RateLimit struct {
 	Burst             int     `yaml:"burst"`
 }
 
-// CORS is for buckets without a CORS configuration of their own.
+// CORS is for buckets without a CORS configuration .
 type CORS struct {
 	DefaultOrigin string `yaml:"default_origin"` // empty: none
 }
 
-// Store is how objects are kept.
+// Store is the settings of stored objects.
 type Store struct {
 	Undo        Duration   `yaml:"undo"`          // how long deleted objects stay in the trash; 0: no trash
 	MinPartSize Size       `yaml:"min_part_size"` // of all parts of a multipart upload but the last
@@ -125,7 +126,7 @@ type Store struct {
 	NewBuckets  NewBuckets `yaml:"new_buckets"`
 }
 
-// NewBuckets is what a bucket has when it is made; zero means no limit.
+// NewBuckets is the settings of new buckets; zero means no limit.
 type NewBuckets struct {
 	DefaultTTL Duration `yaml:"default_ttl"`
 	MaxTTL     Duration `yaml:"max_ttl"`
@@ -140,28 +141,29 @@ type Cache struct {
 	TTL      Duration `yaml:"ttl"`
 }
 
-// Paste is the paste service; where it listens is Server.Paste.
+// Paste is the paste service; its address is in Server.Paste.
 type Paste struct {
 	Enabled    bool     `yaml:"enabled"`
 	Bucket     string   `yaml:"bucket"`
 	MaxSize    Size     `yaml:"max_size"`
 	DefaultTTL Duration `yaml:"default_ttl"`
 	MaxTTL     Duration `yaml:"max_ttl"`
-	// MissesPerMinute bounds the requests of one address for pastes that are not
-	// there; 0: no limit.
+	// MissesPerMinute bounds the requests of one address for missing pastes; 0
+	// is no limit.
 	MissesPerMinute int `yaml:"misses_per_minute"`
 }
 
-// Backend is a place that holds bytes.
+// Backend is a place that stores bytes.
 type Backend struct {
 	Name  string `yaml:"name"`
 	Kind  string `yaml:"kind"`  // "dir", "s3"
 	Path  string `yaml:"path"`  // of a dir, relative to the data directory
 	Quota Size   `yaml:"quota"` // 0: what the disk holds
-	// MultipartStale is for uploads with parts here; 0: reclaim.grace.multipart_stale.
+	// MultipartStale applies to uploads with parts here; 0 means
+	// reclaim.grace.multipart_stale.
 	MultipartStale Duration `yaml:"multipart_stale"`
 	S3             S3       `yaml:"s3"`
-	// Limits are what all instances together may ask of it.
+	// Limits bound the deletes of all instances together.
 	Limits Limits `yaml:"limits"`
 }
 
@@ -216,7 +218,7 @@ type NamedRoutine struct {
 	Routine
 }
 
-// Grace is every grace period and limit of the engine.
+// Grace has the grace periods and limits of the engine.
 type Grace struct {
 	MinAge         Duration `yaml:"min_age"`
 	LateWindow     Duration `yaml:"late_window"`
@@ -233,7 +235,7 @@ type Grace struct {
 	ClockJump      Duration `yaml:"clock_jump"`
 }
 
-// Log is what is logged and how.
+// Log is the settings of the log.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn, error
 	Format string `yaml:"format"` // auto, text, json

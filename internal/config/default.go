@@ -88,7 +88,7 @@ func defaultReclaim() Reclaim {
 	}
 }
 
-// nightly begins by a cron expression and rests from six in the morning.
+// nightly begins by a cron expression and pauses from six in the morning.
 func nightly(cron string, batch int) Routine {
 	return Routine{
 		Enabled: true, Batch: batch, Workers: 1,
@@ -100,13 +100,13 @@ func every(d time.Duration, batch, workers int) Routine {
 	return Routine{Enabled: true, Schedule: mustSchedule(schedule.Spec{Every: d}), Batch: batch, Workers: workers}
 }
 
-// off is a routine that runs only when it is told to.
+// off returns a routine that runs only on request.
 func off(r Routine) Routine {
 	r.Enabled = false
 	return r
 }
 
-// mustSchedule is for the defaults, which are right.
+// mustSchedule is for the defaults, which are valid.
 func mustSchedule(spec schedule.Spec) Schedule {
 	s, err := schedule.New(spec)
 	if err != nil {

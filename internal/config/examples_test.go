@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the repository offers to copy is valid.
+// Example configurations in the repository are valid.
 func TestExamples(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"../../examples/*.yaml", "../../deploy/compose/lethe.yaml"} {

@@ -1,7 +1,7 @@
 package config
 
-// Guards bound deletions, so that a mistaken rule or a clock that runs away stops
-// by itself.
+// Guards bound deletions, so that a wrong rule or a wrong clock stops by
+// itself.
 type Guards struct {
 	Rules   GuardLimit `yaml:"rules"`
 	TTL     GuardLimit `yaml:"ttl"`
@@ -10,7 +10,7 @@ type Guards struct {
 	PerRun  RunLimits  `yaml:"per_run"`
 }
 
-// RunLimits bound what one run of a routine takes; 0 bounds nothing.
+// RunLimits bound what one run of a routine takes; 0 is no limit.
 type RunLimits struct {
 	Expire    int64 `yaml:"expire"`    // objects
 	Purge     int64 `yaml:"purge"`     // trash entries
@@ -20,14 +20,14 @@ type RunLimits struct {
 	Lifecycle int64 `yaml:"lifecycle"` // uploads
 }
 
-// Of answers the limit of a routine, 0 if it has none.
+// Of returns the limit of a routine, 0 if it has none.
 func (l RunLimits) Of(routine string) int64 {
 	return map[string]int64{
 		"expire": l.Expire, "purge": l.Purge, "clean": l.Clean, "reap": l.Reap, "multipart": l.Multipart, "lifecycle": l.Lifecycle,
 	}[routine]
 }
 
-// GuardLimit bounds the deletions of one kind within an hour; 0 bounds nothing.
+// GuardLimit bounds the deletions of one kind within an hour; 0 is no limit.
 type GuardLimit struct {
 	Share   int   `yaml:"share"` // percent
 	Floor   int64 `yaml:"floor"`
@@ -35,7 +35,8 @@ type GuardLimit struct {
 	PerHour int64 `yaml:"per_hour"`
 }
 
-// defaultGuards bound what rules end alone: the rest is what clients asked for.
+// defaultGuards bound only what rules expire: the rest was requested by
+// clients.
 func defaultGuards() Guards { return Guards{Rules: GuardLimit{Share: 50, Floor: 1000}} }
 
 func (l Guards) validate(p *Problems) {

@@ -9,15 +9,15 @@ import (
 
 // Key describes one key of the configuration.
 type Key struct {
-	Path    string // "cache.size"; what Set and flags name
+	Path    string // "cache.size"; the name in Set and flags
 	Env     string // "LETHE_CACHE_SIZE"; empty for keys within a list
 	Type    string // the form of its values: "duration", "size", "integer"
 	Default string // as it is written; "[]" or empty for none
-	Doc     string // what it means
-	Section string // what the keys beside it have in common; empty for those at the top
+	Doc     string // its meaning
+	Section string // what its section has in common; empty at the top level
 }
 
-// Keys lists every key in the order of the file, with what the file says on it.
+// Keys returns every key in the order of the file, with its comment.
 func Keys() []Key {
 	docs := commentsOf(initText)
 	key := func(l leaf, env string) Key {
@@ -66,10 +66,10 @@ func typeOf(v reflect.Value) string {
 	return ""
 }
 
-// textOf is the text that sets v to what it is.
+// textOf returns the text that sets v to its value.
 func textOf(v reflect.Value) string {
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-		// The types of this package never fail to be written.
+		// The types of this package are always valid texts.
 		text, _ := m.MarshalText()
 		return string(text)
 	}

@@ -33,8 +33,8 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 }
 
-// TestManualNamesSettings: each setting that docs/configuration.md names is one, or a
-// section of them, with the default and variable that the page gives.
+// TestManualNamesSettings checks that each setting in docs/configuration.md is
+// one, or a section, with its default and variable.
 func TestManualNamesSettings(t *testing.T) {
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {

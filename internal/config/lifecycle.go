@@ -19,8 +19,9 @@ import (
 //	bucket=logs id=drafts prefix=drafts/ tag=team=red larger_than=1000 expiration_date=2031-01-01
 //	bucket=scratch prefix="" whole_bucket expiration_days=1 abort_days=1 disabled
 //
-// Values with spaces or semicolons stand in double quotes, and in a file only. An empty prefix with an expiration
-// needs a tag, or whole_bucket to say it twice.
+// Values with spaces or semicolons have double quotes, and are possible only in
+// a file. An empty prefix with an expiration needs a tag, or whole_bucket as a
+// confirmation.
 type LifecycleRule struct {
 	Bucket string
 	Rule   lifecycle.Rule
@@ -97,7 +98,7 @@ func (r LifecycleRule) String() string {
 	return strings.Join(words, " ")
 }
 
-// quoted puts a value in quotes if it could not be read otherwise.
+// quoted puts a value in quotes if it could not be parsed otherwise.
 func quoted(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\"\\,;") || strconv.Quote(s) != `"`+s+`"` {
 		return strconv.Quote(s)
@@ -132,7 +133,7 @@ func (r *LifecycleRule) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// word takes the first word of a text: a name, or a name and a value.
+// word returns the first word of a text: a name, or a name and a value.
 func word(text string) (name, value, rest string, err error) {
 	end := strings.IndexAny(text, "= \t")
 	if end < 0 || text[end] != '=' {
@@ -221,8 +222,8 @@ func dateOf(text string) (lethe.Time, error) {
 	return lethe.FromTime(t), nil
 }
 
-// LifecycleRules are the configured rules by bucket, complete: an error names the
-// bucket.
+// LifecycleRules returns the configured rules by bucket, complete. An error
+// names the bucket.
 func (c *Config) LifecycleRules() (map[string]lifecycle.Rules, error) {
 	out := map[string]lifecycle.Rules{}
 	for _, r := range c.Lifecycle {

@@ -1,6 +1,6 @@
 package config
 
-// Limits are what deleting bytes may ask of backends; 0 is no limit.
+// Limits bound requests and bytes of deletes on backends; 0 is no limit.
 type Limits struct {
 	DeletesPerSecond int `yaml:"deletes_per_second"`
 	CallsPerSecond   int `yaml:"calls_per_second"`

@@ -55,7 +55,7 @@ func Load(path string, environ []string, settings ...string) (*Config, error) {
 	return c, nil
 }
 
-// located gives problems of Validate the places of what the file says.
+// located adds the places in the file to problems of Validate.
 func located(f *yamlfile.File, err error) error {
 	var found Problems
 	if !errors.As(err, &found) {
@@ -81,9 +81,9 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a file's content over the defaults; name is what errors call it.
-// It does not validate. Every problem is listed with its line and column; the
-// error wraps ErrInvalid.
+// Parse reads a file's content over the defaults; name is the file's name in
+// errors. It does not validate. Every problem is listed with its line and
+// column; the error wraps ErrInvalid.
 func Parse(name string, data []byte) (*Config, error) {
 	return decoded(yamlfile.New(name, data))
 }
@@ -98,8 +98,8 @@ func decoded(f *yamlfile.File) (*Config, error) {
 	return c, nil
 }
 
-// applyEnviron sets what the environment names; an empty variable is as good as
-// none. What it sets does not come from the file any more.
+// applyEnviron applies the environment's settings; an empty variable is
+// ignored. What it sets no longer comes from the file.
 func (c *Config) applyEnviron(environ []string, file *yamlfile.File) (problems Problems) {
 	values := map[string]string{}
 	for _, e := range environ {
@@ -116,7 +116,7 @@ func (c *Config) applyEnviron(environ []string, file *yamlfile.File) (problems P
 	return problems
 }
 
-// addErr adds what an error of this package says.
+// addErr adds the problems of an error of this package.
 func (p *Problems) addErr(err error) {
 	var more Problems
 	switch {
@@ -129,10 +129,10 @@ func (p *Problems) addErr(err error) {
 }
 
 // UnknownEnviron lists variables of the environment that begin with LETHE_ and
-// set nothing, each with what may have been meant. They are worth a warning and
-// no more: container platforms make such names by themselves.
+// set nothing, each with a likely correction. They are worth only a warning:
+// container platforms create such names by themselves.
 func UnknownEnviron(environ []string) []string {
-	// What the commands read beside the configuration.
+	// What the commands read besides the configuration.
 	names := []string{"LETHE_ADMIN_SERVER", "LETHE_ADMIN_TOKEN"}
 	var out []string
 	for _, l := range Default().leaves() {
@@ -152,8 +152,7 @@ func UnknownEnviron(environ []string) []string {
 	return out
 }
 
-// Print writes the configuration as a file that can be read again, secrets
-// redacted.
+// Print writes the configuration as a valid file, with secrets redacted.
 func (c *Config) Print(w io.Writer) error {
 	out, err := yaml.MarshalWithOptions(c, yaml.IndentSequence(true))
 	if err != nil {

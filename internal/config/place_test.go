@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What Validate finds in a file is shown with line and column, like what the
-// decoder finds; what another place has set is not blamed on the file.
+// Problems of Validate in a file have line and column, like those of the
+// decoder; a value from elsewhere is not blamed on the file.
 func TestValidateShowsThePlace(t *testing.T) {
 	for _, c := range []struct {
 		file, environ, setting string

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ErrInvalid is wrapped by every error about what a configuration says.
+// ErrInvalid is wrapped by every error about an invalid configuration.
 var ErrInvalid = errors.New("invalid configuration")
 
-// Problems are all that is wrong with a configuration; each is a text that names
-// the place and says what to do.
+// Problems are all errors in a configuration; each names the place and what to
+// do.
 type Problems []string
 
 // Error lists the problems, one after the other.

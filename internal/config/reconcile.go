@@ -1,6 +1,6 @@
 package config
 
-// Orphans bounds what reconcile condemns.
+// Orphans bound what reconcile condemns.
 type Orphans struct {
 	Most      int     `yaml:"most"`
 	MostShare float64 `yaml:"most_share"`
@@ -14,8 +14,8 @@ func (o Orphans) validate(p *Problems) {
 	p.check(o.MostShare > 0 && o.MostShare <= 1, "reclaim.orphans.most_share", "is %g; use a share above 0, up to 1", o.MostShare)
 }
 
-// reconciling is the routine's default: a rate instead of none, as its calls go to
-// backends.
+// reconciling returns the routine's default: a rate instead of none, because
+// its calls go to backends.
 func reconciling() Routine {
 	r := nightly("0 1 * * *", 1000)
 	r.RatePerSecond, r.Workers = 50, 4

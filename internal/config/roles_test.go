@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A ledger in a file has one process: what its roles leave out nobody does.
+// A ledger in a file has one process: other processes cannot have the roles
+// that it lacks.
 func TestOneRoleNeedsASharedLedger(t *testing.T) {
 	const shared = "database:\n  url: postgres://u@h/d\nbackends:\n  - name: a\n    kind: dir\n    path: /mnt/a\n"
 	for text, fine := range map[string]bool{

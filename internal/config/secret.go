@@ -7,11 +7,11 @@ import (
 
 const redacted = "REDACTED"
 
-// Secret is a text that does not show itself: formatted, logged or marshalled it
-// is "REDACTED", or empty if it is. Reveal is the only way to it.
+// Secret is a text that does not show itself: formatted, logged or marshalled
+// it is "REDACTED", or empty if it is. Only Reveal returns it.
 type Secret struct {
-	// Behind a pointer it stays hidden even from fmt's look into unexported
-	// fields of structs around it.
+	// A pointer hides it from fmt's access to unexported fields of enclosing
+	// structs.
 	value *string
 }
 
@@ -42,7 +42,7 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format hides the text whatever the verb: a wrong one would show it otherwise.
+// Format hides the text for every verb: an invalid one would show it otherwise.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // LogValue hides the text from slog.
@@ -51,7 +51,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText hides the text from JSON and YAML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a text. What Print wrote instead of a secret is refused.
+// UnmarshalText sets the text. Print's replacement of a secret is refused.
 func (s *Secret) UnmarshalText(text []byte) error {
 	if string(text) == redacted {
 		return fmt.Errorf("is %s, as printed instead of the secret; write the secret, or leave the key out", redacted)

@@ -22,28 +22,28 @@ const (
 // Has reports whether the process has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
-// Database is the ledger's database. Without a URL it is SQLite in the data
-// directory, of one process; else PostgreSQL, which instances share.
+// Database is the ledger's database: without a URL SQLite in the data
+// directory, for one process; else PostgreSQL, which instances share.
 type Database struct {
 	URL     Secret `yaml:"url"`
 	URLFile string `yaml:"url_file"`
-	// SealingKeyFile holds the keys that secrets in the database are sealed with, of
-	// SQLite as well.
+	// SealingKeyFile has the keys that seal secrets in the database, SQLite's
+	// as well.
 	SealingKeyFile string `yaml:"sealing_key_file"`
 	Schema         string `yaml:"schema"` // of the ledger's tables
-	// Pooler says that the URL leads through a transaction-mode pooler, which has
-	// no prepared statements and no settings of sessions. Without it that is found
-	// out.
+	// Pooler reports that the URL leads through a transaction-mode pooler,
+	// which has no prepared statements and no session settings. Otherwise that
+	// is detected.
 	Pooler            bool     `yaml:"pooler"`
 	Connections       int      `yaml:"connections"`        // for requests
 	EngineConnections int      `yaml:"engine_connections"` // for routines
 	Wait              Duration `yaml:"wait"`               // how long a start waits for it
 }
 
-// On reports whether the ledger lies in PostgreSQL.
+// On reports whether the ledger is in PostgreSQL.
 func (d Database) On() bool { return !d.URL.IsZero() || d.URLFile != "" }
 
-// Redis is what instances may share beside the database; nothing depends on it.
+// Redis is shared by instances besides the database; nothing depends on it.
 type Redis struct {
 	URL          Secret   `yaml:"url"`
 	PasswordFile string   `yaml:"password_file"`
@@ -55,10 +55,10 @@ type Redis struct {
 	Lock         bool     `yaml:"lock"`      // at most one instance claims at a time
 }
 
-// On reports whether there is a Redis.
+// On reports whether Redis is configured.
 func (r Redis) On() bool { return !r.URL.IsZero() }
 
-// Placement says on which backends contents lie.
+// Placement selects the backends of contents.
 type Placement struct {
 	Strategy  string  `yaml:"strategy"` // pack, spread
 	Replicas  int     `yaml:"replicas"`
@@ -67,7 +67,7 @@ type Placement struct {
 	Rate      Size    `yaml:"rate"`      // bytes copied per second; 0: no limit
 }
 
-// S3 is a bucket of an S3 service, as a backend of kind s3 has it.
+// S3 is a bucket of an S3 service, of a backend of kind s3.
 type S3 struct {
 	Endpoint      string   `yaml:"endpoint"` // empty: AWS
 	Region        string   `yaml:"region"`
@@ -91,8 +91,8 @@ func defaultS3() S3 {
 	return S3{Region: "us-east-1", PathStyle: true, Timeout: Duration(30 * time.Second), PartSize: 16 * mib, MaxBatch: maxBatch, Concurrency: 16}
 }
 
-// OrFile returns the secret, or if it is empty what the file at path holds, less
-// the white space around it; without either it is empty.
+// OrFile returns the secret, or if it is empty the contents of the file at path
+// without surrounding white space; without either it is empty.
 func (s Secret) OrFile(path string) (Secret, error) {
 	if !s.IsZero() || path == "" {
 		return s, nil
@@ -137,7 +137,7 @@ func (d Database) SealingKeys() (keys [][]byte, err error) {
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// limits of services.
+// Limits of services.
 const (
 	maxConnections = 1000
 	minS3Part      = 5 * mib // S3's smallest part but the last, in bytes

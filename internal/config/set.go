@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
-// leaf is a value that can be set by a text.
+// leaf is a value that a text can set.
 type leaf struct {
 	path  string // "server.s3.listen"
 	value reflect.Value
@@ -19,7 +19,7 @@ func (l leaf) env() string {
 	return "LETHE_" + strings.ToUpper(strings.ReplaceAll(l.path, ".", "_"))
 }
 
-// leaves lists all that can be set, in the order of the types.
+// leaves lists all settings, in the order of the types.
 func (c *Config) leaves() []leaf { return leavesOf("", reflect.ValueOf(c).Elem()) }
 
 func leavesOf(prefix string, v reflect.Value) []leaf {
@@ -54,7 +54,7 @@ func (c *Config) Set(path, text string) error {
 	return fmt.Errorf("%w: %s: there is no such key; \"lethe config settings\" lists all of them", ErrInvalid, yamlfile.Brief(path))
 }
 
-// setLeaf sets v, or leaves it as it was; name is what an error calls it.
+// setLeaf sets v, or leaves it unchanged after an error, which has the name.
 func setLeaf(name string, v reflect.Value, text string) error {
 	if v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[Backend]() {
 		return setBackends(name, v, text)

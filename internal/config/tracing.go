@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Tracing is where traces go (OpenTelemetry, OTLP over HTTP).
+// Tracing is the destination of traces (OpenTelemetry, OTLP over HTTP).
 type Tracing struct {
 	Enabled bool `yaml:"enabled"`
-	// Endpoint is the URL of a collector; empty: that of OTEL_EXPORTER_OTLP_ENDPOINT
-	// and its like, else http://localhost:4318.
+	// Endpoint is the URL of a collector; empty for OTEL_EXPORTER_OTLP_ENDPOINT
+	// and the like, else http://localhost:4318.
 	Endpoint     string  `yaml:"endpoint"`
 	SampleRatio  float64 `yaml:"sample_ratio"`  // of traces that begin here
 	AcceptParent bool    `yaml:"accept_parent"` // go on with traces of clients

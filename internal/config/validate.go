@@ -28,8 +28,8 @@ var (
 	domainForm    = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// Validate lists everything that is wrong, each with what to do; the error is
-// of type Problems. It looks at the values only, not at files or the network.
+// Validate returns everything that is wrong, each with what to do, as Problems.
+// It checks only values, not files or the network.
 func (c *Config) Validate() error {
 	var p Problems
 	p.check(c.DataDir != "", "data_dir", "is empty; name a folder such as ./lethe-data")

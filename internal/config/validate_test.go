@@ -70,8 +70,8 @@ func TestValidateTheRest(t *testing.T) {
 	})
 }
 
-// saysWhatToDo checks that each setting over the defaults is one problem, and
-// what is said of it.
+// saysWhatToDo checks that each setting over the defaults is one problem, with
+// its text.
 func saysWhatToDo(t *testing.T, cases map[string]string) {
 	t.Helper()
 	for setting, says := range cases {

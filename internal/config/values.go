@@ -19,7 +19,7 @@ import (
 // is zero.
 type Duration time.Duration
 
-// Std returns d as the standard library has it.
+// Std returns d as a time.Duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // String writes the form that UnmarshalText reads.
@@ -98,7 +98,7 @@ func parseSize(text string) (int64, bool) {
 	}
 	whole, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		// A fraction: to the precision that float64 has.
+		// A fraction: to the precision of float64.
 		n, err := humanize.ParseBytes(text)
 		return int64(n), err == nil && n <= math.MaxInt64 && strings.Contains(number, ".")
 	}
@@ -127,8 +127,8 @@ func (n *Network) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Schedule is when a routine runs. In the file it is a text ("every 1m"), or a
-// mapping with the keys every, cron, zone and until.
+// Schedule is the schedule of a routine. In the file it is a text ("every 1m"),
+// or a mapping with the keys every, cron, zone and until.
 type Schedule struct{ schedule.Schedule }
 
 // scheduleKeys is the mapping form of a Schedule.

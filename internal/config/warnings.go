@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Warnings are what is valid and still likely a mistake, each with what to do.
+// Warnings returns what is valid and likely a mistake, each with what to do.
 func (c *Config) Warnings() []string {
 	var out []string
 	if l := c.Server.Admin; l.open() {
@@ -16,8 +16,8 @@ func (c *Config) Warnings() []string {
 	return out
 }
 
-// open says that others than this machine reach the listener, and no TLS protects
-// what they say: neither its own nor, for all that is said, a proxy's.
+// open reports whether other machines can reach the listener without TLS: its
+// own, or a trusted proxy's.
 func (l Listener) open() bool {
 	if _, unix := l.Unix(); unix || l.Off() || l.TLS.On() || strings.HasPrefix(strings.ToLower(l.PublicURL), "https://") {
 		return false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An admin listener that others reach without TLS is warned of, and no other.
+// Only an admin listener that others can reach without TLS causes a warning.
 func TestWarningsOfAnOpenAdminListener(t *testing.T) {
 	for _, c := range []struct {
 		settings []string

@@ -1,4 +1,5 @@
-// Package forwarded finds out from whom a request came that proxies passed on.
+// Package forwarded determines the client's address of requests that trusted
+// proxies forwarded.
 package forwarded
 
 import (
@@ -7,19 +8,18 @@ import (
 	"strings"
 )
 
-// Trusts says that the address is one of trusted, which hold no addresses of IPv4
-// in those of IPv6.
+// Trusts reports whether an address is in trusted, whose prefixes are not
+// IPv4-mapped.
 func Trusts(trusted []netip.Prefix, a netip.Addr) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Client is the address that a request came from: peer, with which the connection
-// is, unless that is a trusted proxy. Then it is the last address that is not one
-// of them in all lines of X-Forwarded-For, the last line last: some proxies append
-// to the line that came, others add one, and whatever stands further left a client
-// may have made up. What cannot be read ends the search at the proxy that passed it
-// on.
+// Client returns the address that a request came from: peer, the connection's,
+// unless that is a trusted proxy. Then it is the last address in all lines of
+// X-Forwarded-For that is not trusted: some proxies append to a line, others
+// add one, and a client may have made up what is further left. An invalid entry
+// ends the search at the proxy that forwarded it.
 func Client(peer netip.Addr, lines []string, trusted []netip.Prefix) netip.Addr {
 	client := peer.Unmap()
 	if !Trusts(trusted, client) {

@@ -20,7 +20,7 @@ func TestClient(t *testing.T) {
 		{"10.1.1.1", nil, "10.1.1.1"}, {"10.1.1.1", []string{""}, "10.1.1.1"}, {"10.1.1.1", []string{"192.0.2.1"}, "192.0.2.1"},
 		{"10.1.1.1", []string{"9.9.9.9, 192.0.2.1"}, "192.0.2.1"}, {"10.1.1.1", []string{"192.0.2.1, 10.2.2.2"}, "192.0.2.1"},
 		{"::ffff:10.1.1.1", []string{"::ffff:192.0.2.1,fd00::1"}, "192.0.2.1"},
-		{"10.1.1.1", []string{"9.9.9.9", "192.0.2.1"}, "192.0.2.1"}, // a line of its own, as some proxies have it
+		{"10.1.1.1", []string{"9.9.9.9", "192.0.2.1"}, "192.0.2.1"}, // a separate line, as some proxies add
 		{"10.1.1.1", []string{"9.9.9.9", "192.0.2.1, 10.2.2.2", "10.3.3.3"}, "192.0.2.1"},
 		{"10.1.1.1", []string{"9.9.9.9, nonsense, 10.2.2.2"}, "10.2.2.2"}, {"10.1.1.1", []string{"10.2.2.2, 10.3.3.3"}, "10.2.2.2"},
 		{"10.1.1.1", []string{"192.0.2.1:4711"}, "10.1.1.1"},
@@ -31,8 +31,9 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// FuzzClient: whoever is no proxy is himself, whatever he says; what he says is
-// never an address in the place of the one that a proxy saw; and lines are one list.
+// FuzzClient checks that a peer that is not a proxy is the client, whatever it
+// sends; that its header never replaces the address that a proxy saw; and that
+// several lines are one list.
 func FuzzClient(f *testing.F) {
 	for _, seed := range []string{"", ",", "192.0.2.1", "192.0.2.1, 10.0.0.1", "9.9.9.9\n192.0.2.1", "::1%x", "::ffff:10.0.0.1,\n", "10.0.0.1,x", "[::1]:80", "fd00::1, 1.2.3.4"} {
 		f.Add(seed, "192.0.2.7")
@@ -55,7 +56,7 @@ func FuzzClient(f *testing.F) {
 			t.Fatalf("%q before the address that a proxy saw makes it %s", lines, seen)
 		}
 		if forwarded.Trusts(trusted, got) {
-			return // as far as the proxies tell
+			return // as far as proxies report it
 		}
 		for _, more := range [][]string{append([]string{made}, lines...), {made + "," + strings.Join(lines, ",")}} {
 			if other := forwarded.Client(proxy, more, trusted); other != got {

@@ -2,15 +2,15 @@ package forwarded
 
 import "net/netip"
 
-// Group is what is counted as one client: an address of IPv4, and the 64 bits of one of
-// IPv6 that a household has.
+// Group returns what counts as one client: an address of IPv4, and the first 64
+// bits of one of IPv6, which a household has.
 func Group(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := 64
 	if a.Is4() {
 		bits = 32
 	}
-	// So many bits are within every address that is one.
+	// Every address has that many bits.
 	p, _ := a.Prefix(bits)
 	return p
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// equipment are the folders that tests are made of, with what lies in them. So is a
+// equipment are the folders of test equipment, with their contents. So is a
 // folder whose name ends in "test".
 var equipment = []string{"bench", "internal/house", "internal/instance", "test"}
 

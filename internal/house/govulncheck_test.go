@@ -23,8 +23,8 @@ func govulncheck(t *testing.T, settings ...string) (code int, said string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// Where no database can be had the check says that nothing was checked, and fails only if
-// it has to be.
+// Without a database the check reports that nothing was checked, and fails only
+// if required.
 func TestNoVulnerabilityDatabaseIsSaid(t *testing.T) {
 	for _, database := range []string{"file://" + t.TempDir(), "http://127.0.0.1:1"} {
 		for require, want := range map[string]int{"": 0, "require": 1} {
@@ -36,7 +36,7 @@ func TestNoVulnerabilityDatabaseIsSaid(t *testing.T) {
 	}
 }
 
-// report is one of the Go vulnerability database, as its public repository has it: of a
+// report returns a report in the form of the Go vulnerability database: on a
 // function of a module, in all versions below fixed.
 func report(id, module, pkg, symbol, fixed string) string {
 	return fmt.Sprintf(`{
@@ -48,8 +48,8 @@ func report(id, module, pkg, symbol, fixed string) string {
 }`, id, module, fixed, pkg, symbol, id)
 }
 
-// A folder that scripts/vulndb.sh has made of reports is a database: what is called of
-// them is found and fails, what is not called, or mended, is not.
+// A folder that scripts/vulndb.sh made of reports is a database: vulnerable
+// functions that are called are found and fail, others and fixed ones do not.
 func TestAFolderIsAVulnerabilityDatabase(t *testing.T) {
 	if _, err := os.Stat("../../.bin/govulncheck"); err != nil {
 		t.Skip("govulncheck is not built: make govulncheck builds it where a database can be had")

@@ -1,7 +1,7 @@
-// Package house holds the rules of the house as pure functions over the files
-// of the module, and the test that applies them: sizes, the direction of
-// imports, documentation, banned calls and words. A rule that fails says where,
-// and what to do about it.
+// Package house has the project's rules as pure functions over the files of the
+// module, and the test that applies them: sizes, the direction of imports,
+// documentation, banned calls and words. A finding has its place, and what to
+// do.
 package house
 
 import (
@@ -158,7 +158,7 @@ func goFiles(files []*File) []*File {
 	return out
 }
 
-// IsTest says whether the file is compiled for tests only.
+// IsTest reports whether the file is compiled for tests only.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
 // Dir is the folder of the file relative to the root, "" for the root itself.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestModule applies every rule to the module that this package lies in.
+// TestModule applies every rule to the module of this package.
 func TestModule(t *testing.T) {
 	files, err := Load(filepath.Join("..", ".."))
 	if err != nil {

@@ -12,9 +12,9 @@ const Module = "github.com/lethe-storage/lethe"
 
 // rooms give every folder its rank; a folder belongs to the room with the
 // longest matching name. A package imports its own room and rooms of a lower
-// rank only. Rooms of equal rank do not know each other: object and reclaim
-// meet in rows, not in calls. Ranks of internal packages
-// and of test equipment are derived.
+// rank only. Rooms of equal rank do not import each other: object and reclaim
+// share rows, not calls. Ranks of internal packages and of test equipment are
+// derived.
 var rooms = map[string]int{
 	"": 0,
 	// Values: lifecycle rules, which the ledger evaluates where it writes; receipts of
@@ -25,10 +25,10 @@ var rooms = map[string]int{
 	"blob": 10, "ledger": 10, "cache": 10,
 	"ledger/memledger": 11, "ledger/sqlledger": 12,
 	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
-	// The suite of ledgers knows the interfaces of those who need them.
+	// The suite of ledgers uses the interfaces of its users.
 	"ledger/ledgertest": 25,
 	"s3":                30, "paste": 30, "admin": 30,
-	// Who may do what is decided in terms of S3; the gateway serves both.
+	// authz authorises in terms of S3; the gateway serves both.
 	"s3/authz": 31, "s3/gateway": 32,
 	"cmd": 40, "bench": 40, "examples": 40,
 	// Applications of their own, which import nothing of ours: tests in any room may
@@ -95,7 +95,8 @@ func newGraph(files []*File) graph {
 	return g
 }
 
-// refuse says why the file of the room must not import the path, "" if it may.
+// refuse returns why the file of the room must not import the path, "" if it
+// may.
 func (g graph) refuse(f *File, room, path string) string {
 	to, ours := folder(path)
 	if !ours {
@@ -129,8 +130,8 @@ func refuseLibrary(room, path string) string {
 	return ""
 }
 
-// suiteFor says that the file is an external test that runs a conformance suite:
-// whatever the suite imports, the package under test does not.
+// suiteFor reports that the file is an external test that runs a conformance
+// suite: the package under test does not import what the suite does.
 func suiteFor(f *File, to string) bool {
 	return f.IsTest() && strings.HasSuffix(f.Go.Name.Name, "_test") && strings.HasSuffix(to, "test")
 }

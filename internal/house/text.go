@@ -28,10 +28,10 @@ func Format(files []*File) []Finding {
 	return out
 }
 
-// vague are file names that do not say what is in the file.
+// vague are file names that do not describe their contents.
 var vague = []string{"util", "utils", "helper", "helpers", "misc", "common", "stuff", "lib", "base"}
 
-// FileNames reports Go files whose name says nothing about their contents.
+// FileNames reports Go files whose name does not describe their contents.
 func FileNames(files []*File) []Finding {
 	var out []Finding
 	for _, f := range goFiles(files) {

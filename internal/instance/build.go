@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// Build says how tests want lethe.
+// Build has the build options for tests.
 type Build struct {
 	Tags    string
-	Overlay string // a file for go build -overlay; empty: none
-	Skip    bool   // no test that runs needs it
+	Overlay string // a file for go build -overlay; empty if none
+	Skip    bool   // no test in the run needs it
 }
 
-// Main runs the tests of a package with lethe built into a folder that goes away
-// with them; path is where it lies. It returns the exit code.
+// Main runs the tests of a package with lethe built into a temporary folder;
+// path is set to the program. It returns the exit code.
 func Main(m *testing.M, b Build, path *string) int {
-	// Some machines export a bundle that clients then trust alone.
+	// Some machines export a bundle, which clients then trust exclusively.
 	_ = os.Unsetenv("AWS_CA_BUNDLE")
 	dir, err := os.MkdirTemp("", "lethe-built-")
 	if err != nil {

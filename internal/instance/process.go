@@ -1,5 +1,5 @@
-// Package instance builds lethe and runs it as a process of its own, for tests that
-// treat it roughly.
+// Package instance builds lethe and runs it as a process, for tests that kill
+// and signal it.
 package instance
 
 import (
@@ -26,7 +26,7 @@ import (
 const StartTime = time.Minute
 
 const (
-	stopTime = 30 * time.Second // in which it has to end when asked to
+	stopTime = 30 * time.Second // in which it has to end after a signal
 	logKept  = 40               // lines
 	lineKept = 400              // bytes
 )
@@ -41,8 +41,8 @@ type Process struct {
 	log  []string
 }
 
-// Start runs the command until it serves or is dead; line, unless nil, is told each
-// line of its log. The process ends with that of the tests.
+// Start runs the command until it serves or is dead; line, unless nil, receives
+// each line of its log. The process ends with that of the tests.
 func Start(cmd *exec.Cmd, line func(string)) (*Process, error) {
 	p := &Process{cmd: cmd, died: make(chan struct{})}
 	out, err := cmd.StderrPipe()
@@ -86,14 +86,14 @@ func (p *Process) watch(out io.Reader, url chan<- string, line func(string)) {
 		p.log = p.log[max(0, len(p.log)-logKept):]
 		p.mu.Unlock()
 	}
-	// How it ended is in the state of the process.
+	// The state of the process has how it ended.
 	_ = p.cmd.Wait()
 }
 
 // Died is closed once the process is gone.
 func (p *Process) Died() <-chan struct{} { return p.died }
 
-// Dead says whether the process is gone.
+// Dead reports whether the process is gone.
 func (p *Process) Dead() bool {
 	select {
 	case <-p.died:
@@ -103,7 +103,7 @@ func (p *Process) Dead() bool {
 	}
 }
 
-// State is how the process ended, once it has.
+// State returns how the process ended, nil before.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
 // Signal sends a signal.
@@ -115,7 +115,8 @@ func (p *Process) Kill() {
 	<-p.died
 }
 
-// Stop asks the process to end, which it has to do well.
+// Stop signals the process to end, and returns an error unless it does so
+// successfully.
 func (p *Process) Stop() error {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -134,14 +135,14 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// Tail is the end of the log.
+// Tail returns the end of the log.
 func (p *Process) Tail() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.log, "\n")
 }
 
-// Client makes a client of the process that asks once, and waits for so long.
+// Client returns a client of the process without retries, with a timeout.
 func (p *Process) Client(key aws.Credentials, idle int, wait time.Duration) *s3.Client {
 	return s3.New(s3.Options{
 		Region: "us-east-1", BaseEndpoint: &p.URL, UsePathStyle: true, RetryMaxAttempts: 1,

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Bodies has the bodies of requests to a handler come at a pace. One that does not is
-// cut: reading it fails with os.ErrDeadlineExceeded.
+// Bodies requires a least rate of the bodies of requests to a handler. A slower
+// one is cut: reading it fails with os.ErrDeadlineExceeded.
 func (p Pace) Bodies(h http.Handler) http.Handler {
 	if p.PerSecond <= 0 {
 		return h
@@ -24,7 +24,7 @@ func (p Pace) Bodies(h http.Handler) http.Handler {
 	})
 }
 
-// paced is a request's body that is given up when it comes too slowly.
+// paced is a request's body that is cut when it comes too slowly.
 type paced struct {
 	io.ReadCloser
 	control  *http.ResponseController
@@ -41,8 +41,9 @@ func (b *paced) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.patience.Waited(lethe.SystemClock{}.Now().Sub(at), n)
 	if errors.Is(err, io.EOF) {
-		// What remains is the server's to do, at its own pace. Behind any other error the
-		// deadline stays: the server would wait for the body's rest before it answers.
+		// The rest is up to the server, at its own rate. After any other error
+		// the deadline stays: the server would wait for the rest of the body
+		// before it responds.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

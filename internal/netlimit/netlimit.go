@@ -1,5 +1,5 @@
-// Package netlimit bounds what the clients of a listener may take of it: how many
-// connections one of them has, and how slowly it may send and take what is sent.
+// Package netlimit bounds the resources of a listener's clients: the
+// connections of each address, and how slowly it may send and receive.
 package netlimit
 
 import (
@@ -15,12 +15,12 @@ import (
 
 // Options of a listener.
 type Options struct {
-	// PerAddress is how many connections one address may have, an IPv6 client by the
-	// first 64 bits of it; 0: any number. Those of Exempt, which speak for many, may
-	// have any number.
+	// PerAddress is how many connections one address may have, an IPv6 client
+	// by the first 64 bits of it; 0 is no limit. Addresses in Exempt, such as
+	// proxies, have no limit.
 	PerAddress int
 	Exempt     []netip.Prefix
-	// WriteTimeout is for one write; 0: none.
+	// WriteTimeout is for one write; 0 is none.
 	WriteTimeout time.Duration
 }
 
@@ -49,12 +49,12 @@ func (l *listener) Accept() (net.Conn, error) {
 		if ok {
 			return &conn{Conn: c, release: release, timeout: l.opt.WriteTimeout}, nil
 		}
-		// It is given up: that it cannot even be closed changes nothing.
+		// It is abandoned: a failure to close it changes nothing.
 		_ = c.Close()
 	}
 }
 
-// take counts a connection; release counts it off.
+// take counts a connection; release undoes that.
 func (l *listener) take(from net.Addr) (release func(), ok bool) {
 	at, isTCP := from.(*net.TCPAddr)
 	if l.opt.PerAddress == 0 || !isTCP || forwarded.Trusts(l.opt.Exempt, at.AddrPort().Addr()) {
@@ -92,7 +92,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// CloseWrite ends the connection in the direction of the client.
+// CloseWrite closes the connection for writing.
 func (c *conn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
@@ -107,29 +107,30 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Pace is how fast a body has to come: PerSecond bytes, averaged over Window. A Window
-// of waiting is every body's to begin with. The zero value asks for nothing.
+// Pace is the least rate of a body: PerSecond bytes, averaged over Window.
+// Every body begins with a Window of waiting. The zero value is no limit.
 type Pace struct {
 	PerSecond int64
 	Window    time.Duration
 }
 
-// Patience is how much longer a body may be waited for. It is used by one goroutine at
-// a time.
+// Patience is how much longer a body may be waited for. One goroutine uses it
+// at a time.
 type Patience struct {
 	pace Pace
 	left time.Duration
 }
 
-// Patience begins that of one body.
+// Patience returns that of a new body.
 func (p Pace) Patience() Patience { return Patience{p, p.Window} }
 
-// Left is how long the next read may wait; ok is false if there is no bound.
+// Left returns how long the next read may wait; ok is false if there is no
+// bound.
 func (p *Patience) Left() (left time.Duration, ok bool) {
 	return max(p.left, 0), p.pace.PerSecond > 0
 }
 
-// Waited takes what a read waited for n bytes.
+// Waited records that a read waited for n bytes.
 func (p *Patience) Waited(d time.Duration, n int) {
 	if p.pace.PerSecond > 0 {
 		earned := time.Duration(float64(n) / float64(p.pace.PerSecond) * float64(time.Second))

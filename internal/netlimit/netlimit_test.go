@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// fakeListener accepts connections from addresses that a test names.
+// fakeListener accepts connections from given addresses.
 type fakeListener struct{ from chan string }
 
 func (l fakeListener) Accept() (net.Conn, error) {
@@ -44,7 +44,7 @@ func TestSecurityAnAddressHasSoManyConnections(t *testing.T) {
 		for _, a := range addresses {
 			from <- a
 		}
-		from <- "192.0.2.99:1" // so that what is refused is seen
+		from <- "192.0.2.99:1" // so that refusals are visible
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -101,7 +101,7 @@ func TestPatience(t *testing.T) {
 	if left, ok := p.Left(); !ok || left != 7*time.Second {
 		t.Errorf("after 100 bytes in 4 s: %v", left)
 	}
-	// What came fast does not pay for ever.
+	// Fast bytes do not earn unlimited waiting.
 	p.Waited(time.Second, 1<<20)
 	if left, _ := p.Left(); left != 10*time.Second {
 		t.Errorf("after a fast MiB: %v", left)
@@ -120,7 +120,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A body of which a byte comes now and then is cut, and one that keeps the pace is not.
+// A body with an occasional byte is cut, and one at the least rate is not.
 func TestSecurityBodiesThatDripAreCut(t *testing.T) {
 	result := make(chan error, 1)
 	s := httptest.NewServer(Pace{PerSecond: 1000, Window: 300 * time.Millisecond}.Bodies(http.HandlerFunc(

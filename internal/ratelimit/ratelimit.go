@@ -1,5 +1,5 @@
-// Package ratelimit bounds how often each of many names may do something, in
-// bounded memory.
+// Package ratelimit bounds the rate of events for each of many names, in
+// bounded memory. What happens beyond a rate is up to its callers.
 package ratelimit
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// maxNames bounds the names that are remembered; the one that was asked for longest ago
-// is forgotten first.
+// maxNames bounds the remembered names; the least recently used one is dropped
+// first.
 const maxNames = 10_000
 
 // Rate is a number of requests per second, and how many may come at once. The
@@ -23,8 +23,8 @@ type Rate struct {
 	Burst     int // default: PerSecond, at least 1
 }
 
-// Limiter holds one allowance for each name, for those that were seen last. It
-// is safe for concurrent use.
+// Limiter has one allowance for each of the most recently used names. It is
+// safe for concurrent use.
 type Limiter struct {
 	rate  Rate
 	clock lethe.Clock
@@ -32,7 +32,7 @@ type Limiter struct {
 	by    *simplelru.LRU[string, *rate.Limiter]
 }
 
-// New makes a limiter; clock nil is lethe.Monotonic.
+// New returns a limiter; a nil clock is lethe.Monotonic.
 func New(r Rate, clock lethe.Clock) *Limiter {
 	if r.Burst == 0 {
 		r.Burst = max(1, int(r.PerSecond))
@@ -40,7 +40,7 @@ func New(r Rate, clock lethe.Clock) *Limiter {
 	if clock == nil {
 		clock = lethe.Monotonic{}
 	}
-	// It fails for a size of 0 alone.
+	// It fails only for a size of 0.
 	by, _ := simplelru.NewLRU[string, *rate.Limiter](maxNames, nil)
 	return &Limiter{rate: r, clock: clock, by: by}
 }
@@ -66,8 +66,8 @@ func (l *Limiter) Allow(name string) (wait time.Duration, ok bool) {
 	return time.Duration(missing / l.rate.PerSecond * float64(time.Second)), false
 }
 
-// Spent says whether the allowance of a name is used up, and how long until it is
-// not; it takes nothing.
+// Spent reports whether the allowance of a name is used up, and for how long;
+// it takes nothing.
 func (l *Limiter) Spent(name string) (wait time.Duration, spent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

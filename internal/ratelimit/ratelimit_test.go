@@ -72,7 +72,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Who asks often is not given a new allowance because many others ask once.
+// A frequent name does not get a new allowance because many others occur once.
 func TestSecurityManyNamesGiveNobodyANewAllowance(t *testing.T) {
 	l := New(Rate{PerSecond: 1, Burst: 1}, clocktest.New())
 	l.Allow("a")

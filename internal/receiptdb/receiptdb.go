@@ -1,6 +1,7 @@
-// Package receiptdb keeps a chain of receipts in a database: the seals of its segments,
-// and their pages. What is not sealed yet is its user's. The ledger and adoption both
-// have one, in the tables receipt_seals and receipt_pages behind the mark {lethe}.
+// Package receiptdb stores a chain of receipts in a database: the seals of its
+// segments, and their pages. Unsealed receipts are not here. The ledger and
+// adoption both have a chain, in the tables receipt_seals and receipt_pages
+// with the prefix {lethe}.
 package receiptdb
 
 import (
@@ -22,8 +23,9 @@ const (
 	InsertPage = `INSERT INTO {lethe}receipt_pages (seq, lowest, page, n, body) VALUES (?1, ?2, ?3, ?4, ?5)`
 	// PagesOf reads the pages of a segment.
 	PagesOf = `SELECT page, lowest, n, body FROM {lethe}receipt_pages WHERE seq = ?1 ORDER BY page`
-	// NamedPages: of each segment one page can hold a name's first receipt, the last that
-	// begins below it; further ones begin with it. NULL: none begins below it.
+	// NamedPages: of each segment one page can have a name's first receipt, the
+	// last that begins below it; further ones begin with it. NULL: none begins
+	// below it.
 	NamedPages = `SELECT (SELECT p.body FROM {lethe}receipt_pages p
 			WHERE p.seq = s.seq AND p.lowest < ?1 ORDER BY p.lowest DESC, p.page DESC LIMIT 1) FROM {lethe}receipt_seals s WHERE s.dropped = 0
 		UNION ALL SELECT p.body FROM {lethe}receipt_seals s CROSS JOIN {lethe}receipt_pages p
@@ -36,7 +38,7 @@ const (
 	dropSeals  = `DELETE FROM {lethe}receipt_seals WHERE seq < ?1`
 )
 
-// Statements are all texts of this package, for who prepares or explains them.
+// Statements are all texts of this package, to prepare or explain them.
 var Statements = []string{lastSeal, pageSeals, insertSeal, InsertPage, PagesOf, NamedPages, oldestSeals, sealedBy, DropPages, keepAnchor, dropSeals}
 
 // Tx is a transaction of the database.
@@ -73,7 +75,7 @@ func (t Tx) Seals(after, limit int64) ([]receipt.Seal, error) {
 	return all(t, scanSeal, pageSeals, after, limit)
 }
 
-// Pages reads a segment; none if it was dropped.
+// Pages reads a segment; it is empty if it was dropped.
 func (t Tx) Pages(seq int64) ([]receipt.Page, error) {
 	return all(t, func(r *sql.Rows) (p receipt.Page, err error) {
 		err = r.Scan(&p.Number, &p.Lowest, &p.Count, &p.Body)
@@ -81,7 +83,8 @@ func (t Tx) Pages(seq int64) ([]receipt.Page, error) {
 	}, PagesOf, seq)
 }
 
-// Find returns what is sealed under a name. It keeps no page while it reads the next.
+// Find returns what is sealed with a name. It keeps no page while it reads the
+// next.
 func (t Tx) Find(name receipt.Name) (out []receipt.Receipt, err error) {
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
 		body, err := sqldb.One[[]byte](r)
@@ -95,8 +98,8 @@ func (t Tx) Find(name receipt.Name) (out []receipt.Receipt, err error) {
 	return out, err
 }
 
-// Seal puts a segment at the end of the chain, once take has removed the batches that it
-// was cut from: ErrFenced if another one was sealed meanwhile.
+// Seal appends a segment to the chain, once take has removed the batches that
+// it was made of. It fails with ErrFenced if another one was sealed meanwhile.
 func (t Tx) Seal(s receipt.Segment, take func() error) error {
 	last, err := t.Last()
 	if err != nil {
@@ -119,9 +122,9 @@ func (t Tx) Seal(s receipt.Segment, take func() error) error {
 	return nil
 }
 
-// Drop drops up to limit of the oldest segments whose receipts are all older than keep,
-// and returns how many went. The seal of the last of them stays: what follows is chained
-// to it. ErrFenced if somebody else drops.
+// Drop deletes up to limit of the oldest segments whose receipts are all older
+// than keep, and returns how many. The last of their seals stays: the next one
+// is chained to it. It fails with ErrFenced on a concurrent drop.
 func (t Tx) Drop(keep time.Duration, limit int64) (n int, err error) {
 	list, err := all(t, scanSeal, oldestSeals, limit)
 	if err != nil {
@@ -129,8 +132,8 @@ func (t Tx) Drop(keep time.Duration, limit int64) (n int, err error) {
 	}
 	old, reach := t.Now.Add(-keep), int64(0)
 	if len(list) > 0 && lethe.Time(list[0].Until) > t.Now {
-		// The clock was ahead and was set back: they are at least as old as the last seal
-		// that was made with the right one.
+		// The clock was ahead and was set back: they are at least as old as the
+		// last seal made with the right one.
 		found, err := all(t, sqldb.One[int64], sealedBy, old)
 		if err != nil {
 			return 0, err

@@ -15,7 +15,7 @@ const (
 	restMax = 15 * time.Second
 )
 
-// circuit decides whether commands are worth sending.
+// circuit decides whether commands are sent.
 type circuit struct {
 	clock  lethe.Clock // monotonic
 	events Events
@@ -28,8 +28,8 @@ type circuit struct {
 	probing bool
 }
 
-// allow answers nil if a command may be sent. Otherwise probe says that it is
-// time to ask the server, which one caller at a time is told.
+// allow returns nil if a command may be sent. Otherwise probe reports that the
+// server is to be probed, to one caller at a time.
 func (c *circuit) allow() (probe bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *circuit) report(err error) {
 	}
 }
 
-// probed records what the server answered to a probe.
+// probed records the result of a probe.
 func (c *circuit) probed(err error) {
 	c.mu.Lock()
 	c.probing = false

@@ -1,8 +1,8 @@
 // Package redisconn connects to Redis or Valkey: one server, a cluster, or the
-// master that sentinels name. What uses it is an optimisation (the content cache,
-// wake-ups, the lock around claiming) and has to get by without: a command that
-// takes long is given up, and after a few failures commands fail at once, without
-// touching the network, until the server answers again.
+// master that sentinels name. What uses it is an optimisation (the content
+// cache, wake-ups, the lock around claiming) and has to work without it. A slow
+// command is cancelled, and after a few failures commands fail at once, without
+// touching the network, until the server responds again.
 package redisconn
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// ErrDown is the error of commands that are not even sent, because the server
-// did not answer lately.
+// ErrDown is the error of commands that are not sent, because the server did
+// not respond recently.
 var ErrDown = errors.New("redis does not answer; it is tried again soon")
 
 // Kinds of URL.
@@ -32,25 +32,25 @@ const (
 	Sentinel = "sentinel" // the same with the sentinels' addresses and ?master_name=name
 )
 
-// Options say where the server is and how patient to be.
+// Options are the server's address and timeouts.
 type Options struct {
 	URL  string
 	Kind string // default Single
-	// Password overrides that of the URL, so that it need not stand there.
+	// Password overrides that of the URL, so that the URL need not have it.
 	Password string
 	// TLS overrides what a rediss URL implies.
 	TLS *tls.Config
 	// Timeout bounds every call, connecting included (default 100 ms).
 	Timeout time.Duration
-	// Monotonic measures how long the server rests (default lethe.Monotonic).
+	// Monotonic measures the pauses between probes (default lethe.Monotonic).
 	Monotonic lethe.Clock
 	Events    Events
 }
 
-// Events tell of the server as a whole. Nil funcs are silent.
+// Events report the server's state. Nil funcs are skipped.
 type Events struct {
-	Down func(err error) // it does not answer; commands fail at once from now on
-	Up   func()          // it answers again
+	Down func(err error) // it does not respond; commands fail at once from now on
+	Up   func()          // it responds again
 }
 
 // Conn is a connection pool, safe for concurrent use.
@@ -64,12 +64,12 @@ type Conn struct {
 	probing sync.WaitGroup
 }
 
-// silence keeps the library from writing to standard error on its own.
+// silence keeps the library from writing to standard error.
 var silence = sync.OnceFunc(logging.Disable)
 
 // Open prepares a pool. It connects when first used, so that a server that is
-// away keeps nobody from starting; only options without sense are errors, which
-// never show the URL's password.
+// down does not prevent a start. Only invalid options are errors, which never
+// show the URL's password.
 func Open(o Options) (*Conn, error) {
 	silence()
 	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
@@ -121,7 +121,7 @@ func dial(o Options) (redis.UniversalClient, error) {
 	return nil, fmt.Errorf("redis: unknown kind %q; use %q, %q or %q", o.Kind, Single, Cluster, Sentinel)
 }
 
-// quiet does without the notifications that some hosted services push.
+// quiet disables the notifications that some hosted services push.
 func quiet() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
@@ -131,8 +131,8 @@ func malformed(example string) error {
 }
 
 // Do calls with the client within the timeout. The error is the call's, or
-// ErrDown if the server did not answer lately. What the server itself answers,
-// errors included, counts as an answer; so does a ctx that ended.
+// ErrDown if the server did not respond recently. Responses of the server,
+// errors included, count as success; so does a ctx that ended.
 func (c *Conn) Do(ctx context.Context, call func(context.Context, redis.UniversalClient) error) error {
 	if probe, err := c.circuit.allow(); err != nil {
 		if probe {
@@ -149,7 +149,7 @@ func (c *Conn) Do(ctx context.Context, call func(context.Context, redis.Universa
 	return err
 }
 
-// failure answers nil for everything that shows the server at work.
+// failure returns nil for everything that shows that the server works.
 func failure(err error) error {
 	var said redis.Error
 	if err == nil || errors.As(err, &said) {
@@ -158,7 +158,7 @@ func failure(err error) error {
 	return err
 }
 
-// probe asks the server beside the callers, whom nothing keeps waiting.
+// probe probes the server without delaying callers.
 func (c *Conn) probe() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,16 +172,16 @@ func (c *Conn) probe() {
 	})
 }
 
-// Subscribe listens on a channel, connecting again by itself for as long as it
-// is not closed. Messages sent meanwhile are lost.
+// Subscribe subscribes to a channel, and reconnects by itself until it is
+// closed. Messages sent meanwhile are lost.
 func (c *Conn) Subscribe(ctx context.Context, channel string) *redis.PubSub {
 	return c.client.Subscribe(ctx, channel)
 }
 
-// Up says whether commands are being sent.
+// Up reports whether commands are being sent.
 func (c *Conn) Up() bool { return c.circuit.up() }
 
-// Clustered says that keys of one command have to be of one slot.
+// Clustered reports that keys of one command have to be in one slot.
 func (c *Conn) Clustered() bool {
 	_, ok := c.client.(*redis.ClusterClient)
 	return ok

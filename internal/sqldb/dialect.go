@@ -126,7 +126,7 @@ var (
 	param = regexp.MustCompile(`\?(\d+)`)
 )
 
-// Expand replaces the marks in a statement.
+// Expand replaces the placeholders in a statement.
 func (d Dialect) Expand(text string) string {
 	if other, ok := d.Instead[text]; ok {
 		text = other

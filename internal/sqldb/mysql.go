@@ -78,7 +78,7 @@ var members = regexp.MustCompile(`IN \(SELECT ((?:[^()]|\([^()]*\))*) FROM \{ids
 // expression.
 var listed = regexp.MustCompile(`\?(\d+)|\{list (\d+): ([^}]*)\}`)
 
-// listMembers writes memberships as marks for bindMySQL.
+// listMembers replaces memberships by placeholders for bindMySQL.
 func listMembers(text string) string {
 	return members.ReplaceAllString(text, "IN ({list $2: $1})")
 }

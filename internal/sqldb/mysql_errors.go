@@ -10,7 +10,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// mysqlCode is the number of an error of MariaDB or MySQL, 0 if it has none.
+// mysqlCode returns the number of an error of MariaDB or MySQL, 0 if it has
+// none.
 func mysqlCode(err error) uint16 {
 	var e *mysql.MySQLError
 	if errors.As(err, &e) {
@@ -34,7 +35,7 @@ const mysqlNoDatabase = 1044
 // mysqlDenied: a right is missing on a table, a column, the server or a routine.
 var mysqlDenied = []uint16{1142, 1143, 1227, 1370}
 
-// mysqlContended are errors of transactions that lost a race.
+// mysqlContended are errors of transactions that lost a conflict.
 var mysqlContended = []uint16{mysqlDeadlock, mysqlDuplicate, mysqlChanged}
 
 // mysqlObjections: a foreign key, a check, or a SIGNAL of a trigger.

@@ -49,7 +49,7 @@ func put(ctx context.Context, s *Session, key string, n int64) error {
 	return err
 }
 
-// rows is what the table holds: "a=1 b=2".
+// rows returns the table's contents: "a=1 b=2".
 func (o *opened) rows() (out string) {
 	o.t.Helper()
 	if err := o.Pool.QueryRowContext(o.t.Context(), "SELECT coalesce(group_concat(k, '=', n ORDER BY k SEPARATOR ' '), '') FROM r").Scan(&out); err != nil {

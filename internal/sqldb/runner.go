@@ -135,7 +135,7 @@ func final(f outcome, err error) error {
 	return MapError(err)
 }
 
-// Session takes a connection, or waits for one.
+// Session returns a connection, or waits for one.
 func (r *Runner) Session(ctx context.Context) (*Session, error) {
 	wait, cancel := context.WithTimeout(ctx, r.AcquireTime)
 	defer cancel()

@@ -151,7 +151,7 @@ func (s *Session) bind(text string, args []any) (string, []any, error) {
 	return s.dialect.bind(s.dialect.text(text), plain)
 }
 
-// Scanner is what *sql.Row and *sql.Rows have in common.
+// Scanner is common to *sql.Row and *sql.Rows.
 type Scanner interface {
 	Scan(dest ...any) error
 }

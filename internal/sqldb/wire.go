@@ -16,7 +16,7 @@ type wire interface {
 	// script runs one or several statements in one round trip. It returns the last row of
 	// the last statement, nil if that returns none.
 	script(ctx context.Context, c *sql.Conn, text string) ([]string, error)
-	// commit ends a transaction: errRolledBack.
+	// commit ends a transaction. It fails with errRolledBack.
 	commit(ctx context.Context, c *sql.Conn) error
 	// broken reports whether the connection is gone.
 	broken(c *sql.Conn) bool

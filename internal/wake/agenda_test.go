@@ -26,7 +26,7 @@ func TestManyNoticesAreOneWakeUpPerGap(t *testing.T) {
 func TestNothingThatIsDueIsForgotten(t *testing.T) {
 	for _, in := range []time.Duration{0, time.Millisecond, 1500 * time.Millisecond, time.Minute} {
 		a, now := newAgenda(time.Second), 100*second
-		var last lethe.Time // by when the latest has work
+		var last lethe.Time // when the latest has work
 		for i := range 3_000 {
 			now += 10_000
 			if i < 1_000 {

@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// FuzzMessage: whatever comes over the channel, this instance is woken for no
-// other routine than its own, not before now, not later than notices may speak of,
-// and no more often than an agenda keeps; and what it says itself it does not hear.
+// FuzzMessage checks that no message on the channel wakes this instance for a
+// routine that is not its own, before now, later than a notice may, or more
+// often than an agenda keeps; and that its own messages are ignored.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		"", "{", "null", "[]", `{"from":"x","wakes":{"clean":[0,1500]}}`, `{"from":"self","wakes":{"clean":[0]}}`, `{"wakes":{"clean":[0]}}`,

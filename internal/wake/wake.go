@@ -1,9 +1,9 @@
-// Package wake tells the routines of all instances that there is work for them,
-// so that they need not wait for their next tick: when rows were condemned, one
-// notice wakes "clean" where it runs, on a reclaim-only instance too.
+// Package wake wakes the routines of all instances that have work, so that they
+// need not wait for their next tick: when rows were condemned, one notice wakes
+// "clean" where it runs, on a reclaim-only instance too.
 //
-// Notices travel by Redis's publish and subscribe. One that is lost costs nothing
-// but time, since ticks go on; without Redis an instance still wakes its own
+// Notices travel by Redis's publish and subscribe. A lost one costs only time,
+// because ticks continue; without Redis an instance still wakes its own
 // routines. A routine is woken at most once per gap, however many notices come.
 package wake
 
@@ -21,19 +21,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/redisconn"
 )
 
-// maxDelay bounds how far ahead a notice may speak; later ones are left to the
-// ticks.
+// maxDelay bounds the delay of a notice; later work is left to the ticks.
 const maxDelay = time.Hour
 
 // Options of a Bus.
 type Options struct {
 	// Conn carries notices between instances; nil keeps them in this one.
 	Conn *redisconn.Conn
-	// Channel is what the instances of a store share, such as Channel(store id).
+	// Channel is shared by the instances of a store, such as Channel(store id).
 	Channel string
-	// Self names this instance, so that it does not hear itself.
+	// Self names this instance, so that it ignores its own notices.
 	Self string
-	// Routines are those that run here: notices for others are not delivered.
+	// Routines are those that run here: notices for others are ignored.
 	Routines []string
 	// Wake is called, from one goroutine, when a routine has work; it must not
 	// block. reclaim.Loop.Wake is one.
@@ -46,13 +45,13 @@ type Options struct {
 	Events    Events
 }
 
-// Events tell of notices. Nil funcs are silent.
+// Events report notices. Nil funcs are skipped.
 type Events struct {
 	Heard  func(routine string) // one came from another instance
-	Failed func(err error)      // one was lost on its way out
+	Failed func(err error)      // one could not be sent
 }
 
-// Channel is the channel of a store's instances.
+// Channel returns the channel of a store's instances.
 func Channel(prefix string, store lethe.ID) string { return prefix + "wake:" + string(store) }
 
 // Bus sends and receives notices. Notify and Run may be called from any
@@ -66,7 +65,7 @@ type Bus struct {
 	theirs  agenda // to send
 }
 
-// New makes a bus; it does nothing before Run.
+// New returns a bus; it does nothing before Run.
 func New(o Options) *Bus {
 	o.Gap = cmp.Or(o.Gap, time.Second)
 	if o.Monotonic == nil {
@@ -75,15 +74,14 @@ func New(o Options) *Bus {
 	return &Bus{Options: o, changed: make(chan struct{}, 1), mine: newAgenda(o.Gap), theirs: newAgenda(o.Gap)}
 }
 
-// notice is the message that travels: routines, and in how many milliseconds
-// there is work for them. Delays travel rather than instants, since the clocks of
-// instances differ.
+// notice is the message: routines, with the milliseconds until they have work.
+// It has delays rather than instants, since the clocks of instances differ.
 type notice struct {
 	From  string             `json:"from"`
 	Wakes map[string][]int64 `json:"wakes"`
 }
 
-// Notify says that the routine has work in some time (0: now), here and
+// Notify reports that the routine has work in some time (0: now), here and
 // elsewhere. It never blocks and never fails.
 func (b *Bus) Notify(routine string, in time.Duration) {
 	if in > maxDelay {
@@ -98,7 +96,7 @@ func (b *Bus) Notify(routine string, in time.Duration) {
 	b.deliver(routine, in)
 }
 
-// deliver notes a wake-up for this instance, if the routine runs here.
+// deliver adds a wake-up for this instance, if the routine runs here.
 func (b *Bus) deliver(routine string, in time.Duration) {
 	if !slices.Contains(b.Routines, routine) {
 		return
@@ -109,7 +107,7 @@ func (b *Bus) deliver(routine string, in time.Duration) {
 	b.poke()
 }
 
-// poke has Run look again.
+// poke makes Run look again.
 func (b *Bus) poke() {
 	select {
 	case b.changed <- struct{}{}:
@@ -184,7 +182,7 @@ func (b *Bus) publish(ctx context.Context, wakes map[string][]int64) error {
 	})
 }
 
-// listen hears what other instances say, connecting again by itself.
+// listen receives the notices of other instances, and reconnects by itself.
 func (b *Bus) listen(ctx context.Context) {
 	sub := b.Conn.Subscribe(ctx, b.Channel)
 	defer sub.Close()
@@ -202,7 +200,7 @@ func (b *Bus) listen(ctx context.Context) {
 	}
 }
 
-// hear takes a message; what is not understood is ignored.
+// hear processes a message; an invalid one is ignored.
 func (b *Bus) hear(text string) {
 	var n notice
 	if json.Unmarshal([]byte(text), &n) != nil || n.From == b.Self {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// instance is a bus at work; woken receives the routines that it wakes.
+// instance is a running bus; woken receives the routines that it wakes.
 type instance struct {
 	*Bus
 	woken chan string
@@ -58,7 +58,7 @@ func startOn(t *testing.T, name string, server redisconn.Options) *instance {
 	return i
 }
 
-// wait answers what comes, "" after half a minute.
+// wait returns what comes, "" after half a minute.
 func wait(from <-chan string) string {
 	limit := time.NewTimer(30 * time.Second)
 	defer limit.Stop()
@@ -70,7 +70,8 @@ func wait(from <-chan string) string {
 	}
 }
 
-// reach notifies until the other instance hears: a subscription takes a moment.
+// reach notifies until the other instance receives it: a subscription takes a
+// moment.
 func reach(t *testing.T, from, to *instance) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -124,7 +125,8 @@ func TestInstancesWakeEachOther(t *testing.T) {
 	reach(t, one, two)
 }
 
-// Instances that subscribed to the old primary hear each other through the new one.
+// Instances that subscribed to the old primary receive each other's notices
+// through the new one.
 func TestInstancesWakeEachOtherAfterAFailover(t *testing.T) {
 	pair := servers.NewRedisPair(t)
 	server := redisconn.Options{URL: "redis://" + pair.Sentinel + "?master_name=" + pair.Master, Kind: redisconn.Sentinel, Timeout: 2 * time.Second}

@@ -1,4 +1,4 @@
-// Package xmltest reads XML documents in tests as one who does not know what they mean.
+// Package xmltest reads XML documents in tests, independent of their meaning.
 package xmltest
 
 import (
@@ -14,7 +14,7 @@ type Element struct {
 	Inner   []Element `xml:",any"`
 }
 
-// Texts returns those of all elements of a name, one level below.
+// Texts returns the texts of all elements with a name, one level below.
 func (e Element) Texts(name string) (out []string) {
 	for _, c := range e.Inner {
 		if c.XMLName.Local == name {

@@ -11,8 +11,8 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return at, at != ""
 }
 
-// distance is the number of characters to insert, delete, replace or swap with
-// the next to turn a into b, up to a length where it is of no use any more.
+// distance returns the number of characters to insert, delete, replace or swap
+// with the next to turn a into b, up to a useful bound.
 func distance(a, b string) int {
 	const most = 64 // bytes
 	if len(a) > most || len(b) > most {

@@ -7,8 +7,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Locate gives problems, each "key: text", the line and column of what the file says. A
-// key that the file leaves out has the place of what it is left out of.
+// Locate adds line and column in the file to problems, each "key: text". A
+// missing key gets the place of its section.
 func (d *File) Locate(problems []string) []string {
 	d.Problems = nil
 	for _, p := range problems {
@@ -23,8 +23,8 @@ func (d *File) Locate(problems []string) []string {
 	return d.Problems
 }
 
-// place is where the file says a key, or what the key is left out of; nil if the file
-// says neither.
+// place returns the place of a key in the file, or of its section; nil if the
+// file has neither.
 func (d *File) place(key string) *token.Token {
 	if tok, ok := d.places[key]; ok {
 		return tok
@@ -38,8 +38,8 @@ func (d *File) place(key string) *token.Token {
 	return nil
 }
 
-// Place returns file, line and column of a key, or of what it is left out of; empty if the
-// file says neither.
+// Place returns file, line and column of a key, or of its section; empty if the
+// file has neither.
 func (d *File) Place(key string) string {
 	tok := d.place(key)
 	if tok == nil || tok.Position == nil {
@@ -48,7 +48,7 @@ func (d *File) Place(key string) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, tok.Position.Line, tok.Position.Column)
 }
 
-// Forget forgets the place of a key that has another value than the file's.
+// Forget drops the place of a key whose value is not the file's any more.
 func (d *File) Forget(key string) {
 	d.places[key] = nil
 	for place := range d.places {

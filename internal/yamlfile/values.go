@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// None is how a zero of a kind that has units is written.
+// None is the text of zero for values with units.
 const None = "none"
 
-// IsNone reports whether a text is that of a zero.
+// IsNone reports whether a text means zero.
 func IsNone(s string) bool { return s == None || s == "0" }
 
-// Brief keeps a long value from flooding an error.
+// Brief shortens a long value for an error.
 func Brief(s string) string {
 	const most = 80 // bytes
 	if len(s) <= most {
@@ -32,7 +32,7 @@ func isText(v reflect.Value) bool {
 	return ok
 }
 
-// SetText sets v by a text, or leaves it as it was.
+// SetText sets v by a text, or leaves it unchanged.
 func SetText(v reflect.Value, text string) error {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))

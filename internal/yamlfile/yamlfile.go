@@ -1,5 +1,6 @@
-// Package yamlfile reads a YAML file strictly into the types of a configuration, and
-// tells of every problem with its line, its column and its key.
+// Package yamlfile reads a YAML file strictly into the types of a
+// configuration, and reports every problem with its line, its column and its
+// key. It knows no particular settings.
 package yamlfile
 
 import (
@@ -19,24 +20,23 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes is the largest file that is read: many times what all keys with their
-// comments take.
+// MaxBytes bounds the file: many times what all keys with their comments take.
 const MaxBytes = 64 << 10
 
-// File walks a YAML document along the types and collects every problem with
-// its place. The library's own decoder stops at the first, gives no place for
-// values with a grammar of their own, and cuts 1.5 to 1 for a whole number.
+// File decodes a YAML document by the types and collects every problem with its
+// place. The library's own decoder stops at the first, gives no place for
+// values with their own grammar, and truncates 1.5 to 1 for a whole number.
 type File struct {
-	// Problems are what is wrong: each names file, line, column and key, and shows the line
-	// unless that could show a secret.
+	// Problems each name file, line, column and key, and show the line unless
+	// it could have a secret.
 	Problems []string
 	name     string
 	lines    []string
 	data     []byte
-	places   map[string]*token.Token // of what it has set, by key
+	places   map[string]*token.Token // tokens of what it has set, by key
 }
 
-// New returns a file with its content; name is what problems call it.
+// New returns a file with its content; problems have the name.
 func New(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	return &File{name: name, data: data, lines: strings.Split(string(data), "\n"), places: map[string]*token.Token{}}
@@ -62,7 +62,7 @@ func (d *File) Decode(v any, path string) {
 }
 
 // at adds a problem with its line and column; the line itself is shown unless
-// that could show a secret.
+// it could have a secret.
 func (d *File) at(tok *token.Token, path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if path != "" {
@@ -81,8 +81,8 @@ func (d *File) at(tok *token.Token, path, format string, args ...any) {
 	d.Problems = append(d.Problems, text)
 }
 
-// hides reports whether a line may hold a secret: it speaks of one, or lies
-// below a line that does.
+// hides reports whether a line may have a secret: it mentions one, or is below
+// a line that does.
 func (d *File) hides(line int) bool {
 	level := indent(d.lines[line-1]) + 1
 	for i := line - 1; i >= 0 && level > 0; i-- {
@@ -98,11 +98,11 @@ func (d *File) hides(line int) bool {
 	return false
 }
 
-// sensitive are words of lines that may hold a secret; they take in the sections
-// around secrets, for the sake of a key that is misspelt.
+// sensitive are words of lines that may have a secret; they include the
+// sections around secrets, for misspelt keys.
 var sensitive = []string{"secret", "root", "database", "redis", "postgres", "password"}
 
-// userInfo is a URL with a name and a password in it.
+// userInfo matches a URL with a name and a password.
 var userInfo = regexp.MustCompile(`//.*@`)
 
 func isSensitive(line string) bool {
@@ -113,7 +113,7 @@ func isSensitive(line string) bool {
 	if slices.ContainsFunc(sensitive, func(word string) bool { return strings.Contains(line, word) }) {
 		return true
 	}
-	// The section around a backend's secret says nothing of it.
+	// The section of a backend's secret does not mention it.
 	words := strings.FieldsFunc(line, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
 	return slices.ContainsFunc(words, func(word string) bool { return distance(word, "secret_key") <= 3 })
 }
@@ -154,7 +154,7 @@ func (d *File) parse() ast.Node {
 	return root
 }
 
-// syntax is the parser's message, which may quote the text around it.
+// syntax returns the parser's message, which may quote the surrounding text.
 func (d *File) syntax(err yaml.Error) string {
 	tok := err.GetToken()
 	if tok != nil && tok.Position != nil && tok.Position.Line >= 1 && tok.Position.Line <= len(d.lines) && d.hides(tok.Position.Line) {
@@ -252,7 +252,7 @@ func (d *File) keyed(node ast.Node, v Keyed, path string) {
 	}
 }
 
-// pointer sets an optional value; a section without keys is as good as none.
+// pointer sets an optional value; a section without keys counts as missing.
 func (d *File) pointer(node ast.Node, v reflect.Value, path string) {
 	fresh := reflect.New(v.Type().Elem())
 	if node.Type() == ast.NullType && IsSection(fresh.Elem()) {
@@ -313,7 +313,7 @@ func (d *File) scalar(node ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// unwrap removes tags and anchors, which mean nothing here.
+// unwrap removes tags and anchors, which have no meaning here.
 func unwrap(node ast.Node) ast.Node {
 	for {
 		switch n := node.(type) {

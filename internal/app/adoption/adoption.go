@@ -1,6 +1,7 @@
-// Package adoption is "lethe adopt" put together: it opens the database, the
-// buckets and the cache that a description names, and makes the routines of its
-// collections.
+// Package adoption assembles "lethe adopt": it opens the database, the buckets
+// and the cache that a description names, and builds the routines of its
+// collections. The rules of adoption are in package adopt, its SQL in sqladopt,
+// flags and output in cmd/lethe.
 package adoption
 
 import (
@@ -31,7 +32,8 @@ type Options struct {
 	Log   *slog.Logger
 	Clock lethe.Clock
 	Boot  lethe.Clock
-	// Recheck is how often collections are checked again that have a problem (default 1 min).
+	// Recheck is the interval of checks of collections with a problem (default
+	// 1 min).
 	Recheck time.Duration
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
@@ -44,8 +46,8 @@ type Adoption struct {
 	whole       *adopt.Description
 	DB          *sqladopt.DB
 	Loop        *reclaim.Loop
-	// Unusable are collections that do not fit the database, with the reason: the others
-	// work on.
+	// Unusable are collections that do not fit the database, with the reason;
+	// the others are worked on.
 	Unusable    map[string]error
 	collections map[string]*sqladopt.Collection
 	folders     map[string]*sqladopt.Folders
@@ -54,21 +56,21 @@ type Adoption struct {
 	suspended   suspensions
 	buckets     buckets
 	redis       *redisconn.Conn
-	audits      *slog.Logger // nil: audit lines go to the log
+	audits      *slog.Logger // nil if audit lines go to the log
 	o           Options
 	since       lethe.Time // by this machine's clock
 	close       []func() error
 }
 
-// Open opens the database and looks at every collection's tables. It changes
-// nothing. Buckets and cache are reached when they are first needed.
+// Open opens the database and reads every collection's tables. It changes
+// nothing. Buckets and cache are opened when first needed.
 func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
 	o.Recheck = cmp.Or(o.Recheck, time.Minute)
 	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
 	if o.Worker == "" {
-		host, _ := os.Hostname() // empty is as good
+		host, _ := os.Hostname() // empty is valid
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
 	a := &Adoption{Description: d, whole: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
@@ -94,7 +96,8 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 	return a, a.makeLoop(ctx)
 }
 
-// openAll opens the collections, and takes those out of the description that cannot be.
+// openAll opens the collections, and removes those that cannot be opened from
+// the description.
 func (a *Adoption) openAll(ctx context.Context) error {
 	for _, name := range a.Description.Names() {
 		err := a.open(ctx, name, a.Description.Collections[name])
@@ -116,7 +119,7 @@ func (a *Adoption) openAll(ctx context.Context) error {
 	return nil
 }
 
-// open looks at the tables of a collection.
+// open opens one collection.
 func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) error {
 	switch c.Kind {
 	case adopt.OfFolders:
@@ -127,7 +130,7 @@ func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) er
 	return opened(name, a.collections)(a.DB.Collection(ctx, name, c))
 }
 
-// opened puts what was opened in its place.
+// opened stores what was opened.
 func opened[T any](name string, in map[string]T) func(T, error) error {
 	return func(v T, err error) error {
 		if err == nil {
@@ -137,7 +140,7 @@ func opened[T any](name string, in map[string]T) func(T, error) error {
 	}
 }
 
-// connections is one for each worker and some to spare.
+// connections returns one for each worker and some to spare.
 func (a *Adoption) connections() int {
 	n := 4
 	for _, c := range a.Description.Collections {
@@ -206,8 +209,8 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 	return nil
 }
 
-// routines are those of a collection that may reclaim. One that only reports has
-// none: Plan looks at it.
+// routines returns those of a collection that may reclaim. One that only
+// reports has none: Plan reads it.
 func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection) ([]reclaim.Scheduled, error) {
 	if c.Mode != adopt.Reclaim {
 		return nil, nil
@@ -263,7 +266,8 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	return append(out, more...), err
 }
 
-// clean is the routine that deletes the objects of a collection's contents.
+// clean returns the routine that deletes the objects of a collection's
+// contents.
 func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.Deleter) *adopt.Clean {
 	c := a.Description.Collections[name]
 	return &adopt.Clean{
@@ -271,7 +275,7 @@ func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.D
 	}
 }
 
-// expire is the routine that removes a collection's rows.
+// expire returns the routine that removes a collection's rows.
 func (a *Adoption) expire(name string, rows *sqladopt.Collection) routine {
 	c := a.Description.Collections[name]
 	batch := c.BatchSize()
@@ -287,8 +291,8 @@ func (a *Adoption) expire(name string, rows *sqladopt.Collection) routine {
 	}
 }
 
-// claiming are the records of a collection, whose claims take turns by a lock in Redis
-// if the description wants one.
+// claiming returns the records of a collection, whose claims are serialised by
+// a lock in Redis if so described.
 func (a *Adoption) claiming(name string, c adopt.Collection, rows *sqladopt.Collection) adopt.Records {
 	if !c.Lock {
 		return rows
@@ -296,7 +300,7 @@ func (a *Adoption) claiming(name string, c adopt.Collection, rows *sqladopt.Coll
 	return lockedRecords{rows, claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
 }
 
-// lockedRecords are records of which one worker claims at a time.
+// lockedRecords are records that one worker claims at a time.
 type lockedRecords struct {
 	*sqladopt.Collection
 	lock *claimlock.Lock
@@ -312,7 +316,7 @@ func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err
 	return c, err
 }
 
-// copies are those in the application's cache.
+// copies returns those in the application's cache.
 func (a *Adoption) copies() adopt.Copies {
 	copies := rediskeys.Copies{Conn: a.redis}
 	if a.o.Spans.Call == nil {
@@ -321,7 +325,7 @@ func (a *Adoption) copies() adopt.Copies {
 	return tracedCopies{copies, a.o.Spans}
 }
 
-// every is a timetable of an interval that is known to be valid.
+// every returns a timetable of a valid interval.
 func every(d time.Duration) reclaim.Timetable {
 	s, err := schedule.New(schedule.Spec{Every: d})
 	if err != nil {

@@ -23,13 +23,13 @@ type site struct {
 	t      *testing.T
 }
 
-// place is where a paste service keeps what.
+// place is where the parts of a paste service are.
 type place struct {
 	gateway                 servers.S3
 	database, redis, bucket string
 }
 
-// open opens the paste service there.
+// open opens the paste service at the place.
 func (p place) open(t *testing.T) *paste.Store {
 	t.Helper()
 	store, err := paste.Open(t.Context(), paste.Config{
@@ -47,7 +47,7 @@ func (p place) open(t *testing.T) *paste.Store {
 	return store
 }
 
-// env is the environment of the example's description.
+// env returns the environment of the example's description.
 func (p place) env() map[string]string {
 	return map[string]string{
 		"PASTEBIN_DATABASE": p.database, "PASTEBIN_REDIS": "redis://" + p.redis, "PASTEBIN_S3_ENDPOINT": p.gateway.Endpoint,
@@ -71,7 +71,8 @@ func describe(env map[string]string, change func(*adopt.Collection)) (*adopt.Des
 	return d, nil
 }
 
-// adopt opens an adoption of what is there, by the example's description with changes.
+// adopt opens an adoption at the place, by the example's description with
+// changes.
 func (p place) adopt(t *testing.T, o Options, change func(*adopt.Collection)) *Adoption {
 	t.Helper()
 	d, err := describe(p.env(), change)
@@ -104,7 +105,7 @@ func newSite(t *testing.T) *site {
 	return &site{a, store, gateway.Client(), p.bucket, t}
 }
 
-// keys are those of the objects in the bucket.
+// keys returns those of the objects in the bucket.
 func (s *site) keys() (keys []string) {
 	s.t.Helper()
 	pages := s3.NewListObjectsV2Paginator(s.s3, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: aws.String("content/")})
@@ -120,7 +121,7 @@ func (s *site) keys() (keys []string) {
 	return keys
 }
 
-// Pastes that have expired go with their objects and copies; one that lives keeps
+// Expired pastes are removed with their objects and copies; a live one keeps
 // the bytes that it shares with them.
 func TestPastesExpire(t *testing.T) {
 	s := newSite(t)

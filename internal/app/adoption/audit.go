@@ -27,8 +27,8 @@ func (a *Adoption) openAudit() error {
 	return nil
 }
 
-// audit writes one line for a destructive decision, in the form of the store's: what was
-// decided and why.
+// audit writes one line for a destructive decision, in the form of the store's:
+// the decision and the reason.
 func (a *Adoption) audit(event, reason string, attrs ...slog.Attr) {
 	cmp.Or(a.audits, a.o.Log).LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
 		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
@@ -56,7 +56,8 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 	return err
 }
 
-// refused writes an audit line for a run that a guard stopped before it changed anything.
+// refused writes an audit line for a run that was refused before it changed
+// anything.
 func (a *Adoption) refused(r ledger.Run, err error) {
 	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded} {
 		if errors.Is(err, guard) {

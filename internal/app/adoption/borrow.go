@@ -8,25 +8,25 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// routine is what those of package adopt have in common.
+// routine is the common interface of package adopt's routines.
 type routine interface {
 	Name() string
 	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 	Plan(ctx context.Context) (adopt.Backlog, error)
 }
 
-// collected is a routine of the loop that works for one collection.
+// collected is a routine of the loop for one collection.
 type collected struct {
 	reclaim.Routine
 	collection string
 }
 
-// borrow makes a routine of the loop of one of package adopt.
+// borrow returns a routine of package adopt as one of the loop.
 func borrow(collection string, r routine) reclaim.Routine {
 	return collected{reclaim.Borrow(planned{r}), collection}
 }
 
-// planned is a backlog as the loop knows it.
+// planned converts a backlog for the loop.
 type planned struct{ routine }
 
 // Plan implements reclaim.Borrowed.

@@ -14,8 +14,9 @@ import (
 	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
-// buckets are the stores that were opened: one for each collection and prefix, as what a
-// store learns of its service, and how fast it may delete, is the store's.
+// buckets are the opened stores: one for each collection and prefix, since what
+// a store learns about its service, and its rate of deletes, belong to the
+// store.
 type buckets struct {
 	mu   sync.Mutex
 	open map[folder]bucket
@@ -36,8 +37,8 @@ func (b *buckets) close() error {
 	return errors.Join(errs...)
 }
 
-// bucket returns the bucket of a collection below its prefix. It asks the service
-// nothing.
+// bucket returns the bucket of a collection below its prefix. It sends no
+// request.
 func (a *Adoption) bucket(ctx context.Context, name string) (bucket, error) {
 	return a.below(ctx, name, a.Description.Collections[name].Prefix)
 }
@@ -65,16 +66,18 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, erro
 	return store, nil
 }
 
-// bucket is where objects lie below a prefix: a bucket of an S3 service, or a folder.
+// bucket stores objects below a prefix: in a bucket of an S3 service, or a
+// folder.
 type bucket interface {
 	adopt.FolderStore
 	adopt.CopyStore
-	// Probe finds out what service and bucket can do.
+	// Probe finds out what service and bucket support.
 	Probe(ctx context.Context) error
 	Close() error
 }
 
-// open opens a bucket below a prefix of a collection that has the objects of another one.
+// open opens a bucket below a prefix, for a collection with objects below
+// another.
 func open(ctx context.Context, b adopt.BucketSpec, at beside) (bucket, error) {
 	if b.Path != "" {
 		return treeblob.Open(treeblob.Options{Root: b.Path, Prefix: at.prefix, Beside: at.objects})
@@ -88,7 +91,7 @@ func open(ctx context.Context, b adopt.BucketSpec, at beside) (bucket, error) {
 // beside is a prefix, and that of the objects of the collection.
 type beside struct{ objects, prefix string }
 
-// unfit is why nothing can be deleted, and put; empty if it can.
+// unfit returns why nothing can be deleted, and put; empty if it can.
 func unfit(b bucket) (noDelete, noPut string) {
 	if s, ok := untraced(b).(*s3blob.Store); ok {
 		return s.Capabilities().NoDelete, s.Capabilities().NoPut
@@ -96,7 +99,7 @@ func unfit(b bucket) (noDelete, noPut string) {
 	return "", ""
 }
 
-// untraced is a bucket itself.
+// untraced returns the bucket without tracing.
 func untraced(b bucket) bucket {
 	if traced, ok := b.(tracedBucket); ok {
 		return traced.bucket
@@ -104,10 +107,10 @@ func untraced(b bucket) bucket {
 	return b
 }
 
-// compare compares what rows name with what lies in the bucket.
+// compare compares what rows name with the contents of the bucket.
 type compare func(ctx context.Context, store bucket) ([]adopt.Finding, error)
 
-// checkBucket tries the bucket of a collection, and compares.
+// checkBucket probes the bucket of a collection, and compares.
 func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare) ([]adopt.Finding, error) {
 	c := a.Description.Collections[name]
 	store, err := a.bucket(ctx, name)
@@ -133,9 +136,9 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 	return append(out, found...), err
 }
 
-// isolated adds to the findings of a collection what bucket or database do not let one look
-// at: that is a problem of this collection, and of no other, unless the database does not
-// answer at all.
+// isolated adds to the findings of a collection what bucket or database refuse
+// to show. That is a problem of this collection only, unless the database does
+// not respond at all.
 func (a *Adoption) isolated(ctx context.Context, found []adopt.Finding, err error) ([]adopt.Finding, error) {
 	if err == nil || ctx.Err() != nil {
 		return found, err
@@ -163,7 +166,7 @@ func sampled(prefix string, sample func(ctx context.Context, limit int) ([]strin
 
 func look(ctx context.Context, store bucket, prefix string, keys []string) (s adopt.Sampled, err error) {
 	for _, key := range keys {
-		if key == "" { // as NULL, it names nothing
+		if key == "" { // as with NULL, it names nothing
 			continue
 		}
 		s.Named++

@@ -14,14 +14,14 @@ import (
 // samples is how many contents are compared with the bucket.
 const samples = 20
 
-// clockSkew is how far this machine's clock may differ from the database's, which
-// decides: more is worth a word.
+// clockSkew is how far this machine's clock may differ from the database's,
+// which decides, without a finding.
 const clockSkew = time.Minute
 
-// Check tries what each collection relies on: its statements, its guard, its bucket
-// and the keys in it, the cache, the clocks; and it reports what a run would do with
-// folders. It writes nothing but an object below each prefix, by which it finds out what
-// the service can do, and removes that.
+// Check tests what each collection relies on: its statements, its guard, its
+// bucket and the keys in it, the cache, the clocks; and it reports what a run
+// would do with folders. It writes only an object below each prefix, by which
+// it probes the service, and removes that.
 func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error) {
 	out, err := a.check(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 	return out, nil
 }
 
-// checkRecords checks a collection of records; what is found in the database stands behind
-// what is found in its tables.
+// checkRecords checks a collection of records; findings of the database come
+// after those of its tables.
 func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt.Collection, database []adopt.Finding) ([]adopt.Finding, error) {
 	c := a.Description.Collections[name]
 	found, err := rows.Check(ctx)
@@ -115,7 +115,7 @@ func (a *Adoption) checkNames(ctx context.Context, name string, rights func(cont
 	return append(out, found...), err
 }
 
-// misfit is the finding of a collection that does not fit the database.
+// misfit returns the finding for a collection that does not fit the database.
 func misfit(err error) adopt.Finding {
 	var denied *sqladopt.Denied
 	if errors.As(err, &denied) {

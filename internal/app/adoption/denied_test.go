@@ -16,11 +16,12 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// What the bucket's key may not do is a problem of its collection, which says what to
-// allow. Nothing is lost: the objects go once it is allowed.
+// A missing permission of the bucket's key is a problem of its collection, and
+// names what to allow. Nothing is lost: the objects are deleted once it is
+// allowed.
 func TestDeniedInTheBucket(t *testing.T) {
 	gateway := servers.VersityGW(t)
-	var denies atomic.Value // the method of requests, and a mark of their address
+	var denies atomic.Value // the method of requests, and a part of their address
 	denies.Store([2]string{"", ""})
 	to, err := url.Parse(gateway.Endpoint)
 	if err != nil {

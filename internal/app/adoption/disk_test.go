@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// onDisk adopts the files of an application where its server keeps them.
+// onDisk adopts the files of an application where its server stores them.
 func (f *files) onDisk() string {
 	f.t.Helper()
 	root := f.gateway.Path(f.bucket, "")
@@ -31,8 +31,8 @@ func (f *files) onDisk() string {
 	return root
 }
 
-// Pastes that have expired go with their files where the bucket is a folder; one that
-// lives keeps the bytes that it shares with them.
+// Expired pastes are removed with their files if the bucket is a folder; a live
+// one keeps the bytes that it shares with them.
 func TestPastesOnADisk(t *testing.T) {
 	gateway := servers.NewVersityGW(t)
 	p := place{gateway.S3, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
@@ -69,8 +69,8 @@ func TestPastesOnADisk(t *testing.T) {
 	}
 }
 
-// Files without a row are moved away on a disk as well, links and odd names are left
-// alone, and what a row names again comes back.
+// Files without a row are moved on a disk as well, links and odd names are left
+// alone, and what a row names again is restored.
 func TestKeysOnADisk(t *testing.T) {
 	f := newVault(t)
 	root := f.onDisk()
@@ -106,7 +106,7 @@ func TestKeysOnADisk(t *testing.T) {
 	}
 }
 
-// A disk that is not mounted stops everything: no row is told to miss its file, nothing
+// An unmounted disk stops everything: no file is reported missing, and nothing
 // is forgotten.
 func TestKeysOnADiskThatIsGone(t *testing.T) {
 	f := newVault(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
-// Explain returns what is known in a collection of the key of a row, of a content or of an
-// object, or of a folder.
+// Explain returns the facts about a key in a collection: of a row, a content,
+// an object or a folder.
 func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqladopt.Fact, err error) {
 	k, err := a.kindOf(name)
 	if err != nil {
@@ -28,8 +28,8 @@ func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqlad
 	return append(facts, more...), err
 }
 
-// Unknown is the error for a key of which some collections know nothing: whether it could be that
-// of an object of theirs, or of another collection.
+// Unknown returns the error for a key that collections do not know: whether it
+// could be that of an object of theirs, or of another collection.
 func (a *Adoption) Unknown(names []string, key string) error {
 	asked := map[string]bool{}
 	for _, name := range names {

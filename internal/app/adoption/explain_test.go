@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// explains demands what is said of a key.
+// explains checks the explanation of a key.
 func explains(t *testing.T, a *Adoption, name, key string, want ...string) {
 	t.Helper()
 	facts, err := a.Explain(t.Context(), name, key)
@@ -26,8 +26,8 @@ func explains(t *testing.T, a *Adoption, name, key string, want ...string) {
 	}
 }
 
-// Of an object it is said why it stays, when it goes, and when it went; of one whose
-// worker died after the delete as well.
+// An object's explanation has why it stays, when it will be deleted, and when
+// it was; also if its worker died after the delete.
 func TestExplainKeys(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "died", "held", "orphan", "z")
@@ -49,7 +49,8 @@ func TestExplainKeys(t *testing.T) {
 	explains(t, f.Adoption, "files", "files/died", "was allowed, and its end was not seen")
 }
 
-// Of a folder it is said that it lives, how far it is on its way out, and when it went.
+// A folder's explanation has that it is live, its state on the way to deletion,
+// and when it was deleted.
 func TestExplainFolders(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
@@ -72,7 +73,7 @@ func TestExplainFolders(t *testing.T) {
 	explains(t, one, "topics", "old/topics/t", "folder old/topics/t was removed")
 }
 
-// A key of which nothing is known is told where it lies.
+// For an unknown key the error has the place where it would be.
 func TestExplainUnknownKeys(t *testing.T) {
 	f := newFiles(t, nil)
 	for key, want := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Folders returns the routine of a collection of folders, whatever its mode: Report
-// looks, and changes nothing.
+// Folders returns the routine of a collection of folders in any mode: its
+// Report changes nothing.
 func (a *Adoption) Folders(ctx context.Context, name string) (*adopt.Folders, error) {
 	rows, ok := a.folders[name]
 	if !ok {
@@ -28,8 +28,9 @@ func (a *Adoption) Folders(ctx context.Context, name string) (*adopt.Folders, er
 	}, nil
 }
 
-// folderRoutines is the one routine of a collection of folders: of all instances one
-// runs it at a time, and none before its interval is over since the last success.
+// folderRoutines returns the one routine of a collection of folders: at most
+// one instance runs it at a time, and only after its interval since the last
+// success.
 func (a *Adoption) folderRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
 	f, err := a.Folders(ctx, name)
 	if err != nil {
@@ -40,7 +41,7 @@ func (a *Adoption) folderRoutines(ctx context.Context, name string) ([]reclaim.S
 	}}, nil
 }
 
-// looksEvery is how often an instance looks whether a run is due.
+// looksEvery returns the interval of checks whether a run is due.
 func looksEvery(interval time.Duration) time.Duration {
 	return max(min(interval/10, time.Minute), 100*time.Millisecond)
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// archive is the recordings, and what describes them.
+// archive is the recordings, and their description.
 type archive struct {
 	*recording.Store
 	t      *testing.T
 	s3     *s3.Client
 	bucket string
 	conn   *pgx.Conn
-	// path is where the server keeps the bucket; disk: it is adopted there.
+	// path is where the server stores the bucket; disk: it is adopted there.
 	path string
 	disk bool
 	env  map[string]string
@@ -120,8 +120,8 @@ func (a *archive) keys() (n int) {
 	return n
 }
 
-// A topic, and a whole sequence, are deleted: run by run their folders are noted,
-// marked and purged. What lives plays on.
+// A topic, and a whole sequence, are deleted: run by run their folders are
+// recorded, marked and purged. Live ones can still be played.
 func TestRecordingsAreForgotten(t *testing.T) {
 	t.Run("bucket", func(t *testing.T) { forgets(t, newArchive(t)) })
 	t.Run("disk", func(t *testing.T) {
@@ -150,7 +150,8 @@ func forgets(t *testing.T, a *archive) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A run does one of the three steps to a folder; how old its objects are decides which run begins.
+		// A run does one of the three steps to a folder; the age of its objects
+		// decides which run begins.
 		run := counts["folders topics"]
 		if run["marked"] > noticed-marked || run["folders"] > marked-purged {
 			t.Errorf("a run did %v where %d were noticed, %d marked and %d purged", run, noticed, marked, purged)
@@ -170,8 +171,8 @@ func forgets(t *testing.T, a *archive) {
 	}
 }
 
-// A dozen instances run by their timetables: one at a time, none before the interval is
-// over since the last one ended, and no object is deleted twice.
+// A dozen instances run by their timetables: one at a time, only after the
+// interval since the last one ended, and no object is deleted twice.
 func TestManyInstancesOneCleanup(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
@@ -215,8 +216,7 @@ func TestManyInstancesOneCleanup(t *testing.T) {
 	}
 }
 
-// A run in progress that shows signs of life keeps others out; one that shows none is
-// taken over.
+// A run with heartbeats excludes others; one without is taken over.
 func TestRunInProgressElsewhere(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
@@ -241,7 +241,7 @@ func TestRunInProgressElsewhere(t *testing.T) {
 	}
 }
 
-// Whoever takes adoption away finds no marker left, and no table.
+// After adoption is removed no marker and no table is left.
 func TestRemoveTakesMarkersBack(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
@@ -265,7 +265,7 @@ func TestRemoveTakesMarkersBack(t *testing.T) {
 	}
 }
 
-// What is due shows in the metrics.
+// Metrics show what is due.
 func TestDueFoldersShow(t *testing.T) {
 	a := newArchive(t)
 	one := a.adopt("one")

@@ -21,11 +21,11 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// undoable is how long a deleted topic can be brought back with all that was recorded:
-// the retention of its folder.
+// undoable is how long a deleted topic can be restored with all recordings: the
+// retention of its folder.
 const undoable = 2 * time.Second
 
-// recorder is an archive that is written to while folders go.
+// recorder is an archive that is written to while folders are deleted.
 type recorder struct {
 	*rig
 	store *recording.Store
@@ -50,7 +50,7 @@ func newRecorder(t *testing.T) *recorder {
 	if err := r.store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 40 { // so that there are never far fewer rows than a moment ago
+	for i := range 40 { // so that the number of rows never drops sharply
 		if err := r.store.Record(t.Context(), "stays", fmt.Sprint("t", i), []byte("data")); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,8 @@ func newRecorder(t *testing.T) *recorder {
 func (r *recorder) write(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, longestOperation)
 	defer cancel()
-	// Names are in use for a while, and then left alone, so that their folders may go.
+	// Names are in use for a while, and then left alone, so that their folders
+	// can be deleted.
 	age := r.wrote.Add(1) / 100
 	sequence, topic := fmt.Sprint("s", age+rand.Int64N(3)), fmt.Sprint("t", rand.IntN(4))
 	switch n := rand.IntN(20); {
@@ -74,14 +75,16 @@ func (r *recorder) write(ctx context.Context) {
 	case n < 12:
 		_ = r.store.Delete(ctx, fmt.Sprint("s", rand.Int64N(age+3)), "")
 	case n < 15:
-		// One that was not written to for a while may be noted, and marked, at once.
+		// One that was not written to recently may be recorded, and marked, at
+		// any time.
 		r.undo(ctx, fmt.Sprint("s", max(0, age-rand.Int64N(20))), topic)
 	default:
 		r.look(ctx)
 	}
 }
 
-// undo deletes a topic, and brings it back with all its files while that can be done.
+// undo deletes a topic, and restores it with all its files while that is
+// possible.
 func (r *recorder) undo(ctx context.Context, sequence, topic string) {
 	ctx, cancel := context.WithTimeout(ctx, undoable*2/3)
 	defer cancel()
@@ -115,7 +118,7 @@ func (r *recorder) undo(ctx context.Context, sequence, topic string) {
 
 const fileKeys = `SELECT 'sequences/' || sequence || '/topics/' || topic || '/' || file FROM files`
 
-// look looks at some file that has a row.
+// look reads some file that has a row.
 func (r *recorder) look(ctx context.Context) {
 	var key string
 	if r.db.QueryRowContext(ctx, fileKeys+` ORDER BY random() LIMIT 1`).Scan(&key) != nil {
@@ -132,7 +135,7 @@ func (r *recorder) look(ctx context.Context) {
 	}
 }
 
-// drain runs until every folder that has no row is gone.
+// drain runs until every folder without a row is gone.
 func (r *recorder) drain(ctx context.Context) {
 	r.t.Helper()
 	for {
@@ -148,7 +151,7 @@ func (r *recorder) drain(ctx context.Context) {
 	}
 }
 
-// dead are objects whose folder has no row, and markers.
+// dead returns objects whose folder has no row, and markers.
 func (r *recorder) dead() (keys []string) {
 	r.t.Helper()
 	live := r.column(`SELECT 'sequences/' || sequence || '/topics/' || name FROM topics`)
@@ -160,7 +163,7 @@ func (r *recorder) dead() (keys []string) {
 	return keys
 }
 
-// verify compares rows and objects, and looks whether two runs were ever at work at once.
+// verify compares rows and objects, and checks that two runs never overlapped.
 func (r *recorder) verify() {
 	r.t.Helper()
 	lies := map[string]bool{}
@@ -178,10 +181,10 @@ func (r *recorder) verify() {
 	}
 }
 
-// Recordings are made, deleted and brought back while instances and processes remove
-// folders, one at a time. Processes are killed, or stand still until they are taken
-// over; the database and the bucket fail. In the end what has a row is whole, and of
-// what has none nothing is left.
+// Recordings are made, deleted and restored while instances and processes
+// remove folders, one at a time. Processes are killed, or pause until they are
+// taken over; the database and the bucket fail. In the end whatever has a row
+// is complete, and nothing else is left.
 func TestFoldersUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)

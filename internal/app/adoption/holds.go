@@ -10,7 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
-// AddHold sets a hold, as adopt.Holder does. One that could cover nothing is refused.
+// AddHold sets a hold, as adopt.Holder does. One that cannot cover anything is
+// refused.
 func (a *Adoption) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderWay, error) {
 	k, err := a.kindOf(h.Collection)
 	if err == nil {
@@ -25,8 +26,8 @@ func (a *Adoption) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt
 	return k.holder().AddHold(ctx, h)
 }
 
-// Known reports whether the row or the object of a hold on records is known now: one that
-// is not may be misspelled. Of other holds nothing tells.
+// Known reports whether the row or the object of a hold on records exists now:
+// otherwise it may be misspelled. For other holds it returns true.
 func (a *Adoption) Known(ctx context.Context, h adopt.Hold) (bool, error) {
 	if c := a.Description.Collections[h.Collection]; c.Kind == adopt.OfFolders || c.Kind == adopt.OfKeys || h.Scope != adopt.HoldRow && h.Scope != adopt.HoldObject {
 		return true, nil
@@ -35,7 +36,8 @@ func (a *Adoption) Known(ctx context.Context, h adopt.Hold) (bool, error) {
 	return slices.ContainsFunc(facts, func(f sqladopt.Fact) bool { return f.At == 0 && f.What != h.Why() }), err
 }
 
-// covers refuses a hold that can cover nothing of its collection.
+// covers returns an error for a hold that cannot cover anything of its
+// collection.
 func covers(h adopt.Hold, c adopt.Collection) error {
 	records := c.Kind != adopt.OfFolders && c.Kind != adopt.OfKeys
 	below := strings.HasPrefix(h.Key, c.Prefix)
@@ -50,7 +52,7 @@ func covers(h adopt.Hold, c adopt.Collection) error {
 	return nil
 }
 
-// LiftHold ends a hold: adopt.ErrNoSuchHold.
+// LiftHold removes a hold. It fails with adopt.ErrNoSuchHold.
 func (a *Adoption) LiftHold(ctx context.Context, h adopt.Hold) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil {

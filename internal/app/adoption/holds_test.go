@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// An orphan that is held stays, and what is not goes; deletes that were allowed before
-// are told.
+// A held orphan stays, another one goes; deletes that were allowed before are
+// reported.
 func TestHeldOrphanStays(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "audit/1", "audit/2", "kept", "orphan", "z")
@@ -40,7 +40,7 @@ func TestHeldOrphanStays(t *testing.T) {
 	f.left("a", "audit/1", "audit/2", "kept", "z")
 }
 
-// A hold that can cover nothing is refused: it would be taken for one that does.
+// A hold that cannot cover anything is refused.
 func TestHoldsThatCoverNothing(t *testing.T) {
 	f := newFiles(t, nil)
 	for _, h := range []adopt.Hold{

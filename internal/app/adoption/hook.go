@@ -15,7 +15,7 @@ import (
 // hookTime is how long a hook may take for a batch.
 const hookTime = time.Minute
 
-// missingObject is a line of what a hook reads.
+// missingObject is a line of a hook's input.
 type missingObject struct {
 	Collection string `json:"collection"`
 	Bucket     string `json:"bucket"` // by its name in the description
@@ -51,14 +51,15 @@ func hookOf(name string, c adopt.Collection) func(context.Context, []string) err
 	}
 }
 
-// lastLine is the end of what a program wrote, which mostly says why it failed.
+// lastLine returns the last line of a program's output, which mostly has the
+// reason of a failure.
 func lastLine(out []byte) string {
 	text := strings.TrimSpace(string(out))
 	text = text[strings.LastIndexByte(text, '\n')+1:]
 	return text[:min(len(text), 200)]
 }
 
-// checkHook looks whether the program of a collection of keys is there.
+// checkHook checks that the program of a collection of keys exists.
 func checkHook(c adopt.Collection) []adopt.Finding {
 	if len(c.Keys.Hook) == 0 {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// A hook reads each key that a row names and that has no object. If it fails the run goes
-// on, and the next one tells it again; plans and reports do not run it.
+// A hook reads each key that a row names and that has no object. If it fails
+// the run continues, and the next one repeats it; plans and reports do not run
+// it.
 func TestHookIsToldOfMissingObjects(t *testing.T) {
 	folder := t.TempDir()
 	told := filepath.Join(folder, "told")

@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Keys returns the routine of a collection of keys, whatever its mode: Report compares,
-// and changes nothing.
+// Keys returns the routine of a collection of keys in any mode: its Report
+// changes nothing.
 func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 	rows, ok := a.keys[name]
 	if err := a.Unusable[name]; err != nil {
@@ -33,8 +33,8 @@ func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 	}, nil
 }
 
-// keyRoutines are those of a collection of keys: of all instances one runs one at a
-// time, and none before its interval is over since the last success.
+// keyRoutines returns those of a collection of keys: at most one instance runs
+// one at a time, and only after its interval since the last success.
 func (a *Adoption) keyRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
 	k, err := a.Keys(ctx, name)
 	if err != nil {

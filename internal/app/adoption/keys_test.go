@@ -35,8 +35,7 @@ func newFiles(t *testing.T, edit func(*adopt.KeySpec)) *files {
 	return newCollection(t, edit, adopt.Collection{})
 }
 
-// newCollection describes the application in a collection that has other things beside
-// its rules.
+// newCollection describes the application in a collection with more settings.
 func newCollection(t *testing.T, edit func(*adopt.KeySpec), c adopt.Collection) *files {
 	t.Helper()
 	gateway, database := servers.NewVersityGW(t), servers.Postgres(t)
@@ -88,7 +87,7 @@ func (f *files) put(names ...string) {
 	}
 }
 
-// lose removes an object as if somebody's delete took effect.
+// lose removes an object as a delete of another program does.
 func (f *files) lose(name string) {
 	f.t.Helper()
 	if _, err := f.s3.DeleteObject(f.t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: aws.String("files/" + name)}); err != nil {
@@ -103,10 +102,10 @@ func (f *files) row(names ...string) {
 	}
 }
 
-// waited lets the retention of what is on record pass.
+// waited lets the retention of recorded objects pass.
 func (f *files) waited() { f.exec(`UPDATE lethe.orphans SET since_at = since_at - 7200000000`) }
 
-// passes runs the comparison and demands its counts.
+// passes runs the comparison and checks its counts.
 func (f *files) passes(want map[string]int64) {
 	f.t.Helper()
 	counts, err := f.Loop.Once(f.t.Context(), nil)
@@ -120,7 +119,7 @@ func (f *files) passes(want map[string]int64) {
 	}
 }
 
-// left demands which objects there are.
+// left checks which objects exist.
 func (f *files) left(names ...string) {
 	f.t.Helper()
 	out, err := f.s3.ListObjectsV2(f.t.Context(), &s3.ListObjectsV2Input{Bucket: &f.bucket})
@@ -136,8 +135,8 @@ func (f *files) left(names ...string) {
 	}
 }
 
-// An object without a row goes after the retention; one that got a row meanwhile, or
-// that was put anew, does not. A row without its object is told of.
+// An object without a row goes after the retention, unless it got a row or was
+// overwritten meanwhile. A row without its object is reported.
 func TestKeysBothWays(t *testing.T) {
 	odd := "m ü?%2F+&.txt"
 	f := newFiles(t, nil)
@@ -156,14 +155,14 @@ func TestKeysBothWays(t *testing.T) {
 	}
 }
 
-// An orphan that is put anew is as good as new: its retention begins again.
+// An orphan that is overwritten starts its retention again.
 func TestKeysPutAnew(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "orphan")
 	f.row("a")
 	f.passes(map[string]int64{"orphans": 1})
 	f.waited()
-	// As if it had been put before: the bucket tells seconds.
+	// As if it had been put before: the bucket returns whole seconds.
 	f.exec(`UPDATE lethe.orphans SET modified = modified - 1000000`)
 	f.passes(map[string]int64{"orphans": 1, "objects": 0})
 	f.left("a", "orphan")
@@ -192,7 +191,7 @@ func TestKeysFewRows(t *testing.T) {
 	f.left("a", "b", "c", "d")
 }
 
-// Objects whose names cannot be asked for unmistakably stay, and stop nothing.
+// Objects with ambiguous names stay, and stop nothing.
 func TestKeysThatAreNoKeys(t *testing.T) {
 	none := adopt.Duration(0)
 	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention = &none })
@@ -207,7 +206,7 @@ func TestKeysThatAreNoKeys(t *testing.T) {
 	f.passes(map[string]int64{"orphans": 0, "objects": 0})
 }
 
-// A run deletes so many objects at most.
+// A run deletes a bounded number of objects.
 func TestKeysMost(t *testing.T) {
 	none := adopt.Duration(0)
 	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention, s.Most = &none, 2 })
@@ -217,7 +216,7 @@ func TestKeysMost(t *testing.T) {
 	f.left("a", "d")
 }
 
-// What is only young is no orphan, and a report changes nothing.
+// A young object is not an orphan, and a report changes nothing.
 func TestKeysReport(t *testing.T) {
 	hour := adopt.Duration(time.Hour)
 	f := newFiles(t, func(s *adopt.KeySpec) { s.MinAge = &hour })
@@ -244,7 +243,7 @@ func TestKeysReport(t *testing.T) {
 	}
 }
 
-// reports demands an orphan and an object that is missing.
+// reports checks for an orphan and a missing object.
 func reports(t *testing.T, k *adopt.Keys) {
 	t.Helper()
 	var orphans, missing []string
@@ -258,8 +257,7 @@ func reports(t *testing.T, k *adopt.Keys) {
 	}
 }
 
-// A collection has one store, whoever asks: what it has learned of its service is not
-// asked for anew.
+// A collection has one store: what it has learned of its service is reused.
 func TestBucketsAreOpenedOnce(t *testing.T) {
 	f := newFiles(t, nil)
 	if _, err := f.Check(t.Context()); err != nil {

@@ -32,7 +32,7 @@ collections:
     quarantine: {prefix: kept/}
 `
 
-// uploads is an application that uploads first, and inserts the row then.
+// uploads is an application that uploads first, and inserts the row later.
 type uploads struct {
 	*rig
 	wrote atomic.Int64
@@ -45,7 +45,7 @@ func newUploads(t *testing.T) *uploads {
 	if _, err := u.db.ExecContext(t.Context(), `CREATE TABLE files (object_key text PRIMARY KEY)`); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 200 { // so that there are never far fewer rows than a moment ago
+	for i := range 200 { // so that the number of rows never drops sharply
 		if err := u.upload(t.Context(), fmt.Sprint("files/stays ", i), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -72,23 +72,23 @@ func (u *uploads) write(ctx context.Context) {
 	defer cancel()
 	key := fmt.Sprint("files/", u.wrote.Add(1))
 	switch rand.IntN(4) {
-	case 0, 1, 2: // never removed: whoever moves it has moved an upload in flight
+	case 0, 1, 2: // never removed: moving it would be moving an upload in flight
 		if u.upload(ctx, key, rand.N(inFlight)) == nil {
 			u.there(ctx, key)
 		}
-	case 3: // an upload that nobody inserts a row for
+	case 3: // an upload without a row
 		_, _ = u.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: &u.bucket, Key: &key, Body: strings.NewReader(key)})
 	}
 }
 
-// nameAgain names again and again what was moved away: it is given its bytes back.
+// nameAgain repeatedly names what was moved: its bytes are restored.
 func (u *uploads) nameAgain(ctx context.Context) {
 	for lethe.Sleep(ctx, 100*time.Millisecond) == nil {
 		_, _ = u.db.ExecContext(ctx, `INSERT INTO files SELECT key FROM lethe.quarantined WHERE state = 2 ORDER BY random() LIMIT 1 ON CONFLICT DO NOTHING`)
 	}
 }
 
-// there demands that an object lies in its place.
+// there checks that an object exists.
 func (u *uploads) there(ctx context.Context, key string) {
 	_, err := u.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.bucket, Key: &key})
 	if missing := new(types.NotFound); errors.As(err, &missing) {
@@ -96,7 +96,7 @@ func (u *uploads) there(ctx context.Context, key string) {
 	}
 }
 
-// drain runs until what no row names is gone, and what one names is back.
+// drain runs until nothing unnamed is left, and everything named is restored.
 func (u *uploads) drain(ctx context.Context) {
 	u.t.Helper()
 	for {
@@ -113,10 +113,10 @@ func (u *uploads) drain(ctx context.Context) {
 	}
 }
 
-// Objects without a row are moved away while an application uploads, and inserts rows
-// later: no upload in flight is moved, and what a row names again comes back. Processes
-// are killed or stand still; database and bucket fail. In the end rows and objects are
-// the same.
+// Objects without a row are moved while an application uploads, and inserts
+// rows later: no upload in flight is moved, and what a row names again is
+// restored. Processes are killed or pause; database and bucket fail. In the end
+// rows and objects match.
 func TestKeysUnderLoad(t *testing.T) {
 	t.Parallel()
 	u := newUploads(t)
@@ -133,7 +133,7 @@ func TestKeysUnderLoad(t *testing.T) {
 	u.drain(ctx)
 }
 
-// tellsMissing demands that rows without an object are told of, all of them.
+// tellsMissing checks that all rows without an object are reported.
 func (u *uploads) tellsMissing(ctx context.Context) {
 	u.t.Helper()
 	if _, err := u.db.ExecContext(ctx, `INSERT INTO files VALUES ('files/lost'), ('files/never')`); err != nil {

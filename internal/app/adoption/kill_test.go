@@ -25,8 +25,7 @@ import (
 
 var killCount = flag.Int64("adoption.kills", 0, "how many workers each test that kills kills, if it is more than it kills anyway")
 
-// asWorker is the variable that makes a process of these tests one that reclaims: its
-// job.
+// asWorker is the variable that makes a test process a worker: its job.
 const asWorker = "ADOPTION_WORKER"
 
 func TestMain(m *testing.M) {
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// job is a description, and the environment that it is read in.
+// job is a description, and its environment.
 type job struct {
 	Text string
 	Env  map[string]string
@@ -66,11 +65,12 @@ func (j job) open(ctx context.Context, o Options) (*Adoption, error) {
 	return a, err
 }
 
-// reclaim is a process that reclaims until it is killed, and tells what it does.
+// reclaim is a process that reclaims until it is killed, and writes what it
+// does.
 func (j job) reclaim(ctx context.Context) error {
 	o := Options{Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}
 	a, err := j.open(ctx, o)
-	for ; err != nil; a, err = j.open(ctx, o) { // a database that is away comes back
+	for ; err != nil; a, err = j.open(ctx, o) { // a stopped database is started again
 		_ = lethe.Sleep(ctx, 10*time.Millisecond)
 	}
 	for {
@@ -87,8 +87,9 @@ func (j job) reclaim(ctx context.Context) error {
 	}
 }
 
-// killed runs processes one after the other until ctx ends. Each is killed after a
-// moment; some stand still before, until others have taken over, and go on for a while.
+// killed runs processes one after the other until ctx ends. Each is killed
+// after a moment; some pause before, until others have taken over, and continue
+// for a while.
 func (r *rig) killed(ctx context.Context) {
 	text, err := json.Marshal(r.job)
 	if err != nil {
@@ -135,7 +136,8 @@ func (r *rig) end(ctx context.Context, p *os.Process, ending chan<- struct{}) {
 	_ = p.Kill()
 }
 
-// heard takes the lines that a worker writes until it ends, and returns the last ones.
+// heard processes the lines that a worker writes until it ends, and returns the
+// last ones.
 func (r *rig) heard(out io.Reader) (last []string) {
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
@@ -147,11 +149,11 @@ func (r *rig) heard(out io.Reader) (last []string) {
 	}
 }
 
-// lastLines is how many lines of a worker that ended by itself are reported: enough for
-// a panic.
+// lastLines is how many lines of a worker that ended by itself are reported:
+// enough for a panic.
 const lastLines = 200
 
-// told takes a line that a worker has written.
+// told processes a line of a worker.
 func (r *rig) told(line string) {
 	r.alarms.look(line)
 	if parts := counted.FindStringSubmatch(line); parts != nil {
@@ -160,7 +162,7 @@ func (r *rig) told(line string) {
 	}
 }
 
-// counted is a line of a count: of a routine, and what it counts.
+// counted matches a line with a count: of a routine, and what it counts.
 var counted = regexp.MustCompile(`^([a-z ]+: [a-z ]+)=(\d+)$`)
 
 // restarts kills the database, and starts it again after a moment.
@@ -173,7 +175,7 @@ func (r *rig) restarts(ctx context.Context) {
 	}
 }
 
-// kills are what a test that kills demands at least.
+// kills returns the least counts of a test that kills.
 func (r *rig) kills() map[string]int64 {
 	want := map[string]int64{"kills": max(6, *killCount), "stalls": 1}
 	if r.database != nil {

@@ -14,24 +14,25 @@ import (
 // kind is what differs between the kinds of collections.
 type kind interface {
 	plannable
-	// backlog returns what waits; installed: Lethe's tables are there.
+	// backlog returns what waits; installed: Lethe's tables exist.
 	backlog(ctx context.Context, installed bool, b *Backlog) error
-	// explain returns why something is still there, or when it went.
+	// explain returns why something still exists, or when it was deleted.
 	explain(ctx context.Context, key string) ([]sqladopt.Fact, error)
-	// withdraw ends what was begun, so that Lethe's tables can go.
+	// withdraw undoes what was begun, so that Lethe's tables can be dropped.
 	withdraw(ctx context.Context) error
 	holder() adopt.Holder
 }
 
-// plannable is what has plans.
+// plannable is a kind that has plans.
 type plannable interface {
-	// items gives what a run would take now to yield.
+	// items passes what a run would take now to yield.
 	items(ctx context.Context, yield func(plan.Item) error) error
-	// applied is the routine of a name, for the items of a plan alone.
+	// applied returns the routine with a name, restricted to the items of a
+	// plan.
 	applied(ctx context.Context, name string, items *itemGroups) (reclaim.Scheduled, error)
 }
 
-// kindOf returns a collection as its kind.
+// kindOf returns a collection by its kind.
 func (a *Adoption) kindOf(name string) (kind, error) {
 	if err := a.Unusable[name]; err != nil {
 		return nil, err

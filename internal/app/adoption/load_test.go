@@ -42,7 +42,7 @@ type load struct {
 	deleted map[string]bool
 }
 
-// newLoad starts a paste service on a database: on PostgreSQL the example.
+// newLoad starts a paste service on a database, on PostgreSQL the example's.
 func newLoad(t *testing.T, e engine) *load {
 	t.Helper()
 	if e.name != postgres.name {
@@ -111,7 +111,7 @@ func (s sleepyBucket) Delete(ctx context.Context, keys []string) ([]blob.Result,
 	return s.Deleter.Delete(ctx, keys)
 }
 
-// sleepers claim and mark, and go on a good deal later: some of them when others have
+// sleepers claim and mark, and continue much later, some after others have
 // taken over.
 func (l *load) sleepers(ctx context.Context, a *Adoption) {
 	c := a.Description.Collections["pastes"]
@@ -151,10 +151,11 @@ type passes interface {
 	Pass(string) func(context.Context, func(string, int64)) (bool, error)
 }
 
-// lately is how many of the newest pastes the users are interested in.
+// lately is how many of the newest pastes users access.
 const lately = 30
 
-// bodies are few, so that the same are stored while they are deleted.
+// someBody returns one of few bodies, so that the same are stored while they
+// are deleted.
 func someBody() []byte { return fmt.Appendf(nil, "body %d", rand.IntN(40)) }
 
 func someTTL() time.Duration { return time.Duration(1 + rand.Int64N(int64(700*time.Millisecond))) }
@@ -200,7 +201,7 @@ func (l *load) write(ctx context.Context) {
 	}
 }
 
-// read reads through the service's cache, and as one who caches without an end.
+// read reads through the service's cache, and through one without expiry.
 func (l *load) read(ctx context.Context, code string) {
 	began := lethe.SystemClock{}.Now()
 	p, body, err := l.service.Read(ctx, code)
@@ -214,22 +215,23 @@ func (l *load) read(ctx context.Context, code string) {
 		l.t.Errorf("paste %s was served although it had expired", code)
 	}
 	left := naiveRead - lethe.SystemClock{}.Now().Sub(began)
-	_ = lethe.Sleep(ctx, rand.N(max(left/2, 1))) // long enough for the row to go meanwhile
+	_ = lethe.Sleep(ctx, rand.N(max(left/2, 1))) // long enough for the row to be removed meanwhile
 	left = naiveRead - lethe.SystemClock{}.Now().Sub(began)
 	fill, cancel := context.WithTimeout(ctx, max(left/2, 0))
 	defer cancel()
 	l.redis.Set(fill, "plain:"+code, body, 0)
 }
 
-// guarded reports whether bytes are never missing, not even for a while.
+// guarded reports whether bytes must never be missing, not even temporarily.
 func (l *load) guarded() bool { return l.Description.Collections["pastes"].Quarantine == nil }
 
-// drain lets everything expire and go, once nothing fails any more.
+// drain lets everything expire and be deleted, without further faults.
 func (l *load) drain(ctx context.Context) {
 	l.t.Helper()
-	// An upload whose row was never committed is no record: it is stored once more.
+	// An upload whose row was never committed is not recorded: it is stored
+	// once more.
 	for body := range l.failed {
-		for { // until no mark stands in the way
+		for { // until no mark prevents it
 			_, err := l.service.Create(ctx, []byte(body), time.Millisecond)
 			if err == nil {
 				break
@@ -250,7 +252,7 @@ func (l *load) drain(ctx context.Context) {
 			l.tell("everything is gone")
 			return
 		}
-		// What failed need not wait until it is tried again.
+		// Failed deletions are due at once.
 		if _, err := l.db.ExecContext(ctx, l.dueNow()); err != nil {
 			l.t.Fatal(err)
 		}
@@ -258,7 +260,7 @@ func (l *load) drain(ctx context.Context) {
 	}
 }
 
-// left counts what is to go, and is not gone yet.
+// left counts what is still to be deleted.
 func (l *load) left() map[string]int64 {
 	l.t.Helper()
 	out := map[string]int64{}
@@ -306,7 +308,7 @@ func (l *load) verify(ctx context.Context, want []paste.Paste) {
 	}
 }
 
-// fill stores what expires at once, and returns what lives.
+// fill stores what expires at once, and returns what is live.
 func (l *load) fill(ctx context.Context) (live []paste.Paste) {
 	l.t.Helper()
 	var filling errgroup.Group
@@ -333,7 +335,8 @@ func (l *load) fill(ctx context.Context) (live []paste.Paste) {
 	return live
 }
 
-// create stores what expires at once, however often a transaction has to be repeated.
+// create stores what expires at once, and repeats the transaction as often as
+// needed.
 func (l *load) create(ctx context.Context, body []byte) (err error) {
 	for range 20 {
 		if _, err = l.service.Create(ctx, body, time.Millisecond); err == nil {
@@ -346,8 +349,8 @@ func (l *load) create(ctx context.Context, body []byte) (err error) {
 // loadLimit is how long a test under load may take.
 func loadLimit() time.Duration { return 2*time.Minute + time.Duration(*loadRows)*20*time.Millisecond }
 
-// Rows expire while the application writes, several instances reclaim, some die and
-// some oversleep, and database, bucket and cache fail. In the end everything is
+// Rows expire while the application writes, several instances reclaim, some die
+// and some pause, and database, bucket and cache fail. In the end everything is
 // exact.
 func TestUnderLoad(t *testing.T) {
 	for _, e := range []engine{postgres, mariadb, sqlite} {
@@ -360,7 +363,7 @@ func TestUnderLoad(t *testing.T) {
 			others := []func(context.Context){l.trouble, l.hurry}
 			for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
 				a := l.instance(fmt.Sprint("worker ", i))
-				var only []string // all that die, and of the others what leaves the bucket to those who sleep
+				var only []string // all that die, and of the others what pausing ones remove from the bucket
 				if life == 0 {
 					only = []string{"expire pastes", "watchdog pastes", "recache pastes"}
 				}
@@ -376,10 +379,10 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-// Nothing keeps an application from referring to a content whose object is on its way
-// into quarantine, not even without an upload. Processes are killed between copy, record
-// and delete; database, bucket and cache fail. Whatever is referred to gets its bytes
-// back, and nothing lies in quarantine that is not on record.
+// An application can refer to a content whose object is being moved into
+// quarantine, even without an upload. Processes are killed between copy, record
+// and delete; database, bucket and cache fail. Whatever is referred to gets its
+// bytes back, and the quarantine has no unrecorded object.
 func TestQuarantineUnderLoad(t *testing.T) {
 	for _, e := range []engine{postgres, mariadb, sqlite} {
 		t.Run(e.name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// Who claims waits while another one has the lock, until that ends by itself, and does
-// without it where Redis is away.
+// A claim waits while another worker has the lock, until that expires, and does
+// without it while Redis is down.
 func TestClaimsTakeTurns(t *testing.T) {
 	gateway, cache := servers.VersityGW(t), servers.NewRedis(t)
 	p := place{gateway, servers.Postgres(t), cache.Addr, gateway.Bucket(t)}

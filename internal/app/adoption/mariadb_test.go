@@ -128,8 +128,9 @@ func (s *mariadbSite) fill() {
 	}
 }
 
-// TestMariaDB: rows on a MariaDB go with their objects and copies, and what is still
-// referred to stays; folders and keys are compared with what rows name.
+// TestMariaDB: expired rows on MariaDB are removed with their objects and
+// copies, and what is still referred to stays; folders and keys are compared
+// with what rows name.
 func TestMariaDB(t *testing.T) {
 	ctx := t.Context()
 	s := newMariaDBSite(t)
@@ -174,8 +175,8 @@ func TestMariaDB(t *testing.T) {
 	}
 }
 
-// TestMariaDBProposal: what is proposed for the tables fits them, and so do the
-// statements that it has.
+// TestMariaDBProposal: a proposal for the tables fits them, and its statements
+// are valid.
 func TestMariaDBProposal(t *testing.T) {
 	s := newMariaDBSite(t)
 	tables, err := s.DB.Tables(t.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// askTime bounds what a scrape asks the database.
+// askTime bounds the queries of a scrape.
 const askTime = 20 * time.Second
 
 var (
@@ -41,7 +41,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("lethe_adopt_"+name, help, labels, nil)
 }
 
-// collector asks the database at each scrape.
+// collector queries the database at each scrape.
 type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
@@ -105,7 +105,8 @@ func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc
 	tell(dueAge, float64(age)/1e6, b.Collection)
 }
 
-// wrong exports what is wrong in a collection, and what is soon deleted for good.
+// wrong exports what is wrong in a collection, and what is deleted for good
+// soon.
 func (c collector) wrong(b Backlog, tell func(*prometheus.Desc, float64, ...string)) {
 	tell(gone, float64(b.Wrong.Missing), b.Collection)
 	tell(purgeSoon, float64(b.Nearing.Soon), b.Collection)
@@ -122,7 +123,7 @@ func (c collector) wrong(b Backlog, tell func(*prometheus.Desc, float64, ...stri
 	tell(stuckRows, float64(b.Wrong.Stuck), b.Collection)
 }
 
-// Serve answers scrapes on an address until ctx ends.
+// Serve serves scrapes on an address until ctx ends.
 func (a *Adoption) Serve(ctx context.Context, address string) error {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(collector{a}); err != nil {

@@ -64,9 +64,9 @@ func (f *files) once() {
 	}
 }
 
-// Objects go with the row that owns them, by whatever way it goes: expired, deleted by
-// the application, or by a cascade; so does one that a row names no more. An object
-// that another row names stays.
+// Objects are deleted with the row that owns them, however it is removed:
+// expired, deleted by the application, or by a cascade; so is one that a row no
+// longer names. An object that another row names stays.
 func TestOwnedObjects(t *testing.T) {
 	f := owned(t)
 	f.object("expired", "now() - interval '1 minute'")
@@ -97,8 +97,8 @@ func TestOwnedObjects(t *testing.T) {
 	}
 }
 
-// A row cannot name an object that is being deleted; a transaction that names one and
-// has not committed keeps it from being marked.
+// A row cannot name an object that is being deleted; an uncommitted transaction
+// that names one prevents its mark.
 func TestOwnedObjectsThatComeBack(t *testing.T) {
 	f := owned(t)
 	f.object("a", "now() - interval '1 minute'")
@@ -115,12 +115,12 @@ func TestOwnedObjectsThatComeBack(t *testing.T) {
 	if _, err := again.Exec(t.Context(), `INSERT INTO files (id, object_key) VALUES (50, 'files/b')`); err != nil {
 		t.Fatal(err)
 	}
-	f.once() // "b" is not seen yet, and is locked
+	f.once() // "b" is not visible yet, and is locked
 	f.left("b")
 	if err := again.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Those that were locked are looked at again later.
+	// Locked ones are checked again later.
 	f.exec(`UPDATE lethe.condemned SET due_at = 0 WHERE state = 1`)
 	f.once()
 	f.left("b")
@@ -135,7 +135,7 @@ func TestOwnedObjectsThatComeBack(t *testing.T) {
 	}
 }
 
-// With grace.object_age an object that was written a short while ago waits, and is told of.
+// With grace.object_age a recently written object waits, and is reported.
 func TestYoungObjectsWait(t *testing.T) {
 	f := owned(t)
 	aged := func(age time.Duration) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// upload inserts a row that owns all that lies below its folder.
+// upload inserts a row that owns everything below its folder.
 func (f *files) upload(id int, end string, names ...string) {
 	f.t.Helper()
 	for _, n := range names {
@@ -20,8 +20,9 @@ func (f *files) upload(id int, end string, names ...string) {
 	f.exec(fmt.Sprintf(`INSERT INTO files (id, expires_at) VALUES (%d, %s)`, id, end))
 }
 
-// All that lies below a folder goes with the row that owns it; its neighbours stay, and
-// so does a folder that a hold keeps something in. No row can name it meanwhile.
+// Everything below a folder is deleted with the row that owns it; its
+// neighbours stay, and so does a folder with a held object. No row can name it
+// meanwhile.
 func TestOwnedFolders(t *testing.T) {
 	f := ownedBy(t, `CREATE INDEX ON files (('files/' || id || '/'))`, "files/{id}/")
 	f.upload(1, "now() - interval '1 minute'", "a", "b/c", "b/d/e")
@@ -48,7 +49,8 @@ func TestOwnedFolders(t *testing.T) {
 	f.left("1/new", "10/a", "11/a", "1x", "3/a", "3/kept")
 }
 
-// Who holds an object in a folder that is being emptied is told so.
+// A new hold on an object in a folder that is being emptied returns the running
+// deletes.
 func TestHoldInAFolderUnderWay(t *testing.T) {
 	f := ownedBy(t, `CREATE INDEX ON files (('files/' || id || '/'))`, "files/{id}/")
 	f.exec(`INSERT INTO lethe.condemned (collection, content, object, state, due_at, fence)
@@ -61,8 +63,8 @@ func TestHoldInAFolderUnderWay(t *testing.T) {
 	}
 }
 
-// A row whose folder would lie in that of another is refused; so is a guard while there
-// is one. What names no folder unmistakably is left alone.
+// A row whose folder would be inside another row's is refused; so is a guard
+// while there is one. An ambiguous name of a folder is left alone.
 func TestOwnedFoldersThatNest(t *testing.T) {
 	f := ownedBy(t, `ALTER TABLE files ADD COLUMN dir text; CREATE INDEX ON files (('files/' || dir || '/'))`, "files/{dir}/")
 	f.put("a/b/x", "a/x", "c/x")

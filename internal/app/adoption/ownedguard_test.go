@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// refused demands that the guard refuses a statement.
+// refused checks that the guard refuses a statement.
 func (f *files) refused(statement string) {
 	f.t.Helper()
 	_, err := f.db.Exec(f.t.Context(), statement)
@@ -19,8 +19,9 @@ func (f *files) refused(statement string) {
 	}
 }
 
-// The guard sees keys as the row is stored: those of generated columns, and those that
-// triggers of the application write, whatever columns the statement names.
+// The guard sees keys as the row is stored: those of generated columns, and
+// those that triggers of the application write, whatever columns the statement
+// names.
 func TestOwnedObjectsWrittenByTheDatabase(t *testing.T) {
 	f := ownedBy(t, `ALTER TABLE files ADD COLUMN name text, ADD COLUMN stored text GENERATED ALWAYS AS ('files/' || name) STORED;
 		CREATE FUNCTION zzz() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.object_key := ''files/'' || (NEW.album + 0); RETURN NEW; END';
@@ -40,8 +41,8 @@ func TestOwnedObjectsWrittenByTheDatabase(t *testing.T) {
 	f.refused(`UPDATE files SET name = 'n' WHERE id = 2`)
 }
 
-// A transaction of the application may write any number of rows: the guard's locks do
-// not fill the table of locks of the server.
+// A transaction of the application may write any number of rows: the guard's
+// locks do not fill the server's lock table.
 func TestOwnedObjectsManyInOneTransaction(t *testing.T) {
 	f := owned(t)
 	f.exec(`INSERT INTO files (id, object_key, preview_key) SELECT n, 'files/' || n, 'files/p' || n FROM generate_series(1, 30000) AS n`)
@@ -58,8 +59,8 @@ func TestOwnedObjectsOutside(t *testing.T) {
 	f.exec(`INSERT INTO files (id, object_key, preview_key) VALUES (2, 'files/b', 'shared/default.png')`)
 }
 
-// A row without an object is no sample of a wrong description, and each template is
-// compared.
+// A row without an object does not show an invalid description, and each
+// template is compared.
 func TestOwnedObjectsSampled(t *testing.T) {
 	f := owned(t)
 	f.object("a", "NULL")
@@ -74,7 +75,7 @@ func TestOwnedObjectsSampled(t *testing.T) {
 	}
 }
 
-// A key that is left behind while lethe looks at it again is not forgotten.
+// A key that is left behind while lethe checks it again is not forgotten.
 func TestOwnedObjectsLeftBehindMeanwhile(t *testing.T) {
 	f := owned(t)
 	f.object("a", "NULL")
@@ -87,7 +88,7 @@ func TestOwnedObjectsLeftBehindMeanwhile(t *testing.T) {
 	if _, err := last.Exec(t.Context(), `DELETE FROM files WHERE id = 50`); err != nil {
 		t.Fatal(err)
 	}
-	f.once() // it sees the row, as its end is not committed
+	f.once() // it sees the row, since its end is not committed
 	if err := last.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +96,8 @@ func TestOwnedObjectsLeftBehindMeanwhile(t *testing.T) {
 	f.left()
 }
 
-// Keys with odd characters go as others do. One that services read in different ways stays,
-// and it is said why.
+// Keys with odd characters are deleted as others. One that services interpret
+// differently stays, with the reason.
 func TestOwnedObjectWithAnOddKey(t *testing.T) {
 	f := owned(t)
 	for i, key := range []string{"files/a b", "files/50%", "files/a+b", "files/%2B", "files/ünï✓", `files/q'u"o`, "files/<&>"} {
@@ -110,7 +111,7 @@ func TestOwnedObjectWithAnOddKey(t *testing.T) {
 	explains(t, f.Adoption, "files", "files//slash", `has the segment ""`)
 }
 
-// Keys that nobody else knows are not forgotten by a removal, unless that is asked for.
+// A removal does not forget keys that only Lethe knows, unless forced.
 func TestRemoveForgetsNoKeys(t *testing.T) {
 	f := owned(t)
 	f.put("a")

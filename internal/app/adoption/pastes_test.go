@@ -33,7 +33,7 @@ type service interface {
 // pastes is a paste service on any database, without a cache.
 type pastes struct {
 	*rig
-	// trusting: what has a row is not uploaded again.
+	// trusting services do not upload again what has a row.
 	trusting bool
 	referred atomic.Int64 // to contents in quarantine
 }
@@ -59,7 +59,7 @@ collections:
     prefix: content/
 `
 
-// tablesWith are the tables of pastes whose keys are of a type.
+// tablesWith returns the tables of pastes whose keys have a type.
 func tablesWith(key string) []string {
 	return []string{
 		"CREATE TABLE content (content_hash " + key + " PRIMARY KEY, ref_count BIGINT NOT NULL CHECK (ref_count >= 0))",
@@ -75,7 +75,7 @@ func tablesWith(key string) []string {
 
 const upsert = " ON CONFLICT (content_hash) DO UPDATE SET ref_count = content.ref_count + 1"
 
-// statement gives parameters the names that PostgreSQL wants.
+// statement gives parameters the names of PostgreSQL.
 func (p *pastes) statement(text string) string {
 	if p.engine.name != postgres.name {
 		return text
@@ -120,8 +120,8 @@ func endIn(ttl time.Duration) sql.NullInt64 {
 	return sql.NullInt64{Int64: int64(lethe.SystemClock{}.Now().Add(ttl)), Valid: ttl > 0}
 }
 
-// taking uploads a body, and refers to it in a transaction. Who trusts what has a row
-// only uploads what has none.
+// taking uploads a body, and refers to it in a transaction. A trusting service
+// only uploads what has no row.
 func (p *pastes) taking(ctx context.Context, body []byte, do func(tx *sql.Tx) error) error {
 	hash := hashOf(body)
 	if p.trusting {
@@ -141,7 +141,7 @@ func (p *pastes) taking(ctx context.Context, body []byte, do func(tx *sql.Tx) er
 	})
 }
 
-// known refers to a content that has a row: paste.ErrNotFound.
+// known refers to a content that has a row. It fails with paste.ErrNotFound.
 func (p *pastes) known(ctx context.Context, hash string, do func(tx *sql.Tx) error) error {
 	return p.change(ctx, func(tx *sql.Tx) error {
 		if err := p.changed(ctx, tx, "UPDATE content SET ref_count = ref_count + 1 WHERE content_hash = ?", hash); err != nil {
@@ -159,8 +159,8 @@ func (p *pastes) inserting(ctx context.Context, of paste.Paste, ttl time.Duratio
 	}
 }
 
-// referAgain refers again and again to contents whose objects lie in quarantine, while
-// they have a row.
+// referAgain repeatedly refers to contents whose objects are in quarantine,
+// while they have a row.
 func (p *pastes) referAgain(ctx context.Context) {
 	for lethe.Sleep(ctx, 20*time.Millisecond) == nil {
 		hash := ""
@@ -176,7 +176,7 @@ func (p *pastes) referAgain(ctx context.Context) {
 	}
 }
 
-// lasting are the pastes without an end.
+// lasting returns the pastes without an end.
 func (p *pastes) lasting() (out []paste.Paste) {
 	for _, code := range p.column("SELECT short_code FROM pastes WHERE expires_at IS NULL") {
 		found, err := p.find(p.t.Context(), code)
@@ -212,7 +212,7 @@ func (p *pastes) Replace(ctx context.Context, code string, body []byte) (paste.P
 	})
 }
 
-// release counts one less of what a paste names.
+// release decrements the count of what a paste names.
 func (p *pastes) release(ctx context.Context, tx *sql.Tx, code string) error {
 	var hash string
 	err := tx.QueryRowContext(ctx, p.statement("SELECT content_hash FROM pastes WHERE short_code = ?"+p.engine.locks), code).Scan(&hash)

@@ -16,13 +16,13 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// PlanCommand is what made the plans that Apply takes.
+// PlanCommand is the command in the plans that Apply accepts.
 const PlanCommand = "adopt plan"
 
-// PlanAge is how old a plan may be that is applied.
+// PlanAge is the largest age of a plan that is applied.
 const PlanAge = 24 * time.Hour
 
-// fingerprint distinguishes a description from others. It has no secrets in it.
+// fingerprint identifies a description. It has no secrets in it.
 func (a *Adoption) fingerprint() (string, error) {
 	d := *a.Description
 	d.Database, d.Redis, d.Audit, d.Tracing = "", "", "", adopt.TracingSpec{}
@@ -39,7 +39,7 @@ func (a *Adoption) fingerprint() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// header is that of a plan of this description, of this database, now.
+// header returns that of a plan of this description and database, now.
 func (a *Adoption) header(ctx context.Context, by string) (h plan.Header, err error) {
 	if err := a.DB.Install(ctx); err != nil {
 		return h, err
@@ -53,9 +53,9 @@ func (a *Adoption) header(ctx context.Context, by string) (h plan.Header, err er
 	return h, err
 }
 
-// WritePlan writes what a run would take now of the collections, of all if none is
-// named. It makes Lethe's tables, by which a plan is known again, and changes nothing
-// else.
+// WritePlan writes what a run would take now of the collections, of all if none
+// is named. It creates Lethe's tables, which identify a plan's database, and
+// changes nothing else.
 func (a *Adoption) WritePlan(ctx context.Context, names []string, by string, out io.Writer) (end plan.End, err error) {
 	h, err := a.header(ctx, by)
 	if err != nil {
@@ -71,8 +71,8 @@ func (a *Adoption) WritePlan(ctx context.Context, names []string, by string, out
 	return w.Close(nil)
 }
 
-// Items gives what a run would take now of the collections, of all if none is named, to
-// yield. It changes nothing; Lethe's tables have to be there.
+// Items passes what a run would take now of the collections, of all if none is
+// named, to yield. It changes nothing; Lethe's tables have to exist.
 func (a *Adoption) Items(ctx context.Context, names []string, yield func(plan.Item) error) error {
 	if len(names) == 0 {
 		names = a.Description.Names()
@@ -89,24 +89,24 @@ func (a *Adoption) Items(ctx context.Context, names []string, yield func(plan.It
 	return nil
 }
 
-// ApplyOptions say what is accepted of a plan.
+// ApplyOptions relax the checks of a plan.
 type ApplyOptions struct {
 	Old      bool // one that is older than PlanAge
-	Reported bool // items of collections that say mode: report
+	Reported bool // items of collections with mode: report
 }
 
-// Applied is what became of the items of one routine.
+// Applied is the outcome of the items of one routine.
 type Applied struct {
 	Do     string
 	Items  int64 // of the plan
 	Counts map[string]int64
 }
 
-// errPlan: the plan is not one that may be applied here.
+// errPlan reports that the plan cannot be applied here.
 var errPlan = errors.New("make a new plan")
 
-// Apply takes what a plan names, as far as a run would take it still: each item is
-// looked at again, in the transactions of every run. Nothing else is taken.
+// Apply takes what a plan names, as far as a run would still take it: each item
+// is checked again, in the transactions of every run. Nothing else is taken.
 func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions) (out []Applied, err error) {
 	head, end, err := plan.Check(file)
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions)
 	return nil
 }
 
-// apply runs the routine of a group on its items alone, as a run that is recorded.
+// apply runs the routine of a group on just its items, as a recorded run.
 func (a *Adoption) apply(ctx context.Context, do string, items *itemGroups) (map[string]int64, error) {
 	_, name, _ := strings.Cut(do, " ")
 	k, err := a.kindOf(name)
@@ -186,15 +186,14 @@ func (a *Adoption) apply(ctx context.Context, do string, items *itemGroups) (map
 	return done[do], err
 }
 
-// itemGroups reads a plan group by group: items that follow each other and are of one
-// routine.
+// itemGroups reads a plan group by group: consecutive items of one routine.
 type itemGroups struct {
 	in   *plan.Reader
 	do   string
-	head *plan.Item // that was read, and not taken; nil: none
+	head *plan.Item // read ahead; nil if there is none
 }
 
-// peek returns the next item: io.EOF at the end.
+// peek returns the next item, or io.EOF at the end.
 func (g *itemGroups) peek() (plan.Item, error) {
 	if g.head == nil {
 		i, err := g.in.Next()
@@ -206,7 +205,8 @@ func (g *itemGroups) peek() (plan.Item, error) {
 	return *g.head, nil
 }
 
-// next goes to the next group, and returns its routine: io.EOF if there is none.
+// next advances to the next group, and returns its routine, or io.EOF if there
+// is none.
 func (g *itemGroups) next() (string, error) {
 	if _, err := g.ids(-1); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -216,8 +216,8 @@ func (g *itemGroups) next() (string, error) {
 	return i.Do, err
 }
 
-// ids returns the next ids of the group, all if limit is negative: io.EOF if there is
-// none left.
+// ids returns the next ids of the group, all if limit is negative, or io.EOF if
+// there is none left.
 func (g *itemGroups) ids(limit int) (out []string, err error) {
 	for len(out) != limit {
 		i, err := g.peek()
@@ -249,7 +249,7 @@ func (g *itemGroups) set() (map[string]bool, error) {
 // chunked is a routine that works on chunks of a collection, one after the other.
 type chunked struct {
 	routine
-	next func() ([]string, error) // io.EOF: there are no more
+	next func() ([]string, error) // io.EOF at the end
 	of   func(keys []string) routine
 }
 
@@ -275,7 +275,7 @@ func (c chunked) Pass(worker string) func(ctx context.Context, add func(string, 
 	}
 }
 
-// plannedItem makes an item of a plan.
+// plannedItem returns an item of a plan.
 func plannedItem(do, kind, why string, p sqladopt.Planned) plan.Item {
 	return plan.Item{Do: do, Kind: kind, ID: p.ID, Key: p.Object, Size: p.Size, Why: why, Due: p.Due.Time()}
 }

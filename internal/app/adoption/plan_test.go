@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// planOf makes a plan of everything, and returns it and how many items it has.
+// planOf returns a plan of everything, and its number of items.
 func planOf(t *testing.T, a *Adoption) (*bytes.Reader, int64) {
 	t.Helper()
 	var out bytes.Buffer
@@ -22,8 +22,8 @@ func planOf(t *testing.T, a *Adoption) (*bytes.Reader, int64) {
 	return bytes.NewReader(out.Bytes()), end.Totals.Items
 }
 
-// Orphans of a plan go, if no row names them by then; what became one later does not,
-// and stays on record.
+// Orphans in a plan are deleted unless a row names them by then; a later orphan
+// is not, and stays recorded.
 func TestPlanOfKeys(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "orphan", "rescued", "z")
@@ -48,7 +48,7 @@ func TestPlanOfKeys(t *testing.T) {
 	f.left("a", "rescued", "z")
 }
 
-// Folders of a plan are marked; those that came later are not.
+// Folders in a plan are marked; later ones are not.
 func TestPlanOfFolders(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
@@ -85,7 +85,7 @@ func TestPlanOfFolders(t *testing.T) {
 	}
 }
 
-// A plan that is older than a day is applied only if that is asked for.
+// A plan that is older than a day is applied only if forced.
 func TestOldPlan(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "orphan", "z")

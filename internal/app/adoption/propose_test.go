@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// What is proposed for the paste service can be used as it is, and reclaims the same.
+// A proposal for the paste service is valid, and reclaims the same.
 func TestProposal(t *testing.T) {
 	s := newSite(t)
 	tables, err := s.DB.Tables(t.Context())
@@ -40,7 +40,7 @@ func TestProposal(t *testing.T) {
 	if _, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") }); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}
-	// Rows that have keys of their own own those objects, here in a folder on a disk.
+	// Rows with separate keys own those objects, here in a folder on a disk.
 	text = adopt.Propose([]adopt.TableInfo{{Name: "uploads", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
 		{Name: "id", Kind: "bigint"}, {Name: "object_key", Kind: "text"}, {Name: "expires_at", Kind: "timestamp with time zone"},
 	}}}, adopt.Surroundings{ClaimColumns: s.DB.ClaimColumns, Path: "/srv/media", Objects: []string{"uploads/a", "uploads/b"}})

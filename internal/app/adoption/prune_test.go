@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Runs that are long over go; the newest success of a routine stays, as
-// whoever runs alone goes by it.
+// Old runs are deleted; the newest success of a routine stays, since exclusive
+// runs depend on it.
 func TestPrune(t *testing.T) {
 	s := newSite(t)
 	s.removes(0, 0)

@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// copiesAtOnce is how many objects are moved, or looked at, at once.
+// copiesAtOnce is the number of objects moved, or checked, concurrently.
 const copiesAtOnce = 16
 
-// moved returns the record of objects of a collection that were moved away; nil if it
-// is of a kind that moves none.
+// moved returns the record of a collection's moved objects; nil if its kind
+// moves none.
 func (a *Adoption) moved(name string) *sqladopt.Quarantine {
 	switch {
 	case a.keys[name] != nil:
@@ -26,7 +26,7 @@ func (a *Adoption) moved(name string) *sqladopt.Quarantine {
 	return nil
 }
 
-// Quarantine returns the quarantine of a collection, whatever its mode.
+// Quarantine returns the quarantine of a collection in any mode.
 func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quarantine, error) {
 	if err := a.Unusable[name]; err != nil {
 		return nil, err
@@ -60,7 +60,8 @@ func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quaranti
 	return q, nil
 }
 
-// remover is what deletes objects of a collection by their whole keys, or moves them.
+// remover returns the Deleter of a collection's whole keys, which may move
+// objects instead.
 func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, error) {
 	c := a.Description.Collections[name]
 	bucket, err := a.bucket(ctx, name)
@@ -82,8 +83,8 @@ func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, err
 	return remover, nil
 }
 
-// quarantineRoutines is the one that restores and purges; of all instances one runs it
-// at a time.
+// quarantineRoutines returns the one that restores and purges; at most one
+// instance runs it at a time.
 func (a *Adoption) quarantineRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
 	if a.Description.Collections[name].Quarantine == nil {
 		return nil, nil
@@ -105,7 +106,7 @@ func (a *Adoption) quarantined(ctx context.Context, name string) (adopt.Backlog,
 	return rows.InQuarantine(ctx)
 }
 
-// checkQuarantine tries the place where copies are put, and looks whether objects lie in
+// checkQuarantine probes the place of copies, and checks that no objects are in
 // a quarantine that is not described any more.
 func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Finding, error) {
 	c := a.Description.Collections[name]
@@ -134,8 +135,8 @@ func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Fi
 		Do: "describe it as it was, until it is empty"}}, nil
 }
 
-// checkTags finds out whether tags may be read, of objects and of copies: what has tags
-// that are not told is not moved.
+// checkTags checks that tags of objects and copies may be read: an object with
+// unreadable tags is not moved.
 func (a *Adoption) checkTags(ctx context.Context, name string, copies bucket) ([]adopt.Finding, error) {
 	objects, err := a.bucket(ctx, name)
 	if err != nil {
@@ -153,8 +154,8 @@ func (a *Adoption) checkTags(ctx context.Context, name string, copies bucket) ([
 	return nil, nil
 }
 
-// nothingMoved refuses to forget objects that are in quarantine, and copies in parts that
-// cannot be given up.
+// nothingMoved returns an error while objects are in quarantine, or copies in
+// parts cannot be aborted: they would be forgotten.
 func (a *Adoption) nothingMoved(ctx context.Context) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {

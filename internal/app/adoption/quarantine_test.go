@@ -17,7 +17,7 @@ func newVault(t *testing.T) *files {
 	return newCollection(t, func(s *adopt.KeySpec) { s.Retention = &none }, adopt.Collection{Quarantine: &adopt.QuarantineSpec{Prefix: "kept/"}})
 }
 
-// cares runs everything once, and demands what was done with the quarantine.
+// cares runs everything once, and checks the counts of the quarantine.
 func (f *files) cares(want map[string]int64) {
 	f.t.Helper()
 	counts, err := f.Loop.Once(f.t.Context(), nil)
@@ -31,13 +31,13 @@ func (f *files) cares(want map[string]int64) {
 	}
 }
 
-// landed lets every delete that was sent have taken effect, kept lets the retention pass.
+// landed lets every delete in flight take effect, kept lets the retention pass.
 func (f *files) landed() { f.exec(`UPDATE lethe.quarantined SET late_at = 0`) }
 
 func (f *files) kept() { f.exec(`UPDATE lethe.quarantined SET until_at = 1, late_at = 0`) }
 
-// An orphan is moved away with what is kept beside it; once a row names it again it is
-// copied back, and its copy goes when nothing can delete it any more.
+// An orphan is moved with its metadata. Once a row names it again it is copied
+// back, and its copy is deleted when no delete of the object is in flight.
 func TestQuarantineCopiesBack(t *testing.T) {
 	f := newVault(t)
 	f.put("a", "other")
@@ -70,13 +70,13 @@ func TestQuarantineCopiesBack(t *testing.T) {
 	f.cares(map[string]int64{"purged": 1})
 	f.left("a", "m ü?%2F+&.txt")
 	facts, err := f.Explain(t.Context(), "files", odd)
-	// It is named; it left its place, was moved, copied back, and its copy went.
+	// It is named; it was recorded, moved, copied back, and its copy deleted.
 	if err != nil || len(facts) != 5 {
 		t.Errorf("%d facts are known of it, want 5: %v, %v", len(facts), facts, err)
 	}
 }
 
-// What the application put meanwhile is newer than the copy: it stays as it is.
+// What the application put meanwhile is newer than the copy: it is kept.
 func TestQuarantineSparesNewer(t *testing.T) {
 	f := newVault(t)
 	f.put("a", "x")
@@ -97,8 +97,8 @@ func TestQuarantineSparesNewer(t *testing.T) {
 	f.left("a", "x")
 }
 
-// By hand an object comes back that no row names; what is in quarantine keeps Lethe's
-// tables, and is purged early on demand.
+// An object that no row names can be restored by hand. What is in quarantine
+// keeps Lethe's tables, and is purged early on request.
 func TestQuarantineByHand(t *testing.T) {
 	f := newVault(t)
 	f.put("a", "x", "y")
@@ -139,7 +139,7 @@ func TestQuarantineByHand(t *testing.T) {
 	}
 }
 
-// Rows that are missing all of a sudden purge nothing.
+// If rows suddenly disappear nothing is purged.
 func TestQuarantineFewRows(t *testing.T) {
 	f := newVault(t)
 	f.put("a", "b", "x")
@@ -157,7 +157,8 @@ func TestQuarantineFewRows(t *testing.T) {
 	f.left("a", "b", "kept/files/x")
 }
 
-// A quarantine that is not described any more is a problem while objects lie there.
+// A quarantine that is not described any more is a problem while it has
+// objects.
 func TestQuarantineForgotten(t *testing.T) {
 	f := newVault(t)
 	f.put("a", "x")

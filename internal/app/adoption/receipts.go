@@ -15,13 +15,14 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// chainID is what the seals of this adoption are hashed with.
+// chainID returns the id with which the seals of this adoption are hashed.
 func (a *Adoption) chainID(ctx context.Context) (lethe.ID, error) {
 	made, _, err := a.DB.MadeAt(ctx)
 	return lethe.ID("adoption " + made.String()), err
 }
 
-// errNoReceipts is no success: whoever removes the tables removes the chain.
+// errNoReceipts is an error, not an empty success: removing the tables removes
+// the chain.
 var errNoReceipts = errors.New("there are no receipts, as Lethe's tables are not made yet or were removed: \"lethe adopt run\" makes them")
 
 // HasReceipts fails if there is no chain of receipts.
@@ -45,8 +46,8 @@ func (a *Adoption) VerifyReceipts(ctx context.Context, req admin.ChainRequest) (
 	return admin.VerifyChain(ctx, a.DB, id, req)
 }
 
-// chainRoutine seals receipts and drops those that are past their time, as a store does.
-// Which chain it is is known once Lethe's tables are made.
+// chainRoutine seals receipts and drops old ones, as a store does. Its chain is
+// known once Lethe's tables exist.
 type chainRoutine struct{ a *Adoption }
 
 // Name implements reclaim.Routine.

@@ -21,30 +21,30 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// Times of the tests under load. An operation of the application is given up well
-// before LongestWrite, and no fault lasts as long as what they leave.
+// Times of the tests under load. An operation of the application is cancelled
+// well before LongestWrite, and no fault lasts as long as what they leave.
 const (
 	longestOperation = 2 * time.Second
 	longestWrite     = 5 * time.Second
 	late             = 6 * time.Second
 	stuck            = time.Second // for the watchdog
 	faultTime        = 400 * time.Millisecond
-	naiveRead        = time.Second // that a reader may take to fill its cache
-	silent           = time.Second // and a run is taken over
+	naiveRead        = time.Second // in which a reader may fill its cache
+	silent           = time.Second // after which a run is taken over
 	inFlight         = time.Second // from an upload to its row, of keys
 )
 
 // engine is a database that the tests under load run on.
 type engine struct {
 	name string
-	// start gives the rig an empty database, and its server if it has one. It returns the
-	// address that leads through what fails.
+	// start gives the rig an empty database, and its server if it has one. It
+	// returns the address behind the faults.
 	start  func(r *rig) (address string)
-	schema string // what stands before Lethe's tables
-	// copyOf is where the object of a content lies in quarantine.
+	schema string // prefix of Lethe's tables
+	// copyOf is the key of a content's object in quarantine.
 	copyOf string
-	// tables are the application's own; taken ends the insert of a content that may be
-	// there, and locks the reading of a row that is to be changed.
+	// tables are the application's own; taken ends the insert of a content that
+	// may exist, and locks a row that is read to be changed.
 	tables       []string
 	taken, locks string
 }
@@ -95,13 +95,13 @@ func dial(t *testing.T, driver, address string) *sql.DB {
 	return db
 }
 
-// crashing is a server that may be killed.
+// crashing is a server that can be killed.
 type crashing interface {
 	Kill()
 	Restart()
 }
 
-// rig is what reclaims in a test under load, and what breaks meanwhile.
+// rig is the workers of a test under load, and what fails meanwhile.
 type rig struct {
 	*Adoption // the first
 	t         *testing.T
@@ -114,16 +114,16 @@ type rig struct {
 	s3        *s3.Client
 	bucket    string
 	faulty    []*servers.Faults
-	database  crashing             // nil: a file
-	cache     *servers.RedisServer // nil: none
+	database  crashing             // nil for a file
+	cache     *servers.RedisServer // nil if none
 	alarms    alarms
 
 	mu   sync.Mutex
 	done map[string]int64
 }
 
-// newRig starts the servers. The addresses in the environment of its job, which begin
-// with the prefix, lead through what fails.
+// newRig starts the servers. The addresses in the environment of its job, which
+// begin with the prefix, lead through the faults.
 func newRig(t *testing.T, e engine, prefix string) *rig {
 	t.Helper()
 	gateway := servers.VersityGW(t)
@@ -138,7 +138,7 @@ func newRig(t *testing.T, e engine, prefix string) *rig {
 	return r
 }
 
-// through puts what fails before a database.
+// through puts the faults before a database.
 func (r *rig) through(address string) string {
 	r.t.Helper()
 	at, err := url.Parse(address)
@@ -150,7 +150,8 @@ func (r *rig) through(address string) string {
 	return f.Via(address)
 }
 
-// install opens the first instance, makes Lethe's tables, and installs the guards.
+// install opens the first instance, creates Lethe's tables, and installs the
+// guards.
 func (r *rig) install() {
 	r.t.Helper()
 	r.Adoption = r.instance("first")
@@ -178,11 +179,11 @@ func (r *rig) instance(worker string) *Adoption {
 	return a
 }
 
-// alarms are messages of adoption that must not be.
+// alarms are log messages of adoption that must not occur.
 type alarms struct {
 	slog.Handler
 	t *testing.T
-	// unguarded: there is no guard that anything could get past.
+	// unguarded: there is no guard that could be bypassed.
 	unguarded bool
 }
 
@@ -206,7 +207,7 @@ func (a alarms) look(message string) {
 // Enabled implements slog.Handler.
 func (a alarms) Enabled(context.Context, slog.Level) bool { return true }
 
-// underLoad is how a collection is changed for a test under load.
+// underLoad changes a collection for a test under load.
 func underLoad(c *adopt.Collection) {
 	d := func(d time.Duration) *adopt.Duration { return (*adopt.Duration)(&d) }
 	switch c.Kind {
@@ -222,19 +223,19 @@ func underLoad(c *adopt.Collection) {
 	c.Batch, c.Workers = min(1000, max(50, *loadRows/20)), 2
 	if c.Quarantine != nil {
 		c.Quarantine.Retention = d(2 * time.Second)
-		c.Batch = 20 // objects take a while to be moved, and workers do not live long
+		c.Batch = 20 // moving objects takes a while, and workers do not live long
 	}
 }
 
-// work runs routines of an adoption, all by default, until ctx ends; life is how long
-// each of its processes lives at most, 0 for ever.
+// work runs routines of an adoption, all by default, until ctx ends; life
+// bounds the life of each of its processes, 0 does not.
 func (r *rig) work(ctx context.Context, a *Adoption, life time.Duration, only ...string) {
 	for ctx.Err() == nil {
 		one, cancel := ctx, context.CancelFunc(func() {})
 		if life > 0 {
 			one, cancel = context.WithTimeout(ctx, rand.N(life))
 		}
-		counts, _ := a.Loop.Once(one, only) // faults are meant
+		counts, _ := a.Loop.Once(one, only) // faults are intended
 		cancel()
 		for routine, c := range counts {
 			for what, n := range c {
@@ -251,7 +252,7 @@ func (r *rig) count(what string, n int64) {
 	r.done[what] += n
 }
 
-// trouble lets one server after the other fail for a moment.
+// trouble makes one server after the other fail for a moment.
 func (r *rig) trouble(ctx context.Context) {
 	fail := func(what string, begin, end func()) {
 		begin()
@@ -278,19 +279,19 @@ func (r *rig) trouble(ctx context.Context) {
 	}
 }
 
-// dueNow lets no deletion that failed wait until it is tried again.
+// dueNow returns the statement that makes failed deletions due at once.
 func (r *rig) dueNow() string {
 	return "UPDATE " + r.engine.schema + "condemned SET due_at = 0 WHERE state IN (1, 2) AND fence = 0 AND due_at > 0"
 }
 
-// hurry does that again and again.
+// hurry runs that repeatedly.
 func (r *rig) hurry(ctx context.Context) {
 	for lethe.Sleep(ctx, 300*time.Millisecond) == nil {
 		_, _ = r.db.ExecContext(ctx, r.dueNow()) // again soon
 	}
 }
 
-// while lets writers write beside others for a time, and ends them then.
+// while runs writers beside others for a time, and ends them then.
 func (r *rig) while(ctx context.Context, write func(context.Context), others ...func(context.Context)) {
 	working, stop := context.WithCancel(ctx)
 	var workers, writers sync.WaitGroup
@@ -314,7 +315,7 @@ func (r *rig) while(ctx context.Context, write func(context.Context), others ...
 	}
 }
 
-// until is while again and again until each was done so often.
+// until repeats while until each count is reached.
 func (r *rig) until(ctx context.Context, want map[string]int64, write func(context.Context), others ...func(context.Context)) {
 	r.t.Helper()
 	r.tell("everything is stored")
@@ -332,12 +333,12 @@ func (r *rig) until(ctx context.Context, want map[string]int64, write func(conte
 	r.t.Log(r.done)
 }
 
-// tell logs how long the test has lasted at a point.
+// tell logs the elapsed time at a point.
 func (r *rig) tell(point string) {
 	r.t.Logf("%s after %s", point, lethe.SystemClock{}.Now().Sub(r.began).Round(time.Millisecond))
 }
 
-// missing is what was not yet done so often.
+// missing returns the counts that are not reached yet.
 func (r *rig) missing(want map[string]int64) map[string]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -350,7 +351,7 @@ func (r *rig) missing(want map[string]int64) map[string]int64 {
 	return out
 }
 
-// keys are those of the objects below a prefix; adoption's own are passed over.
+// keys returns those of the objects below a prefix, without adoption's own.
 func (r *rig) keys(prefix string) (keys []string) {
 	r.t.Helper()
 	pages := s3.NewListObjectsV2Paginator(r.s3, &s3.ListObjectsV2Input{Bucket: &r.bucket, Prefix: &prefix})
@@ -368,7 +369,7 @@ func (r *rig) keys(prefix string) (keys []string) {
 	return keys
 }
 
-// recorded compares quarantine and record, while nobody works.
+// recorded compares quarantine and record, without workers.
 func (r *rig) recorded() {
 	r.t.Helper()
 	lie, known := set(r.keys("kept/")), set(r.column("SELECT copy FROM "+r.engine.schema+"quarantined"))
@@ -392,7 +393,7 @@ func set(keys []string) map[string]bool {
 	return out
 }
 
-// number asks the database for one.
+// number queries the database for one.
 func (r *rig) number(query string) (n int64) {
 	r.t.Helper()
 	if err := r.db.QueryRowContext(r.t.Context(), query).Scan(&n); err != nil {
@@ -406,7 +407,7 @@ func scanText(rows *sql.Rows) (s string, err error) {
 	return s, err
 }
 
-// column asks the database for the values of one.
+// column queries the database for the values of one.
 func (r *rig) column(query string) []string {
 	r.t.Helper()
 	rows, err := r.db.QueryContext(r.t.Context(), query)

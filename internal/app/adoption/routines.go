@@ -7,19 +7,20 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// RoutineStatus is what the database has on record of a routine, whatever instance it ran on.
+// RoutineStatus is the database's record of a routine, on any instance.
 type RoutineStatus struct {
 	Name string
-	// Last is the newest run, and Good the newest that succeeded: zero if there is none.
-	// Runs that find nothing to do leave no trace.
+	// Last is the newest run, and Good the newest success: zero if there is
+	// none. Runs that find nothing to do are not recorded.
 	Last, Good ledger.Run
 	Next       lethe.Time // when a run may begin, by this machine's clock
-	// Closes is when the window ends that is open now; 0: none is, or it has no end.
+	// Closes is the end of the open window; 0 if none is open, or it has no
+	// end.
 	Closes lethe.Time
 }
 
-// Routines returns the status of the routines of all collections that reclaim, and the
-// time of this machine. Where Lethe's tables are not made yet there are no runs.
+// Routines returns the status of the routines of all collections that reclaim,
+// and the time of this machine. There are no runs before Lethe's tables exist.
 func (a *Adoption) Routines(ctx context.Context) (list []RoutineStatus, now lethe.Time, err error) {
 	now = a.o.Clock.Now()
 	installed, err := a.DB.Installed(ctx)

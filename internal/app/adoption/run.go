@@ -23,25 +23,25 @@ type Backlog struct {
 	Kind       adopt.Kind
 	Mode       adopt.Mode
 	Rows       adopt.Backlog // that have expired
-	Contents   adopt.Backlog // whose objects are to go
+	Contents   adopt.Backlog // whose objects are to be deleted
 	Folders    adopt.Backlog // that are marked, and whose retention is over
-	Orphans    adopt.Backlog // objects on record that no row names
-	// Quarantined are objects that were moved away, and are not purged yet.
+	Orphans    adopt.Backlog // recorded objects that no row names
+	// Quarantined are moved objects that are not purged yet.
 	Quarantined adopt.Backlog
-	Holds       adopt.Holds // that stand
+	Holds       adopt.Holds // in force
 	Wrong       adopt.Troubles
-	// Nearing is what waits to be deleted for good: Soon is within a day (within half the
-	// retention, if that is shorter).
+	// Nearing is what waits to be deleted for good. Soon is within a day
+	// (within half the retention, if that is shorter).
 	Nearing sqladopt.Nearing
 	// Suspended is why the instance that checked it last does not work on it.
 	Suspended sqladopt.Suspension
-	// Problem is why a collection cannot be used, and nothing is known of it.
+	// Problem is why a collection cannot be used, and its backlog is unknown.
 	Problem string
 }
 
-// standing is what the database has on record of all collections.
+// standing is the database's record of all collections.
 type standing struct {
-	installed bool // Lethe's tables are there
+	installed bool // Lethe's tables exist
 	holds     adopt.Holds
 	suspended map[string]sqladopt.Suspension
 	compared  map[string]ledger.Run // the last successful runs, by routine; only of keys
@@ -85,7 +85,7 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 	return out, nil
 }
 
-// backlog asks what waits in a collection.
+// backlog reads the backlog of a collection.
 func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 	k, err := a.kindOf(b.Collection)
 	if err != nil {
@@ -105,8 +105,9 @@ func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 	return k.backlog(ctx, s.installed, b)
 }
 
-// Prepare makes Lethe's tables and checks the collections. Those with a problem only
-// report; Run takes them up once it is mended. It fails if no collection can be used.
+// Prepare creates Lethe's tables and checks the collections. Those with a
+// problem only report; Run resumes them once it is fixed. It fails if no
+// collection can be used.
 func (a *Adoption) Prepare(ctx context.Context) error {
 	if len(a.Description.Collections) == 0 {
 		return errors.Join(slices.Collect(maps.Values(a.Unusable))...)
@@ -140,9 +141,9 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes Lethe's tables and triggers out of the database, after rows that are
-// claimed were made live again. It refuses where keys of objects would be forgotten that
-// are yet to be deleted, or rows be left in progress, unless it is told to.
+// Remove removes Lethe's tables and triggers from the database, after it made
+// claimed rows live again. Unless forced, it fails if it would forget keys of
+// objects that are yet to be deleted, or leave rows in progress.
 func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 	if !forget {
 		for _, err := range a.Unusable {
@@ -176,8 +177,8 @@ func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 	return a.DB.Remove(ctx)
 }
 
-// nothingLeft refuses to forget keys that only Lethe knows: those of objects whose rows
-// are gone.
+// nothingLeft returns an error while only Lethe knows keys: those of objects
+// whose rows are gone.
 func (a *Adoption) nothingLeft(ctx context.Context) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {
@@ -199,10 +200,10 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 	return nil
 }
 
-// Run works by the timetables until ctx ends, and answers scrapes on the address if
-// there is one.
+// Run works by the timetables until ctx ends, and serves scrapes on the address
+// if there is one.
 //
-// It ends with ErrFits once a collection fits the database that did not.
+// It returns ErrFits once a collection fits the database that did not before.
 func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Spans report that work begins, and when it has ended, for traces: runs and their batches,
-// and what they ask of others. Nil functions report nothing.
+// Spans report the beginning and the end of work, for traces: runs and their
+// batches, and their calls of others. Nil functions report nothing.
 type Spans struct {
 	reclaim.Spans
 	// Backend reports the calls of a bucket, by its name in the description.
 	Backend func(bucket string) observed.Watch
-	// Call reports one call that is no bucket's: a transaction of the database, or a drop
-	// of copies, with how many there were. Names are of a fixed set.
+	// Call reports a call other than a bucket's: a transaction of the database,
+	// or a drop of copies, with their number. Names are of a fixed set.
 	Call func(ctx context.Context, name string) (context.Context, func(keys int, err error))
 }
 
@@ -45,13 +45,13 @@ func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
 	return err
 }
 
-// tracedBucket reports each call but those by which it is opened, tried and closed.
+// tracedBucket reports each call except opening, probing and closing.
 type tracedBucket struct {
 	*observed.Store
 	bucket bucket
 }
 
-// CopyForeign implements bucket: a store looks through another that is observed.
+// CopyForeign implements bucket: it unwraps an observed store.
 func (b tracedBucket) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	if traced, ok := from.(tracedBucket); ok {
 		from = traced.Store

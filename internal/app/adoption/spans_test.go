@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/observed"
 )
 
-// watched are the calls of buckets and others that spans tell of.
+// watched are the reported calls of buckets and others.
 type watched struct {
 	mu   sync.Mutex
 	list []string
@@ -23,8 +23,8 @@ func (w *watched) note(call string) {
 	w.list = append(w.list, call)
 }
 
-// The calls of a bucket and of a disk are told of, those of its quarantine as well, and
-// bytes are copied there though both places are watched.
+// The calls of a bucket and of a disk are reported, those of its quarantine as
+// well, and bytes are copied there although both are observed.
 func TestSpansOfBuckets(t *testing.T) {
 	t.Run("bucket", func(t *testing.T) { spansOf(t, newVault(t)) })
 	t.Run("disk", func(t *testing.T) {

@@ -113,8 +113,9 @@ func (s *liteSite) keys() (keys []string) {
 	return keys
 }
 
-// An application on SQLite: what has expired goes from its file and its bucket while it
-// has the file open, and what it still refers to stays.
+// An application on SQLite: expired rows are removed from its file and objects
+// from its bucket while it has the file open, and what it still refers to
+// stays.
 func TestSQLite(t *testing.T) {
 	s := newLiteSite(t)
 	found, err := s.Check(t.Context())
@@ -134,7 +135,8 @@ func TestSQLite(t *testing.T) {
 	if err := row.Scan(&left); err != nil || left != "c shared1" {
 		t.Errorf("left are %q, %v", left, err)
 	}
-	// What was deleted just now may not be stored again; a second later it may.
+	// A content that was just deleted cannot be stored again; a second later it
+	// can.
 	store := func() error {
 		_, err := s.app.ExecContext(t.Context(), "INSERT INTO content VALUES ('once', 1)")
 		return err

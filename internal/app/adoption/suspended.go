@@ -16,8 +16,8 @@ import (
 // suspensions are the collections that this process does not work on.
 type suspensions struct {
 	mu       sync.Mutex
-	routines map[string][]reclaim.Scheduled // that were taken out of the loop, by collection
-	resumed  []*reclaim.Loop                // of collections whose problem is mended
+	routines map[string][]reclaim.Scheduled // removed from the loop, by collection
+	resumed  []*reclaim.Loop                // of collections whose problem is fixed
 }
 
 // has reports whether a collection is suspended.
@@ -28,14 +28,15 @@ func (s *suspensions) has(name string) bool {
 	return suspended
 }
 
-// names are those of the collections that are suspended.
+// names returns the suspended collections.
 func (s *suspensions) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.routines))
 }
 
-// succeeded returns when each routine of the process has succeeded last, from its start on.
+// succeeded passes the time of the last success of each routine, from the
+// process's start on.
 func (a *Adoption) succeeded(tell func(routine string, at lethe.Time)) {
 	a.suspended.mu.Lock()
 	defer a.suspended.mu.Unlock()
@@ -47,8 +48,8 @@ func (a *Adoption) succeeded(tell func(routine string, at lethe.Time)) {
 	}
 }
 
-// suspend takes the routines of a collection out of the loop. What is in quarantine is
-// still copied back: a problem may be just that it is missed.
+// suspend removes the routines of a collection from the loop. What is in
+// quarantine is still restored: its absence may be the problem.
 func (a *Adoption) suspend(name string) {
 	keep := ""
 	if q := a.quarantines[name]; q != nil {
@@ -71,10 +72,11 @@ func (a *Adoption) suspend(name string) {
 	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, out)
 }
 
-// ErrFits says that a collection can be used which could not when the database was opened.
+// ErrFits reports that a collection can be used that could not when the
+// database was opened.
 var ErrFits = errors.New("a collection fits the database now: open it again")
 
-// awaitFit looks at collections that cannot be used now and then, and reports whether one
+// awaitFit checks unusable collections periodically, and reports whether one
 // fits the database before ctx ends.
 func (a *Adoption) awaitFit(ctx context.Context) bool {
 	for len(a.Unusable) > 0 && lethe.Sleep(ctx, a.o.Recheck) == nil {
@@ -94,7 +96,8 @@ func (a *Adoption) fits(ctx context.Context, name string) bool {
 	return probe.open(ctx, name, a.whole.Collections[name]) == nil
 }
 
-// Idle are the collections that are to reclaim and that this process does not work on.
+// Idle returns the collections that are to reclaim and that this process does
+// not work on.
 func (a *Adoption) Idle() []string {
 	idle := a.suspended.names()
 	for name := range a.Unusable {
@@ -106,8 +109,8 @@ func (a *Adoption) Idle() []string {
 	return idle
 }
 
-// resume checks suspended collections again now and then until ctx ends, and runs the
-// routines of those that have no problem any more.
+// resume checks suspended collections periodically until ctx ends, and runs the
+// routines of those without a problem.
 func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
 	for len(a.suspended.names()) > 0 && lethe.Sleep(ctx, a.o.Recheck) == nil {
 		mended, err := a.mended(ctx)
@@ -127,7 +130,7 @@ func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// mended are the suspended collections whose check finds no problem.
+// mended returns the suspended collections whose check finds no problem.
 func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
 	found, err := a.check(ctx)
 	if err != nil {
@@ -136,7 +139,7 @@ func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
 	return slices.DeleteFunc(a.suspended.names(), func(name string) bool { return adopt.Problems(found[name]) }), nil
 }
 
-// takeUp makes a loop of the routines of a suspended collection.
+// takeUp returns a loop of the routines of a suspended collection.
 func (a *Adoption) takeUp(name string) *reclaim.Loop {
 	if q := a.quarantines[name]; q != nil {
 		q.RestoresOnly.Store(false)

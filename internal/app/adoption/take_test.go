@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// Without columns for a claim rows go under their locks: those that are locked stay,
-// softly deleted ones after their retention, and copies go with them. Without counts
-// references are looked up.
+// Without columns for a claim rows are removed under their locks: locked ones
+// stay, softly deleted ones go after their retention, and copies with them.
+// Without counts references are looked up.
 func TestRowsWithoutAStatus(t *testing.T) {
 	s := newSite(t)
 	c := s.Description.Collections["pastes"]
@@ -38,7 +38,7 @@ func TestRowsWithoutAStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	// Three of them were "deleted" two hours ago, one of which is locked.
+	// Three of them were "deleted" two hours ago; one of them is locked.
 	if _, err := conn.Exec(t.Context(), `UPDATE pastes SET created_at = now() - interval '2 hours' WHERE short_code <> $1`, codes[3]); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRowsWithoutAStatus(t *testing.T) {
 	s.removes(0, 1)
 }
 
-// again opens the adoption anew, with another description of its collection.
+// again opens the adoption again, with another description of its collection.
 func (s *site) again(c adopt.Collection) {
 	s.t.Helper()
 	d := *s.Description
@@ -85,7 +85,7 @@ func (s *site) again(c adopt.Collection) {
 	}
 }
 
-// removes demands how many rows and objects a run removes.
+// removes checks how many rows and objects a run removes.
 func (s *site) removes(rows, objects int64) {
 	s.t.Helper()
 	counts, err := s.Loop.Once(s.t.Context(), nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// troubleRows returns the record of what is wrong in a collection; nil if it is of a kind
-// that has none.
+// troubleRows returns the record of what is wrong in a collection; nil if its
+// kind has none.
 func (a *Adoption) troubleRows(name string) adopt.TroubleRows {
 	switch {
 	case a.keys[name] != nil:
@@ -23,8 +23,8 @@ func (a *Adoption) troubleRows(name string) adopt.TroubleRows {
 	return nil
 }
 
-// troubles counts what is wrong in a collection. Of keys the last comparison with the
-// bucket that succeeded has counted what is missing.
+// troubles counts what is wrong in a collection. For keys the last successful
+// comparison has counted what is missing.
 func (a *Adoption) troubles(ctx context.Context, name string, compared map[string]int64) (out adopt.Troubles, err error) {
 	if rows := a.troubleRows(name); rows != nil {
 		if out, err = rows.Troubles(ctx); err != nil {
@@ -35,8 +35,8 @@ func (a *Adoption) troubles(ctx context.Context, name string, compared map[strin
 	return out, nil
 }
 
-// nearing counts what of a collection is deleted for good within a day, or within half
-// the retention if that is shorter.
+// nearing counts what is deleted of a collection for good within a day, or
+// within half the retention if that is shorter.
 func (a *Adoption) nearing(ctx context.Context, name string) (sqladopt.Nearing, error) {
 	c := a.Description.Collections[name]
 	within := func(retention time.Duration) time.Duration { return min(24*time.Hour, retention/2) }
@@ -54,8 +54,8 @@ func (a *Adoption) nearing(ctx context.Context, name string) (sqladopt.Nearing, 
 	return sqladopt.Nearing{}, nil
 }
 
-// reviews is the routine that looks again at what is wrong, where something may be put on
-// record; of all instances one runs it at a time.
+// reviews returns the routine that checks again what is wrong, where something
+// may be recorded; at most one instance runs it at a time.
 func (a *Adoption) reviews(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
 	c := a.Description.Collections[name]
 	if a.troubleRows(name) == nil || a.keys[name] != nil && c.Quarantine == nil || a.keys[name] == nil && !c.HasObjects() {
@@ -69,8 +69,8 @@ func (a *Adoption) reviews(ctx context.Context, name string) ([]reclaim.Schedule
 	return []reclaim.Scheduled{{Routine: borrow(name, r), Timetable: every(looksEvery(reviewEvery)), Workers: 1, Solo: true, Rest: reviewEvery}}, nil
 }
 
-// reviewed looks again at what is wrong in collections that only report and of which items
-// of a plan were taken: no run may ever do it.
+// reviewed checks again what is wrong in collections that only report and for
+// which a plan was applied: no other run may ever do it.
 func (a *Adoption) reviewed(ctx context.Context, does []string) error {
 	seen := map[string]bool{}
 	for _, do := range does {

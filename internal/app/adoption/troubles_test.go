@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// gathered are the metrics of an adoption: "name{label} value".
+// gathered returns the metrics of an adoption: "name{label} value".
 func gathered(t *testing.T, a *Adoption) (out []string) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -40,7 +40,7 @@ func gathered(t *testing.T, a *Adoption) (out []string) {
 	return out
 }
 
-// show demands metrics.
+// show checks metrics.
 func show(t *testing.T, a *Adoption, want ...string) {
 	t.Helper()
 	got := gathered(t, a)
@@ -51,17 +51,17 @@ func show(t *testing.T, a *Adoption, want ...string) {
 	}
 }
 
-// troubled is a paste service with which something is wrong.
+// troubled is a paste service with problems.
 type troubled struct {
 	place
 	a      *Adoption
 	t      *testing.T
 	exec   func(text string, args ...any)
-	broken string // the key of an object that is missing
+	broken string // the key of a missing object
 }
 
-// newTroubled has a row that is stuck, a count that was too low, an object that is gone
-// although a row names it, and no guard.
+// newTroubled has a stuck row, a count that was too low, a missing object that
+// a row names, and no guard.
 func newTroubled(t *testing.T) *troubled {
 	gateway := servers.VersityGW(t)
 	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
@@ -89,7 +89,8 @@ func newTroubled(t *testing.T) *troubled {
 	return w
 }
 
-// breaks lets the object of a content go while a row is inserted past the guard.
+// breaks deletes the object of a content while a row is inserted past the
+// guard.
 func (w *troubled) breaks(hash string) {
 	t, rows := w.t, w.a.Collection("pastes")
 	claim, err := rows.Claim(t.Context(), 9)
@@ -114,7 +115,8 @@ func (w *troubled) breaks(hash string) {
 	}
 }
 
-// What is wrong shows at every instance, also at one that starts later, until it is right.
+// Problems are shown by every instance, also by one that starts later, until
+// they are fixed.
 func TestTroublesShow(t *testing.T) {
 	w := newTroubled(t)
 	a := w.a
@@ -155,7 +157,7 @@ func TestTroublesShow(t *testing.T) {
 	}
 }
 
-// What is wrong in a collection that only reports is looked at again beside others: a plan
+// Problems of a collection that only reports are reviewed as others are: a plan
 // of it may have been applied.
 func TestReportedTroublesAreReviewed(t *testing.T) {
 	gateway := servers.VersityGW(t)
@@ -181,7 +183,7 @@ func TestReportedTroublesAreReviewed(t *testing.T) {
 	}
 }
 
-// What is deleted for good soon shows, beside what lives.
+// What is deleted for good soon is shown, with what is live.
 func TestPurgeSoonShows(t *testing.T) {
 	a := newArchive(t)
 	one := a.adopt("one")
@@ -212,7 +214,8 @@ func TestPurgeSoonShows(t *testing.T) {
 	}
 }
 
-// Keys that rows name and that have no object show until a comparison finds them.
+// Keys that rows name and that have no object are shown until a comparison
+// finds the objects.
 func TestMissingKeysShow(t *testing.T) {
 	f := newFiles(t, nil)
 	f.put("a", "b")
@@ -224,7 +227,8 @@ func TestMissingKeysShow(t *testing.T) {
 	show(t, f.Adoption, "missing_objects{files} 0")
 }
 
-// A collection that has a problem when a process starts is worked on once that is mended.
+// A collection that has a problem when a process starts is worked on once that
+// is fixed.
 func TestSuspendedIsTakenUpAgain(t *testing.T) {
 	gateway := servers.VersityGW(t)
 	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}

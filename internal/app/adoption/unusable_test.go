@@ -14,7 +14,8 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A collection whose table is not there, or goes later, keeps no other from working.
+// A collection whose table does not exist, or is dropped later, does not stop
+// others.
 func TestUnusableCollections(t *testing.T) {
 	gateway := servers.VersityGW(t)
 	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
@@ -75,7 +76,7 @@ func TestUnusableCollections(t *testing.T) {
 	}
 }
 
-// A query that cannot be run is a problem of its collection, and keeps no other from working.
+// A query that fails is a problem of its collection, and does not stop others.
 func TestQueriesThatFail(t *testing.T) {
 	f := newFiles(t, func(s *adopt.KeySpec) { s.Query = "SELECT object_key || 1 / (id - id) FROM files" })
 	f.put("a")
@@ -92,7 +93,8 @@ func TestQueriesThatFail(t *testing.T) {
 	}
 }
 
-// A collection whose table is made later is noticed while others are worked on.
+// A collection whose table is created later is noticed while others are worked
+// on.
 func TestUnusableIsTakenUp(t *testing.T) {
 	s := newLiteSite(t)
 	s.Description.Collections["late"] = adopt.Collection{Mode: adopt.Reclaim, Rows: adopt.Rows{Table: "late", Key: "id", End: "ends", Zone: "UTC"}}
