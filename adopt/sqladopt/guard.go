@@ -53,8 +53,7 @@ func (c *Collection) guardVersion() string {
 // table that it leaves may yet be deleted.
 func (c *Collection) InstallGuard(ctx context.Context) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
-		// PostgreSQL refuses to replace a function that another transaction is
-		// replacing.
+		// PostgreSQL refuses concurrent replacements of a function.
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
 		}

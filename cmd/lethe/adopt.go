@@ -23,12 +23,12 @@ func (c *cli) adoptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt",
 		Short: "Reclaim in tables, buckets and caches of other programs",
-		Long: `Reclaim in the tables, buckets and caches of an application that has nothing of
-lethe in it. A file describes them; nothing goes before a collection in it says
+		Long: `Reclaim in the tables, buckets and caches of an application that does not know
+lethe. A file describes them. Nothing is deleted before a collection in it has
 "mode: reclaim", and its check finds no problem.
 
   lethe adopt init --database URL > adopt.yaml   proposes a file
-  lethe adopt check adopt.yaml                   says what is wrong, and what is due
+  lethe adopt check adopt.yaml                   reports what is wrong, and what is due
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
@@ -73,8 +73,8 @@ func (c *cli) adoptCheckCommand() *cobra.Command {
 		Use: "check FILE", Short: "Check a description against database, bucket and cache",
 		Long: `Check a description: tables, columns and their types, privileges, indexes, the
 guard, the bucket and whether its keys are those that rows name, cache and clocks.
-Says what is due now. Nothing of the application's is changed; below each prefix an
-object is written and removed, to find out what the bucket can do.`,
+Reports what is due now. Nothing of the application is changed. An object below each
+prefix is written and removed, to find out what the bucket supports.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a) })
@@ -119,8 +119,8 @@ func (c *cli) adoptRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run FILE", Short: "Reclaim what a description names",
 		Long: `Reclaim by the timetables of the description, until SIGTERM or SIGINT. Any number
-of instances may run at once. Collections that say "mode: report", and those whose
-check finds a problem, are left alone. Lethe's own tables are made in a schema of the
+of instances may run at once. Collections with "mode: report", and those whose check
+finds a problem, are left alone. Lethe's own tables are created in a schema of the
 same database.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -146,7 +146,7 @@ same database.`,
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
 	cmd.Flags().StringVar(&metrics, "metrics", "", "`address` for Prometheus, such as 127.0.0.1:9104 (default: none)")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say what would go, as \"lethe adopt plan\" writes it down")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: list what would go, as \"lethe adopt plan\" writes it down")
 	return cmd
 }
 
@@ -169,11 +169,11 @@ func (c *cli) adoptOnce(ctx context.Context, a *adoption.Adoption) error {
 
 func (c *cli) adoptGuardCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "guard", Short: "The triggers that keep references from contents that are being deleted",
-		Long: `The names of objects are the application's, which may use one again while lethe
-deletes it. The guard is triggers in the application's database, on the tables of
+		Use: "guard", Short: "The triggers that refuse references to contents that are being deleted",
+		Long: `The application chooses the names of objects, and may reuse one while lethe deletes
+it. The guard is triggers in the application's database, on the tables of
 rows and contents: a transaction that refers to a content that is being deleted gets
-40001 (serialization failure), and is to be repeated, upload included.`,
+40001 (serialization failure), and has to be repeated, upload included.`,
 	}
 	var yes bool
 	change := func(use, short, ask string, act func(context.Context, *adoption.Adoption, string) error) *cobra.Command {
@@ -247,7 +247,7 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 			unusable = errors.Join(slices.Collect(maps.Values(a.Unusable))...)
 		}
 		if len(names) == 0 && unusable == nil {
-			return fmt.Errorf("no collection of %s asks for a guard (guard: trigger)", args[0])
+			return fmt.Errorf("no collection of %s has a guard (guard: trigger)", args[0])
 		}
 		for _, name := range names {
 			if err := fn(ctx, a, name); err != nil {
@@ -262,12 +262,12 @@ func (c *cli) adoptRemoveCommand() *cobra.Command {
 	var yes, forget bool
 	cmd := &cobra.Command{
 		Use: "remove FILE", Short: "Remove Lethe's tables and triggers from the database",
-		Long: `Remove the triggers of the collections and Lethe's schema, with all that it knows:
-what is being deleted, receipts, runs. Nothing of the application's is touched. Rows
-that are claimed are made live again first; instances that run have to be stopped.
+		Long: `Remove the triggers of the collections and Lethe's schema, with all its records:
+what is being deleted, receipts, runs. Nothing of the application is touched. Claimed
+rows are made live again first. Running instances have to be stopped before.
 
-It refuses while objects are being deleted, and says until when; and while objects are to be deleted
-that their rows owned, as nobody else knows their keys.`,
+It fails while objects are being deleted, with the time until then. It also fails while
+objects wait to be deleted that removed rows owned: only Lethe knows their keys.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.confirmed(yes, func() (string, error) { return "Remove Lethe's tables and triggers?", nil }); err != nil {

@@ -188,7 +188,7 @@ func TestAdoptRecount(t *testing.T) {
 	if code != exitProblems || !strings.Contains(out, "count 7, rows 3") || !strings.Contains(out, "1 count is wrong") || a.count(shared) != 7 {
 		t.Errorf("exit code %d, the count is %d:\n%s", code, a.count(shared), out)
 	}
-	a.ok([]string{"1 count was set right"}, "recount", a.file, "pastes", "--repair", "--yes")
+	a.ok([]string{"1 count was corrected"}, "recount", a.file, "pastes", "--repair", "--yes")
 	if n := a.count(shared); n != 3 {
 		t.Errorf("the count is %d, want 3", n)
 	}
@@ -196,7 +196,7 @@ func TestAdoptRecount(t *testing.T) {
 	if _, err := a.db.Exec(t.Context(), `ALTER TABLE content ALTER ref_count DROP NOT NULL; UPDATE content SET ref_count = NULL WHERE ref_count = 3`); err != nil {
 		t.Fatal(err)
 	}
-	a.ok([]string{"1 count was set right"}, "recount", a.file, "pastes", "--repair", "--yes")
+	a.ok([]string{"1 count was corrected"}, "recount", a.file, "pastes", "--repair", "--yes")
 	if n := a.count(shared); n != 3 {
 		t.Errorf("the count was NULL, and is %d, want 3", n)
 	}

@@ -74,7 +74,7 @@ func (c *cli) adoptHoldAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add FILE COLLECTION", Short: "Hold a collection, or a part of it", Args: cobra.ExactArgs(2),
 		Long: `Once it has returned nothing that the hold covers is deleted any more, but for
-deletes that were sent before: it says how many those are, and when the last of them
+deletes that were sent before: it reports how many those are, and when the last of them
 has taken effect; with --wait it returns after that.`,
 		Example: `  lethe adopt hold add adopt.yaml pastes --reason "audit 2031"
   lethe adopt hold add adopt.yaml pastes --row aX3fQ --until 2031-06-30T00:00:00Z

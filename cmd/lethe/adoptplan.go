@@ -22,7 +22,7 @@ func (c *cli) adoptPlanCommand() *cobra.Command {
 		Long: `Write down what a run would take now: rows that have expired, objects of contents that
 wait to be deleted, folders that are to be marked or purged, orphans that have been
 known for their retention. Nothing of the application's is changed; "lethe adopt apply"
-does what the plan says. Objects that lose their last reference by the rows of a plan
+applies the plan. Objects that lose their last reference by the rows of a plan
 are not in it: they wait for grace.unreferenced first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
@@ -44,7 +44,7 @@ func (c *cli) adoptApplyCommand() *cobra.Command {
 	var o adoption.ApplyOptions
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "apply FILE PLAN", Short: "Do what a plan says, as far as a run would do it still", Args: cobra.ExactArgs(2),
+		Use: "apply FILE PLAN", Short: "Apply a plan, as far as a run would still do it", Args: cobra.ExactArgs(2),
 		Long: `Each item is looked at again in the transaction that acts on it, as in every run: what
 was extended, is referred to again, is held or gone already stays as it is. Nothing that
 is not in the plan is taken. A plan of another description, of another database, or one
@@ -77,7 +77,7 @@ that was altered, is cut off, or is older than a day is refused.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.Old, "force", false, "accept a plan that is too old")
-	cmd.Flags().BoolVar(&o.Reported, "reclaim-reported", false, "accept items of collections that say \"mode: report\"")
+	cmd.Flags().BoolVar(&o.Reported, "reclaim-reported", false, "accept items of collections with \"mode: report\"")
 	yesFlag(cmd, &yes)
 	return cmd
 }
@@ -104,7 +104,7 @@ func (c *cli) adoptDry(ctx context.Context, a *adoption.Adoption, file string) e
 		return err
 	}
 	if !installed {
-		printf(c.out, "items cannot be named before Lethe's tables are there: lethe adopt plan %s makes them, and lists all\n", file)
+		printf(c.out, "items can be listed once Lethe's tables exist: lethe adopt plan %s creates them, and lists all\n", file)
 		return nil
 	}
 	rows := [][]string{{"by", "kind", "id", "why"}}

@@ -50,7 +50,7 @@ effect, stay.`,
 				}
 				left, err := q.Rows.InQuarantine(cmd.Context())
 				if left.Due > 0 {
-					printf(c.out, "%s: %s: \"lethe adopt quarantine list\" says why\n", q.Collection, plural(left.Due, "object stays in quarantine", "objects stay in quarantine"))
+					printf(c.out, "%s: %s: \"lethe adopt quarantine list\" shows why\n", q.Collection, plural(left.Due, "object stays in quarantine", "objects stay in quarantine"))
 				}
 				return err
 			})

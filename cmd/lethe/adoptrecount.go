@@ -18,12 +18,12 @@ func (c *cli) adoptRecountCommand() *cobra.Command {
 		Use: "recount FILE COLLECTION", Short: "Compare the counts of contents with the rows that refer to them",
 		Long: `Compare the count of each content with the rows that refer to it, and list those
 that differ. A count that is too low never deletes an object that a row refers to; one
-that is too high keeps it for ever. With --repair the counts are set right, 1,000 at a
-time, under a lock on each that is wrong.`,
+that is too high keeps it without end. With --repair the counts are corrected, 1,000
+at a time, under a lock on each that is wrong.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repair {
-				if err := c.confirmed(yes, func() (string, error) { return "Set wrong counts of " + args[1] + " right?", nil }); err != nil {
+				if err := c.confirmed(yes, func() (string, error) { return "Correct wrong counts of " + args[1] + "?", nil }); err != nil {
 					return err
 				}
 			}
@@ -34,7 +34,7 @@ time, under a lock on each that is wrong.`,
 			return c.changeAdoption(cmd.Context(), args[0], "recount --repair", map[string]any{"collection": args[1]}, recount)
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set counts right that are wrong")
+	cmd.Flags().BoolVar(&repair, "repair", false, "correct wrong counts")
 	yesFlag(cmd, &yes)
 	return cmd
 }
@@ -65,9 +65,9 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 	case wrong == 0:
 		printf(c.out, "every count is right\n")
 	case repair:
-		printf(c.out, "%s set right\n", plural(wrong, "count was", "counts were"))
+		printf(c.out, "%s corrected\n", plural(wrong, "count was", "counts were"))
 	default:
-		printf(c.out, "%s wrong; --repair sets them right\n", plural(wrong, "count is", "counts are"))
+		printf(c.out, "%s wrong; --repair corrects them\n", plural(wrong, "count is", "counts are"))
 		return &exitError{code: exitProblems}
 	}
 	return nil

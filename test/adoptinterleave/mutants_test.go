@@ -100,7 +100,7 @@ var table = []mutant{
 		pairs: []string{"guarded: Mark + guarded: RemoveGuard"},
 	}, {
 		name: "guards are installed beside each other", file: "guard.go",
-		old: "PostgreSQL refuses who replaces a function that another is replacing.\n		if err := c.db.engine.seal(t, c); err != nil {", new: "PostgreSQL refuses who replaces a function that another is replacing.\n		if err := error(nil); err != nil {",
+		old: "PostgreSQL refuses concurrent replacements of a function.\n		if err := c.db.engine.seal(t, c); err != nil {", new: "PostgreSQL refuses concurrent replacements of a function.\n		if err := error(nil); err != nil {",
 		pairs: []string{"guarded: InstallGuard + guarded: InstallGuard"},
 	}, {
 		name: "the guard holds no content", file: "guard_postgres.sql",
