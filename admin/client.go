@@ -54,7 +54,7 @@ func (c *Client) send(ctx context.Context, name string, req any) (*http.Response
 func failureOf(res *http.Response) error {
 	var f failure
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxRequest)).Decode(&f); err != nil || f.Error == nil {
-		return fmt.Errorf("admin API: status %d without an explanation; is it lethe that answers there?", res.StatusCode)
+		return fmt.Errorf("admin API: status %d without an explanation; is lethe at that address?", res.StatusCode)
 	}
 	return f.Error
 }
@@ -67,7 +67,7 @@ func Call[Res any](ctx context.Context, c *Client, name string, req any) (out Re
 	}
 	defer res.Body.Close()
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("admin API: %s: the answer breaks off: %w", name, err)
+		return out, fmt.Errorf("admin API: %s: the response broke off: %w", name, err)
 	}
 	return out, nil
 }

@@ -91,7 +91,7 @@ func (s *Service) Dead(ctx context.Context, req DeadRequest) (DeadList, error) {
 		return out, err
 	}
 	if len(req.IDs) > 0 {
-		return out, fmt.Errorf("%w: a list is chosen by filters; dead/show tells of one id", ErrBadRequest)
+		return out, fmt.Errorf("%w: a list is chosen by filters; dead/show returns one id", ErrBadRequest)
 	}
 	q, err := s.deadQuery(ctx, req)
 	if err != nil {

@@ -122,7 +122,7 @@ func (r AllowRequest) choose(list []ledger.Guard) (ledger.Guard, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return ledger.Guard{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids that lethe guard show --json tells", ErrBadRequest, r.Subject)
+		return ledger.Guard{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids in lethe guard show --json", ErrBadRequest, r.Subject)
 	case r.Subject == "" && len(others) > 0:
 		return ledger.Guard{}, fmt.Errorf("%w: say which %s to allow: %s", ErrBadRequest, r.Kind, strings.Join(others, ", "))
 	case len(others) > 0:

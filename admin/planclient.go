@@ -57,7 +57,7 @@ func readStream[Res any](d *json.Decoder, name string, each func(Event)) (out Re
 		case errors.Is(err, io.EOF):
 			return out, fmt.Errorf("admin API: %s: the server stopped before it was done", name)
 		case err != nil:
-			return out, fmt.Errorf("admin API: %s: the answer breaks off: %w", name, err)
+			return out, fmt.Errorf("admin API: %s: the response broke off: %w", name, err)
 		case ev.Error != nil:
 			return out, ev.Error
 		case ev.Result != nil:

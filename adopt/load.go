@@ -297,7 +297,7 @@ func (c Collection) checkOwned(d *Description) (wrong problems) {
 		wrong.add("rows.objects", "they belong to the rows themselves; contents is for those that rows share: leave one of both out")
 	}
 	if c.Rows.Status != nil && c.Rows.Status.Deleted != "" {
-		wrong.add("rows.status.deleted", "a row that is kept as deleted would name its objects for ever; leave out deleted, or objects")
+		wrong.add("rows.status.deleted", "a row that is kept as deleted would keep its objects without end; leave out deleted, or objects")
 	}
 	for i, text := range c.Rows.Objects {
 		wrong = append(wrong, c.checkTemplate(fmt.Sprintf("rows.objects[%d]", i), text)...)

@@ -49,7 +49,7 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	up         = gauge("ledger_up", "Whether the ledger answered this scrape.")
+	up         = gauge("ledger_up", "Whether the ledger responded to this scrape.")
 	objects    = gauge("objects", "Objects as clients see them, due ones included.")
 	logical    = gauge("object_bytes", "Logical bytes of objects.")
 	buckets    = gauge("buckets", "Buckets.")
@@ -79,7 +79,7 @@ var (
 	full       = gauge("ledger_full", "1 while the ledger's disk is full, and only what frees room goes on.")
 	latency    = gauge("ledger_latency_seconds", "How long the ledger took to answer when it was last asked.")
 	instances  = gauge("instances", "Instances that work on the ledger and show signs of life.")
-	silent     = gauge("instances_silent", "Instances that were seen in the last 15 minutes, did not say that they stop, and show no sign of life.")
+	silent     = gauge("instances_silent", "Instances that were seen in the last 15 minutes, did not report that they stop, and have no heartbeat.")
 	redisUp    = gauge("redis_up", "Whether Redis answers, if there is one.")
 	draining   = gauge("backend_draining", "1 while the backend is being emptied.", "backend")
 	breaker    = gauge("backend_breaker_open", "1 while the backend does not work and is spared.", "backend")

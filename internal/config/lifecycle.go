@@ -241,7 +241,7 @@ func (c *Config) validateLifecycle(p *Problems) {
 	for _, r := range c.Lifecycle {
 		p.check(bucketForm.MatchString(r.Bucket), "lifecycle", "%q is no name of a bucket", yamlfile.Brief(r.Bucket))
 		p.check(!r.Rule.Everything() || r.Rule.Whole, "lifecycle",
-			"the rule %s would delete every object of bucket %s; if that is meant say it twice: add whole_bucket", r, r.Bucket)
+			"the rule %s would delete every object of bucket %s; if that is meant confirm it: add whole_bucket", r, r.Bucket)
 	}
 	_, err := c.LifecycleRules()
 	p.check(err == nil, "lifecycle", "%v", err)

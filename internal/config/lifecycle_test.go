@@ -56,8 +56,8 @@ func TestLifecycleRulesThatCannotBeMeant(t *testing.T) {
 		"bucket=abc prefix=x expiration_date=2031-01-01 noncurrent=1":  "not known",
 		"bucket=abc prefix=x tag=k expiration_days=1":                  "key=value",
 		"bucket=abc prefix=\"x expiration_days=1":                      "do not end",
-		"bucket=abc prefix=\"\" expiration_days=1":                     "say it twice",
-		"bucket=abc id=whole-bucket-too prefix=\"\" expiration_days=1": "say it twice",
+		"bucket=abc prefix=\"\" expiration_days=1":                     "confirm it",
+		"bucket=abc id=whole-bucket-too prefix=\"\" expiration_days=1": "confirm it",
 		"bucket=A prefix=x expiration_days=1":                          "no name of a bucket",
 		"bucket=abc prefix=x larger_than=many expiration_days=1":       "number of bytes",
 	} {

@@ -20,7 +20,7 @@ func (a *Adoption) openAudit() error {
 	}
 	f, err := os.OpenFile(a.Description.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("audit: %w; nothing was done, as nobody would know of it", err)
+		return fmt.Errorf("audit: %w; nothing was done, since it would not be recorded", err)
 	}
 	a.close = append(a.close, f.Close)
 	a.audits = slog.New(slog.NewJSONHandler(f, nil))

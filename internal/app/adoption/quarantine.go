@@ -167,7 +167,7 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 			return err
 		}
 		if held.Due > 0 {
-			return fmt.Errorf("%d objects of %s are in quarantine, and nobody would know of them any more: restore them, or purge them, with \"lethe adopt quarantine\"", held.Due, name)
+			return fmt.Errorf("%d objects of %s are in quarantine, and would be forgotten: restore them, or purge them, with \"lethe adopt quarantine\"", held.Due, name)
 		}
 		if a.Description.Collections[name].Quarantine == nil {
 			continue
@@ -178,7 +178,7 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 		}
 		left, err := q.Abort(ctx)
 		if err == nil && left > 0 {
-			err = fmt.Errorf("%d unfinished copies of %s cannot be given up, and nobody would know of them any more: the log of \"lethe adopt run\" says why", left, name)
+			err = fmt.Errorf("%d unfinished copies of %s cannot be aborted, and would be forgotten: the log of \"lethe adopt run\" has the reason", left, name)
 		}
 		if err != nil {
 			return err

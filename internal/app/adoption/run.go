@@ -193,7 +193,7 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 			return err
 		}
 		if left > 0 {
-			return fmt.Errorf("%d objects of %s are to be deleted, their rows are gone, and nobody would know of them any more: "+
+			return fmt.Errorf("%d objects of %s are to be deleted, their rows are gone, and would be forgotten: "+
 				"let \"lethe adopt run\" end them (the log says of those that fail why), or leave them in the bucket with --forget", left, name)
 		}
 	}
