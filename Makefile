@@ -83,7 +83,7 @@ check-stages:
 	@$(STAGE) short env LETHE_SERVERS=skip LETHE_CLIENTS=skip $(GO) test -short -timeout 5m ./...
 	@$(STAGE) ledger env LETHE_SERVERS=skip $(GO) test -count=1 -run '^TestConformance$$' ./ledger/sqlledger ./ledger/memledger
 	@$(STAGE) schedules $(GO) test -count=1 -run '^TestSchedules$$' ./test/sim -sim.schedules=2000
-	@$(STAGE) mutants $(GO) test -count=1 -run '^TestMutants$$' ./test/sim -sim.mutants -sim.mutant='books'
+	@$(STAGE) mutants $(GO) test -count=1 -run '^TestMutants$$' ./test/sim -sim.mutants -sim.mutant='counters'
 	@$(STAGE) kills $(GO) test -count=1 -run '^TestKills$$' ./test/crash -crash.kills=20
 
 # Shows "lethe adopt" on examples/pastebin, with servers of its own.
