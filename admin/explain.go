@@ -119,12 +119,21 @@ type Operation struct {
 	At   time.Time `json:"at"`
 }
 
-// Explain returns what the ledger knows of a key. An unknown key is not an
+// Explain returns what the ledger knows of a key, of one instant. An unknown key is not an
 // error: the verdict has it.
-func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error) {
+func (s *Service) Explain(ctx context.Context, n ObjectName) (out Explanation, err error) {
 	if err := n.check(); err != nil {
 		return Explanation{}, err
 	}
+	err = s.o.Ledger.OneSnapshot(ctx, func(ctx context.Context) error {
+		out, err = s.explain(ctx, n)
+		return err
+	})
+	return out, err
+}
+
+// explain reads what the ledger has of a name.
+func (s *Service) explain(ctx context.Context, n ObjectName) (Explanation, error) {
 	fate, err := s.o.Ledger.Fate(ctx, n.Bucket, n.Key)
 	if err != nil {
 		return Explanation{}, err

