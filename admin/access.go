@@ -189,7 +189,7 @@ func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *den
 	k, err := g.s.o.Ledger.AdminToken(ctx, id)
 	missing := errors.Is(err, ledger.ErrNoSuchToken)
 	if err != nil && !missing {
-		e, status := told(err)
+		e, status := httpError(err)
 		return c, &denial{status, Error{e.Code, "the token cannot be looked up now: " + e.Message}, "the ledger does not answer", 0}
 	}
 	// Compared also if there is none, so that both take the same time.
@@ -279,7 +279,7 @@ func (g *gate) guarded(route Route) http.HandlerFunc {
 			return
 		}
 		if err := route.misplaced(r.URL.RawQuery); err != nil {
-			e, status := told(err)
+			e, status := httpError(err)
 			reply(w, status, failure{e})
 			return
 		}

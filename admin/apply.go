@@ -60,7 +60,7 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		audit.end(err)
-		e, status := told(err)
+		e, status := httpError(err)
 		reply(w, status, failure{e})
 		return
 	}

@@ -34,7 +34,7 @@ func (c *change) end(err error) {
 	}
 	outcome := "done"
 	if err != nil {
-		e, _ := told(err)
+		e, _ := httpError(err)
 		outcome = e.Code
 		attrs = append(attrs, slog.String("error", e.Message))
 	}

@@ -19,7 +19,7 @@ func (s *Service) backup(w http.ResponseWriter, r *http.Request) {
 	f, err := s.makeBackup(r.Context())
 	c.end(err)
 	if err != nil {
-		e, status := told(err)
+		e, status := httpError(err)
 		reply(w, status, failure{e})
 		return
 	}

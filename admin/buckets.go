@@ -37,7 +37,7 @@ func (s *Service) Buckets(ctx context.Context, _ None) ([]Bucket, error) {
 
 func bucketOf(b ledger.Bucket) Bucket {
 	return Bucket{
-		Name: b.Name, Owner: b.Owner, CreatedAt: at(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
+		Name: b.Name, Owner: b.Owner, CreatedAt: toTime(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
 		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),
 		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects,
 	}

@@ -48,7 +48,7 @@ func (s *Service) ShowClock(ctx context.Context, _ None) (Clock, error) {
 
 func clockOf(s ledger.ClockState) Clock {
 	return Clock{
-		Ledger: at(s.Ledger), Wall: at(s.Wall), Ahead: s.Ahead.Seconds(),
+		Ledger: toTime(s.Ledger), Wall: toTime(s.Wall), Ahead: s.Ahead.Seconds(),
 		Hidden: s.Hidden, Longer: s.Longer, LongerBy: s.LongerBy.Seconds(),
 	}
 }

@@ -160,7 +160,7 @@ func (s *Service) ShowDead(ctx context.Context, n DeadName) (DeadDetail, error) 
 	if err != nil {
 		return DeadDetail{}, err
 	}
-	out := DeadDetail{DeadInfo: deadInfo(store.ID, list[0]), Now: at(s.o.Clock.Now())}
+	out := DeadDetail{DeadInfo: deadInfo(store.ID, list[0]), Now: toTime(s.o.Clock.Now())}
 	backends, err := s.o.Ledger.Backends(ctx)
 	for _, b := range backends {
 		if b.ID == out.Backend {
@@ -210,7 +210,7 @@ func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) 
 		for _, d := range list {
 			if s.mayLand(d) {
 				late.Late++
-				late.LateUntil = at(max(d.LateUntil, lethe.FromTime(late.LateUntil)))
+				late.LateUntil = toTime(max(d.LateUntil, lethe.FromTime(late.LateUntil)))
 			}
 		}
 		return s.o.Ledger.WriteOff(ctx, ids)

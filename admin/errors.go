@@ -67,8 +67,8 @@ var kinds = []struct {
 	{lethe.ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
-// told returns err in the API's form, with its HTTP status.
-func told(err error) (*Error, int) {
+// httpError returns err in the API's form, with its HTTP status.
+func httpError(err error) (*Error, int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			return &Error{k.code, err.Error()}, k.status

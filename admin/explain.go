@@ -138,7 +138,7 @@ func (s *Service) explain(ctx context.Context, n ObjectName) (Explanation, error
 	if err != nil {
 		return Explanation{}, err
 	}
-	out := Explanation{Bucket: n.Bucket, Key: n.Key, Now: at(fate.Now)}
+	out := Explanation{Bucket: n.Bucket, Key: n.Key, Now: toTime(fate.Now)}
 	var contents []lethe.ID
 	if o := fate.Object; o != nil {
 		out.Object = objectInfo(*o)
@@ -150,7 +150,7 @@ func (s *Service) explain(ctx context.Context, n ObjectName) (Explanation, error
 		contents = append(contents, e.Object.ContentID)
 	}
 	for _, op := range fate.Ops {
-		out.Operations = append(out.Operations, Operation{string(op.Op), op.What, at(op.At)})
+		out.Operations = append(out.Operations, Operation{string(op.Op), op.What, toTime(op.At)})
 	}
 	if out.Contents, err = s.contents(ctx, contents); err != nil {
 		return out, err
@@ -179,8 +179,8 @@ func (s *Service) holdsOn(ctx context.Context, n ObjectName) (out []HoldInfo, er
 
 func objectInfo(o ledger.Object) *ObjectInfo {
 	i := &ObjectInfo{
-		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: at(o.ModifiedAt), TTLAt: at(o.TTLAt), RuleAt: at(o.RuleAt), Rule: o.Rule,
-		DueAt: at(o.DueAt()), EndedBy: "nothing", Content: string(o.ContentID),
+		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt), RuleAt: toTime(o.RuleAt), Rule: o.Rule,
+		DueAt: toTime(o.DueAt()), EndedBy: "nothing", Content: string(o.ContentID),
 	}
 	switch due := o.DueAt(); {
 	case due == 0:
@@ -219,7 +219,7 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error)
 		return ContentInfo{}, err
 	}
 	out := ContentInfo{
-		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: at(c.CreatedAt),
+		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: toTime(c.CreatedAt),
 	}
 	if out.Sharers, out.More, err = s.sharers(ctx, ledger.SharerQuery{Content: id, Limit: maxSharers}); err != nil {
 		return out, err
@@ -238,9 +238,9 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error)
 func blobInfo(store lethe.ID, b ledger.Blob) BlobInfo {
 	return BlobInfo{
 		ID: string(b.ID), Backend: b.Backend, Name: lethe.BlobKey(store, b.ID), State: b.State.String(), Size: b.Size,
-		Segment: b.Segment, Replica: b.Replica, Reason: string(b.Reason), CreatedAt: at(b.CreatedAt), DiedAt: at(b.DiedAt),
-		DueAt: at(b.DueAt), LateUntil: at(b.LateUntil), Attempts: b.Attempts, LastError: b.LastError, Suspect: b.Suspect,
-		VerifiedAt: at(b.VerifiedAt), Worker: b.Claim.Worker,
+		Segment: b.Segment, Replica: b.Replica, Reason: string(b.Reason), CreatedAt: toTime(b.CreatedAt), DiedAt: toTime(b.DiedAt),
+		DueAt: toTime(b.DueAt), LateUntil: toTime(b.LateUntil), Attempts: b.Attempts, LastError: b.LastError, Suspect: b.Suspect,
+		VerifiedAt: toTime(b.VerifiedAt), Worker: b.Claim.Worker,
 	}
 }
 
@@ -270,7 +270,7 @@ func (e Explanation) verdict() string {
 		return "here, and nobody can delete, replace or expire it: it is " + held
 	case e.Object == nil && len(e.Trash) == 0 && len(e.Gone) > 0:
 		last := e.Gone[len(e.Gone)-1]
-		return fmt.Sprintf("not here: it went at %s: %s; %s", at(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
+		return fmt.Sprintf("not here: it went at %s: %s; %s", toTime(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:

@@ -43,7 +43,7 @@ func call[Req, Res any](fn func(context.Context, Req) (Res, error)) http.Handler
 				return
 			}
 		}
-		e, status := told(err)
+		e, status := httpError(err)
 		reply(w, status, failure{e})
 	}
 }

@@ -68,7 +68,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 	return admin.New(admin.Options{
 		Failures: failures[0],
 		Ledger:   db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
-		Guard: &reclaim.Guard{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
+		Guard: &reclaim.Pairing{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
 		Scratch: t.TempDir(), Version: "test", Audit: audit,
 	})
 }

@@ -64,7 +64,7 @@ func (s *Service) Keys(ctx context.Context, _ None) ([]Key, error) {
 }
 
 func keyOf(k ledger.AccessKey) Key {
-	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: at(k.CreatedAt)}
+	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: toTime(k.CreatedAt)}
 }
 
 // AddKey creates a key. It fails with ErrAccessKeyExists.

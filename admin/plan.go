@@ -59,7 +59,7 @@ func (s *Service) plan(w http.ResponseWriter, r *http.Request) {
 		head, err = s.planHeader(r.Context(), req.Command)
 	}
 	if err != nil {
-		e, status := told(err)
+		e, status := httpError(err)
 		reply(w, status, failure{e})
 		return
 	}

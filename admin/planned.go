@@ -124,7 +124,7 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 			out = append(out, result(i, plan.Changed, "it is "+b.State.String()+" now"))
 			continue
 		case i.Do == writeOff && s.mayLand(ledger.DeadLetter{Blob: b}):
-			out = append(out, result(i, plan.Changed, "its upload may still land until "+at(b.LateUntil).Format(time.RFC3339)))
+			out = append(out, result(i, plan.Changed, "its upload may still land until "+toTime(b.LateUntil).Format(time.RFC3339)))
 			continue
 		}
 		n, err := act(ctx, []lethe.ID{lethe.ID(i.ID)})

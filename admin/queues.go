@@ -134,10 +134,10 @@ func (s *Service) queue(ctx context.Context, q ledger.WaitingQuery) (QueueList, 
 	for _, b := range p.Blobs {
 		i := QueuedInfo{BlobInfo: blobInfo(store.ID, b), Content: string(b.ContentID), Upload: string(b.UploadID), Part: b.Part}
 		if b.Claim.Fence != 0 {
-			i.ClaimedAt = at(b.Claim.At)
+			i.ClaimedAt = toTime(b.Claim.At)
 		}
 		if q.State == lethe.Pending {
-			i.BeatAt = at(b.BeatAt)
+			i.BeatAt = toTime(b.BeatAt)
 		}
 		out.Blobs = append(out.Blobs, i)
 	}

@@ -132,9 +132,9 @@ func VerifyChain(ctx context.Context, chain reclaim.ReceiptLedger, store lethe.I
 	c := w.Checked()
 	if lost := c.Unheld(); err == nil && out.Broken == "" && len(lost) > 0 {
 		return Chain{}, fmt.Errorf("%w: seal %d was dropped by its age, or somebody says so: the chain begins after it, with what went after %s; "+
-			"give a head that was noted later", ErrBadRequest, lost[0].Seq, at(lethe.Time(c.Until)).Format(time.RFC3339))
+			"give a head that was noted later", ErrBadRequest, lost[0].Seq, toTime(lethe.Time(c.Until)).Format(time.RFC3339))
 	}
-	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
+	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, toTime(lethe.Time(c.Until))
 	if err == nil {
 		var b ledger.Backlog
 		b, err = chain.ReceiptBacklog(ctx, ledger.Sealing{})

@@ -169,7 +169,7 @@ func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (
 		found = found[:limit]
 	}
 	for f := range slices.Values(found) {
-		out.Findings = append(out.Findings, Finding{f.Backend, f.Key, string(f.Kind), f.Size, f.Detail, at(f.FirstAt), at(f.LastAt)})
+		out.Findings = append(out.Findings, Finding{f.Backend, f.Key, string(f.Kind), f.Size, f.Detail, toTime(f.FirstAt), toTime(f.LastAt)})
 	}
 	return out, nil
 }
@@ -201,7 +201,7 @@ func (s *Service) lastWalks(ctx context.Context, backend string) (last, compared
 
 func walkOf(w ledger.Walk) Walk {
 	return Walk{
-		ID: string(w.ID), Backend: w.Backend, Started: at(w.StartedAt), Saved: at(w.SavedAt), Finished: at(w.FinishedAt),
+		ID: string(w.ID), Backend: w.Backend, Started: toTime(w.StartedAt), Saved: toTime(w.SavedAt), Finished: toTime(w.FinishedAt),
 		Outcome: w.Outcome, Compared: w.Place == ledger.WalkDone, Counts: w.Counts,
 	}
 }

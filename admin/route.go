@@ -179,7 +179,7 @@ func works[Req, Res any](name string, role Role, summary string, fn work[Req, Re
 func stated[Req any](s *Service, ctx context.Context, req Req, shown state[Req]) any {
 	v, err := shown(s, ctx, req)
 	if err != nil {
-		e, _ := told(err)
+		e, _ := httpError(err)
 		return e
 	}
 	return v

@@ -22,7 +22,7 @@ type Options struct {
 	Backends map[string]blob.Store
 	Cache    cache.Cache
 	Loop     *reclaim.Loop
-	Guard    *reclaim.Guard
+	Guard    *reclaim.Pairing
 	// Verify returns a pass of the store's fsck.
 	Verify func(checksums bool) *reclaim.Verify
 	// Reconcile returns a walk over the named backends; nil if there is none.
@@ -40,7 +40,7 @@ type Options struct {
 	// Serving reports that this process runs the routines by their schedules.
 	Serving bool
 	// Around is information about the process and its surroundings; optional.
-	Around Surroundings
+	Around RuntimeInfo
 	// Failures is the clock of the limit on failed authorisations (default:
 	// lethe.Monotonic).
 	Failures lethe.Clock
@@ -59,7 +59,7 @@ type Options struct {
 type Service struct {
 	o       Options
 	started lethe.Time
-	glance  glance
+	glance  statusCache
 }
 
 // New returns a service.

@@ -165,10 +165,10 @@ func forecastsOf(list []lifecycle.Forecast) []Forecast {
 			Uploads: UploadForecast{Today: uploadsOf(f.UploadsToday), Days: uploadsOf(f.Uploads), Held: uploadsOf(f.HeldUploads)},
 		}
 		for _, e := range f.Examples {
-			one.Examples = append(one.Examples, Example{e.Facts.Key, e.Facts.Size, at(e.Facts.Modified), at(e.At)})
+			one.Examples = append(one.Examples, Example{e.Facts.Key, e.Facts.Size, toTime(e.Facts.Modified), toTime(e.At)})
 		}
 		for _, e := range f.UploadExamples {
-			one.Uploads.Examples = append(one.Uploads.Examples, UploadExample{e.Upload.Key, string(e.Upload.ID), e.Upload.Bytes, at(e.Upload.Begun), at(e.At)})
+			one.Uploads.Examples = append(one.Uploads.Examples, UploadExample{e.Upload.Key, string(e.Upload.ID), e.Upload.Bytes, toTime(e.Upload.Begun), toTime(e.At)})
 		}
 		out = append(out, one)
 	}
@@ -203,10 +203,10 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecyc
 	for _, r := range f.Forecasts() {
 		due += r.Today.Objects
 	}
-	out = append(out, s.verdict(guard, now, Verdict{At: at(f.Midnight()), Due: due, Has: b.Objects}))
+	out = append(out, s.verdict(guard, now, Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
 	if when, most := f.Peak(); most > 0 {
 		has := b.Objects - due
-		out = append(out, s.verdict(guard, max(when, now), Verdict{At: at(when), Due: most, Has: has}))
+		out = append(out, s.verdict(guard, max(when, now), Verdict{At: toTime(when), Due: most, Has: has}))
 	}
 	return out, nil
 }

@@ -135,8 +135,8 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 		return Status{}, err
 	}
 	out := Status{
-		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: at(id.CreatedAt),
-		Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
+		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: toTime(id.CreatedAt),
+		Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
 		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(),
 	}
 	out.Cache = s.cacheStats()
@@ -269,11 +269,11 @@ func (s *Service) routineStatus(ctx context.Context, plan map[string]ledger.Back
 		st := states[name]
 		rs := RoutineStatus{
 			Name: name, Backlog: backlogOf(plan[name], now), Running: st.Running,
-			LookedAt: at(st.LastRun), SucceededAt: at(st.LastGood), Error: st.LastErr, Counts: st.Counts,
+			LookedAt: toTime(st.LastRun), SucceededAt: toTime(st.LastGood), Error: st.LastErr, Counts: st.Counts,
 			LastRun: runOf(last, name), LastGood: runOf(good, name),
 		}
 		if s.o.Serving {
-			rs.NextRun = at(st.NextRun)
+			rs.NextRun = toTime(st.NextRun)
 		}
 		out = append(out, rs)
 	}
@@ -281,7 +281,7 @@ func (s *Service) routineStatus(ctx context.Context, plan map[string]ledger.Back
 }
 
 func backlogOf(b ledger.Backlog, now lethe.Time) Backlog {
-	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: at(b.Oldest), Scheduled: b.Scheduled, NextDue: at(b.NextDue), Held: b.Held, HeldBytes: b.HeldBytes}
+	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: toTime(b.Oldest), Scheduled: b.Scheduled, NextDue: toTime(b.NextDue), Held: b.Held, HeldBytes: b.HeldBytes}
 	if b.Oldest != 0 {
 		out.Age = max(now.Sub(b.Oldest), 0).Seconds()
 	}
@@ -294,7 +294,7 @@ func runOf(runs map[string]ledger.Run, name string) *Run {
 		return nil
 	}
 	return &Run{
-		ID: string(r.ID), Worker: r.Worker, Started: at(r.StartedAt), Beat: at(r.BeatAt), Finished: at(r.FinishedAt),
+		ID: string(r.ID), Worker: r.Worker, Started: toTime(r.StartedAt), Beat: toTime(r.BeatAt), Finished: toTime(r.FinishedAt),
 		Outcome: r.Outcome, Counts: r.Counts,
 	}
 }

@@ -48,7 +48,7 @@ func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req Req
 		if err := decode(w, r, &req); err != nil {
-			e, status := told(err)
+			e, status := httpError(err)
 			reply(w, status, failure{e})
 			return
 		}
@@ -63,13 +63,13 @@ func lines[Res any](w http.ResponseWriter, fn func(emit func(Event)) (Res, error
 	out := &emitter{w: w}
 	res, err := fn(out.emit)
 	if err != nil {
-		e, _ := told(err)
+		e, _ := httpError(err)
 		out.emit(Event{Error: e})
 		return
 	}
 	raw, err := json.Marshal(res)
 	if err != nil {
-		e, _ := told(err)
+		e, _ := httpError(err)
 		out.emit(Event{Error: e})
 		return
 	}

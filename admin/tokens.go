@@ -111,7 +111,7 @@ func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, err
 
 func tokenOf(k ledger.AdminToken) Token {
 	return Token{
-		Name: k.Name, Role: Role(k.Role), CreatedAt: at(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: at(k.ExpiresAt), Expired: k.Expired,
+		Name: k.Name, Role: Role(k.Role), CreatedAt: toTime(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: toTime(k.ExpiresAt), Expired: k.Expired,
 	}
 }
 

@@ -41,7 +41,7 @@ type TrashEntry struct {
 func trashEntry(e ledger.TrashEntry) TrashEntry {
 	return TrashEntry{
 		ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size, Reason: string(e.Reason),
-		DeletedAt: at(e.DeletedAt), PurgeAt: at(e.PurgeAt),
+		DeletedAt: toTime(e.DeletedAt), PurgeAt: toTime(e.PurgeAt),
 	}
 }
 

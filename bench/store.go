@@ -31,7 +31,7 @@ type store struct {
 	db      *sqlledger.DB
 	id      lethe.ID
 	calls   *blobtest.Counting
-	guard   *reclaim.Guard // nil: the backend holds nothing
+	guard   *reclaim.Pairing // nil: the backend holds nothing
 	watch   stopwatch
 	flushes atomic.Int64
 	// of stores on servers
@@ -58,7 +58,7 @@ func openStore(ctx context.Context, dir string, readGrace time.Duration) (s *sto
 
 // pair has each batch of deletes ask first whether ledger and backend belong together.
 func (s *store) pair() {
-	s.guard = &reclaim.Guard{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
+	s.guard = &reclaim.Pairing{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
 }
 
 // admit is what clean asks; it has begun, as when a server starts.

@@ -169,7 +169,7 @@ func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
 
 // stream sends the bytes; how is, beside an error, what may lie there nonetheless.
 func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (how abandonment, err error) {
-	p := s.startPulse(ctx, id, u)
+	p := s.startHeartbeat(ctx, id, u)
 	err = store.Put(blob.WithCheck(p.ctx, p.stands), lethe.BlobKey(s.opt.StoreID, id), p, u.size)
 	stopped := p.stopped()
 	p.close()

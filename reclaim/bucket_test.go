@@ -42,7 +42,7 @@ func TestGuardOnABucket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.stores["main"] = bucket(t, start(t))
-			g := &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
+			g := &reclaim.Pairing{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
 			for range 3 {
 				w.must(g.Advance(w.ctx, "main"))
 			}

@@ -43,11 +43,11 @@ type Clean struct {
 	Admit  func(ctx context.Context, backend string) error
 	Lock   ClaimLock  // of claims, for each backend
 	Plans  PlanLedger // of plans only
-	Rounds Rounds
+	Rounds RestartInterval
 
 	mu    sync.Mutex
 	down  map[string]lethe.Time // backend -> not to be tried before
-	rings map[string]*ring      // of buckets, by backend
+	rings map[string]*cursor    // of buckets, by backend
 }
 
 // Name returns "clean".
@@ -109,19 +109,19 @@ func (k *Clean) backends() []string {
 // queue is what a pass knows of the blobs to be deleted on one backend.
 type queue struct {
 	request ledger.ClaimRequest // for the oldest first; After advances
-	ring    *ring
-	turns   turns
+	ring    *cursor
+	turns   fairScheduler
 	empty   bool // nothing more is due
 }
 
-func (k *Clean) ring(backend string) *ring {
+func (k *Clean) ring(backend string) *cursor {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.rings == nil {
-		k.rings = make(map[string]*ring)
+		k.rings = make(map[string]*cursor)
 	}
 	if k.rings[backend] == nil {
-		k.rings[backend] = &ring{}
+		k.rings[backend] = &cursor{}
 	}
 	return k.rings[backend]
 }

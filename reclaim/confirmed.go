@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Spared is a routine that runs even while it is not confirmed that the ledger is
+// SafeUnpaired is a routine that runs even while it is not confirmed that the ledger is
 // the one that the backends belong to. Every other routine waits.
-type Spared interface {
+type SafeUnpaired interface {
 	Routine
 	// SparedAs returns why the routine destroys nothing then.
 	SparedAs() string
@@ -44,7 +44,7 @@ func ledgerInDoubt(b ledger.Backend) bool { return b.HeldFor == ledger.HeldForLe
 //
 // Another error means that no backend could be read yet. One that was read is
 // enough, as Check reads each of the others before anything is deleted there.
-func (g *Guard) Confirmed(ctx context.Context) error {
+func (g *Pairing) Confirmed(ctx context.Context) error {
 	all, err := g.Ledger.Backends(ctx)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (l *Loop) unlessUnconfirmed(r Routine, step Step) Step {
 }
 
 func (l *Loop) confirmed(ctx context.Context, r Routine) error {
-	if _, spared := r.(Spared); spared || l.Confirmed == nil {
+	if _, spared := r.(SafeUnpaired); spared || l.Confirmed == nil {
 		return nil
 	}
 	return l.Confirmed(ctx)

@@ -29,9 +29,9 @@ func unlessBehind(c AgeLedger, step Step) Step {
 	}
 }
 
-// inTurn makes one step of several: each runs until it finds nothing more, then the
+// inSequence makes one step of several: each runs until it finds nothing more, then the
 // next one.
-func inTurn(steps ...Step) Step {
+func inSequence(steps ...Step) Step {
 	return func(ctx context.Context, c *Counts) (bool, error) {
 		more, err := steps[0](ctx, c)
 		if err != nil {

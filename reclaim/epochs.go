@@ -76,7 +76,7 @@ func (e epochs) between(from, to int64) bool {
 }
 
 // epochs lists the epoch objects of a backend, in one request to a service.
-func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found epochs, err error) {
+func (g *Pairing) epochs(ctx context.Context, id string, store lethe.ID) (found epochs, err error) {
 	err = g.Stores[id].List(ctx, string(store)+epochDir, "", func(i blob.Info) error {
 		n, err := strconv.ParseInt(i.Key[len(store)+len(epochDir):], 10, 64)
 		if err != nil || epochKey(store, n) != i.Key {
@@ -90,7 +90,7 @@ func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found ep
 
 // standing lists the epochs of a backend without the challenges that were settled:
 // their ledgers had not seen yet that an operator gave the backend to this one.
-func (g *Guard) standing(ctx context.Context, store ledger.Store, b ledger.Backend) (epochs, error) {
+func (g *Pairing) standing(ctx context.Context, store ledger.Store, b ledger.Backend) (epochs, error) {
 	found, err := g.epochs(ctx, b.ID, store.ID)
 	if err != nil || b.Accepted == 0 || found.last() == b.Epoch {
 		return found, err
@@ -112,7 +112,7 @@ func (g *Guard) standing(ctx context.Context, store ledger.Store, b ledger.Backe
 }
 
 // beyond draws the next epoch after one.
-func (g *Guard) beyond(n int64) (int64, error) {
+func (g *Pairing) beyond(n int64) (int64, error) {
 	if n > math.MaxInt64-epochStep-1 {
 		return 0, fmt.Errorf("reclaim: %w: there is no epoch beyond %d; check the epoch objects of the backend, and remove by hand those that are not Lethe's", lethe.ErrCorrupt, n)
 	}
@@ -130,7 +130,7 @@ func drawn(n int64) int64 {
 	return int64(binary.BigEndian.Uint64(b[:]) & uint64(n-1))
 }
 
-func (g *Guard) put(ctx context.Context, id string, e epoch) error {
+func (g *Pairing) put(ctx context.Context, id string, e epoch) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (g *Guard) put(ctx context.Context, id string, e epoch) error {
 }
 
 // read reads an epoch object. One that cannot be parsed yields the zero epoch.
-func (g *Guard) read(ctx context.Context, id, key string) (e epoch, err error) {
+func (g *Pairing) read(ctx context.Context, id, key string) (e epoch, err error) {
 	body, err := g.Stores[id].Get(ctx, key, 0, -1)
 	if err != nil {
 		return e, err
@@ -156,7 +156,7 @@ func (g *Guard) read(ctx context.Context, id, key string) (e epoch, err error) {
 }
 
 // remove deletes epoch objects. What is left is removed the next time.
-func (g *Guard) remove(ctx context.Context, id string, store lethe.ID, old epochs) error {
+func (g *Pairing) remove(ctx context.Context, id string, store lethe.ID, old epochs) error {
 	if len(old) == 0 {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (g *Guard) remove(ctx context.Context, id string, store lethe.ID, old epoch
 // contest. If one decides while the challenge is being written, the challenge is
 // settled (standing). Each look checks for the challenge, as it may have been
 // written to another disk.
-func (g *Guard) contest(ctx context.Context, b ledger.Backend) error {
+func (g *Pairing) contest(ctx context.Context, b ledger.Backend) error {
 	if b.HeldFor != ledger.HeldForLedger {
 		return nil
 	}

@@ -23,11 +23,11 @@ type Expire struct {
 	Events *Events
 	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
-	Rounds Rounds
+	Rounds RestartInterval
 	// Controller decides the size of batches.
 	Controller *throttle.Controller
 
-	ring ring
+	ring cursor
 }
 
 // Name returns "expire".
@@ -49,12 +49,12 @@ func (e *Expire) round() Step {
 		e.Events.reclaimed(lethe.ReasonExpiry, r)
 		e.Events.stopped(r.Stopped)
 	})
-	return unlessBehind(e.Ledger, inTurn(e.unpark, e.foresee, due))
+	return unlessBehind(e.Ledger, inSequence(e.unpark, e.foresee, due))
 }
 
 // fair schedules the buckets fairly when more is due than a batch.
 func (e *Expire) fair() reclaimer {
-	var t turns
+	var t fairScheduler
 	return func(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 		if b.Turns, err = t.look(ctx, e.Ledger, &e.ring, ""); err != nil {
 			return out, err

@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-func (w *world) guard() *reclaim.Guard {
-	return &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
+func (w *world) guard() *reclaim.Pairing {
+	return &reclaim.Pairing{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
 }
 
 // holds fails unless the backend is held for a reason that contains what.
@@ -117,7 +117,7 @@ func TestAnAdvanceDuringTheCheckIsNoMismatch(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))
-		other := &reclaim.Guard{Ledger: w.ledger, Stores: map[string]blob.Store{"main": w.bytes}, Clock: w.clock}
+		other := &reclaim.Pairing{Ledger: w.ledger, Stores: map[string]blob.Store{"main": w.bytes}, Clock: w.clock}
 		w.fault = func(c blobtest.Call) blobtest.Fault {
 			if c.Op == blobtest.OpList && n == 0 {
 				w.must(other.Advance(w.ctx, "main"))

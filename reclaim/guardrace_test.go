@@ -42,10 +42,10 @@ func (l *listed) List(ctx context.Context, prefix, after string, fn func(blob.In
 // not disturb each other.
 func TestInstancesAdvanceTheEpochSideBySide(t *testing.T) {
 	w := newWorld(t)
-	other := &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
+	other := &reclaim.Pairing{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
 	advance := func() { w.must(other.Advance(w.ctx, "main")) }
 	ledger, store := &between{DB: w.ledger}, &listed{Store: w.bytes}
-	g := &reclaim.Guard{Ledger: ledger, Stores: map[string]blob.Store{"main": store}, Clock: w.clock}
+	g := &reclaim.Pairing{Ledger: ledger, Stores: map[string]blob.Store{"main": store}, Clock: w.clock}
 	advance()
 	w.must(g.Advance(w.ctx, "main"))
 	for range 3 {

@@ -20,7 +20,7 @@ type Ledger interface {
 	LifecycleLedger
 	PurgeLedger
 	RunLedger
-	GuardLedger
+	PairingLedger
 	DeadLedger
 	VerifyLedger
 	PlanLedger
@@ -42,7 +42,7 @@ type AgeLedger interface {
 // ExpireLedger removes objects past their time.
 type ExpireLedger interface {
 	AgeLedger
-	TurnLedger
+	FairLedger
 	// Expire removes up to a batch of due objects, oldest first or of the given
 	// buckets, in one transaction: it deletes rows, counts references down, drops
 	// contents without references, condemns their blobs and moves the counters. The
@@ -80,7 +80,7 @@ type ClockLedger interface {
 
 // CleanLedger hands out condemned blobs and records their results.
 type CleanLedger interface {
-	TurnLedger
+	FairLedger
 	// CondemnedDue reports whether there is something to claim, due at after or later.
 	CondemnedDue(ctx context.Context, backend string, after lethe.Time) (bool, error)
 	// ClaimCondemned stamps due, unclaimed condemned blobs of one backend. It
@@ -181,8 +181,8 @@ type SoloLedger interface {
 	EndStaleRuns(ctx context.Context, age time.Duration) ([]ledger.Run, error)
 }
 
-// GuardLedger keeps the pairing of ledger and backends (docs/protocol.md, rule 13).
-type GuardLedger interface {
+// PairingLedger keeps the pairing of ledger and backends (docs/protocol.md, rule 13).
+type PairingLedger interface {
 	ClockLedger
 	Identity(ctx context.Context) (ledger.Store, error)
 	// AddBackend registers a backend or updates its quota.

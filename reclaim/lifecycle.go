@@ -32,7 +32,7 @@ func (l *Lifecycle) Plan(ctx context.Context) (ledger.Backlog, error) {
 
 // Pass reapplies rules, from where the last pass ended, and then aborts uploads.
 func (l *Lifecycle) Pass(string) Step {
-	return inTurn(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
+	return inSequence(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
 }
 
 func (l *Lifecycle) configure(ctx context.Context, _ *Counts) (bool, error) {

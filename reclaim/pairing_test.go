@@ -24,7 +24,7 @@ type fork struct {
 	is     ledger.Store
 	boot   lethe.Time
 	before func() // is called once, before the next epoch is intended
-	guard  *reclaim.Guard
+	guard  *reclaim.Pairing
 }
 
 // Identity implements reclaim.GuardLedger.
@@ -55,7 +55,7 @@ func (w *world) fork(ledger *memledger.DB) *fork {
 
 // start begins a process on the fork's ledger.
 func (f *fork) start() {
-	f.guard = &reclaim.Guard{Ledger: f, Stores: f.w.stores, Clock: f.w.clock, Beat: beat, Boot: f}
+	f.guard = &reclaim.Pairing{Ledger: f, Stores: f.w.stores, Clock: f.w.clock, Beat: beat, Boot: f}
 }
 
 // pair makes an original that has advanced the backend, and a copy of it.

@@ -30,7 +30,7 @@ func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 	w.clock.Advance(2 * time.Minute)
 	for name, r := range map[string]interface {
 		reclaim.Planner
-		reclaim.Leaver
+		reclaim.Backlogged
 	}{
 		"expire": &reclaim.Expire{Ledger: w.ledger, Plans: w.ledger, Batch: ledger.Batch{Limit: 1}},
 		"purge":  &reclaim.Purge{Ledger: w.ledger, Plans: w.ledger, Batch: ledger.Batch{Limit: 1}},
@@ -40,7 +40,7 @@ func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 		results, err := r.Apply(w.ctx, "me", list, &reclaim.Counts{})
 		w.must(err)
 		want(w, name+" did", string(results[0].Outcome), "done")
-		left, err := r.Left(w.ctx)
+		left, err := r.HasBacklog(w.ctx)
 		w.must(err)
 		want(w, name+" left something", left, false)
 	}

@@ -19,7 +19,7 @@ type Purge struct {
 	Events *Events
 	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
-	Rounds Rounds
+	Rounds RestartInterval
 	// Controller decides the size of batches.
 	Controller *throttle.Controller
 }
@@ -42,7 +42,7 @@ func (p *Purge) round() Step {
 		p.Events.reclaimed(lethe.ReasonPurge, r)
 		p.Events.stopped(r.Stopped)
 	})
-	return inTurn(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
+	return inSequence(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
 }
 
 // batch purges one batch, under the lock.

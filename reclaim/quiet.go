@@ -30,7 +30,7 @@ func paired(store ledger.Store, b ledger.Backend) string {
 }
 
 // fits records that a backend and a ledger were seen to match.
-func (g *Guard) fits(store ledger.Store, b ledger.Backend) {
+func (g *Pairing) fits(store ledger.Store, b ledger.Backend) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if of := paired(store, b); g.quiet[b.ID].of != of {
@@ -40,7 +40,7 @@ func (g *Guard) fits(store ledger.Store, b ledger.Backend) {
 
 // begin records that this process has advanced an epoch. No other ledger can know
 // the first one of a backend, so there is nothing to wait for.
-func (g *Guard) begin(store ledger.Store, b ledger.Backend, first bool) {
+func (g *Pairing) begin(store ledger.Store, b ledger.Backend, first bool) {
 	now := g.boot()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +55,7 @@ func (g *Guard) begin(store ledger.Store, b ledger.Backend, first bool) {
 	g.note(b.ID, q)
 }
 
-func (g *Guard) note(id string, q quiet) {
+func (g *Pairing) note(id string, q quiet) {
 	if g.quiet == nil {
 		g.quiet = make(map[string]quiet)
 	}
@@ -63,20 +63,20 @@ func (g *Guard) note(id string, q quiet) {
 }
 
 // restart begins the wait anew.
-func (g *Guard) restart(id string) {
+func (g *Pairing) restart(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.quiet, id)
 }
 
-func (g *Guard) begun(id string) bool {
+func (g *Pairing) begun(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.quiet[id].since != 0
 }
 
 // moved reports whether the epoch has changed since it was last read or written.
-func (g *Guard) moved(id string, epoch int64) bool {
+func (g *Pairing) moved(id string, epoch int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.quiet[id]
@@ -86,18 +86,18 @@ func (g *Guard) moved(id string, epoch int64) bool {
 	return moved
 }
 
-func (g *Guard) boot() lethe.Time { return cmp.Or[lethe.Clock](g.Boot, lethe.Monotonic{}).Now() }
+func (g *Pairing) boot() lethe.Time { return cmp.Or[lethe.Clock](g.Boot, lethe.Monotonic{}).Now() }
 
 // quietTime is one beat, in which every other ledger checks, and half of one. By
 // then such a check has ended, and so have the deletes of an earlier one
 // (Safety.DeleteTime).
-func (g *Guard) quietTime() time.Duration {
+func (g *Pairing) quietTime() time.Duration {
 	return cmp.Or(g.Beat, Safety{}.WithDefaults().Beat) * 3 / 2
 }
 
 // wait returns how much longer no other ledger may be seen; begun reports whether
 // the wait has begun.
-func (g *Guard) wait(id string) (d time.Duration, begun bool) {
+func (g *Pairing) wait(id string) (d time.Duration, begun bool) {
 	now := g.boot()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +108,7 @@ func (g *Guard) wait(id string) (d time.Duration, begun bool) {
 // Admit returns nil if deletes on a backend may go on now. The backend has to match
 // (Check), and for one beat since this process, or the life of the ledger, began no
 // other ledger may have advanced its epoch (ErrNotQuiet).
-func (g *Guard) Admit(ctx context.Context, id string) error {
+func (g *Pairing) Admit(ctx context.Context, id string) error {
 	for {
 		if err := g.Check(ctx, id); err != nil {
 			return err

@@ -71,7 +71,7 @@ func (r *Receipts) Plan(ctx context.Context) (ledger.Backlog, error) {
 }
 
 // Pass seals what there is, then drops what has expired.
-func (r *Receipts) Pass(string) Step { return inTurn(r.seal, unlessBehind(r.Age, r.drop)) }
+func (r *Receipts) Pass(string) Step { return inSequence(r.seal, unlessBehind(r.Age, r.drop)) }
 
 // seal seals one segment, if there is enough for one or it has waited long enough.
 func (r *Receipts) seal(ctx context.Context, c *Counts) (bool, error) {

@@ -72,7 +72,7 @@ func (r *recorder) note(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.started {
-		r.told(ctx, r.start(ctx))
+		r.lost(ctx, r.start(ctx))
 	}
 }
 
@@ -84,11 +84,11 @@ func (r *recorder) beat(ctx context.Context) error {
 		return nil
 	}
 	err := r.loop.Ledger.BeatRun(ctx, r.run.ID, r.counts.Map())
-	r.told(ctx, err)
+	r.lost(ctx, err)
 	return err
 }
 
-func (r *recorder) told(ctx context.Context, err error) {
+func (r *recorder) lost(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		r.loop.Events.bookkeepingFailed("heartbeat of run "+string(r.run.ID), err)
 	}

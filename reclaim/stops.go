@@ -58,7 +58,7 @@ const modTimeSlack = 2 * time.Second
 // compareClocks records how far the backend's clock differs from the ledger's. It
 // compares the time that the backend gave to an epoch object with the ledger's time
 // before and after the write.
-func (g *Guard) compareClocks(ctx context.Context, id, key string, before lethe.Time) error {
+func (g *Pairing) compareClocks(ctx context.Context, id, key string, before lethe.Time) error {
 	after, err := g.Ledger.LedgerTime(ctx)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (v *Verify) Pass(string) Step {
 	for _, id := range ids {
 		stages = append(stages, v.rows(id), v.keys(id))
 	}
-	return inTurn(stages...)
+	return inSequence(stages...)
 }
 
 func (v *Verify) problem(c *Counts, p Problem) {

@@ -32,7 +32,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("collection %s: %w", name, db.told(ctx, needsOf(c), err))
+		return nil, fmt.Errorf("collection %s: %w", name, db.withGrants(ctx, needsOf(c), err))
 	}
 	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
 }

@@ -96,8 +96,8 @@ func readBy(query string) (list []need) {
 	return list
 }
 
-// told adds the missing grants to an error of a user without rights.
-func (db *DB) told(ctx context.Context, n needs, err error) error {
+// withGrants adds the missing grants to an error of a user without rights.
+func (db *DB) withGrants(ctx context.Context, n needs, err error) error {
 	var denied *Denied
 	unseen := errors.Is(err, errUnseen) || sqldb.NoTable(err)
 	if err == nil || ctx.Err() != nil || errors.As(err, &denied) || !sqldb.Denied(err) && !unseen {

@@ -76,5 +76,5 @@ func (db *DB) sample(ctx context.Context, into *adopt.TableInfo) error {
 		}
 		return nil
 	})
-	return db.told(ctx, needs{tables: []need{{into.Name, changed[:1]}}, alone: true}, err)
+	return db.withGrants(ctx, needs{tables: []need{{into.Name, changed[:1]}}, alone: true}, err)
 }

@@ -33,11 +33,11 @@ func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 }
 
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return s.db.told(ctx, s.needs, s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn))
+	return s.db.withGrants(ctx, s.needs, s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn))
 }
 
 func (s scope) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return s.db.told(ctx, s.needs, s.db.readOn(ctx, s.runner, what+" of "+s.name, fn))
+	return s.db.withGrants(ctx, s.needs, s.db.readOn(ctx, s.runner, what+" of "+s.name, fn))
 }
 
 // tx is a transaction in progress.
@@ -50,7 +50,7 @@ type tx struct {
 // write runs fn as one transaction. fn may run more than once, and sets its
 // results again each time.
 func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.told(ctx, needs{}, db.writeOn(ctx, db.runner, what, fn))
+	return db.withGrants(ctx, needs{}, db.writeOn(ctx, db.runner, what, fn))
 }
 
 func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
@@ -65,7 +65,7 @@ func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func
 
 // read runs fn in a transaction that changes nothing.
 func (db *DB) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.told(ctx, needs{}, db.readOn(ctx, db.runner, what, fn))
+	return db.withGrants(ctx, needs{}, db.readOn(ctx, db.runner, what, fn))
 }
 
 func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {

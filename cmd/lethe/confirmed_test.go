@@ -70,7 +70,7 @@ func TestARestoredLedgerWaitsForEveryRoutine(t *testing.T) {
 	w.start()
 	w.clock.Advance(72 * time.Hour)
 	for _, r := range w.app.Loop.Routines {
-		_, is := r.Routine.(reclaim.Spared)
+		_, is := r.Routine.(reclaim.SafeUnpaired)
 		if name := r.Routine.Name(); is != slices.Contains(spared, name) {
 			t.Errorf("%s is spared: %t", name, is)
 		}

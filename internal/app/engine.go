@@ -37,7 +37,7 @@ var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
 // makeEngine makes the configured routines, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
-	s.Guard = &reclaim.Guard{
+	s.Guard = &reclaim.Pairing{
 		Ledger: s.Ledger, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
 	}
 	if !s.opt.Create {
@@ -93,14 +93,14 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	case "expire":
 		return &reclaim.Expire{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
-			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
+			Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
 			Lock: s.locks, Plans: s.Ledger,
-			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
+			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "reap":
 		return &reclaim.Reap{
@@ -115,7 +115,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	case "purge":
 		return &reclaim.Purge{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
-			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
+			Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "reconcile":
 		return s.Reconciler(nil, false, nil)

@@ -44,7 +44,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	if err := s.useSealing(ctx); err != nil {
 		return err
 	}
-	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
+	s.pulse = &healthCheck{log: s.opt.Log, check: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)
 		return err
 	}}

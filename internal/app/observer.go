@@ -30,7 +30,7 @@ type observer struct {
 	store    lethe.ID // prefix of blobs' keys
 	throttle *throttle.Controller
 	slowedBy atomic.Pointer[string] // last logged
-	pulse    *pulse                 // the ledger's
+	pulse    *healthCheck           // the ledger's
 	drain    atomic.Bool            // set once the process stops; then it is not ready
 	slow     rate.Sometimes         // limits log lines of faults that many readers meet at once
 	trace    *tracer                // nil if there is none

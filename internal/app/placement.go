@@ -50,11 +50,11 @@ func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 	}
 	switch c.Name {
 	case "replicate":
-		return reclaim.Borrow(placement.NewReplicate(o))
+		return reclaim.Adapt(placement.NewReplicate(o))
 	case "drain":
-		return reclaim.Borrow(placement.NewDrain(o))
+		return reclaim.Adapt(placement.NewDrain(o))
 	case "rebalance":
-		return reclaim.Borrow(placement.NewRebalance(o))
+		return reclaim.Adapt(placement.NewRebalance(o))
 	}
-	return reclaim.Borrow(placement.NewSurvey(o))
+	return reclaim.Adapt(placement.NewSurvey(o))
 }

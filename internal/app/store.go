@@ -104,7 +104,7 @@ type Store struct {
 	Cache    cache.Cache
 	Objects  *object.Store
 	Loop     *reclaim.Loop
-	Guard    *reclaim.Guard
+	Guard    *reclaim.Pairing
 
 	raw      map[string]blob.Store                        // Backends as they are: the guard's
 	breakers map[string]*breaker.Store                    // before raw
@@ -115,7 +115,7 @@ type Store struct {
 	bus      *wake.Bus                                    // wakes routines that have work
 	copyRate func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
 	router   *placement.Router
-	pulse    *pulse // the ledger's
+	pulse    *healthCheck // the ledger's
 	opt      Options
 	watch    *observer
 	safety   reclaim.Safety

@@ -61,8 +61,8 @@ type Bus struct {
 
 	changed chan struct{}
 	mu      sync.Mutex
-	mine    agenda // to deliver here
-	theirs  agenda // to send
+	mine    timers // to deliver here
+	theirs  timers // to send
 }
 
 // New returns a bus; it does nothing before Run.

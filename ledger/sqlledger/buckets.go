@@ -63,7 +63,7 @@ func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket,
 }
 
 func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
-	if err := either(t.needsRoom(), b.BucketSettings.Check()); err != nil {
+	if err := firstError(t.needsRoom(), b.BucketSettings.Check()); err != nil {
 		return b, err
 	}
 	if err := t.mayOwn(b.Owner, b.Most); err != nil {
@@ -92,7 +92,7 @@ func (t *tx) mayOwn(owner string, most int) error {
 	if most <= 0 {
 		return nil
 	}
-	if t.crowded() {
+	if t.concurrentWriters() {
 		if _, err := t.exists(closeGate, gateOf("owner", owner)); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (t *tx) empty(b ledger.Bucket) error {
 // bucket returns a bucket without its totals: ErrNoSuchBucket. In a write the row cannot
 // change before the transaction ends.
 func (t *tx) bucket(name string) (b ledger.Bucket, err error) {
-	if t.crowded() {
+	if t.concurrentWriters() {
 		b, _, err = t.ruledBucket(name)
 		return b, err
 	}

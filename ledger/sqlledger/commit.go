@@ -31,7 +31,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.by = c.By
 	}
-	if err := either(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+	if err := firstError(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return ledger.Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {

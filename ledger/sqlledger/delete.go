@@ -150,7 +150,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	for _, o := range list {
 		lies[o.Key] = o
 	}
-	if err != nil || !p.t.crowded() {
+	if err != nil || !p.t.concurrentWriters() {
 		return lies, err
 	}
 	// A row that was replaced during the wait has a new version under its key.
@@ -161,7 +161,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
-		return nil, either(err, sqldb.ErrAgain)
+		return nil, firstError(err, sqldb.ErrAgain)
 	}
 	return lies, nil
 }

@@ -105,7 +105,7 @@ func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error)
 // glance runs fn, which reads a few rows by their keys, one statement at a time. Each
 // statement sees its own snapshot. With SQLite that saves BEGIN, COMMIT and watching ctx,
 // which would take longer than the read.
-func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
+func (db *DB) glance(ctx context.Context, g pointRead, fn func(*tx) error) error {
 	if db.file == nil || db.snapshotOf(ctx) != nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}
@@ -118,9 +118,9 @@ func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	return err
 }
 
-// glimpse describes a read for its error message. It is a struct because reads are many and
+// pointRead describes a read for its error message. It is a struct because reads are many and
 // the message is needed only on error.
-type glimpse struct{ method, what, of string }
+type pointRead struct{ method, what, of string }
 
 // snapshot is the key of a context whose reads see one instant of a ledger.
 type snapshot struct{ db *DB }

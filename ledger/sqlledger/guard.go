@@ -124,7 +124,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 // cannot change before the transaction ends.
 func (t *tx) backend(id string) (ledger.Backend, error) {
 	switch {
-	case t.crowded():
+	case t.concurrentWriters():
 		return t.oneBackend(id, gatedBackend, id, gateOf("backend", id))
 	case t.writes:
 		return t.oneBackend(id, sharedBackend, id)

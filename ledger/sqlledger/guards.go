@@ -33,7 +33,7 @@ var (
 // transaction ends, so that its counts are exact. In the lock order guards come after
 // objects and before contents, sorted.
 func (t *tx) guard(kind ledger.GuardKind, subject string) (g ledger.Guard, err error) {
-	if t.crowded() {
+	if t.concurrentWriters() {
 		if _, err := t.exists(closeGate, gateOf("guard", string(kind)+"\x00"+subject)); err != nil {
 			return g, err
 		}

@@ -55,7 +55,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 		// The end of an upload condemns its intents, so this one must be inserted before
 		// that or not at all.
 		if found, err := t.exists(openUpload, in.UploadID); err != nil || !found {
-			return b, either(err, lethe.ErrNoSuchUpload)
+			return b, firstError(err, lethe.ErrNoSuchUpload)
 		}
 	}
 	if err := t.admits(in.Backend, in.Size); err != nil {
@@ -78,7 +78,7 @@ func (t *tx) promise(in ledger.Intent) error {
 		return nil
 	}
 	o := in.Promotion.Commit.Object
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		n, err := t.exec(promoteIn, in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion))
 		if err == nil && n == 0 {
 			err = noBucket(o.Bucket)
@@ -161,8 +161,8 @@ func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	})
 }
 
-// either returns err, or other if err is nil.
-func either(err, other error) error {
+// firstError returns err, or other if err is nil.
+func firstError(err, other error) error {
 	if err != nil {
 		return err
 	}

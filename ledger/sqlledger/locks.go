@@ -40,13 +40,13 @@ var (
 		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
 )
 
-// crowded reports whether other transactions may write at the same time.
-func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
+// concurrentWriters reports whether other transactions may write at the same time.
+func (t *tx) concurrentWriters() bool { return t.writes && !t.db.dialect.Alone }
 
 // holdKey returns the bucket of a key that is to be written, with its rules. It locks the
 // key, and the bucket shared: ErrNoSuchBucket.
 func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return t.ruledBucket(bucket)
 	}
 	return t.rulesIn(bucket, t.row(keyBucket, bucket, gateOf("bucket", bucket), gateOf("key", bucket+"\x00"+key)))
@@ -73,7 +73,7 @@ func gateOf(kind, name string) int64 {
 // closeBucket locks out other users of a bucket until the transaction that is about to
 // change it ends.
 func (t *tx) closeBucket(name string) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	_, err := t.exists(closeGate, gateOf("bucket", name))
@@ -83,7 +83,7 @@ func (t *tx) closeBucket(name string) error {
 // closeBackend locks out other users of a backend until the transaction that is about to
 // change its row ends.
 func (t *tx) closeBackend(id string) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	_, err := t.exists(closeGate, gateOf("backend", id))
@@ -117,7 +117,7 @@ func (t *tx) holdObject(b ledger.Bucket, key string) (*ledger.Object, error) {
 
 // holdUpload locks an upload if it exists.
 func (t *tx) holdUpload(id lethe.ID) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	_, err := t.exists(heldUpload, id)
@@ -128,7 +128,7 @@ func (t *tx) holdUpload(id lethe.ID) error {
 // gone, or if open, unless empty, takes no more references: then what was read before is
 // stale.
 func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	want := slices.DeleteFunc(append(slices.Clone(others), open), func(id lethe.ID) bool { return id == "" || t.held[id] })
@@ -164,7 +164,7 @@ func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed boo
 // holdContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
 // rule 17). Contents that go meanwhile take their blobs with them.
 func (t *tx) holdContentsOf(blobs []lethe.ID) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	contents, err := all(t, sqldb.One[lethe.ID], contentsOf, sqldb.JSON(blobs))

@@ -71,7 +71,7 @@ func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 	for _, m := range list {
 		switch {
 		case m.content == "":
-		case t.crowded() && !t.held[m.content]:
+		case t.concurrentWriters() && !t.held[m.content]:
 			return sqldb.ErrAgain
 		case m.suspect != suspect:
 			t.counts.place(m.content)

@@ -67,7 +67,7 @@ var errNeverDone = errors.New("the operation is not recorded")
 // the connection, but the transaction still holds the row that awaitOp tries to insert.
 // errNeverDone if there is none, and none will follow.
 func (t *tx) awaitOp(op lethe.ID) error {
-	if !t.crowded() {
+	if !t.concurrentWriters() {
 		return nil
 	}
 	n, err := t.exec(recordOp, op, "", "", t.now)

@@ -177,7 +177,7 @@ func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 	if err := t.holdUpload(id); err != nil {
 		return u, b, err
 	}
-	if t.crowded() {
+	if t.concurrentWriters() {
 		u, err = t.uploadByID(id) // it may have changed before it was locked
 	}
 	return u, byID[u.BucketID], err

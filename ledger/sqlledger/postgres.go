@@ -73,7 +73,7 @@ type server struct {
 	runners [2]*sqldb.Runner // by kind
 	texts   [2]texts         // by kind
 	clock   serverClock
-	tight   tightness
+	tight   nearQuota
 	exists  bool // the ledger must exist already
 	closing sync.Once
 	closed  error

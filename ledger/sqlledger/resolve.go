@@ -34,7 +34,7 @@ var (
 // content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
-	err = db.glance(ctx, glimpse{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
+	err = db.glance(ctx, pointRead{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
 		return err
 	})
@@ -48,7 +48,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 			return err
 		case !found:
 			_, err = t.bucket(bucket)
-			return either(err, lethe.ErrNoSuchKey)
+			return firstError(err, lethe.ErrNoSuchKey)
 		}
 		out.Segments, err = t.segments(out.Object)
 		return err

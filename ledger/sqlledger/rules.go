@@ -59,7 +59,7 @@ func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
 // ruledBucket returns a bucket with its rules, which cannot change before the transaction
 // ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
 func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
-	if t.crowded() {
+	if t.concurrentWriters() {
 		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))
 	}
 	return t.rulesIn(name, t.row(bucketWithRules, name))

@@ -157,7 +157,7 @@ func (p *settling) apply(fence int64) error {
 		err := p.t.keepChecks(len(p.gone), func() error {
 			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
 		})
-		if err = either(err, p.t.dropBlocks(p.sums)); err != nil {
+		if err = firstError(err, p.t.dropBlocks(p.sums)); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func (t *tx) verified(content lethe.ID) error {
 		return err
 	}
 	live, err := t.liveCopies(content)
-	return either(err, t.db.o.Unverified(live))
+	return firstError(err, t.db.o.Unverified(live))
 }
 
 func (t *tx) liveCopies(content lethe.ID) ([]ledger.Copy, error) {

@@ -72,14 +72,14 @@ func (w *walk) record(ctx context.Context, list []ledger.Finding) error {
 func (w *walk) foreign(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
 	list := make([]ledger.Finding, len(page))
 	for i, info := range page {
-		list[i] = ledger.Finding{Key: told(info.Key), Kind: ledger.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
+		list[i] = ledger.Finding{Key: displayKey(info.Key), Kind: ledger.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
 	}
 	w.add(c, Foreign, int64(len(page)))
 	return w.record(ctx, list)
 }
 
-// told is a key in the form in which it is recorded.
-func told(key string) string {
+// displayKey is a key in the form in which it is recorded.
+func displayKey(key string) string {
 	if utf8.ValidString(key) && !strings.ContainsRune(key, 0) {
 		return key
 	}

@@ -88,7 +88,7 @@ type reality struct {
 	db     *sqlledger.DB
 	id     lethe.ID // of the store
 	stores map[string]blob.Store
-	guard  *reclaim.Guard
+	guard  *reclaim.Pairing
 }
 
 func newReality(t *testing.T, p place) *reality {
@@ -100,7 +100,7 @@ func newReality(t *testing.T, p place) *reality {
 	store, err := db.Identity(t.Context())
 	r.must(err)
 	r.db, r.id = db, store.ID
-	r.guard = &reclaim.Guard{Ledger: db, Stores: r.stores, Clock: r.at}
+	r.guard = &reclaim.Pairing{Ledger: db, Stores: r.stores, Clock: r.at}
 	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	r.must(err)
 	r.must(r.guard.Advance(t.Context(), "main"))

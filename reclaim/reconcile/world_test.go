@@ -37,7 +37,7 @@ type world struct {
 	fault  func(blobtest.Call) blobtest.Fault
 	stores map[string]blob.Store
 	store  lethe.ID
-	guard  *reclaim.Guard
+	guard  *reclaim.Pairing
 	set    func(*reconcile.Options)
 	found  []ledger.Finding
 	events reconcile.Events
@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.store = store.ID
 	raw := map[string]blob.Store{"main": w.main, "spare": w.spare}
-	w.guard = &reclaim.Guard{Ledger: w.ledger, Stores: raw, Clock: w.clock}
+	w.guard = &reclaim.Pairing{Ledger: w.ledger, Stores: raw, Clock: w.clock}
 	for id := range w.stores {
 		_, err = w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)

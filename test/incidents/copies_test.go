@@ -24,13 +24,13 @@ func (w *world) replicate(order ...string) map[string]int64 {
 	w.Helper()
 	o := w.placing()
 	o.Order = order
-	return w.pass(reclaim.Borrow(placement.NewReplicate(o)))
+	return w.pass(reclaim.Adapt(placement.NewReplicate(o)))
 }
 
 // survey queues every content whose copies are not as they should be.
 func (w *world) survey() {
 	w.Helper()
-	w.pass(reclaim.Borrow(placement.NewSurvey(w.placing())))
+	w.pass(reclaim.Adapt(placement.NewSurvey(w.placing())))
 }
 
 // rot turns the bytes of all blobs on a backend into others, of which nobody is

@@ -44,7 +44,7 @@ func (w *world) routines() []reclaim.Routine {
 	}
 	if len(w.order) > 1 {
 		o := w.placing()
-		all = append(all, reclaim.Borrow(placement.NewDrain(o)), reclaim.Borrow(placement.NewReplicate(o)))
+		all = append(all, reclaim.Adapt(placement.NewDrain(o)), reclaim.Adapt(placement.NewReplicate(o)))
 	}
 	return all
 }
@@ -115,7 +115,7 @@ func (w *world) keys() []string { return w.keysOn(backend) }
 func (w *world) keysOn(id string) (keys []string) {
 	w.Helper()
 	w.must(w.lies[id].List(w.ctx, "", "", func(i blob.Info) error {
-		if !reclaim.IsPactKey(w.store, i.Key) {
+		if !reclaim.IsPairingKey(w.store, i.Key) {
 			keys = append(keys, i.Key)
 		}
 		return nil

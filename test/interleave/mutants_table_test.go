@@ -49,7 +49,7 @@ var table = []mutant{
 	}, {
 		name: "marks hold no contents", file: "marks.go",
 		old: "if err := t.holdContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
-		also:  [][2]string{{"case t.crowded() && !t.held[m.content]:", "case t.now < 0:"}},
+		also:  [][2]string{{"case t.concurrentWriters() && !t.held[m.content]:", "case t.now < 0:"}},
 		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
 		name: "marks lock no blobs", file: "marks.go",
@@ -74,7 +74,7 @@ var table = []mutant{
 		old: "if err := t.awaitOp(op); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Outcome + Complete up"},
 	}, {
-		name: "the gate of quotas is open", file: "tight.go",
+		name: "the gate of quotas is open", file: "nearquota.go",
 		old: "_, err := q.t.exists(query, gateOf(\"quota\", q.name))", new: "_ = query\n	err := error(nil)",
 		pairs: []string{"Begin on what is small + Begin on what is small"},
 	}, {
@@ -100,7 +100,7 @@ var table = []mutant{
 		pairs: []string{"Complete up + CommitPart 1", "CommitPart 1 + AbortUpload", "CommitPart 1 + CommitPart 1"},
 	}, {
 		name: "a stale upload is not read again", file: "overdue.go",
-		old: "if t.crowded() {\n		u, err = t.uploadByID(id)", new: "if t.now < 0 {\n		u, err = t.uploadByID(id)",
+		old: "if t.concurrentWriters() {\n		u, err = t.uploadByID(id)", new: "if t.now < 0 {\n		u, err = t.uploadByID(id)",
 		pairs: []string{"CommitPart 1 + AbortStale"},
 	}, {
 		name: "a used promotion is not noticed", file: "reap.go",

@@ -82,7 +82,7 @@ type forkNode struct {
 	*process
 	f     *forks
 	side  *side
-	guard *reclaim.Guard // outlives its actors when the ledger is rolled back under it
+	guard *reclaim.Pairing // outlives its actors when the ledger is rolled back under it
 	forkMemory
 }
 

@@ -35,7 +35,7 @@ func (n *forkNode) open() {
 		n.stores[id] = gates[id]
 	}
 	if n.guard == nil {
-		n.guard = &reclaim.Guard{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
+		n.guard = &reclaim.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
 	}
 	n.guard.Ledger, n.guard.Stores = n.seam, raw
 	n.guard.Place = func(id, why string) {

@@ -26,7 +26,7 @@ var forkMutants = []mutant{
 		file: "reclaim/clean.go", old: "took >= k.Safety.DeleteTime() {", new: "took < 0 {",
 	}, {
 		name: "forks: another disk is taken for the backend once it was written to", rule: "13: a folder that was replaced is not the backend", within: 2000, forks: true,
-		file: "reclaim/guard.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
+		file: "reclaim/pairing.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
 	},
 }
 

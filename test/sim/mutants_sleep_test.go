@@ -5,7 +5,7 @@ package sim_test
 var sleepMutants = []mutant{
 	{
 		name: "a writer who slept sends all the same", rule: "19: it looks right before it sends", within: 8000,
-		file: "object/pulse.go", old: "func (p *pulse) stands() error { return p.check(0) }", new: "func (p *pulse) stands() error { return nil }",
+		file: "object/heartbeat.go", old: "func (p *heartbeat) stands() error { return p.check(0) }", new: "func (p *heartbeat) stands() error { return nil }",
 	}, {
 		name: "what was sent too late has no row", rule: "19: a condemned row is written for it", within: 8000, known: 382,
 		file: "object/settle.go", old: "	if !a.sure && a.overslept {", new: "	if false {",

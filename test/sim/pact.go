@@ -98,13 +98,13 @@ func (w *World) caughtUp(to lethe.Time) lethe.Time {
 // pact is the real guard of a node, and whom it has seen to fit.
 type pact struct {
 	w     *World
-	g     *reclaim.Guard
+	g     *reclaim.Pairing
 	seen  map[string]bool
 	heard bool // one of them was asked whom it belongs to
 }
 
 func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
-	return &pact{w: w, g: &reclaim.Guard{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
+	return &pact{w: w, g: &reclaim.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
 }
 
 // Check asks the guard, and holds what it says against what is.

@@ -69,7 +69,7 @@ func (w *World) scheduled(r reclaim.Routine) reclaim.Scheduled {
 // passes makes a pass of a routine.
 func (a *actor) passes(r reclaim.Routine) (err error) {
 	if l := a.proc.node.loop; l != nil {
-		_, spared := r.(reclaim.Spared)
+		_, spared := r.(reclaim.SafeUnpaired)
 		a.pass = passing{routine: r.Name(), spared: spared}
 		_, err = l.Pass(context.Background(), a.w.scheduled(r), a.name)
 		a.pass = passing{}

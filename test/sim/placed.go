@@ -79,10 +79,10 @@ func (w *World) placement(l *seam, stores map[string]blob.Store) []reclaim.Routi
 		return nil
 	}
 	o := w.placing(l, stores)
-	replicate := reclaim.Borrow(placement.NewReplicate(o))
+	replicate := reclaim.Adapt(placement.NewReplicate(o))
 	return []reclaim.Routine{
 		replicate, &inTurns{w: w, routines: []reclaim.Routine{
-			reclaim.Borrow(placement.NewDrain(o)), reclaim.Borrow(placement.NewRebalance(o)),
+			reclaim.Adapt(placement.NewDrain(o)), reclaim.Adapt(placement.NewRebalance(o)),
 		}}, replicate,
 	}
 }
@@ -98,7 +98,7 @@ func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options
 
 // survey is the walk that finds what no transaction told of.
 func (w *World) survey(l *seam) reclaim.Routine {
-	return reclaim.Borrow(placement.NewSurvey(placement.Options{
+	return reclaim.Adapt(placement.NewSurvey(placement.Options{
 		Ledger: l, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(), Clock: w,
 	}))
 }

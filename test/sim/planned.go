@@ -34,8 +34,8 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 	}}
 	if w.placed() {
 		o := w.placing(l, stores)
-		copies, survey := reclaim.Borrow(placement.NewReplicate(o)).(reclaim.Planner), w.survey(l).(reclaim.Planner)
-		p.of = append(p.of, copies, survey, copies, reclaim.Borrow(placement.NewDrain(o)).(reclaim.Planner))
+		copies, survey := reclaim.Adapt(placement.NewReplicate(o)).(reclaim.Planner), w.survey(l).(reclaim.Planner)
+		p.of = append(p.of, copies, survey, copies, reclaim.Adapt(placement.NewDrain(o)).(reclaim.Planner))
 	}
 	return slices.Repeat([]reclaim.Routine{p}, often)
 }

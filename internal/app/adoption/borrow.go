@@ -23,7 +23,7 @@ type collected struct {
 
 // borrow returns a routine of package adopt as one of the loop.
 func borrow(collection string, r routine) reclaim.Routine {
-	return collected{reclaim.Borrow(planned{r}), collection}
+	return collected{reclaim.Adapt(planned{r}), collection}
 }
 
 // planned converts a backlog for the loop.

@@ -18,16 +18,16 @@ var pactMutants = []mutant{
 		file: "reclaim/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {\n		q.empty", new: "	if err := k.admit(ctx, backend); false {\n		q.empty",
 	}, {
 		name: "pact: a newer epoch is taken for ours", rule: "13: the ledger is an older copy", within: 1000, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	case last == b.Epoch, last == b.Intended:", new: "	case last >= b.Epoch:",
+		file: "reclaim/pairing.go", old: "	case last == b.Epoch, last == b.Intended:", new: "	case last >= b.Epoch:",
 	}, {
 		name: "pact: a refusal is not noted", rule: "13: held, durably", within: 500, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	switch err := g.Ledger.ChangeHold(ctx, seen, why); {", new: "	switch err := error(nil); {",
+		file: "reclaim/pairing.go", old: "	switch err := g.Ledger.ChangeHold(ctx, seen, why); {", new: "	switch err := error(nil); {",
 	}, {
 		name: "pact: a hold ends without a person", rule: "13: until a person decides", within: 1000, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	case why.For == \"\" && b.HeldFor == ledger.HeldForAbsence:", new: "	case why.For == \"\":",
+		file: "reclaim/pairing.go", old: "	case why.For == \"\" && b.HeldFor == ledger.HeldForAbsence:", new: "	case why.For == \"\":",
 	}, {
 		name: "pact: only who advances sees who advanced between", rule: "13: two ledgers advance at once", within: 4000, known: 1634, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	case last == b.Intended && found.between(b.Epoch, last):", new: "	case last == b.Intended && found.between(b.Epoch, last) && false:",
+		file: "reclaim/pairing.go", old: "	case last == b.Intended && found.between(b.Epoch, last):", new: "	case last == b.Intended && found.between(b.Epoch, last) && false:",
 	}, {
 		name: "pact: a clock that was set forward is believed", rule: "13: nothing goes by age before the clock is confirmed", within: 500, in: sim.Pacted,
 		file: "ledger/jump.go", old: "	if ahead <= j.Most {", new: "	if true {",
@@ -54,16 +54,16 @@ var passMutants = []mutant{
 		file: "reclaim/confirmed.go", old: "	if g.told.Load() || len(g.Stores) == 0 {", new: "	if true {",
 	}, {
 		name: "pass: a backend without an epoch tells whose it is", rule: "13: before it is known whom they belong to", within: 4000, known: 220, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	if why.For != ledger.HeldForAbsence {\n		g.told", new: "	if true {\n		g.told",
+		file: "reclaim/pairing.go", old: "	if why.For != ledger.HeldForAbsence {\n		g.told", new: "	if true {\n		g.told",
 	}, {
 		name: "pass: a held backend hides the doubt", rule: "13: nothing is destroyed before a person confirms the ledger", within: 4000, known: 68, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	case why.For == ledger.HeldForLedger && b.HeldFor != ledger.HeldForLedger:", new: "	case false:",
+		file: "reclaim/pairing.go", old: "	case why.For == ledger.HeldForLedger && b.HeldFor != ledger.HeldForLedger:", new: "	case false:",
 	}, {
 		name: "pass: a run takes whatever is due", rule: "a run takes no more than it may", within: 500, in: sim.Capped,
 		file: "reclaim/loop.go", old: "	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {", new: "	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < 1<<40 {",
 	}, {
 		name: "pass: a run that left nothing is limited", rule: "limited says that more is due", within: 500, in: sim.Capped,
-		file: "reclaim/left.go", old: "	if r, ok := s.Routine.(Leaver); ok {", new: "	if r, ok := s.Routine.(Leaver); ok && r == nil {",
+		file: "reclaim/backlog.go", old: "	if r, ok := s.Routine.(Backlogged); ok {", new: "	if r, ok := s.Routine.(Backlogged); ok && r == nil {",
 	},
 }
 

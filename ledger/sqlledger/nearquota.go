@@ -20,21 +20,21 @@ type quota struct {
 	alone bool // its lock was taken exclusively
 }
 
-// tightness remembers which quotas are nearly used up.
-type tightness struct{ names sync.Map }
+// nearQuota remembers which quotas are nearly used up.
+type nearQuota struct{ names sync.Map }
 
-func (q *quota) tight() bool {
+func (q *quota) isNear() bool {
 	_, found := q.t.db.pg.tight.names.Load(q.name)
 	return found
 }
 
 // enter locks the quota. It must be called before usage is added up.
 func (q *quota) enter() error {
-	if !q.t.crowded() {
+	if !q.t.concurrentWriters() {
 		return nil
 	}
 	query := passGate
-	if q.tight() {
+	if q.isNear() {
 		query = closeGate
 		q.alone = true
 	}
@@ -44,7 +44,7 @@ func (q *quota) enter() error {
 
 // leave returns sqldb.ErrAgain if there was not plenty and the lock was taken shared.
 func (q *quota) leave(plenty bool) error {
-	if !q.t.crowded() {
+	if !q.t.concurrentWriters() {
 		return nil
 	}
 	names := &q.t.db.pg.tight.names

@@ -9,11 +9,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Leaver is a routine that can report whether something is due now, by reads whose
+// Backlogged is a routine that can report whether something is due now, by reads whose
 // cost does not grow with how much is due.
-type Leaver interface {
+type Backlogged interface {
 	Routine
-	Left(ctx context.Context) (bool, error)
+	HasBacklog(ctx context.Context) (bool, error)
 }
 
 // leaves reports whether a run that ended for its limit left something. A full last
@@ -23,8 +23,8 @@ func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	if !run.atLimit.Load() || ctx.Err() != nil {
 		return nil
 	}
-	if r, ok := s.Routine.(Leaver); ok {
-		if left, err := r.Left(ctx); err != nil || !left {
+	if r, ok := s.Routine.(Backlogged); ok {
+		if left, err := r.HasBacklog(ctx); err != nil || !left {
 			return err
 		}
 	}
@@ -32,16 +32,18 @@ func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	return nil
 }
 
-// Left implements Leaver.
-func (e *Expire) Left(ctx context.Context) (bool, error) { return leftOf(ctx, e.Plans, dueObject) }
+// HasBacklog implements Leaver.
+func (e *Expire) HasBacklog(ctx context.Context) (bool, error) {
+	return hasDue(ctx, e.Plans, dueObject)
+}
 
-// Left implements Leaver.
-func (p *Purge) Left(ctx context.Context) (bool, error) { return leftOf(ctx, p.Plans, dueEntry) }
+// HasBacklog implements Leaver.
+func (p *Purge) HasBacklog(ctx context.Context) (bool, error) { return hasDue(ctx, p.Plans, dueEntry) }
 
-// Left implements Leaver.
-func (k *Clean) Left(ctx context.Context) (bool, error) {
+// HasBacklog implements Leaver.
+func (k *Clean) HasBacklog(ctx context.Context) (bool, error) {
 	for _, id := range k.backends() {
-		left, err := leftOf(ctx, k.Plans, blobOf(ledger.DueQuery{State: lethe.Condemned, Backend: id, Limit: 1}))
+		left, err := hasDue(ctx, k.Plans, blobOf(ledger.DueQuery{State: lethe.Condemned, Backend: id, Limit: 1}))
 		if left || err != nil {
 			return left, err
 		}
@@ -49,24 +51,24 @@ func (k *Clean) Left(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Left implements Leaver.
-func (r *Reap) Left(ctx context.Context) (bool, error) {
-	return leftOf(ctx, r.Plans, blobOf(ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge, Limit: 1}))
+// HasBacklog implements Leaver.
+func (r *Reap) HasBacklog(ctx context.Context) (bool, error) {
+	return hasDue(ctx, r.Plans, blobOf(ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge, Limit: 1}))
 }
 
-// Left implements Leaver.
-func (u *Uploads) Left(ctx context.Context) (bool, error) {
+// HasBacklog implements Leaver.
+func (u *Uploads) HasBacklog(ctx context.Context) (bool, error) {
 	return anyUpload(u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Limit: 1}))
 }
 
-// Left implements Leaver.
-func (l *Lifecycle) Left(ctx context.Context) (bool, error) {
+// HasBacklog implements Leaver.
+func (l *Lifecycle) HasBacklog(ctx context.Context) (bool, error) {
 	return anyUpload(l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: 1}))
 }
 
-// leftOf asks a ledger that can report what is due. For others something may always
+// hasDue asks a ledger that can report what is due. For others something may always
 // be due.
-func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLedger) (bool, error)) (bool, error) {
+func hasDue(ctx context.Context, l PlanLedger, due func(context.Context, PlanLedger) (bool, error)) (bool, error) {
 	if l == nil {
 		return true, nil
 	}
@@ -78,12 +80,12 @@ func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLed
 }
 
 const (
-	// leftPage is how many due rows are read at once to find one that counts. Rows
+	// duePage is how many due rows are read at once to find one that counts. Rows
 	// under holds, or whose rules have to be reapplied, do not.
-	leftPage = 100
-	// leftPages bounds how many pages are read. So many that do not count are taken
+	duePage = 100
+	// duePages bounds how many pages are read. So many that do not count are taken
 	// for a sign that more is left; the next run finds out.
-	leftPages = 20
+	duePages = 20
 )
 
 func dueObject(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(ctx, l.DueObjects) }
@@ -91,8 +93,8 @@ func dueObject(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(
 func dueEntry(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(ctx, l.DueTrash) }
 
 func anyDue(ctx context.Context, page func(context.Context, ledger.DueQuery) (ledger.DuePage, error)) (bool, error) {
-	q := ledger.DueQuery{Limit: leftPage}
-	for range leftPages {
+	q := ledger.DueQuery{Limit: duePage}
+	for range duePages {
 		p, err := page(ctx, q)
 		counts := slices.ContainsFunc(p.Rows, func(d ledger.Due) bool { return !d.Held })
 		if err != nil || counts || !p.More {
@@ -117,4 +119,4 @@ func anyUpload(list []ledger.OverdueUpload, err error) (bool, error) {
 	return len(list) > 0, nil
 }
 
-var _ = []Leaver{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}
+var _ = []Backlogged{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}

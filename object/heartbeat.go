@@ -14,11 +14,11 @@ import (
 // ahead is how many bytes an upload of unknown size reserves at a time.
 const ahead = 64 << 20
 
-// pulse is the heartbeat of an upload's intent: the backend reads the body through
+// heartbeat is the heartbeat of an upload's intent: the backend reads the body through
 // it. When a heartbeat is due it sends one before it hands on what it read. It
 // stops the upload when the intent was reaped, or could be: when no heartbeat
 // succeeded for half of the age at which the reaper takes it.
-type pulse struct {
+type heartbeat struct {
 	s      *Store
 	ctx    context.Context // of the upload
 	cancel context.CancelCauseFunc
@@ -36,11 +36,11 @@ type pulse struct {
 	done chan struct{}
 }
 
-// startPulse begins the heartbeat of a blob that was begun just now. The caller
+// startHeartbeat begins the heartbeat of a blob that was begun just now. The caller
 // ends it by close.
-func (s *Store) startPulse(ctx context.Context, blob lethe.ID, u *upload) *pulse {
+func (s *Store) startHeartbeat(ctx context.Context, blob lethe.ID, u *upload) *heartbeat {
 	now := s.opt.Monotonic.Now()
-	p := &pulse{s: s, blob: blob, body: u.body(), grows: u.size < 0, reserved: u.reserve(), beatAt: now, triedAt: now}
+	p := &heartbeat{s: s, blob: blob, body: u.body(), grows: u.size < 0, reserved: u.reserve(), beatAt: now, triedAt: now}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	if s.opt.Background && !u.inMemory() {
 		p.stop, p.done = make(chan struct{}), make(chan struct{})
@@ -50,7 +50,7 @@ func (s *Store) startPulse(ctx context.Context, blob lethe.ID, u *upload) *pulse
 }
 
 // run sends heartbeats while the body stalls.
-func (p *pulse) run() {
+func (p *heartbeat) run() {
 	defer close(p.done)
 	ticker := time.NewTicker(p.s.opt.Beat)
 	defer ticker.Stop()
@@ -64,7 +64,7 @@ func (p *pulse) run() {
 	}
 }
 
-func (p *pulse) close() {
+func (p *heartbeat) close() {
 	if p.stop != nil {
 		close(p.stop)
 		<-p.done
@@ -73,7 +73,7 @@ func (p *pulse) close() {
 }
 
 // Read implements io.Reader.
-func (p *pulse) Read(b []byte) (int, error) {
+func (p *heartbeat) Read(b []byte) (int, error) {
 	if p.ctx.Err() != nil {
 		return 0, context.Cause(p.ctx)
 	}
@@ -86,7 +86,7 @@ func (p *pulse) Read(b []byte) (int, error) {
 
 // check counts n bytes, and sends a heartbeat if one is due or more room has to be
 // reserved. Its error has stopped the upload.
-func (p *pulse) check(n int64) error {
+func (p *heartbeat) check(n int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent += n
@@ -115,16 +115,16 @@ func (p *pulse) check(n int64) error {
 
 // stands returns why the intent may have been reaped, or nil. After a long
 // suspension it checks once more, right before bytes can land.
-func (p *pulse) stands() error { return p.check(0) }
+func (p *heartbeat) stands() error { return p.check(0) }
 
 // silence is the time since the intent was last known to stand.
-func (p *pulse) silence() time.Duration {
+func (p *heartbeat) silence() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.s.opt.Monotonic.Now().Sub(p.beatAt)
 }
 
-func (p *pulse) beat(now lethe.Time, more bool) error {
+func (p *heartbeat) beat(now lethe.Time, more bool) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.s.opt.Beat)
 	defer cancel()
 	p.triedAt = now
@@ -140,7 +140,7 @@ func (p *pulse) beat(now lethe.Time, more bool) error {
 }
 
 // stopped returns why the heartbeat stopped the upload, nil if it did not.
-func (p *pulse) stopped() error {
+func (p *heartbeat) stopped() error {
 	if cause := context.Cause(p.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}

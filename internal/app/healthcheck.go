@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// pulseEvery is the interval of the ledger's health check.
-	pulseEvery = 2 * time.Second
-	// pulseTime is the time that a health check may take.
-	pulseTime = 5 * time.Second
+	// healthCheckEvery is the interval of the ledger's health check.
+	healthCheckEvery = 2 * time.Second
+	// healthCheckTimeout is the time that a health check may take.
+	healthCheckTimeout = 5 * time.Second
 )
 
-// pulse monitors whether the ledger answers, and how fast. While it does not, the
+// healthCheck monitors whether the ledger answers, and how fast. While it does not, the
 // routines wait, and one line of the log reports it.
-type pulse struct {
-	ask func(context.Context) error
-	log *slog.Logger
+type healthCheck struct {
+	check func(context.Context) error
+	log   *slog.Logger
 
 	mu   sync.Mutex
 	down lethe.Time // since when it has not answered; 0: it answers
@@ -28,8 +28,8 @@ type pulse struct {
 }
 
 // run checks until ctx ends.
-func (p *pulse) run(ctx context.Context) {
-	tick := time.NewTicker(pulseEvery)
+func (p *healthCheck) run(ctx context.Context) {
+	tick := time.NewTicker(healthCheckEvery)
 	defer tick.Stop()
 	for {
 		p.beat(ctx)
@@ -42,12 +42,12 @@ func (p *pulse) run(ctx context.Context) {
 }
 
 // beat does one health check.
-func (p *pulse) beat(ctx context.Context) {
+func (p *healthCheck) beat(ctx context.Context) {
 	clock := lethe.Monotonic{}
 	start := clock.Now()
-	asked, cancel := context.WithTimeout(ctx, pulseTime)
+	asked, cancel := context.WithTimeout(ctx, healthCheckTimeout)
 	defer cancel()
-	err := p.ask(asked)
+	err := p.check(asked)
 	if ctx.Err() != nil {
 		return
 	}
@@ -66,14 +66,14 @@ func (p *pulse) beat(ctx context.Context) {
 }
 
 // answers reports the result of the last check.
-func (p *pulse) answers() bool {
+func (p *healthCheck) answers() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.down == 0
 }
 
 // latency is the duration of the last successful check.
-func (p *pulse) latency() time.Duration {
+func (p *healthCheck) latency() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.took

@@ -31,7 +31,7 @@ func TestTurnsAlternate(t *testing.T) {
 		{"nobody in this stretch", true, ledger.Turns{Last: "m"}, "ollllllll"},
 		{"one in this stretch", true, ledger.Turns{Last: "m", Due: due("c").Due}, "otototot"},
 	} {
-		var u turns
+		var u fairScheduler
 		got := ""
 		for range len(c.want) {
 			step := "o"
@@ -53,7 +53,7 @@ func TestTurnsAlternate(t *testing.T) {
 // TestTurnsLeaveTheRestToTheOldest: what others leave of a batch goes to the
 // longest waiting bucket, and a bucket is continued from where it was.
 func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
-	var u turns
+	var u fairScheduler
 	got := u.next("k", ledger.Turns{Due: []ledger.Turn{{Bucket: "a", After: 3}, {Bucket: "b", After: 7}, {Bucket: "c", After: 5}}})
 	if want := "[{b 7} {c 5} {a 3}]"; fmt.Sprint(turnsOf(got)) != want {
 		t.Errorf("turns %v, want %s", turnsOf(got), want)
@@ -61,7 +61,7 @@ func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
 	if u.after["c"] != 5 {
 		t.Errorf("it begins in %v", u.after)
 	}
-	var r ring
+	var r cursor
 	r.moved(ledger.Turns{Last: "k"})
 	if at := r.at(); at != "k" {
 		t.Errorf("the ring is at %q", at)

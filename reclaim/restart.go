@@ -8,13 +8,13 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Rounds makes a long pass begin again at the oldest. A pass remembers how far it
+// RestartInterval makes a long pass begin again at the oldest. A pass remembers how far it
 // came, so as not to read again the rows that it left dead. Rows that become due
 // behind its place, because a hold was released, a claim was taken over or a limit
 // allows them again, would otherwise wait until nothing more is due. Beginning
 // again costs a few transactions, whatever the number of objects. The zero value
 // never begins again.
-type Rounds struct {
+type RestartInterval struct {
 	// Time is Safety.PassTime. 0: a pass goes on from where it is.
 	Time time.Duration
 	// Clock never jumps (default lethe.Monotonic).
@@ -22,7 +22,7 @@ type Rounds struct {
 }
 
 // of returns one pass made of many.
-func (r Rounds) of(begin func() Step) Step {
+func (r RestartInterval) of(begin func() Step) Step {
 	step := begin()
 	if r.Time <= 0 {
 		return step

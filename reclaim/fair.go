@@ -24,20 +24,20 @@ const (
 	mostAlone = 8
 )
 
-// ring is the cursor of a routine's looks. All its passes share it, so that a pass
+// cursor is the cursor of a routine's looks. All its passes share it, so that a pass
 // that is cut short does not begin where it began before. The zero value is ready.
-type ring struct {
+type cursor struct {
 	mu   sync.Mutex
 	from lethe.ID
 }
 
-func (r *ring) at() lethe.ID {
+func (r *cursor) at() lethe.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.from
 }
 
-func (r *ring) moved(t ledger.Turns) {
+func (r *cursor) moved(t ledger.Turns) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.from = t.Last; t.End {
@@ -45,9 +45,9 @@ func (r *ring) moved(t ledger.Turns) {
 	}
 }
 
-// turns decides which batches of a pass are divided, and among which buckets. The
+// fairScheduler decides which batches of a pass are divided, and among which buckets. The
 // zero value begins with the oldest.
-type turns struct {
+type fairScheduler struct {
 	after   map[lethe.ID]lethe.Time // how far each bucket is done
 	crowded bool                    // more is due than one batch
 	wait    int                     // batches of the oldest before the next look
@@ -56,7 +56,7 @@ type turns struct {
 
 // oldest records that a batch took the oldest, and whether more was due than it
 // took.
-func (t *turns) oldest(more bool) {
+func (t *fairScheduler) oldest(more bool) {
 	t.crowded = more
 	t.wait = max(t.wait-1, 0)
 }
@@ -64,7 +64,7 @@ func (t *turns) oldest(more bool) {
 // next returns the buckets of the next batch by a look that began at from; none:
 // take the oldest. Buckets whose work is older come later, because they get what
 // the others leave.
-func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
+func (t *fairScheduler) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 	if t.after == nil {
 		t.after = make(map[lethe.ID]lethe.Time)
 	}
@@ -83,15 +83,15 @@ func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 	return list
 }
 
-// TurnLedger finds the buckets that have work.
-type TurnLedger interface {
+// FairLedger finds the buckets that have work.
+type FairLedger interface {
 	// DueBuckets looks at a stretch of the buckets, and returns those that have
 	// something due. The result is a hint: it may be outdated at once.
 	DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error)
 }
 
 // look returns the buckets of the next batch; none: take the oldest.
-func (t *turns) look(ctx context.Context, l TurnLedger, r *ring, backend string) ([]ledger.Turn, error) {
+func (t *fairScheduler) look(ctx context.Context, l FairLedger, r *cursor, backend string) ([]ledger.Turn, error) {
 	if !t.crowded || t.wait > 0 {
 		return nil, nil
 	}

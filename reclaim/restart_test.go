@@ -95,7 +95,7 @@ func within(w *world, lasting time.Duration, took int) {
 
 func expireEndlessly(w *world, lasting time.Duration) {
 	l := &counted{DB: w.ledger}
-	r := &reclaim.Expire{Ledger: l, Batch: ledger.Batch{Limit: inBatch}, Rounds: reclaim.Rounds{Time: lasting, Clock: w.clock}}
+	r := &reclaim.Expire{Ledger: l, Batch: ledger.Batch{Limit: inBatch}, Rounds: reclaim.RestartInterval{Time: lasting, Clock: w.clock}}
 	h := ledger.Hold{Bucket: "b", Scope: ledger.HoldObject, Key: "held"}
 	_, err := w.ledger.AddHold(w.ctx, h)
 	w.must(err)
@@ -120,7 +120,7 @@ func cleanEndlessly(w *world, lasting time.Duration) {
 	l := &counted{DB: w.ledger}
 	r := w.clean()
 	each := time.Duration(roundOf) * (stepTime + time.Minute) // remove waits, too
-	r.Ledger, r.Limit, r.Rounds = l, inBatch, reclaim.Rounds{Time: min(lasting*roundOf*10, each), Clock: w.clock}
+	r.Ledger, r.Limit, r.Rounds = l, inBatch, reclaim.RestartInterval{Time: min(lasting*roundOf*10, each), Clock: w.clock}
 	n := 0
 	more := func() {
 		var keys []string

@@ -10,12 +10,12 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// glanceFresh is how long expensive values are cached: the sums over all
+// statusFresh is how long expensive values are cached: the sums over all
 // buckets, and the exact length of a queue beyond ledger.MaxDepth.
-const glanceFresh = time.Minute
+const statusFresh = time.Minute
 
-// glance is the cache of Glance.
-type glance struct {
+// statusCache is the cache of Glance.
+type statusCache struct {
 	mu      sync.Mutex
 	asked   lethe.Time
 	buckets Status // its sums over buckets
@@ -43,7 +43,7 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 	s.glance.mu.Lock()
 	defer s.glance.mu.Unlock()
 	out := Status{
-		Version: s.o.Version, Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
+		Version: s.o.Version, Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
 		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(), Cache: s.cacheStats(),
 	}
 	if err := s.glanceBuckets(ctx, &out); err != nil {
@@ -87,7 +87,7 @@ func (s *Service) depths(ctx context.Context) (ledger.Depths, error) {
 func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
 	g := &s.glance
 	now := s.o.Stopwatch.Now()
-	if g.asked == 0 || now.Sub(g.asked) >= glanceFresh {
+	if g.asked == 0 || now.Sub(g.asked) >= statusFresh {
 		var sums Status
 		if err := s.sumBuckets(ctx, &sums); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine stri
 func (s *Service) glanceExact(ctx context.Context, routine string) (ledger.Backlog, error) {
 	g := &s.glance
 	now := s.o.Stopwatch.Now()
-	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < glanceFresh {
+	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < statusFresh {
 		return seen.backlog, nil
 	}
 	plan, err := s.o.Loop.Plan(ctx, []string{routine})

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Guard keeps the pairing of ledger and backends (docs/protocol.md, rule 13). An
+// Pairing keeps the pairing of ledger and backends (docs/protocol.md, rule 13). An
 // epoch object on every backend names the ledger that may delete there, and
 // advances. It reveals a ledger that was restored, copied or cloned, and a backend
 // that was restored or swapped. Deletes then stop until an operator decides.
@@ -23,8 +23,8 @@ import (
 // two ledgers with one origin neither knows the other's next. Its object is written
 // once, under its number, so that one listing shows who has advanced, and no ledger
 // overwrites another's. Only the guard removes those before the confirmed one.
-type Guard struct {
-	Ledger GuardLedger
+type Pairing struct {
+	Ledger PairingLedger
 	Stores map[string]blob.Store
 	Clock  lethe.Clock
 	Events *Events
@@ -55,7 +55,7 @@ type Guard struct {
 // A backend that was held because it carried no epoch is released once it carries
 // the right one again. One that is held for a fault of its own is held for a doubt
 // in the ledger as well.
-func (g *Guard) Check(ctx context.Context, id string) error {
+func (g *Pairing) Check(ctx context.Context, id string) error {
 	b, why, err := g.look(ctx, id)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 // backend, or an older copy, may lie in its place (ErrBackendMismatch). A hold by
 // an operator, or a ledger that is one of two, does not cast doubt on the bytes:
 // after a restore, absent bytes must be found.
-func (g *Guard) Absent(ctx context.Context, id string) error {
+func (g *Pairing) Absent(ctx context.Context, id string) error {
 	err := g.Check(ctx, id)
 	if !errors.Is(err, lethe.ErrBackendMismatch) {
 		return err
@@ -109,7 +109,7 @@ func besides(b ledger.Backend, why ledger.BackendHold) ledger.BackendHold {
 
 // hold holds the backend as it was seen. If another instance decided meanwhile
 // nothing is changed, and nothing deleted before the next look.
-func (g *Guard) hold(ctx context.Context, seen ledger.Backend, why ledger.BackendHold) error {
+func (g *Pairing) hold(ctx context.Context, seen ledger.Backend, why ledger.BackendHold) error {
 	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
 	case errors.Is(err, lethe.ErrFenced):
 		return stopped(seen.ID, why.Reason)
@@ -121,7 +121,7 @@ func (g *Guard) hold(ctx context.Context, seen ledger.Backend, why ledger.Backen
 	return errors.Join(stopped(seen.ID, why.Reason), g.contest(ctx, seen))
 }
 
-func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
+func (g *Pairing) release(ctx context.Context, seen ledger.Backend) error {
 	err := g.Ledger.ChangeHold(ctx, seen, ledger.BackendHold{})
 	if errors.Is(err, lethe.ErrFenced) {
 		return fmt.Errorf("%w: backend %s was held or accepted during the check: it is checked again", lethe.ErrBackendMismatch, seen.ID)
@@ -133,7 +133,7 @@ func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
 }
 
 // place checks that the backend is there at all.
-func (g *Guard) place(id string, why ledger.BackendHold) {
+func (g *Pairing) place(id string, why ledger.BackendHold) {
 	if g.Place == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (g *Guard) place(id string, why ledger.BackendHold) {
 // look returns why the backend does not fit the ledger, or nothing. Another
 // instance may advance the epoch meanwhile, so a listing counts only if the
 // ledger's numbers did not change during it.
-func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledger.BackendHold, err error) {
+func (g *Pairing) look(ctx context.Context, id string) (b ledger.Backend, why ledger.BackendHold, err error) {
 	const tries = 5
 	for range tries {
 		store, before, err := g.lookup(ctx, id)
@@ -202,7 +202,7 @@ func judge(b ledger.Backend, found epochs) ledger.BackendHold {
 
 // Advance writes the next epoch: intended in the ledger, written to the backend,
 // confirmed in the ledger. The next call completes what a crash interrupts.
-func (g *Guard) Advance(ctx context.Context, id string) error {
+func (g *Pairing) Advance(ctx context.Context, id string) error {
 	if err := g.Check(ctx, id); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (g *Guard) Advance(ctx context.Context, id string) error {
 // Heartbeat is Advance, unless another instance of the ledger has advanced the
 // epoch since the last call: then it is Check. One instance writes in each beat,
 // all check.
-func (g *Guard) Heartbeat(ctx context.Context, id string) error {
+func (g *Pairing) Heartbeat(ctx context.Context, id string) error {
 	if g.begun(id) {
 		_, b, err := g.lookup(ctx, id)
 		if err != nil {
@@ -236,7 +236,7 @@ func (g *Guard) Heartbeat(ctx context.Context, id string) error {
 // Accept releases a held backend after one quiet beat: the operator has decided
 // that it belongs to this ledger. The backend gets an epoch beyond all that are
 // found there, which shows the decision to other ledgers.
-func (g *Guard) Accept(ctx context.Context, id string) error {
+func (g *Pairing) Accept(ctx context.Context, id string) error {
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (g *Guard) Accept(ctx context.Context, id string) error {
 }
 
 // write advances the epoch, or completes an interrupted advance (resumed).
-func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) {
+func (g *Pairing) write(ctx context.Context, id string) (resumed bool, err error) {
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
 		return false, err
@@ -318,7 +318,7 @@ func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) 
 // epochs before it. Epochs between the last confirmed one and this one are of
 // another ledger, which may have taken itself for the first to advance. If the last
 // confirmed one is missing, the intended one was written to another disk.
-func (g *Guard) confirm(ctx context.Context, store ledger.Store, b ledger.Backend) (old epochs, err error) {
+func (g *Pairing) confirm(ctx context.Context, store ledger.Store, b ledger.Backend) (old epochs, err error) {
 	found, err := g.standing(ctx, store, b)
 	if err != nil {
 		return nil, fmt.Errorf("reclaim: epoch of backend %s: %w", b.ID, err)
@@ -342,7 +342,7 @@ func (g *Guard) confirm(ctx context.Context, store ledger.Store, b ledger.Backen
 	return found.before(b.Intended), nil
 }
 
-func (g *Guard) lookup(ctx context.Context, id string) (ledger.Store, ledger.Backend, error) {
+func (g *Pairing) lookup(ctx context.Context, id string) (ledger.Store, ledger.Backend, error) {
 	store, err := g.Ledger.Identity(ctx)
 	if err != nil {
 		return ledger.Store{}, ledger.Backend{}, err

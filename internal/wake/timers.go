@@ -11,20 +11,20 @@ import (
 // ticks.
 const agendaKept = 64
 
-// agenda has future wake-ups, at least a gap apart.
-type agenda struct {
+// timers has future wake-ups, at least a gap apart.
+type timers struct {
 	gap  time.Duration
 	due  map[string][]lethe.Time // in order, without duplicates
 	last map[string]lethe.Time   // when the routine was last taken
 }
 
-func newAgenda(gap time.Duration) agenda {
-	return agenda{gap: gap, due: map[string][]lethe.Time{}, last: map[string]lethe.Time{}}
+func newAgenda(gap time.Duration) timers {
+	return timers{gap: gap, due: map[string][]lethe.Time{}, last: map[string]lethe.Time{}}
 }
 
 // add adds a wake-up for in from now, and a gap after the last one at the
 // earliest. Future times are rounded up to whole gaps, to merge many.
-func (a *agenda) add(routine string, now lethe.Time, in time.Duration) {
+func (a *timers) add(routine string, now lethe.Time, in time.Duration) {
 	ahead, at := a.due[routine], now.Add(in)
 	if gap := lethe.Time(a.gap / time.Microsecond); in > 0 && gap > 0 {
 		at = (at + gap - 1) / gap * gap
@@ -41,7 +41,7 @@ func (a *agenda) add(routine string, now lethe.Time, in time.Duration) {
 }
 
 // take removes what is due and returns the routines, each once, in order.
-func (a *agenda) take(now lethe.Time) []string {
+func (a *timers) take(now lethe.Time) []string {
 	var out []string
 	for routine, ahead := range a.due {
 		past := len(ahead) - len(after(ahead, now))
@@ -71,7 +71,7 @@ func after(times []lethe.Time, at lethe.Time) []lethe.Time {
 }
 
 // next returns when something is due, Forever if nothing is.
-func (a *agenda) next() lethe.Time {
+func (a *timers) next() lethe.Time {
 	next := lethe.Forever
 	for _, ahead := range a.due {
 		if len(ahead) > 0 {
@@ -82,7 +82,7 @@ func (a *agenda) next() lethe.Time {
 }
 
 // drain removes everything and returns in how many milliseconds it is due.
-func (a *agenda) drain(now lethe.Time) map[string][]int64 {
+func (a *timers) drain(now lethe.Time) map[string][]int64 {
 	out := map[string][]int64{}
 	for routine, ahead := range a.due {
 		for _, at := range ahead {

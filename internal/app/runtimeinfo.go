@@ -7,12 +7,12 @@ import (
 )
 
 // surroundings provides runtime info for operators: what the store works with.
-func (s *Store) surroundings() admin.Surroundings {
+func (s *Store) surroundings() admin.RuntimeInfo {
 	kind := "sqlite"
 	if s.shared() {
 		kind = "postgres"
 	}
-	return admin.Surroundings{
+	return admin.RuntimeInfo{
 		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
 		SlowedBy: s.slowedBy, Limits: func() string { return s.limitsOn("") },
 		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },

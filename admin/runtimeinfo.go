@@ -7,9 +7,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Surroundings describe the process, its backends and its peers. Any of the
+// RuntimeInfo describe the process, its backends and its peers. Any of the
 // functions may be nil.
-type Surroundings struct {
+type RuntimeInfo struct {
 	// Roles are the roles of the process: serve, reclaim.
 	Roles []string
 	// Ledger is the ledger's kind ("sqlite", "postgres").
@@ -126,6 +126,6 @@ func (s *Service) surround(ctx context.Context, out *Status) error {
 func (s *Service) instance(i ledger.Instance) Instance {
 	return Instance{
 		ID: i.ID, Host: i.Info.Host, PID: i.Info.PID, Version: i.Info.Version, Roles: i.Info.Roles, S3: i.Info.S3,
-		Started: at(i.StartedAt), Seen: at(i.BeatAt), Silent: s.o.Clock.Now().Sub(i.BeatAt) > silentAfter,
+		Started: toTime(i.StartedAt), Seen: toTime(i.BeatAt), Silent: s.o.Clock.Now().Sub(i.BeatAt) > silentAfter,
 	}
 }
