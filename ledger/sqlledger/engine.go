@@ -90,7 +90,7 @@ func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 }
 
 func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error) error {
-	if t := db.snapshotOf(ctx); t != nil && false {
+	if t := db.snapshotOf(ctx); t != nil {
 		return fn(t)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{}, fn)

@@ -80,7 +80,7 @@ var folderMutants = of(adoptsim.Folders, []mutant{
 		edits: edit("p.cancel(s, k.State > FolderSeen, hasRow(k))", "p.cancel(s, false, hasRow(k))")},
 	{name: "a page that finds something newer leaves the marker", rule: "what is not to go keeps no marker", known: 345, file: folderPurge,
 		edits: edit("found.newer), true", "found.newer), false")},
-	{name: "any record of the state is forgotten", rule: "a worker that stood still forgets no other's marker", known: 16110, file: folderRows,
+	{name: "any record of the state is forgotten", rule: "a worker that stood still forgets no other's marker", known: 58724, file: folderRows,
 		edits: edit("if f.is(k) && f.known[k.Name].State == k.State {", "if f.known[k.Name] != nil && f.known[k.Name].State == k.State {")},
 	{name: "failed objects are taken for gone", rule: "only what is confirmed is gone", known: 51, file: folderPurge,
 		edits: edit("case results[i].Err == nil || errors.Is(results[i].Err, blob.ErrNotExist):", "case results[i].Err == nil || results[i].Err != nil:")},
