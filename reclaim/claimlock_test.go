@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // underLock notes the claims that reach the ledger, with the lock that is held.
 type underLock struct {
-	reclaim.Ledger
+	ledgertest.EngineLedger
 	held   string
 	claims []string
 }
@@ -27,22 +28,22 @@ func (u *underLock) note(claim string) { u.claims = append(u.claims, claim+" und
 
 func (u *underLock) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	u.note("expire")
-	return u.Ledger.Expire(ctx, b)
+	return u.EngineLedger.Expire(ctx, b)
 }
 
 func (u *underLock) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	u.note("purge")
-	return u.Ledger.Purge(ctx, b)
+	return u.EngineLedger.Purge(ctx, b)
 }
 
 func (u *underLock) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	u.note("clean")
-	return u.Ledger.ClaimCondemned(ctx, r)
+	return u.EngineLedger.ClaimCondemned(ctx, r)
 }
 
 func (u *underLock) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	u.note("reap")
-	return u.Ledger.ClaimIntents(ctx, r)
+	return u.EngineLedger.ClaimIntents(ctx, r)
 }
 
 // Routines claim under the lock of their name, which the cleaner has for each backend.
@@ -51,7 +52,7 @@ func TestClaimsAreMadeUnderTheLock(t *testing.T) {
 	w.put("a", "bytes of a")
 	w.remove("a")
 	w.clock.Advance(24 * time.Hour)
-	l := &underLock{Ledger: w.ledger}
+	l := &underLock{EngineLedger: w.ledger}
 	k := w.clean()
 	k.Ledger, k.Lock = l, l.lock
 	batch := ledger.Batch{Limit: 10}

@@ -8,25 +8,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what the engine needs of the ledger; *sqlledger.DB implements it. Every
-// method is atomic, and ledger/ledgertest is the suite that every ledger passes. A
-// limit of zero or less is no limit. "Older than" and "for age" include the very
-// instant. Fences are drawn by claims that find something, and grow.
-type Ledger interface {
-	ExpireLedger
-	CleanLedger
-	ReapLedger
-	UploadLedger
-	LifecycleLedger
-	PurgeLedger
-	RunLedger
-	PairingLedger
-	DeadLedger
-	VerifyLedger
-	PlanLedger
-	LimitLedger
-	ReceiptLedger
-}
+// The interfaces of this file are what the routines need of the ledger, each its part. Every
+// method is atomic. A limit that is not above zero is no limit. "Older than" and "for age"
+// include the instant itself. Fences are drawn by claims that find something, and grow.
+// ledger/ledgertest is the suite that every ledger passes.
 
 // AgeLedger reports whether its clock is in doubt, so that nothing is removed by
 // age.

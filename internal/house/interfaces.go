@@ -10,7 +10,7 @@ import (
 // handed are the interfaces above MaxMethodSet: what the wiring hands to a room as one
 // value. Inside of the room each consumer asks for a part of it.
 var handed = map[string]bool{
-	"object Ledger": true, "placement Ledger": true, "reclaim Ledger": true, "adopt/sqladopt engine": true,
+	"object Ledger": true, "placement Ledger": true, "adopt/sqladopt engine": true,
 }
 
 // InterfaceSize reports interfaces of more than MaxInterfaceMethods methods of their own,

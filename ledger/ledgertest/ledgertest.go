@@ -29,16 +29,30 @@ import (
 // Ledger is the whole contract of a ledger.
 type Ledger interface {
 	objectLedger
-	reclaimLedger
+	EngineLedger
 	placement.Ledger
 	reclaim.TallyLedger
 	reconcile.Ledger
 }
 
-type (
-	objectLedger  = object.Ledger
-	reclaimLedger = reclaim.Ledger
-)
+type objectLedger = object.Ledger
+
+// EngineLedger is what all routines of the engine need of a ledger together.
+type EngineLedger interface {
+	reclaim.ExpireLedger
+	reclaim.CleanLedger
+	reclaim.ReapLedger
+	reclaim.UploadLedger
+	reclaim.LifecycleLedger
+	reclaim.PurgeLedger
+	reclaim.RunLedger
+	reclaim.PairingLedger
+	reclaim.DeadLedger
+	reclaim.VerifyLedger
+	reclaim.PlanLedger
+	reclaim.LimitLedger
+	reclaim.ReceiptLedger
+}
 
 // Open returns an empty ledger. If it is an io.Closer, it is closed after use.
 type Open func(t testing.TB, o ledger.Options) Ledger

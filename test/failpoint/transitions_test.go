@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // withoutPoints are the transitions around which no process is killed, and why.
@@ -35,7 +35,7 @@ const (
 // ledger is what objects and the engine need of the ledger.
 type ledger interface {
 	object.Ledger
-	reclaim.Ledger
+	ledgertest.EngineLedger
 }
 
 // A transition of the ledger without points is one that no process dies at.

@@ -5,16 +5,16 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
-	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Ledger is a whole ledger that lets itself be inspected: memledger, or SQLite.
 type Ledger interface {
 	object.Ledger
-	reclaim.Ledger
+	ledgertest.EngineLedger
 	placement.Ledger
 	reconcile.Ledger
 	// Inspect fills v with every row, in a fixed order.
@@ -122,7 +122,7 @@ func inside[T any](w *World, step Step, fn func() (T, error)) (T, error) {
 }
 
 var (
-	_ object.Ledger    = (*seam)(nil)
-	_ reclaim.Ledger   = (*seam)(nil)
-	_ placement.Ledger = (*seam)(nil)
+	_ object.Ledger           = (*seam)(nil)
+	_ ledgertest.EngineLedger = (*seam)(nil)
+	_ placement.Ledger        = (*seam)(nil)
 )
