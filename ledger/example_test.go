@@ -20,7 +20,7 @@ func ExamplePrecondition_Holds() {
 	fmt.Println("that version:", ledger.Precondition{IfMatch: old.ETag}.Holds(old))
 	// Output:
 	// nothing there: <nil>
-	// something there: version v1 lies there: precondition failed
+	// something there: the key has version v1: precondition failed
 	// that version: <nil>
 }
 

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -38,7 +39,11 @@ func TestFate(t *testing.T) {
 
 // What is read in one snapshot is of one instant, whatever is committed meanwhile.
 func TestOneSnapshot(t *testing.T) {
-	l := newLedger(t)
+	// In a file: writers of a ledger in memory wait for readers.
+	clock := newTestClock()
+	db := openTest(t, filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{Clock: clock})
+	setUp(t, db)
+	l := &fixture{DB: db, t: t, ctx: t.Context(), clock: clock}
 	first := l.putTTL("k", "d", 0).Object
 	for range 2 {
 		l.ok(l.OneSnapshot(l.ctx, func(ctx context.Context) error {
