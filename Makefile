@@ -149,7 +149,7 @@ clients:
 
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./test/crash -crash.kills=$(KILLS)
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./test/twoledgers -doubt.run
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -parallel 1 ./test/twoledgers -doubt.run
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
