@@ -85,7 +85,7 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 		}
 	}
 	w.key.Domain = b.Domain
-	w.end, err = b.ends(db.now, life{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(db.now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
 	return w, err
 }
 

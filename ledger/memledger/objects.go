@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
@@ -86,64 +85,10 @@ func (o *object) out() ledger.Object {
 
 // holds checks a precondition against the object under a key, nil for none.
 func holds(p ledger.Precondition, o *object) error {
-	switch {
-	case o == nil && (p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0):
-		return fmt.Errorf("the key has no object: %w", lethe.ErrPreconditionFailed)
-	case o == nil:
-		return nil
-	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
-		p.IfNoneMatch != "" && matches(p.IfNoneMatch, o.ETag),
-		p.IfID != "" && p.IfID != o.ID,
-		p.IfSize != nil && *p.IfSize != o.Size,
-		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
-		return fmt.Errorf("the key has version %s: %w", o.ID, lethe.ErrPreconditionFailed)
+	if o == nil {
+		return p.Holds(nil)
 	}
-	return nil
-}
-
-const second = lethe.Time(time.Second / time.Microsecond)
-
-// matches reports whether an ETag is in a comma separated list; "*" matches every ETag.
-func matches(list, etag string) bool {
-	for m := range strings.SplitSeq(list, ",") {
-		if m = strings.TrimSpace(m); m == "*" || m == etag {
-			return true
-		}
-	}
-	return false
-}
-
-// life is a requested time to live: relative to the transaction's now, or absolute.
-type life struct {
-	ttl time.Duration
-	at  lethe.Time
-}
-
-// ends returns when an object written now ends: the wish, else the given default, at most
-// the bucket's longest life. A longer wish returns ErrInvalidTTL.
-func (b *bucket) ends(now lethe.Time, wish life, otherwise time.Duration) (lethe.Time, error) {
-	if wish.ttl < 0 || wish.at < 0 {
-		return 0, fmt.Errorf("a negative time to live: %w", lethe.ErrInvalidTTL)
-	}
-	latest := lethe.Forever
-	if b.MaxTTL > 0 {
-		latest = now.Add(b.MaxTTL)
-	}
-	end := wish.at
-	if wish.ttl != 0 {
-		end = now.Add(wish.ttl)
-	}
-	switch {
-	case end > latest:
-		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
-	case end != 0:
-		return end, nil
-	case otherwise > 0:
-		return min(now.Add(otherwise), latest), nil
-	case b.MaxTTL > 0:
-		return latest, nil
-	}
-	return 0, nil
+	return p.Holds(&o.Object)
 }
 
 // visible returns the object that readers see under a key, nil for none.
@@ -273,7 +218,7 @@ func (db *DB) update(u ledger.Update) (*object, lethe.Time, error) {
 	if err := holds(u.If, o); err != nil || u.TTL == nil {
 		return o, o.TTLAt, err
 	}
-	ttl, err := b.ends(db.now, life{u.TTL.TTL, u.TTL.At}, 0)
+	ttl, err := b.EndOf(db.now, *u.TTL, 0)
 	if err == nil && held != nil && ttl != 0 && (o.TTLAt == 0 || ttl < o.TTLAt) {
 		err = held
 	}

@@ -22,7 +22,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	}
 	b, err := db.find(u.Bucket)
 	if err == nil {
-		_, err = b.ends(db.now, life{u.TTL, u.TTLAt}, b.DefaultTTL)
+		_, err = b.EndOf(db.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL)
 	}
 	if err != nil {
 		return u, fmt.Errorf("memledger: create upload to %s/%s: %w", u.Bucket, u.Key, err)
