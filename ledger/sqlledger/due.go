@@ -66,9 +66,6 @@ func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
 		return nil
 	}
 	for _, d := range taken {
-		if d.version == "" { // a trash entry
-			d.version = lethe.ID(d.Key)
-		}
 		out = append(out, ledger.Named{Bucket: d.Bucket, Key: d.Key, ID: d.version})
 	}
 	return out

@@ -105,7 +105,7 @@ type dueEntry struct {
 func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
 	var content sql.NullString
 	err = r.Scan(&e.row.Key, &e.row.Due, &content, &e.bucket, &e.key)
-	e.row.content = lethe.ID(content.String)
+	e.row.content, e.row.version = lethe.ID(content.String), lethe.ID(e.row.Key)
 	return e, err
 }
 
