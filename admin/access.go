@@ -240,7 +240,7 @@ func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial)
 	if d.again > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.again.Seconds()))))
 	}
-	reply(w, d.status, failure{&d.Error})
+	reply(w, d.status, Failure{&d.Error})
 }
 
 // tell leaves an audit line about a refused caller, unless there are too many,
@@ -269,18 +269,17 @@ func (g *gate) tell(r *http.Request, c caller, d *denial) {
 }
 
 // guarded authorises the callers of a route by their role.
-func (g *gate) guarded(route Route) http.HandlerFunc {
-	next := route.serve(g.s)
+func (g *gate) guarded(route Route, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
-		if !c.role.allows(route.Role) {
+		if !c.role.Allows(route.Role) {
 			g.deny(w, r, c, &denial{http.StatusForbidden, Error{"forbidden", fmt.Sprintf(
 				"the token %s has the role %s; %s needs %s", c.name, c.role, route.Name, route.Role)}, "needs the role " + string(route.Role), 0})
 			return
 		}
-		if err := route.misplaced(r.URL.RawQuery); err != nil {
+		if err := misplaced(route, r.URL.RawQuery); err != nil {
 			e, status := httpError(err)
-			reply(w, status, failure{e})
+			reply(w, status, Failure{e})
 			return
 		}
 		r, done := g.withMemory(r)

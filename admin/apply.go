@@ -61,7 +61,7 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		audit.end(err)
 		e, status := httpError(err)
-		reply(w, status, failure{e})
+		reply(w, status, Failure{e})
 		return
 	}
 	lines(w, func(emit func(Event)) (ApplyResult, error) {

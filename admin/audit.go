@@ -41,14 +41,14 @@ func (c *change) end(err error) {
 	c.s.o.Audit("admin_change", "operator", append(attrs, slog.String("outcome", outcome))...)
 }
 
-// secretive is a response with a secret; public is the part without.
-type secretive interface{ public() any }
+// secretive is a response with a secret; Public is the part without.
+type secretive interface{ Public() any }
 
 // Audited returns v as JSON for an audit line, without the secrets of this
 // package's types, and cut after 4 KiB.
 func Audited(v any) string {
 	if s, ok := v.(secretive); ok {
-		v = s.public()
+		v = s.Public()
 	}
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -20,7 +20,7 @@ func (s *Service) backup(w http.ResponseWriter, r *http.Request) {
 	c.end(err)
 	if err != nil {
 		e, status := httpError(err)
-		reply(w, status, failure{e})
+		reply(w, status, Failure{e})
 		return
 	}
 	defer f.Close()

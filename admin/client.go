@@ -11,7 +11,10 @@ import (
 	"strconv"
 )
 
-// Client calls a Service. It is safe for concurrent use.
+// maxFailure bounds the body of a failed response, in bytes.
+const maxFailure = 4 << 20
+
+// Client calls the API. It is safe for concurrent use.
 type Client struct {
 	// Base is the URL before Prefix; for Unix and Local any host is valid.
 	Base  string
@@ -52,8 +55,8 @@ func (c *Client) send(ctx context.Context, name string, req any) (*http.Response
 }
 
 func failureOf(res *http.Response) error {
-	var f failure
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxRequest)).Decode(&f); err != nil || f.Error == nil {
+	var f Failure
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxFailure)).Decode(&f); err != nil || f.Error == nil {
 		return fmt.Errorf("admin API: status %d without an explanation; is lethe at that address?", res.StatusCode)
 	}
 	return f.Error

@@ -27,17 +27,13 @@ type DeadRequest struct {
 	Limit   int      `json:"limit,omitempty"` // list: default and most 1,000
 }
 
-// filtered reports whether a filter is set.
-func (r DeadRequest) filtered() bool {
-	return r.Backend != "" || r.Reason != "" || r.Bucket != "" || r.MinAge != "" || r.MinSize != 0 || r.Error != ""
-}
-
-// chooses checks that a command has a choice, made in one way.
-func (r DeadRequest) chooses() error {
+// checkChoice checks that a command has a choice, made in one way.
+func checkChoice(r DeadRequest) error {
+	filtered := r.Backend != "" || r.Reason != "" || r.Bucket != "" || r.MinAge != "" || r.MinSize != 0 || r.Error != ""
 	switch {
-	case len(r.IDs) == 0 && !r.filtered() && !r.All:
+	case len(r.IDs) == 0 && !filtered && !r.All:
 		return fmt.Errorf("%w: name dead letters by id, or choose them by backend, reason, bucket, age, size or error, or all of them", ErrBadRequest)
-	case len(r.IDs) > 0 && (r.filtered() || r.All):
+	case len(r.IDs) > 0 && (filtered || r.All):
 		return fmt.Errorf("%w: name dead letters by id or choose them by filters, not both", ErrBadRequest)
 	}
 	return nil
@@ -167,11 +163,12 @@ func (s *Service) ShowDead(ctx context.Context, n DeadName) (DeadDetail, error) 
 			out.Held = b.Held
 		}
 	}
-	out.Planned = out.planned()
+	out.Planned = plannedFor(out)
 	return out, err
 }
 
-func (d DeadDetail) planned() string {
+// plannedFor describes what becomes of a dead letter.
+func plannedFor(d DeadDetail) string {
 	words := []string{fmt.Sprintf("nothing by itself: it was given up after %d failed attempts; it is tried again when it is requeued, and leaves the books when it is written off", d.Attempts)}
 	if d.Held != "" {
 		words = append(words, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
@@ -245,7 +242,7 @@ func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string,
 // eachDead passes the chosen dead letters to fn, page by page. Unknown ids are
 // ignored.
 func (s *Service) eachDead(ctx context.Context, req DeadRequest, fn func([]ledger.DeadLetter) error) error {
-	if err := req.chooses(); err != nil {
+	if err := checkChoice(req); err != nil {
 		return err
 	}
 	if len(req.IDs) > 0 {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/ledger/sqlledger"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // ErrBadRequest is wrapped by errors about invalid requests.
@@ -15,6 +13,9 @@ var ErrBadRequest = errors.New("bad request")
 
 // ErrNoDeadLetter reports that no blob with an id is a dead letter.
 var ErrNoDeadLetter = errors.New("no such dead letter")
+
+// ErrRunning reports that what runs once at a time is running.
+var ErrRunning = errors.New("runs elsewhere")
 
 // Error is a failure in the API's form. errors.Is finds the sentinel of its
 // code.
@@ -52,12 +53,12 @@ var kinds = []struct {
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
 	{ledger.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},
-	{sqlledger.ErrNoSealing, "no_sealing_key", http.StatusConflict},
-	{sqlledger.ErrSealed, "sealed", http.StatusConflict},
+	{ledger.ErrNoSealing, "no_sealing_key", http.StatusConflict},
+	{ledger.ErrSealed, "sealed", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},
-	{reclaim.ErrRunning, "running", http.StatusConflict},
+	{ErrRunning, "running", http.StatusConflict},
 	{lethe.ErrQuotaExceeded, "quota_exceeded", http.StatusConflict},
 	{lethe.ErrInvalidTTL, "invalid_ttl", http.StatusBadRequest},
 	{lethe.ErrInvalidKey, "invalid_key", http.StatusBadRequest},
@@ -67,8 +68,8 @@ var kinds = []struct {
 	{lethe.ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
-// httpError returns err in the API's form, with its HTTP status.
-func httpError(err error) (*Error, int) {
+// ErrorOf returns err in the API's form, with its HTTP status.
+func ErrorOf(err error) (*Error, int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			return &Error{k.code, err.Error()}, k.status

@@ -20,7 +20,7 @@ type ObjectName struct {
 	Key    string `json:"key"`
 }
 
-func (n ObjectName) check() error {
+func checkObject(n ObjectName) error {
 	if n.Bucket == "" || n.Key == "" {
 		return fmt.Errorf("%w: an object has a bucket and a key, such as s3://bucket/key", ErrBadRequest)
 	}
@@ -122,7 +122,7 @@ type Operation struct {
 // Explain returns what the ledger knows of a key, of one instant. An unknown key is not an
 // error: the verdict has it.
 func (s *Service) Explain(ctx context.Context, n ObjectName) (out Explanation, err error) {
-	if err := n.check(); err != nil {
+	if err := checkObject(n); err != nil {
 		return Explanation{}, err
 	}
 	err = s.o.Ledger.OneSnapshot(ctx, func(ctx context.Context) error {
@@ -161,7 +161,7 @@ func (s *Service) explain(ctx context.Context, n ObjectName) (Explanation, error
 	if out.Gone, out.GoneEarlier, err = s.gone(ctx, n); err != nil {
 		return out, err
 	}
-	out.Verdict = out.verdict()
+	out.Verdict = verdictOn(out)
 	return out, nil
 }
 
@@ -244,8 +244,8 @@ func blobInfo(store lethe.ID, b ledger.Blob) BlobInfo {
 	}
 }
 
-// held describes the first hold; empty if there is none.
-func (e Explanation) held() string {
+// holdText describes the first hold; empty if there is none.
+func holdText(e Explanation) string {
 	if len(e.Holds) == 0 {
 		return ""
 	}
@@ -260,10 +260,10 @@ func (e Explanation) held() string {
 	return text
 }
 
-// verdict returns one sentence about why the object exists, or that it does
+// verdictOn returns one sentence about why the object exists, or that it does
 // not.
-func (e Explanation) verdict() string {
-	switch held := e.held(); {
+func verdictOn(e Explanation) string {
+	switch held := holdText(e); {
 	case held != "" && e.Object != nil && !e.Visible:
 		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the row and its bytes stay, %s", e.Object.DueAt.Format(time.RFC3339), held)
 	case held != "" && e.Object != nil:

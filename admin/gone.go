@@ -42,9 +42,7 @@ func (s *Service) gone(ctx context.Context, n ObjectName) (list []Gone, earlier 
 	earlier = max(len(all)-maxGone, 0)
 	var names []receipt.Name
 	for _, r := range all[earlier:] {
-		g := Gone{Receipt: r, Fate: "it had no bytes"}
-		g.Why = g.why()
-		list = append(list, g)
+		list = append(list, Gone{Receipt: r, Why: whyGone(r), Fate: "it had no bytes"})
 		if r.Content != "" {
 			names = append(names, receipt.OfContent(r.Content))
 		}
@@ -117,9 +115,8 @@ func fateOf(blobs []ledger.Blob, confirmed []receipt.Receipt) string {
 	return "its bytes are off the books; no receipt tells when they went"
 }
 
-// why describes why a version was deleted.
-func (g *Gone) why() string {
-	r := g.Receipt
+// whyGone describes why a version was deleted.
+func whyGone(r receipt.Receipt) string {
 	by := ""
 	switch {
 	case r.By != (lethe.Caller{}):

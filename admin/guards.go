@@ -87,11 +87,11 @@ func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, 
 	if err != nil {
 		return GuardInfo{}, err
 	}
-	g, err := req.choose(list)
+	g, err := chooseGuard(req, list)
 	if err != nil {
 		return GuardInfo{}, err
 	}
-	a, err := req.allowance(g, now)
+	a, err := allowanceOf(req, g, now)
 	if err != nil {
 		return GuardInfo{}, err
 	}
@@ -104,9 +104,9 @@ func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, 
 	return GuardInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
 }
 
-// choose returns the limit that is meant, by its id or by the name of its
+// chooseGuard returns the limit that is meant, by its id or by the name of its
 // bucket; otherwise the error lists the choices.
-func (r AllowRequest) choose(list []ledger.Guard) (ledger.Guard, error) {
+func chooseGuard(r AllowRequest, list []ledger.Guard) (ledger.Guard, error) {
 	var found []ledger.Guard
 	var others []string
 	for _, g := range list {
@@ -131,7 +131,7 @@ func (r AllowRequest) choose(list []ledger.Guard) (ledger.Guard, error) {
 	return ledger.Guard{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe guard show", ErrBadRequest, r.Kind)
 }
 
-func (r AllowRequest) allowance(g ledger.Guard, now lethe.Time) (ledger.Allowance, error) {
+func allowanceOf(r AllowRequest, g ledger.Guard, now lethe.Time) (ledger.Allowance, error) {
 	a := ledger.Allowance{Kind: g.Kind, Subject: g.Subject}
 	if r.Again {
 		return a, nil

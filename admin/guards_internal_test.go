@@ -31,7 +31,7 @@ func TestAllowChoosesExactly(t *testing.T) {
 		{"clock", "east", "", "guard show"},
 		{"nonsense", "", "", "guard show"},
 	} {
-		g, err := AllowRequest{Kind: c.kind, Subject: c.subject}.choose(list)
+		g, err := chooseGuard(AllowRequest{Kind: c.kind, Subject: c.subject}, list)
 		switch {
 		case c.says != "":
 			if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), c.says) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // Prefix is the prefix of every call's path.
@@ -20,14 +22,15 @@ const maxRequest = 4 << 20
 func Handler(s *Service, a Access) http.Handler {
 	mux := http.NewServeMux()
 	g := newGate(s, a)
+	served := methods()
 	for _, r := range Routes() {
-		mux.HandleFunc(r.pattern(), g.guarded(r))
+		mux.HandleFunc(pattern(r), g.guarded(r, served[r.Name].serve(s, r.Name)))
 	}
 	return http.NewCrossOriginProtection().Handler(g.known(mux))
 }
 
-// failure is the body of a failed response.
-type failure struct {
+// Failure is the body of a failed response.
+type Failure struct {
 	Error *Error `json:"error"`
 }
 
@@ -44,7 +47,7 @@ func call[Req, Res any](fn func(context.Context, Req) (Res, error)) http.Handler
 			}
 		}
 		e, status := httpError(err)
-		reply(w, status, failure{e})
+		reply(w, status, Failure{e})
 	}
 }
 
@@ -66,6 +69,16 @@ func decode(w http.ResponseWriter, r *http.Request, req any) error {
 		return fmt.Errorf("%w: the body: %w", ErrBadRequest, err)
 	}
 	return nil
+}
+
+// httpError returns err in the API's form, with its HTTP status.
+func httpError(err error) (*Error, int) {
+	if !errors.Is(err, reclaim.ErrRunning) {
+		return ErrorOf(err)
+	}
+	e, status := ErrorOf(ErrRunning)
+	e.Message = err.Error()
+	return e, status
 }
 
 func reply(w http.ResponseWriter, status int, v any) {

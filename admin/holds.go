@@ -22,7 +22,7 @@ type HoldRequest struct {
 	Legal bool `json:"legal,omitempty"`
 }
 
-func (r HoldRequest) hold() (ledger.Hold, error) {
+func holdOf(r HoldRequest) (ledger.Hold, error) {
 	h := ledger.Hold{Bucket: r.Bucket, Scope: ledger.HoldPrefix, Key: r.Prefix, Reason: r.Reason}
 	switch {
 	case r.Bucket == "" || r.Key != "" && r.Prefix != "" || r.Legal && r.Key == "":
@@ -90,7 +90,7 @@ func holdInfo(h ledger.Hold) HoldInfo {
 // AddHold sets a hold: what it covers is not deleted, replaced, expired or
 // purged until it is removed.
 func (s *Service) AddHold(ctx context.Context, req HoldRequest) (HoldInfo, error) {
-	h, err := req.hold()
+	h, err := holdOf(req)
 	if err == nil && req.Legal {
 		err = fmt.Errorf("%w: legal holds are set by clients of S3", ErrBadRequest)
 	}
@@ -107,7 +107,7 @@ func (s *Service) AddHold(ctx context.Context, req HoldRequest) (HoldInfo, error
 
 // RemoveHold removes a hold. What was due meanwhile goes with the next pass.
 func (s *Service) RemoveHold(ctx context.Context, req HoldRequest) (None, error) {
-	h, err := req.hold()
+	h, err := holdOf(req)
 	if err != nil {
 		return None{}, err
 	}

@@ -41,7 +41,8 @@ type ImportResult struct {
 	Shared int64            `json:"shared,omitempty"` // of those: bytes that were there already, as another object's
 }
 
-func (r *ImportResult) add(res importer.Result) {
+// addImported counts an imported key.
+func addImported(r *ImportResult, res importer.Result) {
 	r.Keys[string(res.Outcome)]++
 	if res.Outcome != importer.Imported {
 		return
@@ -91,7 +92,7 @@ func (s *Service) Import(ctx context.Context, req ImportRequest, emit func(Event
 	}
 	out := ImportResult{Keys: map[string]int64{}}
 	loop := s.alone(importing{i, r, func(res importer.Result) {
-		if out.add(res); res.Outcome != importer.Imported && res.Outcome != importer.Already {
+		if addImported(&out, res); res.Outcome != importer.Imported && res.Outcome != importer.Already {
 			emit(Event{Problem: &Problem{string(res.Outcome), req.Backend, res.Item.Source, res.Detail}})
 		}
 	}})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // Key is an access key besides the root's, without its secret.
@@ -34,7 +33,8 @@ type NewKey struct {
 	Secret string `json:"secret"`
 }
 
-func (k NewKey) public() any { return k.Key }
+// Public returns the key without its secret.
+func (k NewKey) Public() any { return k.Key }
 
 // KeyRequest describes a new key for chosen buckets. An empty ID is generated.
 type KeyRequest struct {
@@ -150,7 +150,7 @@ const RootSecret = "root"
 // ledger.ErrOpens.
 func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
 	err := s.o.Ledger.DropLost(ctx, RootSecret)
-	if errors.Is(err, sqlledger.ErrOpens) {
+	if errors.Is(err, ledger.ErrOpens) {
 		err = fmt.Errorf("%w: the root key in the database: %w", ErrBadRequest, err)
 	}
 	if err == nil {

@@ -2,7 +2,7 @@ package admin
 
 import (
 	_ "embed"
-	"net/http"
+	"slices"
 )
 
 // openAPI describes the API (OpenAPI 3.1). It is made of the table of routes and
@@ -11,15 +11,5 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-func openAPIRoutes() []Route {
-	return []Route{{
-		Name: "openapi.json", Role: Read, Summary: "This API, in OpenAPI 3.1", Media: "application/json",
-		serve: func(*Service) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				// A client that has disconnected needs no response.
-				_, _ = w.Write(openAPI)
-			}
-		},
-	}}
-}
+// OpenAPI returns the description of the API, in JSON.
+func OpenAPI() []byte { return slices.Clone(openAPI) }

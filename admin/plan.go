@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -60,7 +59,7 @@ func (s *Service) plan(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		e, status := httpError(err)
-		reply(w, status, failure{e})
+		reply(w, status, Failure{e})
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -126,18 +125,4 @@ func (s *Service) planning(only []string) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-func planRoutes() []Route {
-	return []Route{
-		{
-			Name: "plan", Role: Read, Summary: "What a destructive command would do now, item by item, as a file for apply",
-			Request: reflect.TypeFor[PlanRequest](), Media: "application/x-ndjson",
-			serve: func(s *Service) http.HandlerFunc { return s.plan },
-		}, {
-			Name: "apply", Role: Destroy, Query: map[string]string{"force": "1 accepts a plan that is too old"}, Summary: "Do what a plan says, as far as each item is still what it was",
-			Request: reflect.TypeFor[ApplyRequest](), Response: reflect.TypeFor[ApplyResult](), Stream: true, Changes: true,
-			serve: func(s *Service) http.HandlerFunc { return s.apply },
-		},
-	}
 }

@@ -49,7 +49,7 @@ func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRe
 		return out, err
 	}
 	if len(seals) == 0 {
-		return out, out.unsealed(ctx, from, req)
+		return out, addUnsealed(ctx, from, req, &out)
 	}
 	out.Seal, out.Next = &seals[0], seals[0].Seq
 	if seals[0].Dropped || lethe.Time(seals[0].Until).Time().Before(req.Since) {
@@ -59,16 +59,16 @@ func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRe
 	for _, p := range pages {
 		list, broken := receipt.Decode(p.Body)
 		err = errors.Join(err, broken)
-		out.add(req, list)
+		addReceipts(&out, req, list)
 	}
 	return out, err
 }
 
-// unsealed adds a page of unsealed receipts.
-func (p *ReceiptPage) unsealed(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest) error {
+// addUnsealed adds a page of unsealed receipts.
+func addUnsealed(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest, p *ReceiptPage) error {
 	batches, err := from.UnsealedPage(ctx, req.Batch, unsealedPage)
 	for _, b := range batches {
-		p.add(req, b.Receipts)
+		addReceipts(p, req, b.Receipts)
 	}
 	if len(batches) == unsealedPage {
 		p.Next, p.NextBatch = req.After, batches[len(batches)-1].ID
@@ -76,7 +76,8 @@ func (p *ReceiptPage) unsealed(ctx context.Context, from reclaim.ReceiptReader, 
 	return err
 }
 
-func (p *ReceiptPage) add(req ReceiptRequest, list []receipt.Receipt) {
+// addReceipts adds those that the request selects.
+func addReceipts(p *ReceiptPage, req ReceiptRequest, list []receipt.Receipt) {
 	for _, r := range list {
 		if req.Bucket != "" && r.Bucket != req.Bucket || lethe.Time(r.At).Time().Before(req.Since) {
 			continue

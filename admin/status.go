@@ -9,7 +9,6 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // None is the request of calls without arguments.
@@ -30,7 +29,7 @@ type Status struct {
 	Backends  []BackendStatus `json:"backends"`
 	Routines  []RoutineStatus `json:"routines"`
 	Cache     *cache.Stats    `json:"cache,omitempty"`
-	Ledger    sqlledger.Stats `json:"ledger"`
+	Ledger    LedgerStats     `json:"ledger"`
 	// Roles are those of the responding process.
 	Roles []string `json:"roles,omitempty"`
 	// LedgerKind is the ledger's kind, LedgerLatency how long it took to
@@ -53,6 +52,16 @@ type Status struct {
 	// tripped and the clocks in doubt.
 	Holds int64       `json:"holds,omitempty"`
 	Stops []GuardInfo `json:"stops,omitempty"`
+}
+
+// LedgerStats counts what the ledger has written since it was opened.
+type LedgerStats struct {
+	Members int64 // writes
+	Groups  int64 // transactions, each of one or more writes
+	Commits int64 // COMMITs, each with a flush of the disk if it changed anything
+	// Full is set while the ledger's disk lacks space: writes that need space are refused,
+	// others are not.
+	Full bool
 }
 
 // BackendStatus is the state of a backend.
@@ -137,7 +146,7 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 	out := Status{
 		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: toTime(id.CreatedAt),
 		Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
-		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(),
+		Ledger: LedgerStats(s.o.Ledger.Stats()), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(),
 	}
 	out.Cache = s.cacheStats()
 	if err = s.sumBuckets(ctx, &out); err == nil {

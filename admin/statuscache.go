@@ -44,7 +44,7 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 	defer s.glance.mu.Unlock()
 	out := Status{
 		Version: s.o.Version, Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
-		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(), Cache: s.cacheStats(),
+		Ledger: LedgerStats(s.o.Ledger.Stats()), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(), Cache: s.cacheStats(),
 	}
 	if err := s.glanceBuckets(ctx, &out); err != nil {
 		return out, err

@@ -49,7 +49,7 @@ func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error
 		var req Req
 		if err := decode(w, r, &req); err != nil {
 			e, status := httpError(err)
-			reply(w, status, failure{e})
+			reply(w, status, Failure{e})
 			return
 		}
 		lines(w, func(emit func(Event)) (Res, error) { return fn(r.Context(), req, emit) })

@@ -32,7 +32,8 @@ type NewToken struct {
 	Text string `json:"token"`
 }
 
-func (k NewToken) public() any { return k.Token }
+// Public returns the token without its text.
+func (k NewToken) Public() any { return k.Token }
 
 // TokenRequest describes a new token.
 type TokenRequest struct {
@@ -88,7 +89,7 @@ func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, err
 	switch {
 	case !tokenForm.MatchString(req.Name) || req.Name == rootName:
 		return NewToken{}, fmt.Errorf("%w: %q is no name of a token; use letters, digits and . _ @ -, such as grafana", ErrBadRequest, req.Name)
-	case req.Role.rank() == 0:
+	case !req.Role.Allows(Read):
 		return NewToken{}, fmt.Errorf("%w: %q is no role; use read, operate or destroy", ErrBadRequest, req.Role)
 	}
 	var life time.Duration

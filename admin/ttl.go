@@ -22,7 +22,7 @@ type TTLRequest struct {
 // SetTTL changes when an object expires, without touching its bytes. It fails
 // with ErrInvalidTTL beyond the bucket's longest time to live.
 func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error) {
-	if err := req.check(); err != nil {
+	if err := checkObject(req.ObjectName); err != nil {
 		return ObjectInfo{}, err
 	}
 	change := &ledger.TTLChange{}
@@ -53,7 +53,7 @@ func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error
 // ShowTTL returns when an object expires. It fails with ErrNoSuchKey if clients
 // cannot see it.
 func (s *Service) ShowTTL(ctx context.Context, req ObjectName) (ObjectInfo, error) {
-	if err := req.check(); err != nil {
+	if err := checkObject(req); err != nil {
 		return ObjectInfo{}, err
 	}
 	o, err := s.o.Objects.Head(ctx, object.GetRequest{Bucket: req.Bucket, Key: req.Key})

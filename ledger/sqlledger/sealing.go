@@ -18,13 +18,6 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ErrSealed is wrapped when a secret cannot be opened because the sealing key that sealed it
-// is not configured.
-var ErrSealed = errors.New("secret is sealed with a key that is not configured")
-
-// ErrNoSealing is wrapped when secrets are to be sealed and no sealing key is configured.
-var ErrNoSealing = errors.New("no sealing key is configured")
-
 // sealedPrefix begins a sealed secret: "sealed:1:", the key's mark, a colon, then nonce and
 // ciphertext in base64. No secret in clear begins with it.
 const sealedPrefix = "sealed:1:"
@@ -90,7 +83,7 @@ func (s *SealingKeys) open(name, text string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%w: %s, by key %s: put that key back into the file that database.sealing_key_file names", ErrSealed, name, mark)
+	return "", fmt.Errorf("%w: %s, by key %s: put that key back into the file that database.sealing_key_file names", ledger.ErrSealed, name, mark)
 }
 
 func (k sealingKey) open(name, body string) (string, error) {
@@ -149,7 +142,7 @@ func scanSecret(r *sql.Rows) (k keptSecret, err error) {
 // and returns how many. ErrNoSealing, ErrSealed: none was changed.
 func (db *DB) SealAll(ctx context.Context) (sealed int, err error) {
 	if db.sealing == nil {
-		return 0, fmt.Errorf("%w: set database.sealing_key_file", ErrNoSealing)
+		return 0, fmt.Errorf("%w: set database.sealing_key_file", ledger.ErrNoSealing)
 	}
 	err = db.write(ctx, "seal secrets", func(t *tx) error {
 		sealed = 0
@@ -196,9 +189,6 @@ func (db *DB) CheckSealed(ctx context.Context) (plain int, err error) {
 	return plain, err
 }
 
-// ErrOpens is wrapped when a secret that can be opened is to be dropped as lost.
-var ErrOpens = errors.New("the secret can be opened: nothing is lost")
-
 var dropSecret = register(`DELETE FROM secrets WHERE name = ?1 AND value = ?2`)
 
 // DropLost removes the shared secret of a name if its sealing key is not configured:
@@ -211,8 +201,8 @@ func (db *DB) DropLost(ctx context.Context, name string) error {
 		}
 		switch _, err := db.sealing.open(sharedSecret(name), list[0]); {
 		case err == nil:
-			return ErrOpens
-		case !errors.Is(err, ErrSealed):
+			return ledger.ErrOpens
+		case !errors.Is(err, ledger.ErrSealed):
 			return err
 		}
 		return t.must(1, lethe.ErrFenced, dropSecret, name, list[0])

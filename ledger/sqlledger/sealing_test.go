@@ -117,18 +117,18 @@ func TestSealingKeyIsMissing(t *testing.T) {
 	for _, s := range []*SealingKeys{nil, sealingOf(t, 2)} {
 		l.SealSecrets(s)
 		k, err := l.AccessKey(l.ctx, "sealed")
-		if !errors.Is(err, ErrSealed) || k.Secret != "" || !strings.Contains(err.Error(), "database.sealing_key_file") {
+		if !errors.Is(err, ledger.ErrSealed) || k.Secret != "" || !strings.Contains(err.Error(), "database.sealing_key_file") {
 			t.Errorf("%q, %v", k.Secret, err)
 		}
 		_, err = l.ShareSecret(l.ctx, "root", "another")
-		l.refused(err, ErrSealed)
+		l.refused(err, ledger.ErrSealed)
 		_, err = l.Secret(l.ctx, "root")
-		l.refused(err, ErrSealed)
+		l.refused(err, ledger.ErrSealed)
 		_, err = l.CheckSealed(l.ctx)
-		l.refused(err, ErrSealed)
-		want := ErrSealed
+		l.refused(err, ledger.ErrSealed)
+		want := ledger.ErrSealed
 		if s == nil {
-			want = ErrNoSealing
+			want = ledger.ErrNoSealing
 		}
 		_, err = l.SealAll(l.ctx)
 		l.refused(err, want)
@@ -153,7 +153,7 @@ func TestSealingKeyIsMissing(t *testing.T) {
 func TestALostSharedSecretIsDropped(t *testing.T) {
 	l := withSecrets(t)
 	l.SealSecrets(sealingOf(t, 1))
-	l.refused(l.DropLost(l.ctx, "root"), ErrOpens)
+	l.refused(l.DropLost(l.ctx, "root"), ledger.ErrOpens)
 	l.opens()
 	for _, s := range []*SealingKeys{sealingOf(t, 2), nil} {
 		l.SealSecrets(s)
@@ -161,7 +161,7 @@ func TestALostSharedSecretIsDropped(t *testing.T) {
 		if v, err := l.ShareSecret(l.ctx, "root", "another"); err != nil || v != "another" {
 			t.Errorf("shared root: %q, %v", v, err)
 		}
-		l.refused(l.DropLost(l.ctx, "root"), ErrOpens)
+		l.refused(l.DropLost(l.ctx, "root"), ledger.ErrOpens)
 	}
 	l.ok(l.DropLost(l.ctx, "none"))
 }
