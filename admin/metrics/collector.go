@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // fresh is how long values of the ledger are reused.
@@ -18,9 +18,9 @@ const fresh = 5 * time.Second
 const askTime = 20 * time.Second
 
 // Asker returns the store's status, by reads that may be repeated every few
-// seconds; *admin.Service is one.
+// seconds; *service.Service is one.
 type Asker interface {
-	Glance(context.Context) (admin.Status, error)
+	Glance(context.Context) (api.Status, error)
 }
 
 // Ask adds depths, ages and totals, which are read at a scrape. The clock
@@ -36,7 +36,7 @@ type collector struct {
 	clock lethe.Clock
 	mu    sync.Mutex
 	asked lethe.Time
-	last  admin.Status
+	last  api.Status
 	err   error
 
 	stopwatch lethe.Clock
@@ -139,7 +139,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 type teller func(d *prometheus.Desc, v float64, labels ...string)
 
-func tellSurroundings(tell teller, s admin.Status) {
+func tellSurroundings(tell teller, s api.Status) {
 	tell(latency, s.LedgerLatency)
 	if s.Redis != nil {
 		tell(redisUp, truth(s.Redis.Up))
@@ -156,7 +156,7 @@ func tellSurroundings(tell teller, s admin.Status) {
 	tell(silent, float64(quiet))
 }
 
-func tellBackend(tell teller, b admin.BackendStatus) {
+func tellBackend(tell teller, b api.BackendStatus) {
 	orphaned := int64(0)
 	for _, st := range b.States {
 		if st.State == lethe.Condemned.String() || st.State == lethe.Dead.String() {
@@ -179,7 +179,7 @@ func tellBackend(tell teller, b admin.BackendStatus) {
 	}
 }
 
-func tellRoutine(tell teller, r admin.RoutineStatus) {
+func tellRoutine(tell teller, r api.RoutineStatus) {
 	tell(due, float64(r.Backlog.Due), r.Name)
 	tell(dueBytes, float64(r.Backlog.Bytes), r.Name)
 	tell(age, r.Backlog.Age, r.Name)
@@ -197,7 +197,7 @@ func tellRoutine(tell teller, r admin.RoutineStatus) {
 }
 
 // lastSuccess returns the latest instant at which a routine succeeded.
-func lastSuccess(r admin.RoutineStatus, started time.Time) time.Time {
+func lastSuccess(r api.RoutineStatus, started time.Time) time.Time {
 	latest := started
 	if r.SucceededAt.After(latest) {
 		latest = r.SucceededAt
@@ -218,7 +218,7 @@ func truth(b bool) float64 {
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 // status reads the status, or returns a recent one.
-func (c *collector) status() (admin.Status, error) {
+func (c *collector) status() (api.Status, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()

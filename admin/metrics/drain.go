@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 const (
@@ -26,7 +26,7 @@ type sample struct {
 type drains map[string][]sample
 
 // note adds the present lengths, and drops old ones.
-func (d *drains) note(now lethe.Time, routines []admin.RoutineStatus) {
+func (d *drains) note(now lethe.Time, routines []api.RoutineStatus) {
 	if *d == nil {
 		*d = drains{}
 	}

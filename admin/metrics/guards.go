@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -16,7 +16,7 @@ var (
 // kinds are the kinds of deletion limits and clocks in doubt.
 var kinds = []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL, ledger.GuardPurge, ledger.GuardDeletes, ledger.GuardClock}
 
-func tellGuards(tell teller, s admin.Status) {
+func tellGuards(tell teller, s api.Status) {
 	tell(holds, float64(s.Holds))
 	tell(backoffLevel, float64(s.BackoffLevel))
 	n := map[string]int{}
@@ -28,7 +28,7 @@ func tellGuards(tell teller, s admin.Status) {
 	}
 }
 
-func tellBackendBackoff(tell teller, b admin.BackendStatus) {
+func tellBackendBackoff(tell teller, b api.BackendStatus) {
 	tell(backendBackoff, float64(b.BackoffLevel), b.ID)
 	tell(limited, truth(b.Limited), b.ID)
 }

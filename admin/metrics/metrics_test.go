@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -28,14 +28,14 @@ type asker struct {
 	asked int
 }
 
-func (a *asker) Glance(context.Context) (admin.Status, error) {
+func (a *asker) Glance(context.Context) (api.Status, error) {
 	a.asked++
 	free := int64(5)
-	return admin.Status{
-		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &admin.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: admin.BackendFacts{BackoffLevel: 3, Limited: true}, States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
-		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
-		Holds: 2, Stops: []admin.GuardInfo{{Kind: "ttl", Held: true}}, BackoffLevel: 4,
-		Redis: &admin.RedisStatus{Up: true}, Instances: []admin.Instance{{ID: "a"}, {ID: "b", Silent: true}},
+	return api.Status{
+		Backends: []api.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &api.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: api.BackendFacts{BackoffLevel: 3, Limited: true}, States: []api.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
+		Routines: []api.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &api.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
+		Holds: 2, Stops: []api.GuardInfo{{Kind: "ttl", Held: true}}, BackoffLevel: 4,
+		Redis: &api.RedisStatus{Up: true}, Instances: []api.Instance{{ID: "a"}, {ID: "b", Silent: true}},
 	}, a.err
 }
 

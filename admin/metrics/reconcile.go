@@ -3,7 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
@@ -35,7 +35,7 @@ func (m *Metrics) Reconciled(backend string, counts map[string]int64) {
 // instance exports it, whichever walked, also after a restart.
 var reconcileLast = gauge("reconcile_last", "What the last whole walk over a backend found, by kind.", "backend", "kind")
 
-func tellWalk(tell teller, b admin.BackendStatus) {
+func tellWalk(tell teller, b api.BackendStatus) {
 	if b.Compared == nil {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -31,7 +31,7 @@ func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) 
 	}
 	return w, func(id string, buckets ...string) (c atInstances) {
 		t.Helper()
-		key := asked[admin.NewKey](w, "keys", "add", "--id", id, "--bucket", strings.Join(buckets, ","), "--settings")
+		key := asked[api.NewKey](w, "keys", "add", "--id", id, "--bucket", strings.Join(buckets, ","), "--settings")
 		c[0] = w.s3(key.ID, key.Secret)
 		o := c[0].Options()
 		o.BaseEndpoint = &found[1]
@@ -136,7 +136,7 @@ func TestKeysForAccounts(t *testing.T) {
 		w.fails("is named by 3 to 128", "keys", "add", "--id", id, "--bucket", "@account")
 	}
 	w.fails("no name of a bucket", "keys", "add", "--bucket", "@others")
-	if k := asked[admin.NewKey](w, "keys", "add", "--bucket", "@account,photos"); k.Owner != k.ID || len(k.Buckets) != 2 {
+	if k := asked[api.NewKey](w, "keys", "add", "--bucket", "@account,photos"); k.Owner != k.ID || len(k.Buckets) != 2 {
 		t.Errorf("made %+v", k.Key)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/receipt"
 )
@@ -50,8 +51,8 @@ func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield
 		found = true
 		return yield(r)
 	}
-	err = eachReceipt(admin.ReceiptRequest{Since: since}, wanted, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
-		return admin.ReadReceipts(ctx, a.DB, req)
+	err = eachReceipt(api.ReceiptRequest{Since: since}, wanted, func(req api.ReceiptRequest) (api.ReceiptPage, error) {
+		return service.ReadReceipts(ctx, a.DB, req)
 	})
 	if err == nil && !found {
 		return fmt.Errorf("the description has no collection %q, and no receipt names it", f.collection)

@@ -10,7 +10,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // auditLine waits for an audit line that contains what, and returns its
@@ -39,8 +39,8 @@ func TestClientsChangesAreAudited(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("mine")
 	w.put("mine", "a", "bytes", "")
-	owner := asked[admin.NewKey](w, "keys", "add", "--bucket", "mine", "--settings")
-	foreign := asked[admin.NewKey](w, "keys", "add", "--bucket", "other")
+	owner := asked[api.NewKey](w, "keys", "add", "--bucket", "mine", "--settings")
+	foreign := asked[api.NewKey](w, "keys", "add", "--bucket", "other")
 	bucket, key := aws.String("mine"), aws.String("a")
 	rules := &awss3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{
 		Rules: []types.LifecycleRule{{ID: aws.String("old"), Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: aws.String("tmp/")},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) backendCommand() *cobra.Command {
@@ -33,8 +33,8 @@ func (c *cli) backendListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List backends and what they store", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Call[[]admin.BackendStatus](cmd.Context(), client, "backends/list", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list, err := api.Call[[]api.BackendStatus](cmd.Context(), client, "backends/list", api.None{})
 				if err != nil {
 					return err
 				}
@@ -66,17 +66,17 @@ func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.
 	return &cobra.Command{
 		Use: use + " backend", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := admin.BackendRequest{ID: args[0]}
+			req := api.BackendRequest{ID: args[0]}
 			if reason != nil {
 				req.Reason = *reason
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error { return c.backendAct(cmd.Context(), client, call, req) })
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error { return c.backendAct(cmd.Context(), client, call, req) })
 		},
 	}
 }
 
-func (c *cli) backendAct(ctx context.Context, client *admin.Client, call string, req admin.BackendRequest) error {
-	if _, err := admin.Call[admin.None](ctx, client, call, req); err != nil {
+func (c *cli) backendAct(ctx context.Context, client *api.Client, call string, req api.BackendRequest) error {
+	if _, err := api.Call[api.None](ctx, client, call, req); err != nil {
 		return err
 	}
 	_, err := printf(c.out, "%s: done\n", req.ID)
@@ -90,11 +90,11 @@ func (c *cli) backendEndCommand(use, call, short string) *cobra.Command {
 	var yes bool
 	cmd := c.backendActCommand(use, call, short, nil)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.withYes(cmd.Context(), yes || file != "", ofBackend(short, args[0]), func(client *admin.Client) error {
+		return c.withYes(cmd.Context(), yes || file != "", ofBackend(short, args[0]), func(client *api.Client) error {
 			if file != "" {
-				return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "backend " + use, Backend: args[0]}, file)
+				return c.writePlan(cmd.Context(), client, api.PlanRequest{Command: "backend " + use, Backend: args[0]}, file)
 			}
-			return c.backendAct(cmd.Context(), client, call, admin.BackendRequest{ID: args[0]})
+			return c.backendAct(cmd.Context(), client, call, api.BackendRequest{ID: args[0]})
 		})
 	}
 	if use != "accept" {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
@@ -22,7 +22,7 @@ instant. It does not include the bytes of objects, which are on the backends. Th
 file has the secrets of access keys, so only its owner can read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				n, err := backupTo(cmd.Context(), client, args[0])
 				if err != nil {
 					return err
@@ -35,7 +35,7 @@ file has the secrets of access keys, so only its owner can read it.`,
 }
 
 // backupTo writes the copy under another name, checks it, and then names it.
-func backupTo(ctx context.Context, client *admin.Client, path string) (n int64, err error) {
+func backupTo(ctx context.Context, client *api.Client, path string) (n int64, err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s exists or cannot be read: choose another name, or remove it", path)
 	}

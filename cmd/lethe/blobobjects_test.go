@@ -13,7 +13,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -50,10 +50,10 @@ func TestAllObjectsOfALostBlobAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &admin.Client{Base: "http://lethe", HTTP: admin.Unix(filepath.Join(w.dir, "admin.sock"))}
-	req, seen := admin.BlobObjectsRequest{Blob: filepath.ToSlash(name), Limit: 2}, []string(nil)
+	client := &api.Client{Base: "http://lethe", HTTP: api.Unix(filepath.Join(w.dir, "admin.sock"))}
+	req, seen := api.BlobObjectsRequest{Blob: filepath.ToSlash(name), Limit: 2}, []string(nil)
 	for more := true; more; {
-		page, err := admin.Call[admin.BlobObjects](context.Background(), client, "blobs/objects", req)
+		page, err := api.Call[api.BlobObjects](context.Background(), client, "blobs/objects", req)
 		if err != nil || len(page.Objects) == 0 || len(page.Objects) > 2 || page.Refs != 25 {
 			t.Fatalf("after %q: %+v, %v", seen, page, err)
 		}
@@ -93,7 +93,7 @@ func TestWhatNeedsAPartOrADeadBlob(t *testing.T) {
 		t.Fatalf("blobs %+v, %v", list, err)
 	}
 	for _, b := range list {
-		got := asked[admin.BlobObjects](w, "explain", "--blob", string(b.ID))
+		got := asked[api.BlobObjects](w, "explain", "--blob", string(b.ID))
 		switch {
 		case b.UploadID != "" && (len(got.Objects) != 1 || !got.Objects[0].Upload || got.Objects[0].Key != "big" || got.Objects[0].ID != string(b.UploadID)):
 			t.Errorf("of a part: %+v", got)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
@@ -22,8 +22,8 @@ func (c *cli) bucketsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List buckets with their settings", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Call[[]admin.Bucket](cmd.Context(), client, "buckets/list", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list, err := api.Call[[]api.Bucket](cmd.Context(), client, "buckets/list", api.None{})
 				if err != nil {
 					return err
 				}
@@ -38,7 +38,7 @@ func (c *cli) bucketsListCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printBuckets(list []admin.Bucket) error {
+func (c *cli) printBuckets(list []api.Bucket) error {
 	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "QUOTA", "MAX OBJECTS", "UNDO"}}
 	for _, b := range list {
 		quota, most := "-", "-"
@@ -61,7 +61,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set bucket", Short: "Change settings of a bucket; others stay as they are", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change := admin.BucketChange{Name: args[0]}
+			change := api.BucketChange{Name: args[0]}
 			for name, field := range map[string]struct {
 				from *string
 				to   **string
@@ -81,15 +81,15 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if cmd.Flags().Changed("max-objects") {
 				change.QuotaObjects = &objects
 			}
-			if change == (admin.BucketChange{Name: args[0]}) {
+			if change == (api.BucketChange{Name: args[0]}) {
 				return errors.New("nothing to change: name at least one setting, such as --default-ttl 12h")
 			}
-			return c.withYes(cmd.Context(), yes, ofSettings(args[0]), func(client *admin.Client) error {
-				b, err := admin.Call[admin.Bucket](cmd.Context(), client, "buckets/set", change)
+			return c.withYes(cmd.Context(), yes, ofSettings(args[0]), func(client *api.Client) error {
+				b, err := api.Call[api.Bucket](cmd.Context(), client, "buckets/set", change)
 				if err != nil {
 					return err
 				}
-				return c.printBuckets([]admin.Bucket{b})
+				return c.printBuckets([]api.Bucket{b})
 			})
 		},
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // Exit codes of a check.
@@ -15,7 +15,7 @@ const (
 )
 
 func (c *cli) checkCommand() *cobra.Command {
-	var req admin.CheckRequest
+	var req api.CheckRequest
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -25,8 +25,8 @@ row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
 2: the check failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var res admin.CheckResult
-			err := c.withAdmin(cmd.Context(), func(client *admin.Client) (err error) {
+			var res api.CheckResult
+			err := c.withAdmin(cmd.Context(), func(client *api.Client) (err error) {
 				res, err = c.check(cmd.Context(), client, req, asJSON)
 				return err
 			})
@@ -44,8 +44,8 @@ row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
 	return cmd
 }
 
-func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRequest, asJSON bool) (admin.CheckResult, error) {
-	res, err := walked[admin.CheckResult](ctx, c, client, walk{"check", req, asJSON})
+func (c *cli) check(ctx context.Context, client *api.Client, req api.CheckRequest, asJSON bool) (api.CheckResult, error) {
+	res, err := walked[api.CheckResult](ctx, c, client, walk{"check", req, asJSON})
 	if err != nil {
 		return res, err
 	}
@@ -69,10 +69,10 @@ type walk struct {
 }
 
 // walked makes a call, and shows progress and findings meanwhile.
-func walked[Res any](ctx context.Context, c *cli, client *admin.Client, w walk) (Res, error) {
+func walked[Res any](ctx context.Context, c *cli, client *api.Client, w walk) (Res, error) {
 	bar := newProgress(c.err, w.name)
 	defer bar.done()
-	return admin.Stream[Res](ctx, client, w.name, w.req, func(ev admin.Event) {
+	return api.Stream[Res](ctx, client, w.name, w.req, func(ev api.Event) {
 		switch {
 		case ev.Progress != nil:
 			bar.show(ev.Progress)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) clockCommand() *cobra.Command {
@@ -31,8 +31,8 @@ func (c *cli) clockShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show the ledger's clock and the effect of a reset", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				s, err := admin.Call[admin.Clock](cmd.Context(), client, "clock/show", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				s, err := api.Call[api.Clock](cmd.Context(), client, "clock/show", api.None{})
 				if err != nil {
 					return err
 				}
@@ -48,7 +48,7 @@ func (c *cli) clockShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printClock(s admin.Clock) {
+func (c *cli) printClock(s api.Clock) {
 	printf(c.out, "ledger   %s\nmachine  %s\n", stamp(s.Ledger), stamp(s.Wall))
 	if s.Ahead == 0 {
 		printf(c.out, "The ledger's clock is not ahead.\n")
@@ -66,15 +66,15 @@ func seconds(s float64) string { return span(time.Duration(s * float64(time.Seco
 
 func (c *cli) clockResetCommand() *cobra.Command {
 	var toNow, yes bool
-	var req admin.ClockRequest
+	var req api.ClockRequest
 	cmd := &cobra.Command{
 		Use: "reset", Short: "Set the ledger's clock back to the machine's", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !toNow {
 				return errors.New("confirm that the machine's clock is right: lethe clock reset --to-now")
 			}
-			return c.withYes(cmd.Context(), yes, ofClock, func(client *admin.Client) error {
-				s, err := admin.Call[admin.Clock](cmd.Context(), client, "clock/reset", req)
+			return c.withYes(cmd.Context(), yes, ofClock, func(client *api.Client) error {
+				s, err := api.Call[api.Clock](cmd.Context(), client, "clock/reset", req)
 				if err != nil {
 					return err
 				}

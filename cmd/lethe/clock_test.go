@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // A clock that was ten days ahead leaves the ledger's ahead until an operator,
@@ -22,7 +22,7 @@ func TestClockReset(t *testing.T) {
 	if text := w.ok("status"); !strings.Contains(text, "lethe clock show") {
 		t.Errorf("status says\n%s", text)
 	}
-	if s := asked[admin.Clock](w, "clock", "show"); s.Ahead < 239*3600 || s.Hidden != 1 || s.Longer != 1 || len(s.Others) != 0 {
+	if s := asked[api.Clock](w, "clock", "show"); s.Ahead < 239*3600 || s.Hidden != 1 || s.Longer != 1 || len(s.Others) != 0 {
 		t.Errorf("the clock stands so: %+v", s)
 	}
 	lines := func(text string, want ...string) {
@@ -45,7 +45,7 @@ func TestClockReset(t *testing.T) {
 	}
 	w.clock.Advance(61 * time.Minute)
 	w.ok("reclaim", "--once")
-	if s := asked[admin.Status](w, "status"); s.ClockBehind != 0 || s.Objects != 1 {
+	if s := asked[api.Status](w, "status"); s.ClockBehind != 0 || s.Objects != 1 {
 		t.Errorf("status says %+v", s)
 	}
 	w.ok("check")

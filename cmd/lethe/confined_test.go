@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // A key that is confined to buckets uploads its bytes whether they are stored
@@ -19,7 +19,7 @@ func TestConfinedKeysLearnNothingOfOtherBuckets(t *testing.T) {
 	w.bucket("first")
 	w.bucket("second")
 	w.put("first", "a", "the same bytes", "")
-	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "second")
+	k := asked[api.NewKey](w, "keys", "add", "--bucket", "second")
 	in := &awss3.PutObjectInput{Bucket: aws.String("second"), Key: aws.String("b"), Body: strings.NewReader("the same bytes")}
 	if _, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), in); err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestKeysHaveNames(t *testing.T) {
 func TestNamesOfKeysAreNotTaken(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()
-	squatter := asked[admin.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
-	owner := asked[admin.NewKey](w, "keys", "add", "--id", "owner", "--bucket", "photos", "--settings")
+	squatter := asked[api.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
+	owner := asked[api.NewKey](w, "keys", "add", "--id", "owner", "--bucket", "photos", "--settings")
 	w.ok("keys", "add", "--id", "reader", "--bucket", "photos", "--read-only")
 	make := &awss3.CreateBucketInput{Bucket: aws.String("photos")}
 	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, make); err == nil || !strings.Contains(err.Error(), "BucketAlreadyExists") {
@@ -71,7 +71,7 @@ func TestNamesOfKeysAreNotTaken(t *testing.T) {
 func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()
-	squatter := asked[admin.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
+	squatter := asked[api.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
 	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: aws.String("photos")}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
 	if out := w.ok("keys", "list"); strings.Count(out, "\n") != 2 {
 		t.Errorf("a key was made all the same:\n%s", out)
 	}
-	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos", "--owner", "squatter")
+	k := asked[api.NewKey](w, "keys", "add", "--bucket", "photos", "--owner", "squatter")
 	in := &awss3.PutObjectInput{Bucket: aws.String("photos"), Key: aws.String("k"), Body: strings.NewReader("x")}
 	if _, err := w.s3(k.ID, k.Secret).PutObject(ctx, in); err != nil {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
 	}
 	w.bucket("roots")
 	w.ok("keys", "add", "--bucket", "roots")
-	maker := asked[admin.NewKey](w, "keys", "add", "--id", "maker", "--bucket", "made", "--settings")
+	maker := asked[api.NewKey](w, "keys", "add", "--id", "maker", "--bucket", "made", "--settings")
 	if _, err := w.s3(maker.ID, maker.Secret).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: aws.String("made")}); err != nil {
 		t.Fatal(err)
 	}

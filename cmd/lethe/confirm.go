@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // exitRefused is the exit code of a command that has to ask, and cannot.
@@ -57,15 +57,15 @@ func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 
 // question returns what a command is about to do as a question, with numbers
 // and sizes.
-type question func(context.Context, *admin.Client) (string, error)
+type question func(context.Context, *api.Client) (string, error)
 
 // withYes calls fn with a client of the admin API after confirmation. What
 // would be refused is refused before anything is opened.
-func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*admin.Client) error) error {
+func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*api.Client) error) error {
 	if err := c.askable(yes); err != nil {
 		return err
 	}
-	return c.withAdmin(ctx, func(client *admin.Client) error {
+	return c.withAdmin(ctx, func(client *api.Client) error {
 		if err := c.confirmed(yes, func() (string, error) { return q(ctx, client) }); err != nil {
 			return err
 		}

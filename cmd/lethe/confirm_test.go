@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // What a command does to a store.
@@ -113,7 +113,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 	w.ok("hold", "add", "first", "--key", "a")
 	w.ok("keys", "add", "--id", "alice", "--bucket", "first")
 	w.ok("token", "add", "watcher")
-	trash := asked[[]admin.TrashEntry](w, "trash", "list")
+	trash := asked[[]api.TrashEntry](w, "trash", "list")
 	lines := map[string]string{rules: `{"Rules": [{"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "a"}, "Expiration": {"Days": 1}}]}`, filepath.Join(foreign, "1.jpg"): "a photo"}
 	if err := os.MkdirAll(foreign, 0o700); err != nil {
 		w.t.Fatal(err)
@@ -240,7 +240,7 @@ func TestQuestionsAboutALedger(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", args, code, text)
 		}
 	}
-	if s := asked[admin.Status](w, "status"); s.Objects != 2 {
+	if s := asked[api.Status](w, "status"); s.Objects != 2 {
 		t.Errorf("%d objects", s.Objects)
 	}
 }

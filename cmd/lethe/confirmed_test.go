@@ -12,7 +12,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -83,7 +83,7 @@ func TestARestoredLedgerWaitsForEveryRoutine(t *testing.T) {
 	before := w.books()
 	for _, r := range w.app.Loop.Routines {
 		name := r.Routine.Name()
-		counts := asked[admin.ReclaimResult](w, "reclaim", "--once", "--only", name).Done[0].Counts
+		counts := asked[api.ReclaimResult](w, "reclaim", "--once", "--only", name).Done[0].Counts
 		if now := w.books(); now != before {
 			t.Fatalf("%s made of %s %s", name, before, now)
 		}
@@ -96,7 +96,7 @@ func TestARestoredLedgerWaitsForEveryRoutine(t *testing.T) {
 	w.fails("lethe backend accept other", "apply", plan, "--yes")
 	w.ok("backend", "accept", "other")
 	w.ok("reclaim", "--once")
-	if now := asked[admin.Status](w, "status"); now.Objects != 1 {
+	if now := asked[api.Status](w, "status"); now.Objects != 1 {
 		t.Errorf("%d objects are left", now.Objects)
 	}
 	w.clock.Advance(2 * time.Hour)

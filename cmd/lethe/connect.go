@@ -13,7 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 )
@@ -30,7 +31,7 @@ const (
 // withAdmin calls fn with a client of the store's admin API: of the server on
 // the data folder, if there is one, else of one within this process that has
 // exclusive use of the folder. A running server is never bypassed.
-func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error {
+func (c *cli) withAdmin(ctx context.Context, fn func(*api.Client) error) error {
 	if c.server != "" {
 		client, err := c.remote()
 		if err != nil {
@@ -53,9 +54,9 @@ func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error
 }
 
 // remote returns a client of the server that was named.
-func (c *cli) remote() (*admin.Client, error) {
+func (c *cli) remote() (*api.Client, error) {
 	if path, ok := strings.CutPrefix(c.server, "unix:"); ok {
-		return &admin.Client{Base: "http://lethe", HTTP: admin.Unix(path), Token: c.givenToken()}, nil
+		return &api.Client{Base: "http://lethe", HTTP: api.Unix(path), Token: c.givenToken()}, nil
 	}
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -64,7 +65,7 @@ func (c *cli) remote() (*admin.Client, error) {
 	if c.givenToken() == "" {
 		return nil, fmt.Errorf("the admin API of %s needs a token: set %s; \"lethe token add\" there makes one", u.Host, tokenEnv)
 	}
-	return &admin.Client{Base: strings.TrimRight(c.server, "/"), HTTP: admin.TCP(), Token: c.givenToken()}, nil
+	return &api.Client{Base: strings.TrimRight(c.server, "/"), HTTP: api.TCP(), Token: c.givenToken()}, nil
 }
 
 // givenToken is the token given to the command, if any.
@@ -74,15 +75,15 @@ func (c *cli) givenToken() string {
 
 // running returns a client of the server on the data folder, nil if none
 // responds.
-func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, error) {
+func (c *cli) running(ctx context.Context, conf *config.Config) (*api.Client, error) {
 	l := conf.Server.Admin
 	path, unix := l.Unix()
 	network, address := "tcp", strings.TrimPrefix(strings.TrimPrefix(l.URL(), "https://"), "http://")
-	client := &admin.Client{Base: l.URL(), HTTP: admin.TCP()}
+	client := &api.Client{Base: l.URL(), HTTP: api.TCP()}
 	if unix {
 		path = conf.InDataDir(path)
 		network, address = "unix", path
-		client = &admin.Client{Base: "http://lethe", HTTP: admin.Unix(path)}
+		client = &api.Client{Base: "http://lethe", HTTP: api.Unix(path)}
 	}
 	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
 	switch {
@@ -107,7 +108,7 @@ func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, 
 }
 
 // offline opens the data folder in this process.
-func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*admin.Client) error) (err error) {
+func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*api.Client) error) (err error) {
 	s, err := app.OpenStore(ctx, conf, hooked(app.Options{Log: c.log(conf), Version: versionText()}))
 	if errors.Is(err, app.ErrInUse) {
 		return fmt.Errorf("%w (its admin API does not answer on %s)", err, conf.Server.Admin.Listen)
@@ -116,9 +117,9 @@ func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*admin.C
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	local := &admin.Local{Handler: s.AdminHandler(false, admin.Access{Open: "owner of the data folder"})}
+	local := &service.Local{Handler: s.AdminHandler(false, service.Access{Open: "owner of the data folder"})}
 	defer local.Wait()
-	return fn(&admin.Client{Base: "http://lethe", HTTP: local})
+	return fn(&api.Client{Base: "http://lethe", HTTP: local})
 }
 
 // log returns the log of commands that work on a store by themselves. On a

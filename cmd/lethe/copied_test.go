@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
@@ -168,7 +168,7 @@ func TestLedgerAccept(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.fails("lethe serve", "ledger", "accept")
-	if r := asked[admin.Status](w.start(), "status"); r.Objects != 0 {
+	if r := asked[api.Status](w.start(), "status"); r.Objects != 0 {
 		t.Error(r)
 	}
 }

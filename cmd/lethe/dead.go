@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) deadCommand() *cobra.Command {
@@ -26,7 +26,7 @@ that the bytes are gone.`,
 
 // deadFilter adds the filters; the returned function reads those that need
 // parsing.
-func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) (read func() error) {
+func deadFilter(cmd *cobra.Command, req *api.DeadRequest) (read func() error) {
 	var least string
 	f := cmd.Flags()
 	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
@@ -49,7 +49,7 @@ func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) (read func() error) 
 }
 
 func (c *cli) deadListCommand() *cobra.Command {
-	var req admin.DeadRequest
+	var req api.DeadRequest
 	var asJSON bool
 	var most int
 	cmd := &cobra.Command{
@@ -60,7 +60,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 		if err := read(); err != nil {
 			return err
 		}
-		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+		return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 			list, more, err := someDead(cmd.Context(), client, req, most)
 			if err != nil {
 				return err
@@ -86,9 +86,9 @@ func (c *cli) deadListCommand() *cobra.Command {
 
 // someDead reads up to most dead letters, 0 for all, page by page, and reports
 // whether there are more.
-func someDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, most int) (some []admin.DeadInfo, more bool, err error) {
-	some = []admin.DeadInfo{}
-	err = eachDead(ctx, client, req, func(d admin.DeadInfo) (bool, error) {
+func someDead(ctx context.Context, client *api.Client, req api.DeadRequest, most int) (some []api.DeadInfo, more bool, err error) {
+	some = []api.DeadInfo{}
+	err = eachDead(ctx, client, req, func(d api.DeadInfo) (bool, error) {
 		if more = most > 0 && len(some) == most; !more {
 			some = append(some, d)
 		}
@@ -98,9 +98,9 @@ func someDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, 
 }
 
 // eachDead passes dead letters to fn, until it returns false.
-func eachDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, fn func(admin.DeadInfo) (bool, error)) error {
+func eachDead(ctx context.Context, client *api.Client, req api.DeadRequest, fn func(api.DeadInfo) (bool, error)) error {
 	for {
-		list, err := admin.Call[admin.DeadList](ctx, client, "dead/list", req)
+		list, err := api.Call[api.DeadList](ctx, client, "dead/list", req)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ default) apart.
 }
 
 func (c *cli) deadActCommand(d deadChange) *cobra.Command {
-	var req admin.DeadRequest
+	var req api.DeadRequest
 	var file string
 	var dry, yes bool
 	cmd := &cobra.Command{Use: d.use, Short: d.short, Long: d.long}
@@ -157,8 +157,8 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 			return err
 		}
 		req.IDs = ids
-		wanted := admin.PlanRequest{Command: d.command, Dead: &req}
-		return c.withYes(cmd.Context(), yes || dry || file != "", ofPlan(wanted, d.question, "dead letter", "dead letters"), func(client *admin.Client) error {
+		wanted := api.PlanRequest{Command: d.command, Dead: &req}
+		return c.withYes(cmd.Context(), yes || dry || file != "", ofPlan(wanted, d.question, "dead letter", "dead letters"), func(client *api.Client) error {
 			switch {
 			case dry:
 				return c.showPlan(cmd.Context(), client, wanted)
@@ -176,8 +176,8 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 	return cmd
 }
 
-func (c *cli) changeDead(ctx context.Context, client *admin.Client, d deadChange, req admin.DeadRequest) error {
-	n, err := admin.Call[admin.Count](ctx, client, d.call, req)
+func (c *cli) changeDead(ctx context.Context, client *api.Client, d deadChange, req api.DeadRequest) error {
+	n, err := api.Call[api.Count](ctx, client, d.call, req)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // letters makes dead letters of objects a and b of bucket first, the second
 // larger, and returns them.
-func (w *world) letters() []admin.DeadInfo {
+func (w *world) letters() []api.DeadInfo {
 	w.t.Helper()
 	w.bucket("first")
 	w.bucket("empty")
@@ -30,7 +30,7 @@ func (w *world) letters() []admin.DeadInfo {
 	w.remove("first", "b")
 	w.clock.Advance(time.Minute)
 	w.reclaimed("dead", 2, "clean")
-	list := asked[[]admin.DeadInfo](w, "dead", "list")
+	list := asked[[]api.DeadInfo](w, "dead", "list")
 	if len(list) != 2 || list[0].Bucket != "first" || list[1].Size != 1100 {
 		w.t.Fatalf("the dead letters are %+v", list)
 	}
@@ -45,11 +45,11 @@ func TestDeadFilters(t *testing.T) {
 		"--error no-such-text": 0, "--backend main --reason delete --bucket first --min-size 1000": 1, "--limit 1": 1,
 		"--after " + list[0].ID: 1,
 	} {
-		if got := asked[[]admin.DeadInfo](w, append([]string{"dead", "list"}, strings.Fields(args)...)...); len(got) != want {
+		if got := asked[[]api.DeadInfo](w, append([]string{"dead", "list"}, strings.Fields(args)...)...); len(got) != want {
 			t.Errorf("%s lists %d, want %d", args, len(got), want)
 		}
 	}
-	if got := asked[[]admin.DeadInfo](w, "dead", "list", "--error", list[0].LastError); len(got) == 0 {
+	if got := asked[[]api.DeadInfo](w, "dead", "list", "--error", list[0].LastError); len(got) == 0 {
 		t.Errorf("%q is not found", list[0].LastError)
 	}
 	w.fails("no such bucket", "dead", "list", "--bucket", "nowhere")
@@ -61,14 +61,14 @@ func TestDeadFilters(t *testing.T) {
 func TestDeadShowAndExport(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
-	d := asked[admin.DeadDetail](w, "dead", "show", list[0].ID)
+	d := asked[api.DeadDetail](w, "dead", "show", list[0].ID)
 	if d.DeadInfo != list[0] || d.Attempts != 1 || d.DiedAt.IsZero() || d.LastError == "" || d.Content == "" || !strings.Contains(d.Planned, "nothing by itself") {
 		t.Errorf("shown as %+v", d)
 	}
 	if text := w.ok("dead", "show", list[1].ID); !strings.Contains(text, "last error") || !strings.Contains(text, "1100 bytes") {
 		t.Errorf("shown as\n%s", text)
 	}
-	var first admin.DeadInfo
+	var first api.DeadInfo
 	lines := strings.Split(strings.TrimSpace(w.ok("dead", "export")), "\n")
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 2 || first != list[0] {
 		t.Errorf("exported as %+v, %v", first, err)

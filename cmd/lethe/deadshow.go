@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) deadShowCommand() *cobra.Command {
@@ -20,8 +20,8 @@ func (c *cli) deadShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show id", Short: "Show one dead letter, its attempts, and what can be done", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				d, err := admin.Call[admin.DeadDetail](cmd.Context(), client, "dead/show", admin.DeadName{ID: args[0]})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				d, err := api.Call[api.DeadDetail](cmd.Context(), client, "dead/show", api.DeadName{ID: args[0]})
 				if err != nil {
 					return err
 				}
@@ -37,7 +37,7 @@ func (c *cli) deadShowCommand() *cobra.Command {
 }
 
 // printDead writes the details of a dead letter, one a line.
-func printDead(w io.Writer, d admin.DeadDetail) error {
+func printDead(w io.Writer, d api.DeadDetail) error {
 	bucket := d.Bucket
 	if bucket == "" && d.BucketID != "" {
 		bucket = "deleted since (" + d.BucketID + ")"
@@ -66,7 +66,7 @@ func printDead(w io.Writer, d admin.DeadDetail) error {
 }
 
 func (c *cli) deadExportCommand() *cobra.Command {
-	var req admin.DeadRequest
+	var req api.DeadRequest
 	var format string
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write dead letters to standard output, as JSON lines or CSV", Args: cobra.NoArgs,
@@ -83,8 +83,8 @@ number needs little memory. Times are RFC 3339 in UTC, sizes are in bytes.`,
 		if err != nil {
 			return err
 		}
-		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-			err := eachDead(cmd.Context(), client, req, func(d admin.DeadInfo) (bool, error) { return true, write(d) })
+		return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+			err := eachDead(cmd.Context(), client, req, func(d api.DeadInfo) (bool, error) { return true, write(d) })
 			return errors.Join(err, flush(), out.Flush())
 		})
 	}
@@ -93,19 +93,19 @@ number needs little memory. Times are RFC 3339 in UTC, sizes are in bytes.`,
 }
 
 // deadWriter returns a writer of dead letters in a format.
-func deadWriter(w io.Writer, format string) (write func(admin.DeadInfo) error, flush func() error, err error) {
+func deadWriter(w io.Writer, format string) (write func(api.DeadInfo) error, flush func() error, err error) {
 	switch format {
 	case "jsonl":
-		return func(d admin.DeadInfo) error { return printLine(w, d) }, func() error { return nil }, nil
+		return func(d api.DeadInfo) error { return printLine(w, d) }, func() error { return nil }, nil
 	case "csv":
 		out := csv.NewWriter(w)
 		err := out.Write(strings.Split("id,backend,name,bucket,bucket_id,size,sha256,reason,content,segment,replica,upload,part,created_at,died_at,due_at,late_until,attempts,last_error", ","))
-		return func(d admin.DeadInfo) error { return out.Write(deadRecord(d)) }, func() error { out.Flush(); return out.Error() }, err
+		return func(d api.DeadInfo) error { return out.Write(deadRecord(d)) }, func() error { out.Flush(); return out.Error() }, err
 	}
 	return nil, nil, fmt.Errorf("--format %q: use jsonl or csv", format)
 }
 
-func deadRecord(d admin.DeadInfo) []string {
+func deadRecord(d api.DeadInfo) []string {
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""

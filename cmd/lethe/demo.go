@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 )
@@ -33,7 +33,7 @@ folder is removed at the end; nothing else is changed.`,
 type demo struct {
 	c      *cli
 	app    *app.App
-	client *admin.Client
+	client *api.Client
 	load   *load
 }
 
@@ -65,7 +65,7 @@ func (c *cli) demo(ctx context.Context, objects int) (err error) {
 		return err
 	}
 	socket, _ := a.Config.Server.Admin.Unix()
-	d := &demo{c: c, app: a, client: &admin.Client{Base: "http://lethe", HTTP: admin.Unix(a.Config.InDataDir(socket))}}
+	d := &demo{c: c, app: a, client: &api.Client{Base: "http://lethe", HTTP: api.Unix(a.Config.InDataDir(socket))}}
 	return d.tour(ctx, objects)
 }
 
@@ -133,7 +133,7 @@ func (d *demo) look(ctx context.Context) error {
 	d.load.before = disk
 	d.say("3. Clients stored %s; on the disk lie %s in %s, as identical\n   bytes are kept once. `lethe explain` says who shares one of them:\n",
 		size(s.Bytes), size(disk), plural(files, "file", "files"))
-	e, err := d.client.Explain(ctx, admin.ObjectName{Bucket: demoBucket, Key: objectKey(0)})
+	e, err := d.client.Explain(ctx, api.ObjectName{Bucket: demoBucket, Key: objectKey(0)})
 	if err != nil {
 		return err
 	}
@@ -165,14 +165,14 @@ func (d *demo) wait(ctx context.Context) error {
 
 func (d *demo) dryRun(ctx context.Context) error {
 	d.say("5. What would go? `lethe reclaim --dry-run --only expire` answers from an index:\n")
-	return d.c.reclaim(ctx, d.client, admin.ReclaimRequest{Only: []string{"expire"}, DryRun: true}, false)
+	return d.c.reclaim(ctx, d.client, api.ReclaimRequest{Only: []string{"expire"}, DryRun: true}, false)
 }
 
 // reclaim runs expire, waits for the read grace, and runs clean.
 func (d *demo) reclaim(ctx context.Context) error {
 	d.say("\n6. `lethe reclaim --once`: expire removes the rows and condemns bytes that nobody refers\n   to any more; after the read grace (%s) clean deletes them.\n", demoGrace)
 	began := lethe.Monotonic{}.Now()
-	if err := d.c.reclaim(ctx, d.client, admin.ReclaimRequest{Only: []string{"expire"}}, false); err != nil {
+	if err := d.c.reclaim(ctx, d.client, api.ReclaimRequest{Only: []string{"expire"}}, false); err != nil {
 		return err
 	}
 	expired := lethe.Monotonic{}.Now().Sub(began)
@@ -180,7 +180,7 @@ func (d *demo) reclaim(ctx context.Context) error {
 		return err
 	}
 	began = lethe.Monotonic{}.Now()
-	res, err := d.client.Reclaim(ctx, admin.ReclaimRequest{Only: []string{"clean"}}, func(admin.Event) {})
+	res, err := d.client.Reclaim(ctx, api.ReclaimRequest{Only: []string{"clean"}}, func(api.Event) {})
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (d *demo) proof(ctx context.Context) error {
 		return err
 	}
 	d.say("7. The disk held %s before and holds %s now. `lethe check --checksums`:\n", size(d.load.before), size(disk))
-	res, err := d.c.check(ctx, d.client, admin.CheckRequest{Checksums: true}, false)
+	res, err := d.c.check(ctx, d.client, api.CheckRequest{Checksums: true}, false)
 	if err != nil {
 		return err
 	}

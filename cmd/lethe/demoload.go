@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -75,7 +75,7 @@ func (l *load) put(ctx context.Context, objects int, bar *progress) error {
 			return nil
 		})
 		if i%50 == 0 {
-			bar.show(&admin.Progress{What: "put", Done: done.Load(), Total: int64(objects)})
+			bar.show(&api.Progress{What: "put", Done: done.Load(), Total: int64(objects)})
 		}
 	}
 	err := group.Wait()
@@ -112,9 +112,9 @@ func (l *load) waitForEnd(ctx context.Context) error {
 // get returns the result of a GET through S3: "200" or the error's code.
 func (l *load) get(ctx context.Context, key string) (string, error) {
 	res, err := l.s3.GetObject(ctx, &awss3.GetObjectInput{Bucket: aws.String(demoBucket), Key: aws.String(key)})
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode(), nil
+	var failed smithy.APIError
+	if errors.As(err, &failed) {
+		return failed.ErrorCode(), nil
 	}
 	if err != nil {
 		return "", err

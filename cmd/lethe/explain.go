@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) explainCommand() *cobra.Command {
@@ -28,7 +28,7 @@ would be lost with it.`,
 				return errors.New("name an object as s3://bucket/key, or a blob with --blob")
 			}
 			if blob != "" {
-				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 					return c.blobObjects(cmd.Context(), client, blob, asJSON)
 				})
 			}
@@ -36,7 +36,7 @@ would be lost with it.`,
 			if err != nil {
 				return err
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				e, err := client.Explain(cmd.Context(), name)
 				if err != nil {
 					return err
@@ -55,10 +55,10 @@ would be lost with it.`,
 }
 
 // blobObjects lists everything that needs a blob, page by page.
-func (c *cli) blobObjects(ctx context.Context, client *admin.Client, blob string, asJSON bool) error {
-	req, all := admin.BlobObjectsRequest{Blob: blob}, admin.BlobObjects{Objects: []admin.Sharer{}}
+func (c *cli) blobObjects(ctx context.Context, client *api.Client, blob string, asJSON bool) error {
+	req, all := api.BlobObjectsRequest{Blob: blob}, api.BlobObjects{Objects: []api.Sharer{}}
 	for more := true; more; {
-		page, err := admin.Call[admin.BlobObjects](ctx, client, "blobs/objects", req)
+		page, err := api.Call[api.BlobObjects](ctx, client, "blobs/objects", req)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (c *cli) blobObjects(ctx context.Context, client *admin.Client, blob string
 }
 
 // sharers prints what needs a blob, one a line.
-func (c *cli) sharers(list []admin.Sharer) {
+func (c *cli) sharers(list []api.Sharer) {
 	for _, s := range list {
 		text := "s3://" + s.Bucket + "/" + s.Key
 		switch {
@@ -96,16 +96,16 @@ func (c *cli) sharers(list []admin.Sharer) {
 }
 
 // parseObject parses s3://bucket/key.
-func parseObject(text string) (admin.ObjectName, error) {
+func parseObject(text string) (api.ObjectName, error) {
 	rest, ok := strings.CutPrefix(text, "s3://")
 	bucket, key, found := strings.Cut(rest, "/")
 	if !ok || !found || bucket == "" || key == "" {
-		return admin.ObjectName{}, fmt.Errorf("%q is not an object; write s3://bucket/key", text)
+		return api.ObjectName{}, fmt.Errorf("%q is not an object; write s3://bucket/key", text)
 	}
-	return admin.ObjectName{Bucket: bucket, Key: key}, nil
+	return api.ObjectName{Bucket: bucket, Key: key}, nil
 }
 
-func (c *cli) explain(e admin.Explanation) {
+func (c *cli) explain(e api.Explanation) {
 	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, size(o.Size), o.ETag, stamp(o.ModifiedAt))
@@ -135,7 +135,7 @@ func (c *cli) explain(e admin.Explanation) {
 }
 
 // explainGone describes a version that is gone.
-func (c *cli) explainGone(g admin.Gone) {
+func (c *cli) explainGone(g api.Gone) {
 	r := g.Receipt
 	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
 		lethe.Time(r.At).Time().Format(time.RFC3339), g.Why, g.Fate)
@@ -150,7 +150,7 @@ func (c *cli) explainGone(g admin.Gone) {
 	}
 }
 
-func (c *cli) explainContent(e admin.Explanation, content admin.ContentInfo) {
+func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 	printf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, size(content.Size), content.Domain, stamp(content.CreatedAt))
 	printf(c.out, "         shared by %s:\n", plural(content.Refs, "reference", "references"))
 	for _, s := range content.Sharers {

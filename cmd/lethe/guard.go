@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) guardCommand() *cobra.Command {
@@ -25,8 +25,8 @@ func (c *cli) guardShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show the counts and which limits have tripped", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Call[[]admin.GuardInfo](cmd.Context(), client, "guards/list", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list, err := api.Call[[]api.GuardInfo](cmd.Context(), client, "guards/list", api.None{})
 				if err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func (c *cli) guardShowCommand() *cobra.Command {
 	return cmd
 }
 
-func guardState(g admin.GuardInfo) string {
+func guardState(g api.GuardInfo) string {
 	switch {
 	case g.Held && g.Until != 0:
 		return "stopped until " + stamp(g.Until.Time())
@@ -60,7 +60,7 @@ func guardState(g admin.GuardInfo) string {
 }
 
 func (c *cli) guardAllowCommand() *cobra.Command {
-	var req admin.AllowRequest
+	var req api.AllowRequest
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "allow KIND [BUCKET|BACKEND]", Short: "Allow deletions that a limit has stopped", Args: cobra.RangeArgs(1, 2),
@@ -74,8 +74,8 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 			if len(args) > 1 {
 				req.Subject = args[1]
 			}
-			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *admin.Client) error {
-				g, err := admin.Call[admin.GuardInfo](cmd.Context(), client, "guards/allow", req)
+			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *api.Client) error {
+				g, err := api.Call[api.GuardInfo](cmd.Context(), client, "guards/allow", req)
 				if err == nil {
 					_, err = printf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
 				}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) holdCommand() *cobra.Command {
@@ -23,7 +23,7 @@ with a new time shows it again.`,
 }
 
 func (c *cli) holdAddCommand() *cobra.Command {
-	var req admin.HoldRequest
+	var req api.HoldRequest
 	cmd := &cobra.Command{
 		Use: "add BUCKET", Short: "Hold a bucket, a prefix or a key", Args: cobra.ExactArgs(1),
 		Example: `  lethe hold add invoices --reason "audit 2031"
@@ -31,8 +31,8 @@ func (c *cli) holdAddCommand() *cobra.Command {
   lethe hold add invoices --key 2030/17.pdf`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Bucket = args[0]
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				h, err := admin.Call[admin.HoldInfo](cmd.Context(), client, "holds/add", req)
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				h, err := api.Call[api.HoldInfo](cmd.Context(), client, "holds/add", req)
 				if err == nil {
 					_, err = printf(c.out, "held: %s\n", holdName(h))
 				}
@@ -45,13 +45,13 @@ func (c *cli) holdAddCommand() *cobra.Command {
 	return cmd
 }
 
-func holdFlags(cmd *cobra.Command, req *admin.HoldRequest) {
+func holdFlags(cmd *cobra.Command, req *api.HoldRequest) {
 	cmd.Flags().StringVar(&req.Key, "key", "", "only this `key`")
 	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
 }
 
 // holdName describes what a hold covers.
-func holdName(h admin.HoldInfo) string {
+func holdName(h api.HoldInfo) string {
 	name := "s3://" + h.Bucket + "/" + h.Key
 	if h.Scope == "prefix" {
 		name += "*"
@@ -60,15 +60,15 @@ func holdName(h admin.HoldInfo) string {
 }
 
 func (c *cli) holdListCommand() *cobra.Command {
-	var req admin.HoldList
+	var req api.HoldList
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the holds", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list := []admin.HoldInfo{}
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list := []api.HoldInfo{}
 				for {
-					page, err := admin.Call[admin.Holds](cmd.Context(), client, "holds/list", req)
+					page, err := api.Call[api.Holds](cmd.Context(), client, "holds/list", req)
 					if err != nil {
 						return err
 					}
@@ -94,14 +94,14 @@ func (c *cli) holdListCommand() *cobra.Command {
 }
 
 func (c *cli) holdRemoveCommand() *cobra.Command {
-	var req admin.HoldRequest
+	var req api.HoldRequest
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "rm BUCKET", Short: "Lift a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Bucket = args[0]
-			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *admin.Client) error {
-				_, err := admin.Call[admin.None](cmd.Context(), client, "holds/remove", req)
+			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *api.Client) error {
+				_, err := api.Call[api.None](cmd.Context(), client, "holds/remove", req)
 				if err == nil {
 					_, err = printf(c.out, "lifted\n")
 				}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // TestExplainTellsOfHolds checks that explain names the hold that keeps an
@@ -15,13 +15,13 @@ func TestExplainTellsOfHolds(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.ok("hold", "add", "first", "--key", "a", "--reason", "an audit")
-	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	e := asked[api.Explanation](w, "explain", "s3://first/a")
 	if !strings.Contains(e.Verdict, `held (object "a") for "an audit"`) || len(e.Holds) != 1 {
 		t.Errorf("explained as %q, holds %+v", e.Verdict, e.Holds)
 	}
 	w.fails("--legal", "hold", "rm", "first", "--key", "none")
 	w.ok("hold", "rm", "first", "--key", "a")
-	if e = asked[admin.Explanation](w, "explain", "s3://first/a"); len(e.Holds) != 0 || strings.Contains(e.Verdict, "held") {
+	if e = asked[api.Explanation](w, "explain", "s3://first/a"); len(e.Holds) != 0 || strings.Contains(e.Verdict, "held") {
 		t.Errorf("explained as %q, holds %+v", e.Verdict, e.Holds)
 	}
 }

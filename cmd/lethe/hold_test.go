@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // TestHoldsFromTheCommandLine checks that a held object is neither deleted nor
@@ -33,7 +33,7 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 	w.ok("hold", "add", "bucket", "--key", "one") // repeatable
 	w.fails("no such bucket", "hold", "add", "nowhere")
 	w.fails("on one key", "hold", "add", "bucket", "--key", "one", "--prefix", "o")
-	list := asked[[]admin.HoldInfo](w, "hold", "list", "--bucket", "bucket")
+	list := asked[[]api.HoldInfo](w, "hold", "list", "--bucket", "bucket")
 	if len(list) != 2 || list[0].Scope != "object" || list[1].Key != "logs/" || list[1].Reason != "audit 7" || list[1].At == 0 {
 		t.Fatalf("listed are %+v", list)
 	}
@@ -45,7 +45,7 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
 	w.ok("explain", "s3://bucket/logs/a")
-	if s := asked[admin.Status](w, "status"); s.Objects != 3 || s.Holds != 2 {
+	if s := asked[api.Status](w, "status"); s.Objects != 3 || s.Holds != 2 {
 		t.Fatalf("%d objects under %d holds", s.Objects, s.Holds)
 	}
 
@@ -56,7 +56,7 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 		}
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
-	if s := asked[admin.Status](w, "status"); s.Objects != 1 || s.Holds != 0 {
+	if s := asked[api.Status](w, "status"); s.Objects != 1 || s.Holds != 0 {
 		t.Fatalf("%d objects under %d holds after they were lifted", s.Objects, s.Holds)
 	}
 	w.remove("bucket", "one")
@@ -90,7 +90,7 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	w.put("small", "stays", "bytes", "")
 	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
-	s := asked[admin.Status](w, "status")
+	s := asked[api.Status](w, "status")
 	if s.Objects != 6 || len(s.Stops) != 1 || s.Stops[0].Name != "big" || s.Stops[0].Kind != "ttl" {
 		t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
 	}
@@ -105,7 +105,7 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 		t.Errorf("allow says %s", out)
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
-	if s := asked[admin.Status](w, "status"); s.Objects != 1 || len(s.Stops) != 0 {
+	if s := asked[api.Status](w, "status"); s.Objects != 1 || len(s.Stops) != 0 {
 		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Stops)
 	}
 }
@@ -121,8 +121,8 @@ func TestStopsEndWithTheirLimit(t *testing.T) {
 	w.ok("reclaim", "--once", "--only", "expire")
 	left := func(objects int64, stopped bool) {
 		t.Helper()
-		s := asked[admin.Status](w, "status")
-		found := slices.ContainsFunc(s.Stops, func(g admin.GuardInfo) bool { return g.Kind == "ttl" })
+		s := asked[api.Status](w, "status")
+		found := slices.ContainsFunc(s.Stops, func(g api.GuardInfo) bool { return g.Kind == "ttl" })
 		if s.Objects != objects || found != stopped {
 			t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
 		}
@@ -152,7 +152,7 @@ func TestAnHoursLimit(t *testing.T) {
 	for _, left := range []int64{2, 0} {
 		w.clock.Advance(2 * time.Hour)
 		w.ok("reclaim", "--once", "--only", "expire")
-		if s := asked[admin.Status](w, "status"); s.Objects != left {
+		if s := asked[api.Status](w, "status"); s.Objects != left {
 			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Stops)
 		}
 		if out := w.ok("status"); left > 0 && !strings.Contains(out, "DELETIONS WAIT until") {

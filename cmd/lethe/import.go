@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/object/importer"
 )
 
 func (c *cli) importCommand() *cobra.Command {
-	var req admin.ImportRequest
+	var req api.ImportRequest
 	var dry, yes, asJSON bool
 	var file string
 	cmd := &cobra.Command{
@@ -30,12 +30,12 @@ listed; 2: the import failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			planned := admin.PlanRequest{Command: "import", Import: &req}
+			planned := api.PlanRequest{Command: "import", Import: &req}
 			switch {
 			case file != "":
-				return c.withAdmin(ctx, func(client *admin.Client) error { return c.writePlan(ctx, client, planned, file) })
+				return c.withAdmin(ctx, func(client *api.Client) error { return c.writePlan(ctx, client, planned, file) })
 			case dry:
-				return c.withAdmin(ctx, func(client *admin.Client) error { return c.showPlan(ctx, client, planned) })
+				return c.withAdmin(ctx, func(client *api.Client) error { return c.showPlan(ctx, client, planned) })
 			}
 			return c.imported(ctx, yes, req, asJSON)
 		},
@@ -58,9 +58,9 @@ listed; 2: the import failed.`,
 }
 
 // imported imports, and returns the exit code for what was left.
-func (c *cli) imported(ctx context.Context, yes bool, req admin.ImportRequest, asJSON bool) error {
-	var res admin.ImportResult
-	err := c.withYes(ctx, yes, ofImport(req), func(client *admin.Client) (err error) {
+func (c *cli) imported(ctx context.Context, yes bool, req api.ImportRequest, asJSON bool) error {
+	var res api.ImportResult
+	err := c.withYes(ctx, yes, ofImport(req), func(client *api.Client) (err error) {
 		res, err = c.importing(ctx, client, req, asJSON)
 		return err
 	})
@@ -75,8 +75,8 @@ func (c *cli) imported(ctx context.Context, yes bool, req admin.ImportRequest, a
 	return nil
 }
 
-func (c *cli) importing(ctx context.Context, client *admin.Client, req admin.ImportRequest, asJSON bool) (admin.ImportResult, error) {
-	res, err := walked[admin.ImportResult](ctx, c, client, walk{"import", req, asJSON})
+func (c *cli) importing(ctx context.Context, client *api.Client, req api.ImportRequest, asJSON bool) (api.ImportResult, error) {
+	res, err := walked[api.ImportResult](ctx, c, client, walk{"import", req, asJSON})
 	if err != nil {
 		return res, err
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // imported runs an import and returns its result.
-func (w *world) imported(wantCode int, args ...string) (res admin.ImportResult) {
+func (w *world) imported(wantCode int, args ...string) (res api.ImportResult) {
 	w.t.Helper()
 	code, out, errs := w.lethe(append([]string{"import", "--json"}, args...)...)
 	if code != wantCode {

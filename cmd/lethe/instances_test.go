@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
@@ -53,7 +53,7 @@ func TestInstancesShareAStore(t *testing.T) {
 	if v.app.Addresses().S3 != "" || v.app.Addresses().Paste != "" {
 		t.Errorf("an instance that only reclaims listens on %+v", v.app.Addresses())
 	}
-	var seen []admin.Instance
+	var seen []api.Instance
 	for range 100 { // an instance registers right after it serves
 		if seen = status(w.beside()).Instances; len(seen) == 2 {
 			break
@@ -91,9 +91,9 @@ func TestInstancesShareAStore(t *testing.T) {
 	}
 }
 
-func status(w *world) admin.Status {
+func status(w *world) api.Status {
 	w.t.Helper()
-	return asked[admin.Status](w, "status")
+	return asked[api.Status](w, "status")
 }
 
 // A backend is drained onto another one, removed, and not missed.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 )
 
@@ -38,8 +38,8 @@ func (c *cli) keysSealCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "seal", Short: "Encrypt the secrets in the database with the first sealing key (database.sealing_key_file)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				done, err := admin.Call[admin.SealedKeys](cmd.Context(), client, "keys/seal", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				done, err := api.Call[api.SealedKeys](cmd.Context(), client, "keys/seal", api.None{})
 				if err == nil {
 					_, err = printf(c.out, "%s sealed\n", plural(int64(done.Sealed), "secret was", "secrets were"))
 				}
@@ -54,8 +54,8 @@ func (c *cli) keysForgetRootCommand() *cobra.Command {
 		Use: "forget-root", Args: cobra.NoArgs,
 		Short: "Remove the shared root key from the database if its sealing key is lost; the next instance to start shares its own",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				_, err := admin.Call[admin.None](cmd.Context(), client, "keys/forget-root", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				_, err := api.Call[api.None](cmd.Context(), client, "keys/forget-root", api.None{})
 				if err == nil {
 					_, err = printf(c.out, "the database has no root key any more; the next instance to start shares the one in its data folder\n")
 				}
@@ -70,9 +70,9 @@ func (c *cli) keysRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove id...", Short: "Remove keys; what they stored stays", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", ids), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", ids), func(client *api.Client) error {
 				for _, id := range ids {
-					if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
+					if _, err := api.Call[api.None](cmd.Context(), client, "keys/remove", api.KeyName{ID: id}); err != nil {
 						return err
 					}
 					printf(c.out, "removed %s\n", id)
@@ -86,13 +86,13 @@ func (c *cli) keysRemoveCommand() *cobra.Command {
 }
 
 func (c *cli) keysAddCommand() *cobra.Command {
-	var req admin.KeyRequest
+	var req api.KeyRequest
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add", Short: "Add a key; its secret is shown once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				k, err := admin.Call[admin.NewKey](cmd.Context(), client, "keys/add", req)
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				k, err := api.Call[api.NewKey](cmd.Context(), client, "keys/add", req)
 				if err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ func (c *cli) keysRootCommand() *cobra.Command {
 	}
 }
 
-func access(k admin.Key) string {
+func access(k api.Key) string {
 	switch {
 	case k.ReadOnly:
 		return "read only"
@@ -154,8 +154,8 @@ func (c *cli) keysListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Call[[]admin.Key](cmd.Context(), client, "keys/list", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list, err := api.Call[[]api.Key](cmd.Context(), client, "keys/list", api.None{})
 				if err != nil {
 					return err
 				}

@@ -10,7 +10,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // An object comes in through S3 with a time to live, is shared, expires, and
@@ -23,7 +23,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	w.put("first", "b", "the same bytes", "2h")
 	w.put("first", "c", "other bytes", "")
 	w.held(2)
-	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	e := asked[api.Explanation](w, "explain", "s3://first/a")
 	if len(e.Contents) != 1 || e.Contents[0].Refs != 2 || e.Object.EndedBy != "ttl" || !e.Visible {
 		t.Errorf("explained as %+v", e)
 	}
@@ -35,7 +35,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	w.reclaimed("objects", 1, "expire")
 	w.state("live", 2) // b still refers to the bytes
 	w.clock.Advance(time.Hour)
-	if e := asked[admin.Explanation](w, "explain", "s3://first/b"); e.Visible || !strings.Contains(e.Verdict, "ended") {
+	if e := asked[api.Explanation](w, "explain", "s3://first/b"); e.Visible || !strings.Contains(e.Verdict, "ended") {
 		t.Errorf("explained as %+v", e)
 	}
 	w.reclaimed("objects", 1, "expire")
@@ -47,7 +47,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	w.held(1)
 	w.state("condemned", 0)
 	w.ok("check", "--checksums")
-	if e := asked[admin.Explanation](w, "explain", "s3://first/b"); e.Object != nil || !strings.Contains(e.Verdict, "not here") {
+	if e := asked[api.Explanation](w, "explain", "s3://first/b"); e.Object != nil || !strings.Contains(e.Verdict, "not here") {
 		t.Errorf("explained as %+v", e)
 	}
 	for _, want := range []string{`"event":"objects_removed","reason":"expiry"`, `"event":"blobs_deleted","reason":"expiry"`} {
@@ -60,7 +60,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 // state fails unless this many blobs are in the state.
 func (w *world) state(state string, n int64) {
 	w.t.Helper()
-	s := asked[admin.Status](w, "status")
+	s := asked[api.Status](w, "status")
 	for _, st := range s.Backends[0].States {
 		if st.State == state && st.Blobs != n {
 			w.t.Fatalf("%d blobs are %s, want %d", st.Blobs, state, n)
@@ -71,7 +71,7 @@ func (w *world) state(state string, n int64) {
 // reclaimed runs a routine and fails unless it counts n.
 func (w *world) reclaimed(count string, n int64, routine string) {
 	w.t.Helper()
-	res := asked[admin.ReclaimResult](w, "reclaim", "--once", "--only", routine)
+	res := asked[api.ReclaimResult](w, "reclaim", "--once", "--only", routine)
 	if got := res.Done[0].Counts[count]; got != n {
 		w.t.Fatalf("%s counts %d %s, want %d: %v", routine, got, count, n, res.Done)
 	}
@@ -118,7 +118,7 @@ func TestDryRun(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "12345", "1h")
 	w.clock.Advance(2 * time.Hour)
-	res := asked[admin.ReclaimResult](w, "reclaim", "--dry-run", "--only", "expire")
+	res := asked[api.ReclaimResult](w, "reclaim", "--dry-run", "--only", "expire")
 	b := res.Plan[0].Backlog
 	if b.Due != 1 || b.Bytes != 5 || b.Age < 3500 || b.Age > 3700 {
 		t.Errorf("planned %+v", b)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) lifecycleCommand() *cobra.Command {
@@ -27,9 +27,9 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get [bucket]", Short: "Show the rules of a bucket, or of all buckets", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				if len(args) == 0 {
-					list, err := admin.Call[[]admin.Lifecycle](cmd.Context(), client, "lifecycle/list", admin.None{})
+					list, err := api.Call[[]api.Lifecycle](cmd.Context(), client, "lifecycle/list", api.None{})
 					if err != nil {
 						return err
 					}
@@ -41,7 +41,7 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 					}
 					return nil
 				}
-				l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/get", admin.LifecycleRequest{Bucket: args[0]})
+				l, err := api.Call[api.Lifecycle](cmd.Context(), client, "lifecycle/get", api.LifecycleRequest{Bucket: args[0]})
 				switch {
 				case err != nil:
 					return err
@@ -61,7 +61,7 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printLifecycle(l admin.Lifecycle) {
+func (c *cli) printLifecycle(l api.Lifecycle) {
 	by := map[string]string{"": "", "config": ", set in the configuration", "s3": ", set by S3", "operator": ", set by an operator"}[l.By]
 	printf(c.out, "%s: %s%s\n", l.Bucket, plural(int64(len(l.Rules)), "rule", "rules"), by)
 	for _, r := range l.Rules {
@@ -102,7 +102,7 @@ func (c *cli) lifecycleSetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0], Rules: text}, file, yes)
+			return c.setLifecycle(cmd, api.LifecycleRequest{Bucket: args[0], Rules: text}, file, yes)
 		},
 	}
 	planFlag(cmd, &file)
@@ -116,7 +116,7 @@ func (c *cli) lifecycleRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm bucket", Short: "Remove the rules of a bucket; they end nothing from now on", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0]}, file, yes)
+			return c.setLifecycle(cmd, api.LifecycleRequest{Bucket: args[0]}, file, yes)
 		},
 	}
 	planFlag(cmd, &file)
@@ -124,13 +124,13 @@ func (c *cli) lifecycleRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) setLifecycle(cmd *cobra.Command, r admin.LifecycleRequest, file string, yes bool) error {
-	wanted := admin.PlanRequest{Command: "lifecycle set", Lifecycle: &r}
-	return c.withYes(cmd.Context(), yes || file != "", ofRules(wanted), func(client *admin.Client) error {
+func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, file string, yes bool) error {
+	wanted := api.PlanRequest{Command: "lifecycle set", Lifecycle: &r}
+	return c.withYes(cmd.Context(), yes || file != "", ofRules(wanted), func(client *api.Client) error {
 		if file != "" {
 			return c.writePlan(cmd.Context(), client, wanted, file)
 		}
-		l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
+		l, err := api.Call[api.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
 		if err == nil {
 			c.printLifecycle(l)
 		}
@@ -148,14 +148,14 @@ several rules match an object, it counts for the one that ends it first. "Today"
 at midnight UTC.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			req := admin.LifecycleRequest{Bucket: args[0], Days: days}
+			req := api.LifecycleRequest{Bucket: args[0], Days: days}
 			if len(args) == 2 {
 				if req.Rules, err = c.rulesFile(args[1]); err != nil {
 					return err
 				}
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				found, err := admin.Stream[admin.Simulation](cmd.Context(), client, "lifecycle/simulate", req, func(admin.Event) {})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				found, err := api.Stream[api.Simulation](cmd.Context(), client, "lifecycle/simulate", req, func(api.Event) {})
 				if err != nil {
 					return err
 				}
@@ -172,7 +172,7 @@ at midnight UTC.`,
 	return cmd
 }
 
-func (c *cli) printForecasts(found admin.Simulation, days int) {
+func (c *cli) printForecasts(found api.Simulation, days int) {
 	if len(found.Rules) == 0 {
 		printf(c.out, "there are no rules: nothing would go\n")
 		return
@@ -200,7 +200,7 @@ func (c *cli) printForecasts(found admin.Simulation, days int) {
 	}
 }
 
-func uploadsToo(u admin.UploadAmount) string {
+func uploadsToo(u api.UploadAmount) string {
 	if u.Uploads == 0 {
 		return ""
 	}
@@ -208,7 +208,7 @@ func uploadsToo(u admin.UploadAmount) string {
 }
 
 // printVerdict shows the decision of the limits.
-func (c *cli) printVerdict(v admin.Verdict) {
+func (c *cli) printVerdict(v api.Verdict) {
 	text := "within the limits (reclaim.guards.rules)"
 	switch {
 	case v.Why != "" && v.Goes == 0:

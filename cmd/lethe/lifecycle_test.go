@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 const lifecycleRules = `{"Rules":[
@@ -26,7 +26,7 @@ func TestLifecycleFromTheCommandLine(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lifecycleRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plan := asked[admin.Simulation](w, "lifecycle", "simulate", "bucket", file).Rules
+	plan := asked[api.Simulation](w, "lifecycle", "simulate", "bucket", file).Rules
 	if len(plan) != 2 || plan[0].Today.Objects != 1 || plan[0].Examples[0].Key != "drafts/a" || plan[1].Today.Objects != 0 || plan[1].Days.Objects != 1 {
 		t.Fatalf("the simulation says %+v", plan)
 	}

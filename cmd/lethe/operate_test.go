@@ -14,20 +14,20 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // apiCode returns the S3 code of an error, empty if there is none.
 func apiCode(t *testing.T, err error) string {
 	t.Helper()
-	var api smithy.APIError
-	if err != nil && !errors.As(err, &api) {
+	var failed smithy.APIError
+	if err != nil && !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
 	if err == nil {
 		return ""
 	}
-	return api.ErrorCode()
+	return failed.ErrorCode()
 }
 
 func TestAccessKeys(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAccessKeys(t *testing.T) {
 	w.bucket("mine")
 	w.bucket("other")
 	w.put("mine", "a", "bytes", "")
-	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "mine", "--read-only")
+	k := asked[api.NewKey](w, "keys", "add", "--bucket", "mine", "--read-only")
 	if out := w.ok("keys", "list") + w.ok("keys", "list", "--json"); !strings.Contains(out, k.ID) || strings.Contains(out, k.Secret) {
 		t.Errorf("listed as %s", out)
 	}
@@ -74,11 +74,11 @@ func TestTrash(t *testing.T) {
 	w.put("first", "a", "first version", "")
 	w.put("first", "a", "second version", "")
 	w.remove("first", "a")
-	list := asked[[]admin.TrashEntry](w, "trash", "list", "--bucket", "first")
+	list := asked[[]api.TrashEntry](w, "trash", "list", "--bucket", "first")
 	if len(list) != 2 || list[0].Reason != "overwrite" || list[1].Reason != "delete" {
 		t.Fatalf("the trash holds %+v", list)
 	}
-	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	e := asked[api.Explanation](w, "explain", "s3://first/a")
 	if e.Object != nil || len(e.Trash) != 2 || len(e.Contents) != 2 {
 		t.Errorf("explained as %+v", e)
 	}
@@ -112,11 +112,11 @@ func TestDeadLetters(t *testing.T) {
 	w.remove("first", "b")
 	w.clock.Advance(time.Minute)
 	w.reclaimed("dead", 2, "clean")
-	list := asked[[]admin.DeadInfo](w, "dead", "list", "--reason", "delete")
+	list := asked[[]api.DeadInfo](w, "dead", "list", "--reason", "delete")
 	if len(list) != 2 || list[0].LastError == "" || list[0].Attempts != 1 {
 		t.Fatalf("the dead letters are %+v", list)
 	}
-	if other := asked[[]admin.DeadInfo](w, "dead", "list", "--reason", "expiry"); len(other) != 0 {
+	if other := asked[[]api.DeadInfo](w, "dead", "list", "--reason", "expiry"); len(other) != 0 {
 		t.Errorf("a filter lets through %+v", other)
 	}
 	for _, b := range list {

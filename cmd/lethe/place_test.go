@@ -14,7 +14,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // unmount replaces the backend's folder by an empty one, as the mount point of
@@ -40,8 +40,8 @@ func (w *world) unmount() (mount func()) {
 // outage fails unless err is S3's 503 with the text for a missing disk.
 func (w *world) outage(what string, err error) {
 	w.t.Helper()
-	var api smithy.APIError
-	if !errors.As(err, &api) || api.ErrorCode() != "ServiceUnavailable" || !strings.Contains(api.ErrorMessage(), "not in its place") {
+	var failed smithy.APIError
+	if !errors.As(err, &failed) || failed.ErrorCode() != "ServiceUnavailable" || !strings.Contains(failed.ErrorMessage(), "not in its place") {
 		w.t.Errorf("%s: %v", what, err)
 	}
 }
@@ -70,7 +70,7 @@ func (w *world) missing(well moment, mount func()) {
 		_, err := w.s3("", "").PutObject(context.Background(), &awss3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader([]byte(body))})
 		w.outage("put "+key, err)
 	}
-	if s := asked[admin.Status](w, "status"); s.Backends[0].Misplaced == "" || !s.Backends[0].Missing {
+	if s := asked[api.Status](w, "status"); s.Backends[0].Misplaced == "" || !s.Backends[0].Missing {
 		w.t.Errorf("status says %+v", s.Backends[0])
 	}
 	if text := w.ok("status"); !strings.Contains(text, "NOT IN ITS PLACE") {
@@ -92,7 +92,7 @@ func (w *world) missing(well moment, mount func()) {
 	w.put("first", "c", "more bytes", "")
 	w.ok("reclaim", "--once")
 	w.ok("check", "--checksums")
-	s := asked[admin.Status](w, "status")
+	s := asked[api.Status](w, "status")
 	if b := s.Backends[0]; b.Misplaced != "" || b.Held != "" || b.Missing {
 		w.t.Errorf("status says %+v", b)
 	}
@@ -115,7 +115,7 @@ func (w *world) missing(well moment, mount func()) {
 // condemned returns how many blobs wait to be deleted on the first backend.
 func (w *world) condemned() (n int64) {
 	w.t.Helper()
-	for _, st := range asked[admin.Status](w, "status").Backends[0].States {
+	for _, st := range asked[api.Status](w, "status").Backends[0].States {
 		if st.State == "condemned" {
 			n += int64(st.Blobs)
 		}

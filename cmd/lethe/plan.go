@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -23,7 +23,7 @@ func planFlag(cmd *cobra.Command, file *string) {
 }
 
 // writePlan writes a command's plan to a file, and prints it.
-func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) error {
+func (c *cli) writePlan(ctx context.Context, client *api.Client, req api.PlanRequest, path string) error {
 	return c.keepPlan(path, c.command("apply", path), func(w io.Writer) error { return client.Plan(ctx, req, w) })
 }
 
@@ -70,7 +70,7 @@ func readPlan(f io.ReadSeeker) (plan.Header, plan.End, error) {
 }
 
 // showPlan makes a plan and shows it; it leaves no file.
-func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) error {
+func (c *cli) showPlan(ctx context.Context, client *api.Client, req api.PlanRequest) error {
 	end, err := makePlan(ctx, client, req)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.Plan
 }
 
 // makePlan makes a plan and returns its summary.
-func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) (plan.End, error) {
+func makePlan(ctx context.Context, client *api.Client, req api.PlanRequest) (plan.End, error) {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(client.Plan(ctx, req, w)) }()
 	defer r.Close()
@@ -88,9 +88,9 @@ func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) 
 }
 
 // showReclaimPlan shows the items of the routines that make plans.
-func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []string) error {
+func (c *cli) showReclaimPlan(ctx context.Context, client *api.Client, only []string) error {
 	printf(c.out, "\n")
-	err := c.showPlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
+	err := c.showPlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
 	if noPlan(err) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func sizeOrDash(n int64) string {
 // noPlan reports whether a routine makes no plans: walks over everything have
 // no items before they run.
 func noPlan(err error) bool {
-	return errors.Is(err, admin.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan")
+	return errors.Is(err, api.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan")
 }
 
 // printPlan shows the action, reasons, numbers, sizes, examples, calls and
@@ -184,7 +184,7 @@ restore, or is older than reclaim.grace.plan_age.`,
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				return c.apply(cmd.Context(), client, f, force, asJSON)
 			})
 		},
@@ -198,10 +198,10 @@ restore, or is older than reclaim.grace.plan_age.`,
 // told bounds the items that apply lists on a terminal.
 const told = 20
 
-func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, force, asJSON bool) error {
+func (c *cli) apply(ctx context.Context, client *api.Client, f io.Reader, force, asJSON bool) error {
 	bar := newProgress(c.err, "apply")
 	named := 0
-	res, err := client.Apply(ctx, f, force, func(ev admin.Event) {
+	res, err := client.Apply(ctx, f, force, func(ev api.Event) {
 		switch {
 		case ev.Progress != nil:
 			bar.show(ev.Progress)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -30,7 +30,7 @@ func (w *world) planned(args ...string) (path string, end plan.End) {
 }
 
 // applied applies a plan and returns its result.
-func (w *world) applied(path string, args ...string) (res admin.ApplyResult) {
+func (w *world) applied(path string, args ...string) (res api.ApplyResult) {
 	w.t.Helper()
 	out := w.ok(append([]string{"apply", path, "--json"}, args...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -165,7 +165,7 @@ func TestPlansOfCommands(t *testing.T) {
 	if end.Totals.Items != 2 {
 		t.Fatalf("planned %+v", end.Totals)
 	}
-	list := asked[[]admin.TrashEntry](w, "trash", "list")
+	list := asked[[]api.TrashEntry](w, "trash", "list")
 	w.ok("trash", "restore", list[0].ID)
 	if res := w.applied(path); res.Done.Items != 1 || res.Outcomes[plan.Gone] != 1 {
 		t.Errorf("applied %+v", res)

@@ -3,12 +3,12 @@ package main
 import (
 	"io"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // printPressure shows why reclaiming is slower than it could be, and the
 // limits, if any.
-func printPressure(w io.Writer, s admin.Status) {
+func printPressure(w io.Writer, s api.Status) {
 	line := func(what, of, text string) {
 		if text != "" {
 			printf(w, "%s%s: %s\n", what, of, text)
@@ -25,7 +25,7 @@ func printPressure(w io.Writer, s admin.Status) {
 	}
 }
 
-func pressed(s admin.Status) bool {
+func pressed(s api.Status) bool {
 	for _, b := range s.Backends {
 		if b.SlowedBy != "" || b.Limits != "" {
 			return true

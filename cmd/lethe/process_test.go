@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // serving starts a server as a process, and returns once it serves.
@@ -38,7 +38,7 @@ func TestAfterAKill(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(w.dir, "admin.sock")); err != nil {
 		t.Fatalf("no socket was left, so this tests nothing: %v", err)
 	}
-	if s := asked[admin.Status](w, "status"); s.Serving {
+	if s := asked[api.Status](w, "status"); s.Serving {
 		t.Error("the dead server answers")
 	}
 	cmd, _, ended = w.serving()
@@ -93,13 +93,13 @@ func TestAdminOverTCP(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	url := w.app.Addresses().Admin
 	mode(t, filepath.Join(w.dir, "admin.token"), 0o600)
-	c := &admin.Client{Base: url, HTTP: admin.TCP()}
-	var told *admin.Error
+	c := &api.Client{Base: url, HTTP: api.TCP()}
+	var told *api.Error
 	if _, err := c.Status(context.Background()); !errors.As(err, &told) || told.Code != "unauthorized" {
 		t.Errorf("without a token: %v", err)
 	}
 	w.settings = append(w.settings, "server.admin.listen="+strings.TrimPrefix(url, "http://"))
-	if s := asked[admin.Status](w, "status"); !s.Serving {
+	if s := asked[api.Status](w, "status"); !s.Serving {
 		t.Error("the command did not ask the server")
 	}
 	if err := os.Remove(filepath.Join(w.dir, "admin.token")); err != nil {

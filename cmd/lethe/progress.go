@@ -7,7 +7,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // lineEvery is the interval of progress lines without a terminal.
@@ -35,7 +35,7 @@ func newProgress(w io.Writer, what string) *progress {
 }
 
 // show displays a report of progress.
-func (p *progress) show(r *admin.Progress) {
+func (p *progress) show(r *api.Progress) {
 	total := max(r.Total, r.Done)
 	if p.bar != nil {
 		if total != p.total && total > 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
@@ -25,16 +25,16 @@ func amount(t plan.Totals, one, many string) string {
 
 // ofPlan returns a question with the summary of a plan; text has a place for
 // it.
-func ofPlan(req admin.PlanRequest, text, one, many string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
+func ofPlan(req api.PlanRequest, text, one, many string) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
 		end, err := makePlan(ctx, client, req)
 		return fmt.Sprintf(text, amount(end.Totals, one, many)), err
 	}
 }
 
 func ofReclaim(only []string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		end, err := makePlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		end, err := makePlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
 		if noPlan(err) {
 			return fmt.Sprintf("Run %s once? The number of items is not known before the walk", strings.Join(only, ", ")), nil
 		}
@@ -45,11 +45,11 @@ func ofReclaim(only []string) question {
 // ofReconcile names the findings of earlier walks: nothing else can be
 // condemned.
 func ofReconcile(backend string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		req := admin.LastReconcileRequest{Backend: backend, Kind: "orphan", Limit: 1000}
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		req := api.LastReconcileRequest{Backend: backend, Kind: "orphan", Limit: 1000}
 		var n, bytes int64
 		for more := true; more; {
-			res, err := admin.Call[admin.LastReconcileResult](ctx, client, "reconcile/last", req)
+			res, err := api.Call[api.LastReconcileResult](ctx, client, "reconcile/last", req)
 			if err != nil {
 				return "", err
 			}
@@ -64,13 +64,13 @@ func ofReconcile(backend string) question {
 	}
 }
 
-func ofImport(req admin.ImportRequest) question {
+func ofImport(req api.ImportRequest) question {
 	where := fmt.Sprintf("from backend %s into bucket %s?", req.Backend, req.Bucket)
-	return ofPlan(admin.PlanRequest{Command: "import", Import: &req}, "Copy %s "+where, "key", "keys")
+	return ofPlan(api.PlanRequest{Command: "import", Import: &req}, "Copy %s "+where, "key", "keys")
 }
 
-func ofRules(req admin.PlanRequest) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
+func ofRules(req api.PlanRequest) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
 		end, err := makePlan(ctx, client, req)
 		why := ""
 		if len(end.Totals.Groups) > 0 {
@@ -80,23 +80,23 @@ func ofRules(req admin.PlanRequest) question {
 	}
 }
 
-func ofPurge(req *admin.TrashRequest) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		return ofPlan(admin.PlanRequest{Command: "trash purge", Trash: req}, "Purge %s?", "trash entry", "trash entries")(ctx, client)
+func ofPurge(req *api.TrashRequest) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		return ofPlan(api.PlanRequest{Command: "trash purge", Trash: req}, "Purge %s?", "trash entry", "trash entries")(ctx, client)
 	}
 }
 
 // ofOverwrite asks whether entries may replace the objects with their keys.
 func ofOverwrite(ids []string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		list, err := allTrash(ctx, client, admin.TrashRequest{})
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		list, err := allTrash(ctx, client, api.TrashRequest{})
 		var n, bytes int64
 		for _, e := range list {
 			if !slices.Contains(ids, e.ID) || err != nil {
 				continue
 			}
-			var o admin.ObjectInfo
-			o, err = admin.Call[admin.ObjectInfo](ctx, client, "ttl/show", admin.ObjectName{Bucket: e.Bucket, Key: e.Key})
+			var o api.ObjectInfo
+			o, err = api.Call[api.ObjectInfo](ctx, client, "ttl/show", api.ObjectName{Bucket: e.Bucket, Key: e.Key})
 			if errors.Is(err, lethe.ErrNoSuchKey) {
 				err = nil
 				continue
@@ -108,9 +108,9 @@ func ofOverwrite(ids []string) question {
 	}
 }
 
-func ofTTL(object string, req admin.TTLRequest) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		o, err := admin.Call[admin.ObjectInfo](ctx, client, "ttl/show", req.ObjectName)
+func ofTTL(object string, req api.TTLRequest) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		o, err := api.Call[api.ObjectInfo](ctx, client, "ttl/show", req.ObjectName)
 		end := "in " + req.TTL
 		if !req.At.IsZero() {
 			end = "at " + req.At.Format(time.RFC3339)
@@ -120,8 +120,8 @@ func ofTTL(object string, req admin.TTLRequest) question {
 }
 
 // ofBucket returns a question with a bucket's size.
-func ofBucket(ctx context.Context, client *admin.Client, name string) (string, error) {
-	list, err := admin.Call[[]admin.Bucket](ctx, client, "buckets/list", admin.None{})
+func ofBucket(ctx context.Context, client *api.Client, name string) (string, error) {
+	list, err := api.Call[[]api.Bucket](ctx, client, "buckets/list", api.None{})
 	for _, b := range list {
 		if b.Name == name {
 			return fmt.Sprintf("the bucket has %s of %s", plural(b.Objects, "object", "objects"), size(b.Bytes)), err
@@ -131,18 +131,18 @@ func ofBucket(ctx context.Context, client *admin.Client, name string) (string, e
 }
 
 func ofSettings(bucket string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
+	return func(ctx context.Context, client *api.Client) (string, error) {
 		has, err := ofBucket(ctx, client, bucket)
 		return fmt.Sprintf("Change the settings of %s? Now %s", bucket, has), err
 	}
 }
 
-func ofHold(req *admin.HoldRequest) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
+func ofHold(req *api.HoldRequest) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
 		if req.Key != "" {
 			// An expired object that is still held goes once the hold is
 			// removed.
-			e, err := client.Explain(ctx, admin.ObjectName{Bucket: req.Bucket, Key: req.Key})
+			e, err := client.Explain(ctx, api.ObjectName{Bucket: req.Bucket, Key: req.Key})
 			what := "no object is there"
 			if e.Object != nil {
 				what = "1 object of " + size(e.Object.Size)
@@ -157,8 +157,8 @@ func ofHold(req *admin.HoldRequest) question {
 // guarded are the routines that each kind of limit stops.
 var guarded = map[string]string{"rules": "expire", "ttl": "expire", "deletes": "clean", "purge": "purge"}
 
-func ofAllowance(req *admin.AllowRequest) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
+func ofAllowance(req *api.AllowRequest) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
 		s, err := client.Status(ctx)
 		due := ""
 		for _, r := range s.Routines {
@@ -172,20 +172,20 @@ func ofAllowance(req *admin.AllowRequest) question {
 
 // ofNames returns a question about named things.
 func ofNames(do, one, many string, names []string) question {
-	return func(context.Context, *admin.Client) (string, error) {
+	return func(context.Context, *api.Client) (string, error) {
 		return fmt.Sprintf("%s %s: %s?", do, plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil
 	}
 }
 
-func ofClock(ctx context.Context, client *admin.Client) (string, error) {
-	s, err := admin.Call[admin.Clock](ctx, client, "clock/show", admin.None{})
+func ofClock(ctx context.Context, client *api.Client) (string, error) {
+	s, err := api.Call[api.Clock](ctx, client, "clock/show", api.None{})
 	return fmt.Sprintf("Set the ledger's clock back by %s? %s would be visible again, %s would live longer than promised",
 		seconds(s.Ahead), plural(s.Hidden, "object", "objects"), number(s.Longer)), err
 }
 
 func ofBackend(do, id string) question {
-	return func(ctx context.Context, client *admin.Client) (string, error) {
-		list, err := admin.Call[[]admin.BackendStatus](ctx, client, "backends/list", admin.None{})
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		list, err := api.Call[[]api.BackendStatus](ctx, client, "backends/list", api.None{})
 		var has []string
 		for _, b := range list {
 			for _, st := range b.States {

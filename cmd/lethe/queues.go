@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // queueCommand is a command that lists a queue.
 type queueCommand struct {
 	use, short, long, call, states string
 	header                         []string
-	row                            func(admin.QueuedInfo) []string
+	row                            func(api.QueuedInfo) []string
 }
 
 func (c *cli) cleanupQueueCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func (c *cli) cleanupQueueCommand() *cobra.Command {
 when they are due. "lethe dead list" shows those that could not be deleted.`,
 		call: "cleanup-queue/list", states: "claimed, due or scheduled",
 		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENQUEUED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
-		row: func(b admin.QueuedInfo) []string {
+		row: func(b api.QueuedInfo) []string {
 			return []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), b.LastError}
 		},
 	})
@@ -36,20 +36,20 @@ func (c *cli) pendingObjectsCommand() *cobra.Command {
 sent, and its writer sends heartbeats. The routine reap ends those of silent writers.`,
 		call: "pending-objects/list", states: "claimed, silent or alive",
 		header: []string{"BLOB", "BACKEND", "RESERVED", "CREATED", "LAST SIGN", "UPLOAD", "PART", "CLAIMED BY", "CLAIMED"},
-		row: func(b admin.QueuedInfo) []string {
+		row: func(b api.QueuedInfo) []string {
 			return []string{b.ID, b.Backend, size(b.Size), stamp(b.CreatedAt), stamp(b.BeatAt), orDash(b.Upload), strconv.Itoa(b.Part), orDash(b.Worker), stamp(b.ClaimedAt)}
 		},
 	})
 }
 
 func (c *cli) queueCommand(q queueCommand) *cobra.Command {
-	var req admin.QueueRequest
+	var req api.QueueRequest
 	var most int
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: q.short + ": claimed ones first, then the oldest", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				found, next, err := someQueued(cmd.Context(), client, q.call, req, most)
 				if err != nil {
 					return err
@@ -85,13 +85,13 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 
 // someQueued reads up to most rows, 0 for all, page by page. It returns where
 // to continue if there may be more.
-func someQueued(ctx context.Context, client *admin.Client, call string, req admin.QueueRequest, most int) (some []admin.QueuedInfo, next string, err error) {
-	some = []admin.QueuedInfo{}
+func someQueued(ctx context.Context, client *api.Client, call string, req api.QueueRequest, most int) (some []api.QueuedInfo, next string, err error) {
+	some = []api.QueuedInfo{}
 	for {
 		if req.Limit = 0; most > 0 {
 			req.Limit = min(most-len(some), 1000)
 		}
-		page, err := admin.Call[admin.QueueList](ctx, client, call, req)
+		page, err := api.Call[api.QueueList](ctx, client, call, req)
 		if err != nil {
 			return nil, "", err
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -36,7 +36,7 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 	if code != 0 || !more || !strings.Contains(out, "worker/7") || !strings.Contains(out, "delete") {
 		t.Fatalf("%d: %s%s", code, out, errs)
 	}
-	rest := asked[[]admin.QueuedInfo](w, "cleanup-queue", "list", "--after", strings.Fields(after)[0])
+	rest := asked[[]api.QueuedInfo](w, "cleanup-queue", "list", "--after", strings.Fields(after)[0])
 	if len(rest) != 1 || rest[0].Worker != "" || rest[0].Size != 10 || rest[0].DueAt.IsZero() || rest[0].Content == "" {
 		t.Errorf("the next page is %+v", rest)
 	}
@@ -51,7 +51,7 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 func (w *world) lists(queue string, want map[string]int) {
 	w.t.Helper()
 	for flags, n := range want {
-		if got := asked[[]admin.QueuedInfo](w, append([]string{queue, "list"}, strings.Fields(flags)...)...); len(got) != n {
+		if got := asked[[]api.QueuedInfo](w, append([]string{queue, "list"}, strings.Fields(flags)...)...); len(got) != n {
 			w.t.Errorf("%s %s lists %d, want %d", queue, flags, len(got), n)
 		}
 	}

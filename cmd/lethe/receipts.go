@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -26,7 +26,7 @@ receipts of one key.`,
 }
 
 func (c *cli) receiptsExportCommand() *cobra.Command {
-	var req admin.ReceiptRequest
+	var req api.ReceiptRequest
 	var since string
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write receipts to standard output as JSON lines", Args: cobra.NoArgs,
@@ -34,9 +34,9 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 			if req.Since, err = sinceTime(since); err != nil {
 				return err
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				return eachReceipt(req, func(r receipt.Receipt) error { return printLine(c.out, r) }, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
-					return admin.Call[admin.ReceiptPage](cmd.Context(), client, "receipts/list", req)
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				return eachReceipt(req, func(r receipt.Receipt) error { return printLine(c.out, r) }, func(req api.ReceiptRequest) (api.ReceiptPage, error) {
+					return api.Call[api.ReceiptPage](cmd.Context(), client, "receipts/list", req)
 				})
 			})
 		},
@@ -59,8 +59,8 @@ command.`,
 			if err != nil {
 				return err
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				chain, err := admin.Call[admin.Chain](cmd.Context(), client, "receipts/verify", req)
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				chain, err := api.Call[api.Chain](cmd.Context(), client, "receipts/verify", req)
 				if err != nil {
 					return err
 				}
@@ -84,7 +84,7 @@ func sinceTime(text string) (at time.Time, err error) {
 }
 
 // eachReceipt passes all receipts to yield, page by page.
-func eachReceipt(req admin.ReceiptRequest, yield func(receipt.Receipt) error, read func(admin.ReceiptRequest) (admin.ReceiptPage, error)) error {
+func eachReceipt(req api.ReceiptRequest, yield func(receipt.Receipt) error, read func(api.ReceiptRequest) (api.ReceiptPage, error)) error {
 	for {
 		page, err := read(req)
 		if err != nil {
@@ -103,7 +103,7 @@ func eachReceipt(req admin.ReceiptRequest, yield func(receipt.Receipt) error, re
 }
 
 // chainHead parses the flag --head; empty is none.
-func chainHead(head string) (req admin.ChainRequest, err error) {
+func chainHead(head string) (req api.ChainRequest, err error) {
 	if head == "" {
 		return req, nil
 	}
@@ -112,11 +112,11 @@ func chainHead(head string) (req admin.ChainRequest, err error) {
 	if err != nil || n < 1 || hash == "" {
 		return req, fmt.Errorf("--head %q is not a number and hash, such as 42:9f86d081... with 64 digits", head)
 	}
-	return admin.ChainRequest{Seq: n, Hash: hash}, nil
+	return api.ChainRequest{Seq: n, Hash: hash}, nil
 }
 
 // chainHolds shows the result of verifying a chain.
-func (c *cli) chainHolds(chain admin.Chain) error {
+func (c *cli) chainHolds(chain api.Chain) error {
 	if chain.Broken != "" {
 		return errors.New(chain.Broken)
 	}

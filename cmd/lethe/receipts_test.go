@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -20,7 +20,7 @@ func TestReceipts(t *testing.T) {
 	w.put("first", "a", "bytes of a", "")
 	w.put("first", "b", "bytes of b", "")
 	w.remove("first", "a")
-	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	e := asked[api.Explanation](w, "explain", "s3://first/a")
 	if len(e.Gone) != 1 || e.Gone[0].Receipt.By.Key == "" || e.Gone[0].Receipt.By.Request == "" || len(e.Gone[0].Left) != 1 {
 		t.Fatalf("explained as %+v", e)
 	}
@@ -28,7 +28,7 @@ func TestReceipts(t *testing.T) {
 	w.reclaimed("gone", 1, "clean")
 	w.clock.Advance(time.Hour)
 	w.reclaimed("seals", 1, "receipts")
-	e = asked[admin.Explanation](w, "explain", "s3://first/a")
+	e = asked[api.Explanation](w, "explain", "s3://first/a")
 	if len(e.Gone) != 1 || len(e.Gone[0].Confirmed) != 1 || !strings.Contains(e.Verdict, "confirmed gone") {
 		t.Fatalf("explained as %+v", e)
 	}
@@ -58,8 +58,8 @@ func TestReceiptsInPages(t *testing.T) {
 	w.ok("buckets", "set", "first", "--undo", "7d")
 	w.put("first", "restored", "bytes", "")
 	w.remove("first", "restored")
-	w.ok("trash", "restore", asked[[]admin.TrashEntry](w, "trash", "list")[0].ID)
-	e := asked[admin.Explanation](w, "explain", "s3://first/restored")
+	w.ok("trash", "restore", asked[[]api.TrashEntry](w, "trash", "list")[0].ID)
+	e := asked[api.Explanation](w, "explain", "s3://first/restored")
 	if len(e.Gone) != 1 || e.Gone[0].Receipt.By.Key == "" || !strings.HasSuffix(e.Gone[0].Why, ", by "+e.Gone[0].Receipt.By.Key) {
 		t.Fatalf("explained as %+v", e)
 	}
@@ -81,9 +81,9 @@ func TestReceiptsInPages(t *testing.T) {
 
 // explainedGone explains a key without an object, and returns the last version
 // that went.
-func (w *world) explainedGone(bucket, key string) admin.Gone {
+func (w *world) explainedGone(bucket, key string) api.Gone {
 	w.t.Helper()
-	e := asked[admin.Explanation](w, "explain", "s3://"+bucket+"/"+key)
+	e := asked[api.Explanation](w, "explain", "s3://"+bucket+"/"+key)
 	if e.Object != nil || len(e.Gone) == 0 {
 		w.t.Fatalf("explained as %+v", e)
 	}
@@ -124,7 +124,7 @@ func TestReceiptsSayWhy(t *testing.T) {
 	w.ok("buckets", "set", "second", "--undo", "7d")
 	w.put("second", "binned", "z", "")
 	w.remove("second", "binned")
-	w.ok("trash", "purge", asked[[]admin.TrashEntry](w, "trash", "list")[0].ID)
+	w.ok("trash", "purge", asked[[]api.TrashEntry](w, "trash", "list")[0].ID)
 	w.ok("reclaim", "--once", "--only", "purge")
 	if g = w.explainedGone("second", "binned"); !strings.Contains(g.Why, "had asked") || g.Receipt.Trash.EndedBy.Key == "" {
 		t.Errorf("what was purged on request is told as %+v", g)
@@ -139,7 +139,7 @@ func TestManyVersionsGone(t *testing.T) {
 	for i := range 25 {
 		w.put("first", "a", fmt.Sprint("version ", i), "")
 	}
-	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	e := asked[api.Explanation](w, "explain", "s3://first/a")
 	if len(e.Gone) != 20 || e.GoneEarlier != 4 || e.Object == nil || e.Gone[0].Receipt.At > e.Gone[19].Receipt.At {
 		t.Errorf("%d versions are told, %d went before", len(e.Gone), e.GoneEarlier)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) reclaimCommand() *cobra.Command {
-	var req admin.ReclaimRequest
+	var req api.ReclaimRequest
 	var asJSON, once, yes bool
 	var file string
 	cmd := &cobra.Command{
@@ -28,9 +28,9 @@ estimates. --plan writes it item by item, for "lethe apply".`,
 			if !once && !req.DryRun && file == "" {
 				return errors.New("add --once to run the routines once, or --dry-run to see what they would do; \"lethe serve\" runs them on schedule")
 			}
-			return c.withYes(cmd.Context(), yes || req.DryRun || file != "", ofReclaim(req.Only), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || req.DryRun || file != "", ofReclaim(req.Only), func(client *api.Client) error {
 				if file != "" {
-					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reclaim", Only: req.Only}, file)
+					return c.writePlan(cmd.Context(), client, api.PlanRequest{Command: "reclaim", Only: req.Only}, file)
 				}
 				return c.reclaim(cmd.Context(), client, req, asJSON)
 			})
@@ -46,9 +46,9 @@ estimates. --plan writes it item by item, for "lethe apply".`,
 	return cmd
 }
 
-func (c *cli) reclaim(ctx context.Context, client *admin.Client, req admin.ReclaimRequest, asJSON bool) error {
+func (c *cli) reclaim(ctx context.Context, client *api.Client, req api.ReclaimRequest, asJSON bool) error {
 	bar := newProgress(c.err, "reclaim")
-	res, err := client.Reclaim(ctx, req, func(ev admin.Event) {
+	res, err := client.Reclaim(ctx, req, func(ev api.Event) {
 		if ev.Progress != nil {
 			bar.show(ev.Progress)
 		}

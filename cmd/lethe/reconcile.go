@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 func (c *cli) reconcileCommand() *cobra.Command {
-	var req admin.ReconcileRequest
-	var last admin.LastReconcileRequest
+	var req api.ReconcileRequest
+	var last api.LastReconcileRequest
 	var showLast, asJSON, yes bool
 	var file string
 	cmd := &cobra.Command{
@@ -30,7 +30,7 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showLast {
 				last.Backend = req.Backend
-				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 					return c.lastReconcile(cmd.Context(), client, last, asJSON)
 				})
 			}
@@ -38,8 +38,8 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 				return errors.New("--kind needs --last")
 			}
 			if file != "" {
-				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reconcile", Backend: req.Backend}, file)
+				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+					return c.writePlan(cmd.Context(), client, api.PlanRequest{Command: "reconcile", Backend: req.Backend}, file)
 				})
 			}
 			return c.reconciled(cmd.Context(), yes || req.DryRun, req, asJSON)
@@ -59,9 +59,9 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 }
 
 // reconciled walks, and returns the exit code for the findings.
-func (c *cli) reconciled(ctx context.Context, yes bool, req admin.ReconcileRequest, asJSON bool) error {
-	var res admin.ReconcileResult
-	err := c.withYes(ctx, yes, ofReconcile(req.Backend), func(client *admin.Client) (err error) {
+func (c *cli) reconciled(ctx context.Context, yes bool, req api.ReconcileRequest, asJSON bool) error {
+	var res api.ReconcileResult
+	err := c.withYes(ctx, yes, ofReconcile(req.Backend), func(client *api.Client) (err error) {
 		res, err = c.reconcile(ctx, client, req, asJSON)
 		return err
 	})
@@ -74,8 +74,8 @@ func (c *cli) reconciled(ctx context.Context, yes bool, req admin.ReconcileReque
 	return nil
 }
 
-func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.ReconcileRequest, asJSON bool) (admin.ReconcileResult, error) {
-	res, err := walked[admin.ReconcileResult](ctx, c, client, walk{"reconcile", req, asJSON})
+func (c *cli) reconcile(ctx context.Context, client *api.Client, req api.ReconcileRequest, asJSON bool) (api.ReconcileResult, error) {
+	res, err := walked[api.ReconcileResult](ctx, c, client, walk{"reconcile", req, asJSON})
 	if err != nil {
 		return res, err
 	}
@@ -102,8 +102,8 @@ func troubles(counts map[string]int64) (n int64) {
 	return n
 }
 
-func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin.LastReconcileRequest, asJSON bool) error {
-	res, err := admin.Call[admin.LastReconcileResult](ctx, client, "reconcile/last", req)
+func (c *cli) lastReconcile(ctx context.Context, client *api.Client, req api.LastReconcileRequest, asJSON bool) error {
+	res, err := api.Call[api.LastReconcileResult](ctx, client, "reconcile/last", req)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin
 	return nil
 }
 
-func ended(w admin.Walk) string {
+func ended(w api.Walk) string {
 	switch {
 	case w.Finished.IsZero():
 		return "running, or continued by the next run"
@@ -143,7 +143,7 @@ func ended(w admin.Walk) string {
 
 // printTroubles lists backends whose last complete walk had findings, or whose
 // walk has not ended.
-func (c *cli) printTroubles(list []admin.BackendStatus) {
+func (c *cli) printTroubles(list []api.BackendStatus) {
 	for _, b := range list {
 		if b.Compared != nil {
 			c.printTroublesOf(b.ID, *b.Compared)
@@ -154,7 +154,7 @@ func (c *cli) printTroubles(list []admin.BackendStatus) {
 	}
 }
 
-func (c *cli) printTroublesOf(backend string, walk admin.Walk) {
+func (c *cli) printTroublesOf(backend string, walk api.Walk) {
 	n := walk.Counts
 	if troubles(n) == 0 {
 		return

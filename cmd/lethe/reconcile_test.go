@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -33,7 +33,7 @@ func TestReconcile(t *testing.T) {
 	if text := w.ok("reconcile"); !strings.Contains(text, "everything is accounted for") {
 		t.Fatal(text)
 	}
-	store := lethe.ID(asked[admin.Status](w, "status").Store)
+	store := lethe.ID(asked[api.Status](w, "status").Store)
 	orphan := lethe.BlobKey(store, lethe.RandomID(w.clock.Now()))
 	w.plantFile(orphan)
 	w.plantFile("Photos/Cat.JPG")
@@ -59,7 +59,7 @@ func TestReconcile(t *testing.T) {
 	if res := w.applied(path); res.Outcomes[plan.Gone] != 1 {
 		t.Errorf("applied again: %+v", res)
 	}
-	last := asked[admin.LastReconcileResult](w, "reconcile", "--last")
+	last := asked[api.LastReconcileResult](w, "reconcile", "--last")
 	if len(last.Walks) != 1 || !last.Walks[0].Compared || last.Walks[0].Outcome != "ok" || len(last.Findings) != 1 || last.Findings[0].Key != "Photos/Cat.JPG" {
 		t.Errorf("the last walk is %+v", last)
 	}

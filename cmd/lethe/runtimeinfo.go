@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // printSurroundings shows what the store works with, if that is more than a
 // folder.
-func printSurroundings(w io.Writer, s admin.Status) error {
+func printSurroundings(w io.Writer, s api.Status) error {
 	if s.LedgerKind != "postgres" && s.Redis == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func dash(s string) string {
 }
 
 // printBackend shows the peculiarities of a backend.
-func (c *cli) printBackend(b admin.BackendStatus) {
+func (c *cli) printBackend(b api.BackendStatus) {
 	if b.Place != "" {
 		printf(c.out, "\n%s: %s %s\n", b.ID, b.Kind, b.Place)
 	}
@@ -73,7 +73,7 @@ func (c *cli) printBackend(b admin.BackendStatus) {
 }
 
 // abilities lists what a service supports.
-func abilities(f *admin.S3Facts) (list []string) {
+func abilities(f *api.S3Facts) (list []string) {
 	if !f.Probed {
 		return []string{"not probed yet"}
 	}

@@ -10,7 +10,7 @@ import (
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -37,15 +37,15 @@ func TestSealedKeys(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("photos")
 	w.fails("set database.sealing_key_file", "keys", "seal")
-	plain := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos")
+	plain := asked[api.NewKey](w, "keys", "add", "--bucket", "photos")
 	w.stop()
 	lines("1")
 	w.settings = append(w.settings, "database.sealing_key_file="+file)
 	w.start()
-	later := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos")
+	later := asked[api.NewKey](w, "keys", "add", "--bucket", "photos")
 	works := func() {
 		t.Helper()
-		for _, k := range []admin.NewKey{plain, later} {
+		for _, k := range []api.NewKey{plain, later} {
 			if _, err := w.s3(k.ID, k.Secret).ListObjectsV2(context.Background(), &awss3.ListObjectsV2Input{Bucket: &k.Buckets[0]}); err != nil {
 				t.Errorf("%s: %v", k.ID, err)
 			}

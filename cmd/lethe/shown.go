@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // Keys, metadata, names and errors of services are untrusted text. All output
@@ -90,7 +90,7 @@ func argument(a any) any {
 // have several lines; those of the admin API, which contain untrusted names,
 // have one.
 func printError(w io.Writer, text string, err error) {
-	lines := !errors.As(err, new(*admin.Error))
+	lines := !errors.As(err, new(*api.Error))
 	ok := func(r rune) bool { return plain(r) || lines && r == '\n' }
 	fmt.Fprintln(w, "lethe:", escaped(text, ok, jsonEscape))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // hostile are keys that affect a terminal, or imitate other output.
@@ -73,7 +73,7 @@ func TestNamesDoNothingToATerminal(t *testing.T) {
 			t.Errorf("lethe %q prints %s", args, found)
 		}
 	}
-	list := asked[[]admin.TrashEntry](w, "trash", "list")
+	list := asked[[]api.TrashEntry](w, "trash", "list")
 	names := map[string]bool{}
 	for _, e := range list {
 		names[e.Key] = true

@@ -17,14 +17,14 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// service is a bucket of an S3 service. Tests set how long a call takes by the
+// slowService is a bucket of an S3 service. Tests set how long a call takes by the
 // stopwatch, and may make it return nonsense for deletes.
-type service struct {
+type slowService struct {
 	takes atomic.Int64
 	fails atomic.Bool
 }
 
-func (s *service) start(w *world) []string {
+func (s *slowService) start(w *world) []string {
 	list := shared(w.t, "", "cloud")
 	from := list[1][strings.Index(list[1], "endpoint: ")+len("endpoint: "):]
 	from, _, _ = strings.Cut(from, ",")
@@ -59,7 +59,7 @@ func (w *world) shed(n int) {
 }
 
 // overloaded makes deletes take this long for a while.
-func (s *service) overloaded(w *world, takes time.Duration) {
+func (s *slowService) overloaded(w *world, takes time.Duration) {
 	s.takes.Store(int64(takes))
 	for range 6 {
 		w.shed(6)
@@ -83,7 +83,7 @@ func (w *world) reload() {
 
 // slowness returns trials of slow operations and of throttling.
 func slowness() []trial {
-	var s service
+	var s slowService
 	slow := func(w *world) {
 		s.takes.Store(int64(6 * time.Second))
 		w.shed(1)

@@ -14,7 +14,7 @@ import (
 
 	_ "modernc.org/sqlite" // to damage a ledger
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // process runs the command as a process; its outputs end with it.
@@ -130,11 +130,11 @@ func TestCommandsWithAndWithoutServer(t *testing.T) {
 		return answers
 	}
 	with := ask()
-	if s := asked[admin.Status](w, "status"); !s.Serving || s.Objects != 1 {
+	if s := asked[api.Status](w, "status"); !s.Serving || s.Objects != 1 {
 		t.Errorf("status says %+v", s)
 	}
 	w.stop()
-	if s := asked[admin.Status](w, "status"); s.Serving || s.Objects != 1 {
+	if s := asked[api.Status](w, "status"); s.Serving || s.Objects != 1 {
 		t.Errorf("status says %+v", s)
 	}
 	for c, answer := range ask() {

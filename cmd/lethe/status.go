@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
@@ -19,7 +19,7 @@ func (c *cli) statusCommand() *cobra.Command {
 		Use: "status", Short: "Show what is stored, what waits to be reclaimed, and what runs when", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			show := func(ctx context.Context) error {
-				return c.withAdmin(ctx, func(client *admin.Client) error { return c.status(ctx, client, asJSON) })
+				return c.withAdmin(ctx, func(client *api.Client) error { return c.status(ctx, client, asJSON) })
 			}
 			if watch <= 0 {
 				return show(cmd.Context())
@@ -52,7 +52,7 @@ func (c *cli) repeat(ctx context.Context, every time.Duration, show func(context
 	}
 }
 
-func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) error {
+func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error {
 	s, err := client.Status(ctx)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 	return nil
 }
 
-func printBackends(w io.Writer, list []admin.BackendStatus) error {
+func printBackends(w io.Writer, list []api.BackendStatus) error {
 	rows := [][]string{{"BACKEND", "STATE", "BLOBS", "BYTES", "ROOM"}}
 	for _, b := range list {
 		for i, st := range b.States {
@@ -122,7 +122,7 @@ func printBackends(w io.Writer, list []admin.BackendStatus) error {
 	return table(w, rows)
 }
 
-func roomOf(b admin.BackendStatus) string {
+func roomOf(b api.BackendStatus) string {
 	switch {
 	case b.Missing:
 		return "NOT REACHABLE"
@@ -144,7 +144,7 @@ func roomOf(b admin.BackendStatus) string {
 	return dash(b.Place)
 }
 
-func printRoutines(w io.Writer, s admin.Status) error {
+func printRoutines(w io.Writer, s api.Status) error {
 	rows := [][]string{{"ROUTINE", "DUE", "BYTES", "AGE", "LATER", "LAST RUN", "OUTCOME", "NEXT"}}
 	for _, r := range s.Routines {
 		age, last, outcome := "-", "-", "-"
@@ -169,7 +169,7 @@ func printRoutines(w io.Writer, s admin.Status) error {
 }
 
 // later describes what waits, and when the first of it is due.
-func later(b admin.Backlog, now time.Time) string {
+func later(b api.Backlog, now time.Time) string {
 	if b.Scheduled == 0 {
 		return "-"
 	}

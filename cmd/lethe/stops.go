@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
 // printStops shows holds, tripped deletion limits and clocks in doubt.
-func (c *cli) printStops(s admin.Status) {
+func (c *cli) printStops(s api.Status) {
 	if s.Holds > 0 {
 		printf(c.out, "\n%s; list what is not deleted: %s\n", plural(s.Holds, "hold is set", "holds are set"), c.command("hold", "list"))
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) tokenCommand() *cobra.Command {
@@ -33,9 +33,9 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm name...", Aliases: []string{"remove"}, Short: "Remove tokens, at once", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", names), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", names), func(client *api.Client) error {
 				for _, name := range names {
-					if _, err := admin.Call[admin.None](cmd.Context(), client, "tokens/remove", admin.TokenName{Name: name}); err != nil {
+					if _, err := api.Call[api.None](cmd.Context(), client, "tokens/remove", api.TokenName{Name: name}); err != nil {
 						return fmt.Errorf("%s: %w", name, err)
 					}
 					printf(c.out, "removed %s\n", name)
@@ -49,15 +49,15 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 }
 
 func (c *cli) tokenAddCommand() *cobra.Command {
-	req := admin.TokenRequest{}
+	req := api.TokenRequest{}
 	var role string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add name", Short: "Add a token; it is shown once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Name, req.Role = args[0], admin.Role(role)
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				k, err := admin.Call[admin.NewToken](cmd.Context(), client, "tokens/add", req)
+			req.Name, req.Role = args[0], api.Role(role)
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				k, err := api.Call[api.NewToken](cmd.Context(), client, "tokens/add", req)
 				if err != nil {
 					return err
 				}
@@ -85,8 +85,8 @@ func (c *cli) tokenListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Call[[]admin.Token](cmd.Context(), client, "tokens/list", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				list, err := api.Call[[]api.Token](cmd.Context(), client, "tokens/list", api.None{})
 				if err != nil {
 					return err
 				}
@@ -113,8 +113,8 @@ func (c *cli) tokenWhoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "who", Short: "Show the name and role that commands use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				who, err := admin.Call[admin.Caller](cmd.Context(), client, "whoami", admin.None{})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				who, err := api.Call[api.Caller](cmd.Context(), client, "whoami", api.None{})
 				if err != nil {
 					return err
 				}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 )
 
@@ -23,7 +23,7 @@ func TestCommandsOverTheNetwork(t *testing.T) {
 	if out := w.ok("token", "who"); out != "root (destroy)\n" {
 		t.Errorf("who: %q", out)
 	}
-	k := asked[admin.NewToken](w, "token", "add", "watcher", "--ttl", "90d")
+	k := asked[api.NewToken](w, "token", "add", "watcher", "--ttl", "90d")
 	if out := w.ok("token", "list"); !strings.Contains(out, "watcher") || !strings.Contains(out, "read") || strings.Contains(out, k.Text) {
 		t.Errorf("listed as %q", out)
 	}
@@ -48,7 +48,7 @@ func TestTokensOverTheSocket(t *testing.T) {
 	if out := w.ok("token", "who"); !strings.Contains(out, "owner of the socket (destroy)") {
 		t.Errorf("who: %q", out)
 	}
-	k := asked[admin.NewToken](w, "token", "add", "op", "--role", "operate")
+	k := asked[api.NewToken](w, "token", "add", "op", "--role", "operate")
 	if out := w.ok("--token", k.Text, "token", "who"); out != "op (operate)\n" {
 		t.Errorf("who: %q", out)
 	}

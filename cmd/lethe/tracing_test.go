@@ -21,7 +21,7 @@ import (
 	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // collected is an exporter that keeps its spans.
@@ -262,7 +262,7 @@ func oneTraceForAPasteAndForACall(t *testing.T, names string) {
 		t.Fatal(err)
 	}
 	a := asker{t, strings.TrimSpace(string(token))}
-	pastes, calls := w.app.Addresses().Paste, w.app.Addresses().Admin+admin.Prefix
+	pastes, calls := w.app.Addresses().Paste, w.app.Addresses().Admin+api.Prefix
 	at, header := a.ask("1", http.MethodPost, pastes, "dear Bob")
 	code := strings.TrimSpace(at[strings.LastIndex(at, "/")+1:])
 	if text, _ := a.ask("2", http.MethodGet, pastes+"/"+code+"/raw", ""); text != "dear Bob" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) trashCommand() *cobra.Command {
@@ -22,12 +22,12 @@ replaced objects in the trash until it has passed.`,
 }
 
 func (c *cli) trashListCommand() *cobra.Command {
-	var req admin.TrashRequest
+	var req api.TrashRequest
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List what can be restored", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				list, err := allTrash(cmd.Context(), client, req)
 				if err != nil {
 					return err
@@ -48,15 +48,15 @@ func (c *cli) trashListCommand() *cobra.Command {
 	return cmd
 }
 
-func trashFilter(cmd *cobra.Command, req *admin.TrashRequest) {
+func trashFilter(cmd *cobra.Command, req *api.TrashRequest) {
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
 	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
 }
 
-func allTrash(ctx context.Context, client *admin.Client, req admin.TrashRequest) ([]admin.TrashEntry, error) {
-	all := []admin.TrashEntry{}
+func allTrash(ctx context.Context, client *api.Client, req api.TrashRequest) ([]api.TrashEntry, error) {
+	all := []api.TrashEntry{}
 	for {
-		list, err := admin.Call[admin.TrashList](ctx, client, "trash/list", req)
+		list, err := api.Call[api.TrashList](ctx, client, "trash/list", req)
 		if err != nil {
 			return nil, err
 		}
@@ -73,10 +73,10 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "restore entry...", Short: "Put entries back under their keys", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return c.withYes(cmd.Context(), yes || !overwrite, ofOverwrite(ids), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || !overwrite, ofOverwrite(ids), func(client *api.Client) error {
 				for _, id := range ids {
-					req := admin.RestoreRequest{ID: id, Overwrite: overwrite}
-					_, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "trash/restore", req)
+					req := api.RestoreRequest{ID: id, Overwrite: overwrite}
+					_, err := api.Call[api.ObjectInfo](cmd.Context(), client, "trash/restore", req)
 					if errors.Is(err, lethe.ErrPreconditionFailed) {
 						return fmt.Errorf("%w; --overwrite replaces it", err)
 					}
@@ -95,18 +95,18 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 }
 
 func (c *cli) trashPurgeCommand() *cobra.Command {
-	var req admin.TrashRequest
+	var req api.TrashRequest
 	var file string
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "purge [entry...]", Short: "Purge entries before their undo window ends; the next purge run removes them",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			req.IDs = ids
-			return c.withYes(cmd.Context(), yes || file != "", ofPurge(&req), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || file != "", ofPurge(&req), func(client *api.Client) error {
 				if file != "" {
-					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "trash purge", Trash: &req}, file)
+					return c.writePlan(cmd.Context(), client, api.PlanRequest{Command: "trash purge", Trash: &req}, file)
 				}
-				n, err := admin.Call[admin.Count](cmd.Context(), client, "trash/purge", req)
+				n, err := api.Call[api.Count](cmd.Context(), client, "trash/purge", req)
 				if err != nil {
 					return err
 				}

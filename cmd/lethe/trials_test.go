@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -71,13 +71,13 @@ func tooMuchForARun() trial {
 		w.clock.Advance(2 * time.Hour)
 		w.ok("reclaim", "--once", "--only", "expire")
 		w.await("run_limited")
-		if s := asked[admin.Status](w, "status"); s.Objects != 2 {
+		if s := asked[api.Status](w, "status"); s.Objects != 2 {
 			w.t.Errorf("%d objects after a run that may take one of three", s.Objects)
 		}
 	}, mend: func(w *world) {
 		path, _ := w.planned("reclaim", "--only", "expire")
 		w.ok("apply", path)
-		if s := asked[admin.Status](w, "status"); s.Objects != 0 {
+		if s := asked[api.Status](w, "status"); s.Objects != 0 {
 			w.t.Errorf("%d objects after a plan that names all", s.Objects)
 		}
 	}, samples: 70}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 func (c *cli) ttlCommand() *cobra.Command {
@@ -15,7 +15,7 @@ func (c *cli) ttlCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "clear s3://bucket/key", Short: "Remove the time to live of an object", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return c.setTTL(cmd, args[0], admin.TTLRequest{}, true)
+				return c.setTTL(cmd, args[0], api.TTLRequest{}, true)
 			},
 		},
 		&cobra.Command{
@@ -25,8 +25,8 @@ func (c *cli) ttlCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-					o, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "ttl/show", name)
+				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+					o, err := api.Call[api.ObjectInfo](cmd.Context(), client, "ttl/show", name)
 					if err != nil {
 						return err
 					}
@@ -44,7 +44,7 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 		Use: "set s3://bucket/key [ttl]", Short: "Set the time to live of an object, such as 12h or 30d, from now",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var req admin.TTLRequest
+			var req api.TTLRequest
 			switch {
 			case len(args) == 2 && args[1] != "" && at == "":
 				req.TTL = args[1]
@@ -65,14 +65,14 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest, yes bool) error {
+func (c *cli) setTTL(cmd *cobra.Command, object string, req api.TTLRequest, yes bool) error {
 	name, err := parseObject(object)
 	if err != nil {
 		return err
 	}
 	req.ObjectName = name
-	return c.withYes(cmd.Context(), yes, ofTTL(object, req), func(client *admin.Client) error {
-		o, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "ttl/set", req)
+	return c.withYes(cmd.Context(), yes, ofTTL(object, req), func(client *api.Client) error {
+		o, err := api.Call[api.ObjectInfo](cmd.Context(), client, "ttl/set", req)
 		if err != nil {
 			return err
 		}
@@ -80,13 +80,13 @@ func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest, ye
 	})
 }
 
-func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
+func (c *cli) printTTL(object string, o api.ObjectInfo) error {
 	_, err := printf(c.out, "%s %s\n", object, lifeOf(o))
 	return err
 }
 
 // lifeOf describes when an object expires, and by what.
-func lifeOf(o admin.ObjectInfo) string {
+func lifeOf(o api.ObjectInfo) string {
 	text := "has no time to live"
 	if !o.TTLAt.IsZero() {
 		text = "ends " + o.TTLAt.Format(time.RFC3339)

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // upload leaves a multipart upload with one part.
@@ -77,12 +77,12 @@ func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sim := asked[admin.Simulation](w, "lifecycle", "simulate", "bucket", file)
-	if d := sim.Rules[0]; d.Today != (admin.Amount{Objects: 3, Bytes: 15}) || d.Held != (admin.Amount{Objects: 1, Bytes: 5}) {
+	sim := asked[api.Simulation](w, "lifecycle", "simulate", "bucket", file)
+	if d := sim.Rules[0]; d.Today != (api.Amount{Objects: 3, Bytes: 15}) || d.Held != (api.Amount{Objects: 1, Bytes: 5}) {
 		t.Errorf("drafts: %+v", d)
 	}
 	u := sim.Rules[2].Uploads
-	if u.Days != (admin.UploadAmount{Uploads: 1, Bytes: 4}) || u.Today.Uploads != 0 || u.Held != (admin.UploadAmount{Uploads: 1, Bytes: 7}) ||
+	if u.Days != (api.UploadAmount{Uploads: 1, Bytes: 4}) || u.Today.Uploads != 0 || u.Held != (api.UploadAmount{Uploads: 1, Bytes: 7}) ||
 		len(u.Examples) != 1 || u.Examples[0].Key != "up" || u.Examples[0].Bytes != 4 {
 		t.Errorf("uploads: %+v", u)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -12,16 +12,16 @@ import (
 const verifyBatch = 500
 
 // AdminHandler returns the admin API for operators that access admits.
-func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
-	service := admin.New(admin.Options{
+func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
+	admin := service.New(service.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.bounds(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
 	})
-	s.watch.metrics.Ask(service, s.opt.Clock, s.opt.Stopwatch)
-	return s.watch.tracedWeb("admin", adminCalls(), admin.Handler(service, access))
+	s.watch.metrics.Ask(admin, s.opt.Clock, s.opt.Stopwatch)
+	return s.watch.tracedWeb("admin", adminCalls(), service.Handler(admin, access))
 }
 
 // openAdmin serves the admin API. On a Unix socket, which only its owner can reach,
@@ -29,13 +29,13 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 // of the ledger.
 func (a *App) openAdmin(ctx context.Context) error {
 	l := a.Config.Server.Admin
-	access := admin.Access{Open: "owner of the socket"}
+	access := service.Access{Open: "owner of the socket"}
 	if _, unix := l.Unix(); !unix {
 		secret, err := adminToken(a.Config.DataDir)
 		if err != nil {
 			return err
 		}
-		access = admin.Access{Token: secret.Reveal(), TrustedProxies: prefixes(a.Config.Server.TrustedProxies)}
+		access = service.Access{Token: secret.Reveal(), TrustedProxies: prefixes(a.Config.Server.TrustedProxies)}
 	}
 	return a.serve(ctx, "admin", l, a.AdminHandler(true, access))
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
@@ -37,7 +37,7 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	if err != nil || !s.shared() {
 		return cr, errors.Join(err, cr.keep())
 	}
-	kept, err := s.Ledger.ShareSecret(ctx, admin.RootSecret, cr.text())
+	kept, err := s.Ledger.ShareSecret(ctx, service.RootSecret, cr.text())
 	if err != nil {
 		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret; if the sealing key is lost, run \"lethe keys forget-root\"", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/admin/metrics"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/paste"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -79,8 +79,8 @@ func (w *observer) changed(r s3.RequestEvent) {
 		Key    string `json:"key,omitempty"`
 	}{r.Bucket, r.Key}
 	w.audit("s3_change", "client", slog.String("who", cmp.Or(r.Requester, "unsigned")), slog.String("from", r.Address),
-		slog.String("route", r.Operation), slog.String("id", r.ID), slog.String("request", admin.Audited(about)),
-		slog.String("before", admin.Audited(r.Change.Before)), slog.String("after", admin.Audited(r.Change.After)),
+		slog.String("route", r.Operation), slog.String("id", r.ID), slog.String("request", service.Audited(about)),
+		slog.String("before", service.Audited(r.Change.Before)), slog.String("after", service.Audited(r.Change.After)),
 		slog.String("outcome", outcome))
 }
 

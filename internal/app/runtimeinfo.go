@@ -3,16 +3,17 @@ package app
 import (
 	"cmp"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
 )
 
 // surroundings provides runtime info for operators: what the store works with.
-func (s *Store) surroundings() admin.RuntimeInfo {
+func (s *Store) surroundings() service.RuntimeInfo {
 	kind := "sqlite"
 	if s.shared() {
 		kind = "postgres"
 	}
-	return admin.RuntimeInfo{
+	return service.RuntimeInfo{
 		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
 		SlowedBy: s.slowedBy, Limits: func() string { return s.limitsOn("") },
 		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },
@@ -21,8 +22,8 @@ func (s *Store) surroundings() admin.RuntimeInfo {
 }
 
 // facts returns what this process knows of a backend.
-func (s *Store) facts(id string) admin.BackendFacts {
-	var f admin.BackendFacts
+func (s *Store) facts(id string) api.BackendFacts {
+	var f api.BackendFacts
 	for _, b := range s.Config.Backends {
 		switch {
 		case b.Name != id:
@@ -36,7 +37,7 @@ func (s *Store) facts(id string) admin.BackendFacts {
 	f.BackoffLevel, f.Limited = int(s.watch.throttle.LoadLevel(id)), s.watch.throttle.Limited(id)
 	if st := s.buckets[id]; st != nil {
 		c := st.Capabilities()
-		f.S3 = &admin.S3Facts{
+		f.S3 = &api.S3Facts{
 			Probed: c.ProbedAt != 0, BatchDelete: c.BatchDelete, ConditionalWrites: c.ConditionalPut, Multipart: c.Multipart,
 			Versions: string(c.Versions), ObjectLock: string(c.ObjectLock), Lifecycle: string(c.Lifecycle),
 			NoWrites: c.NoPut, NoDeletes: c.NoDelete, Batch: c.Batch, Concurrency: c.Concurrency, Error: c.LastError,
@@ -44,7 +45,7 @@ func (s *Store) facts(id string) admin.BackendFacts {
 	}
 	if b := s.breakers[id]; b != nil {
 		st := b.State()
-		f.Breaker = &admin.BreakerFacts{Open: st.Open, Outages: st.Outages, Openings: st.Openings, Error: st.LastErr}
+		f.Breaker = &api.BreakerFacts{Open: st.Open, Outages: st.Outages, Openings: st.Openings, Error: st.LastErr}
 		if err := s.health(id); err != nil {
 			f.Unwritable = err.Error()
 		}

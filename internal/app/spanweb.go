@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // tracedWeb begins the trace of each request of a server other than S3, or
@@ -87,11 +87,11 @@ func pasteCall(r *http.Request) string { return method(r.Method) }
 // adminCalls names a call of the admin API by its route.
 func adminCalls() func(*http.Request) string {
 	var known []string
-	for _, r := range admin.Routes() {
+	for _, r := range api.Routes() {
 		known = append(known, r.Name)
 	}
 	return func(r *http.Request) string {
-		if name, ok := strings.CutPrefix(r.URL.Path, admin.Prefix); ok && slices.Contains(known, name) {
+		if name, ok := strings.CutPrefix(r.URL.Path, api.Prefix); ok && slices.Contains(known, name) {
 			return name
 		}
 		return "other"

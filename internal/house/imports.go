@@ -24,10 +24,12 @@ var rooms = map[string]int{
 	// The contracts, and the ledger's two engines.
 	"blob": 10, "ledger": 10, "cache": 10,
 	"ledger/memledger": 11, "ledger/sqlledger": 12,
-	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
+	// The types of the admin API know the contract, and neither engine.
+	"admin/api": 11,
+	"object":    20, "reclaim": 20, "placement": 20, "adopt": 20,
 	// The suite of ledgers uses the interfaces of its users.
 	"ledger/ledgertest": 25,
-	"s3":                30, "paste": 30, "admin": 30,
+	"s3":                30, "paste": 30, "admin/service": 30, "admin/metrics": 30,
 	// authz authorises in terms of S3; the gateway serves both.
 	"s3/authz": 31, "s3/gateway": 32,
 	"cmd": 40, "bench": 40, "examples": 40,

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // server is a "lethe serve" process with a data folder of its own. Expiry and
@@ -168,16 +168,16 @@ func (s *server) lethe(args ...string) string {
 }
 
 // status is what "lethe status --json" says.
-func (s *server) status() admin.Status {
+func (s *server) status() api.Status {
 	s.Helper()
-	var st admin.Status
+	var st api.Status
 	s.must(json.Unmarshal([]byte(s.lethe("status", "--json")), &st))
 	return st
 }
 
 // backlog is the number of blobs that are on their way in or out, and of what
 // the routines have to do now.
-func backlog(st admin.Status) (n int64) {
+func backlog(st api.Status) (n int64) {
 	for _, b := range st.Backends {
 		for _, t := range b.States {
 			if t.State != "live" {
@@ -193,7 +193,7 @@ func backlog(st admin.Status) (n int64) {
 
 // reclaim runs the routines until there is nothing left to do: what one pass
 // condemns is due when the read grace has passed.
-func (s *server) reclaim() (st admin.Status) {
+func (s *server) reclaim() (st api.Status) {
 	s.Helper()
 	s.eventually("something is left to reclaim", func() bool {
 		s.lethe("reclaim", "--once", "--yes")

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/instance"
 )
 
@@ -78,8 +78,8 @@ func (n *node) mourn(p *instance.Process, wanted *atomic.Bool) {
 
 func (n *node) client() *s3.Client { return n.s3.Load() }
 
-func (n *node) admin() *admin.Client {
-	return &admin.Client{Base: "http://lethe", HTTP: admin.Unix(filepath.Join(n.dir, "data", "admin.sock"))}
+func (n *node) admin() *api.Client {
+	return &api.Client{Base: "http://lethe", HTTP: api.Unix(filepath.Join(n.dir, "data", "admin.sock"))}
 }
 
 // kill ends the process as kill -9 does.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // drain waits until nothing is left to do: no object is due, no write under way,
@@ -38,7 +38,7 @@ func (w *world) drain(ctx context.Context) error {
 	})
 }
 
-func idle(st admin.Status) error {
+func idle(st api.Status) error {
 	for _, r := range st.Routines {
 		// Receipts of deletion wait for more of them, for longer than this test lasts.
 		if r.Backlog.Due > 0 || r.Backlog.Scheduled > 0 && r.Name != "receipts" {

@@ -21,7 +21,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // The buckets of a folder: in one of them deleted objects go to the trash.
@@ -62,7 +62,7 @@ func outcomeOf(err error) outcome {
 
 // outcomeAt reads an admin call's error.
 func outcomeAt(err error) outcome {
-	var told *admin.Error
+	var told *api.Error
 	switch {
 	case err == nil:
 		return acked
@@ -236,8 +236,8 @@ func (c *client) tag(ctx context.Context, at name) error {
 // setTTL changes when the object ends.
 func (c *client) setTTL(ctx context.Context, at name, ttl time.Duration) error {
 	from := now()
-	req := admin.TTLRequest{ObjectName: admin.ObjectName{Bucket: at.bucket, Key: at.key}, TTL: ttl.String()}
-	_, err := admin.Call[admin.ObjectInfo](ctx, c.admin, "ttl/set", req)
+	req := api.TTLRequest{ObjectName: api.ObjectName{Bucket: at.bucket, Key: at.key}, TTL: ttl.String()}
+	_, err := api.Call[api.ObjectInfo](ctx, c.admin, "ttl/set", req)
 	out, to := outcomeAt(err), now()
 	c.journal.amend(at, out, func(v *version) { v.ends = window{from.Add(ttl), to.Add(ttl)} })
 	return told("ttl of "+at.String(), out, err)
@@ -245,7 +245,7 @@ func (c *client) setTTL(ctx context.Context, at name, ttl time.Duration) error {
 
 // entry finds v in the trash.
 func (c *client) entry(ctx context.Context, at name, v version) (string, error) {
-	list, err := admin.Call[admin.TrashList](ctx, c.admin, "trash/list", admin.TrashRequest{Bucket: at.bucket, Prefix: at.key})
+	list, err := api.Call[api.TrashList](ctx, c.admin, "trash/list", api.TrashRequest{Bucket: at.bucket, Prefix: at.key})
 	if err != nil {
 		return "", told("trash", outcomeAt(err), err)
 	}
@@ -263,7 +263,7 @@ func (c *client) restore(ctx context.Context, at name, v version) error {
 	if err != nil {
 		return err
 	}
-	_, err = admin.Call[admin.ObjectInfo](ctx, c.admin, "trash/restore", admin.RestoreRequest{ID: id, Overwrite: true})
+	_, err = api.Call[api.ObjectInfo](ctx, c.admin, "trash/restore", api.RestoreRequest{ID: id, Overwrite: true})
 	out := outcomeAt(err)
 	c.journal.restore(at, v, out)
 	return told("restore "+at.String(), out, err)
@@ -271,7 +271,7 @@ func (c *client) restore(ctx context.Context, at name, v version) error {
 
 // purge gives up the trash of the client.
 func (c *client) purge(ctx context.Context) error {
-	_, err := admin.Call[admin.Count](ctx, c.admin, "trash/purge", admin.TrashRequest{Bucket: undoBucket, Prefix: c.prefix + "/"})
+	_, err := api.Call[api.Count](ctx, c.admin, "trash/purge", api.TrashRequest{Bucket: undoBucket, Prefix: c.prefix + "/"})
 	out := outcomeAt(err)
 	c.journal.purge(c.mine, out)
 	return told("purge", out, err)
@@ -306,25 +306,25 @@ func (c *client) bucket(ctx context.Context, make bool) error {
 
 // undo sets the undo window of a bucket.
 func (c *client) undo(ctx context.Context, bucket, window string) error {
-	_, err := admin.Call[admin.Bucket](ctx, c.admin, "buckets/set", admin.BucketChange{Name: bucket, Undo: &window})
+	_, err := api.Call[api.Bucket](ctx, c.admin, "buckets/set", api.BucketChange{Name: bucket, Undo: &window})
 	return told("undo window of "+bucket, outcomeAt(err), err)
 }
 
 // hold holds a key, or lifts the hold.
 func (c *client) hold(ctx context.Context, at name, set bool) error {
-	req := admin.HoldRequest{Bucket: at.bucket, Key: at.key}
+	req := api.HoldRequest{Bucket: at.bucket, Key: at.key}
 	var err error
 	if set {
-		_, err = admin.Call[admin.HoldInfo](ctx, c.admin, "holds/add", req)
+		_, err = api.Call[api.HoldInfo](ctx, c.admin, "holds/add", req)
 	} else {
-		_, err = admin.Call[admin.None](ctx, c.admin, "holds/remove", req)
+		_, err = api.Call[api.None](ctx, c.admin, "holds/remove", req)
 	}
 	return told("hold on "+at.String(), outcomeAt(err), err)
 }
 
 // reclaim runs routines until nothing is due for them.
 func (c *client) reclaim(ctx context.Context, routines ...string) error {
-	_, err := c.admin.Reclaim(ctx, admin.ReclaimRequest{Only: routines}, func(admin.Event) {})
+	_, err := c.admin.Reclaim(ctx, api.ReclaimRequest{Only: routines}, func(api.Event) {})
 	return told(fmt.Sprint("reclaim ", routines), outcomeAt(err), err)
 }
 

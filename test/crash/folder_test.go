@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
@@ -161,8 +161,8 @@ func (c *client) list(ctx context.Context, bucket string) (map[name]bool, error)
 // trash lists the sizes of what lies in the trash.
 func (c *client) trash(ctx context.Context) (map[name][]int64, error) {
 	out := map[name][]int64{}
-	for req := (admin.TrashRequest{}); ; {
-		list, err := admin.Call[admin.TrashList](ctx, c.admin, "trash/list", req)
+	for req := (api.TrashRequest{}); ; {
+		list, err := api.Call[api.TrashList](ctx, c.admin, "trash/list", req)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/instance"
 )
 
@@ -46,7 +46,7 @@ var often = []string{
 type server struct {
 	*instance.Process
 	s3    *s3.Client // nil: it died instead of serving
-	admin *admin.Client
+	admin *api.Client
 
 	reached atomic.Value // the failpoint that killed it
 }
@@ -95,7 +95,7 @@ func (s *server) connect(dir string) error {
 		}
 	}
 	s.s3 = s.Client(key, 4, time.Minute)
-	s.admin = &admin.Client{Base: "http://lethe", HTTP: admin.Unix(filepath.Join(dir, "admin.sock"))}
+	s.admin = &api.Client{Base: "http://lethe", HTTP: api.Unix(filepath.Join(dir, "admin.sock"))}
 	return nil
 }
 

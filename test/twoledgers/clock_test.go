@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -71,7 +71,7 @@ func TestAClockSetForward(t *testing.T) {
 // refuses checks that nothing is removed for its age.
 func (s *side) refuses() {
 	s.Helper()
-	_, err := s.admin.Reclaim(s.Context(), admin.ReclaimRequest{Only: []string{"expire"}}, func(admin.Event) {})
+	_, err := s.admin.Reclaim(s.Context(), api.ReclaimRequest{Only: []string{"expire"}}, func(api.Event) {})
 	if err == nil || !strings.Contains(err.Error(), "was set forward by 24h0m0") {
 		s.Errorf("expire with a clock that is a day ahead: %v", err)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/instance"
 )
 
@@ -48,7 +48,7 @@ type side struct {
 	clock   string // a file that says by how much its clock is ahead; empty: none
 	process *instance.Process
 	s3      *s3.Client
-	admin   *admin.Client
+	admin   *api.Client
 	metrics string            // URL
 	reached chan string       // failpoints
 	lists   map[string]string // what its clients know: digests by key
@@ -141,7 +141,7 @@ func (s *side) start(point string) {
 	s.Cleanup(p.Kill)
 	s.metrics = <-serving
 	s.s3 = p.Client(aws.Credentials{AccessKeyID: access, SecretAccessKey: secret}, 4, requestTime)
-	s.admin = &admin.Client{Base: "http://lethe", HTTP: admin.Unix(filepath.Join(s.folder, "admin.sock"))}
+	s.admin = &api.Client{Base: "http://lethe", HTTP: api.Unix(filepath.Join(s.folder, "admin.sock"))}
 }
 
 // from gives a side that runs on a fork of a ledger what the clients of that know.
@@ -192,8 +192,8 @@ func (s *side) remove(key string) {
 // lives gives an object another time to live.
 func (s *side) lives(key string, ttl time.Duration) {
 	s.Helper()
-	_, err := admin.Call[admin.ObjectInfo](s.Context(), s.admin, "ttl/set", admin.TTLRequest{
-		ObjectName: admin.ObjectName{Bucket: bucket, Key: key}, TTL: ttl.String(),
+	_, err := api.Call[api.ObjectInfo](s.Context(), s.admin, "ttl/set", api.TTLRequest{
+		ObjectName: api.ObjectName{Bucket: bucket, Key: key}, TTL: ttl.String(),
 	})
 	s.must(err)
 }
@@ -248,7 +248,7 @@ func (s *side) get(key string) ([]byte, error) {
 // reclaim runs what removes objects and bytes until nothing is left for it to do.
 func (s *side) reclaim() {
 	s.Helper()
-	_, err := s.admin.Reclaim(s.Context(), admin.ReclaimRequest{Only: []string{"expire", "clean"}}, func(admin.Event) {})
+	_, err := s.admin.Reclaim(s.Context(), api.ReclaimRequest{Only: []string{"expire", "clean"}}, func(api.Event) {})
 	s.must(err)
 }
 

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/ledger"
 )
@@ -46,7 +46,7 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 		return err
 	}
 	err := do()
-	attrs := []slog.Attr{slog.String("who", c.Who), slog.String("route", c.Route), slog.String("request", admin.Audited(c.Request))}
+	attrs := []slog.Attr{slog.String("who", c.Who), slog.String("route", c.Route), slog.String("request", service.Audited(c.Request))}
 	outcome := "done"
 	if err != nil {
 		outcome = "failed"

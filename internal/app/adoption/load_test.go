@@ -33,7 +33,7 @@ var (
 // load is a paste service that is written to while its pastes expire.
 type load struct {
 	*rig
-	service service
+	service pasteService
 	redis   *redis.Client
 
 	codes  []string

@@ -21,8 +21,8 @@ import (
 	"github.com/lethe-storage/lethe/examples/pastebin/paste"
 )
 
-// service is a paste service; the example's store is one.
-type service interface {
+// pasteService is a paste service; the example's store is one.
+type pasteService interface {
 	Create(ctx context.Context, body []byte, ttl time.Duration) (paste.Paste, error)
 	Extend(ctx context.Context, code string, ttl time.Duration) (paste.Paste, error)
 	Replace(ctx context.Context, code string, body []byte) (paste.Paste, error)

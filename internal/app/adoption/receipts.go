@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
@@ -35,15 +36,15 @@ func (a *Adoption) HasReceipts(ctx context.Context) error {
 }
 
 // VerifyReceipts recomputes the chain of receipts from its anchor to its head.
-func (a *Adoption) VerifyReceipts(ctx context.Context, req admin.ChainRequest) (admin.Chain, error) {
+func (a *Adoption) VerifyReceipts(ctx context.Context, req api.ChainRequest) (api.Chain, error) {
 	if err := a.HasReceipts(ctx); err != nil {
-		return admin.Chain{}, err
+		return api.Chain{}, err
 	}
 	id, err := a.chainID(ctx)
 	if err != nil {
-		return admin.Chain{}, err
+		return api.Chain{}, err
 	}
-	return admin.VerifyChain(ctx, a.DB, id, req)
+	return service.VerifyChain(ctx, a.DB, id, req)
 }
 
 // chainRoutine seals receipts and drops old ones, as a store does. Its chain is

@@ -1,0 +1,101 @@
+package api
+
+import "time"
+
+// ObjectName names an object.
+type ObjectName struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+}
+
+// Explanation is why an object exists, what it shares, when it expires and by
+// which rule; or what is left of a deleted one.
+type Explanation struct {
+	Bucket string    `json:"bucket"`
+	Key    string    `json:"key"`
+	Now    time.Time `json:"now"`
+	// Verdict is one sentence for people.
+	Verdict string `json:"verdict"`
+	Visible bool   `json:"visible"` // clients can read it
+	// Object is the row of the key, if there is one.
+	Object *ObjectInfo `json:"object,omitempty"`
+	// Trash are the earlier versions that can be restored.
+	Trash []TrashEntry `json:"trash,omitempty"`
+	// Contents are the bytes of Object and Trash.
+	Contents []ContentInfo `json:"contents,omitempty"`
+	// Gone are the last deleted versions, by their receipts, in the order of
+	// their deletion; GoneEarlier counts those before them.
+	Gone        []Gone `json:"gone,omitempty"`
+	GoneEarlier int    `json:"gone_earlier,omitempty"`
+	// Operations wrote these rows, as far as they are recorded.
+	Operations []Operation `json:"operations,omitempty"`
+	// Holds keep the object, whatever is due or requested.
+	Holds []HoldInfo `json:"holds,omitempty"`
+}
+
+// ObjectInfo is an object's row.
+type ObjectInfo struct {
+	ID         string    `json:"id"`
+	Size       int64     `json:"size"`
+	ETag       string    `json:"etag"`
+	ModifiedAt time.Time `json:"modified_at"`
+	TTLAt      time.Time `json:"ttl_at,omitzero"`  // the client's time to live ends
+	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule ends it
+	Rule       string    `json:"rule,omitempty"`   // that rule's ID
+	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
+	EndedBy    string    `json:"ended_by"`         // "ttl", "rule" or "nothing"
+	Content    string    `json:"content,omitempty"`
+}
+
+// ContentInfo is one content, its references, and the places of its bytes.
+type ContentInfo struct {
+	ID        string     `json:"id"`
+	Domain    string     `json:"domain"`
+	Kind      string     `json:"kind"`
+	Digest    string     `json:"digest"`
+	Size      int64      `json:"size"`
+	Refs      int64      `json:"refs"`
+	CreatedAt time.Time  `json:"created_at"`
+	Sharers   []Sharer   `json:"sharers"`
+	More      bool       `json:"more_sharers,omitempty"`
+	Blobs     []BlobInfo `json:"blobs"`
+}
+
+// Sharer is an object or trash entry that refers to a content.
+type Sharer struct {
+	Bucket string `json:"bucket"` // empty: the bucket was deleted
+	Key    string `json:"key"`
+	Trash  bool   `json:"trash,omitempty"`
+	// ID is that of the object's version, of the trash entry, or of the upload.
+	ID string `json:"id"`
+	// Upload reports that it is an open upload, not an object.
+	Upload bool `json:"upload,omitempty"`
+}
+
+// BlobInfo is one blob and the attempts to delete it.
+type BlobInfo struct {
+	ID         string    `json:"id"`
+	Backend    string    `json:"backend"`
+	Name       string    `json:"name"` // on the backend
+	State      string    `json:"state"`
+	Size       int64     `json:"size"`
+	Segment    int       `json:"segment"`
+	Replica    int       `json:"replica"`
+	Reason     string    `json:"reason,omitempty"` // why it was condemned
+	CreatedAt  time.Time `json:"created_at"`
+	DiedAt     time.Time `json:"died_at,omitzero"`
+	DueAt      time.Time `json:"due_at,omitzero"` // deleted from then on
+	LateUntil  time.Time `json:"late_until,omitzero"`
+	Attempts   int       `json:"attempts,omitempty"`
+	LastError  string    `json:"last_error,omitempty"`
+	Suspect    bool      `json:"suspect,omitempty"`
+	VerifiedAt time.Time `json:"verified_at,omitzero"`
+	Worker     string    `json:"worker,omitempty"` // that has it claimed
+}
+
+// Operation is the record of a client's mutation.
+type Operation struct {
+	ID   string    `json:"id"`
+	What string    `json:"what"`
+	At   time.Time `json:"at"`
+}

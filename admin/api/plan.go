@@ -1,0 +1,31 @@
+package api
+
+import "github.com/lethe-storage/lethe/reclaim/plan"
+
+// PlanRequest names a destructive command, and its arguments.
+type PlanRequest struct {
+	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
+	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
+	// "lifecycle set", "import", "reconcile".
+	Command   string            `json:"command"`
+	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
+	Trash     *TrashRequest     `json:"trash,omitempty"`
+	Dead      *DeadRequest      `json:"dead,omitempty"`
+	Backend   string            `json:"backend,omitempty"`
+	Lifecycle *LifecycleRequest `json:"lifecycle,omitempty"`
+	Import    *ImportRequest    `json:"import,omitempty"`
+}
+
+// ApplyRequest is a plan as it was written, in the body of the call; the parameter
+// force=1 accepts one that is too old.
+type ApplyRequest struct{}
+
+// ApplyResult is the outcome of a plan's items.
+type ApplyResult struct {
+	Command  string                 `json:"command"`
+	Items    int64                  `json:"items"`
+	Done     plan.Sum               `json:"done"`
+	Outcomes map[plan.Outcome]int64 `json:"outcomes"`
+	// Runs are the counts of the routines that took items, by name.
+	Runs map[string]map[string]int64 `json:"runs,omitempty"`
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe/cache"
+)
+
+// RedisStatus is the state of Redis.
+type RedisStatus struct {
+	Up bool `json:"up"`
+}
+
+// Instance is a process that works on the ledger.
+type Instance struct {
+	ID      string    `json:"id"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Roles   []string  `json:"roles"`
+	S3      string    `json:"s3,omitempty"`
+	Started time.Time `json:"started_at"`
+	Seen    time.Time `json:"seen_at"`
+	// Silent reports that its heartbeats are missing.
+	Silent bool `json:"silent,omitempty"`
+}
+
+// None is the request of calls without arguments.
+type None struct{}
+
+// Status is a summary of the store. Sizes are in bytes, ages in seconds.
+type Status struct {
+	Version   string          `json:"version"`
+	Store     string          `json:"store"`
+	Database  string          `json:"database"`
+	CreatedAt time.Time       `json:"created_at"`
+	Now       time.Time       `json:"now"`
+	Serving   bool            `json:"serving"`
+	StartedAt time.Time       `json:"started_at"`
+	Buckets   int             `json:"buckets"`
+	Objects   int64           `json:"objects"`
+	Bytes     int64           `json:"bytes"` // logical: what clients stored
+	Backends  []BackendStatus `json:"backends"`
+	Routines  []RoutineStatus `json:"routines"`
+	Cache     *cache.Stats    `json:"cache,omitempty"`
+	Ledger    LedgerStats     `json:"ledger"`
+	// Roles are those of the responding process.
+	Roles []string `json:"roles,omitempty"`
+	// LedgerKind is the ledger's kind, LedgerLatency how long it took to
+	// respond.
+	LedgerKind    string       `json:"ledger_kind,omitempty"`
+	LedgerLatency float64      `json:"ledger_latency_seconds,omitempty"`
+	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
+	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
+	// SlowedBy is why the responding process reclaims more slowly than it
+	// could, and Limits describes what all instances together may delete.
+	SlowedBy string `json:"slowed_by,omitempty"`
+	Limits   string `json:"limits,omitempty"`
+	// BackoffLevel is 0 at full speed and 4 at the slowest.
+	BackoffLevel int `json:"backoff_level,omitempty"`
+	// ClockBehind is how far the machine's clock is behind the ledger's.
+	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
+	// ClockAhead is by how much the ledger's clock was set forward while the process ran.
+	ClockAhead float64 `json:"clock_ahead_seconds,omitempty"`
+	// Holds is how many holds are set. Stops are the deletion limits that
+	// tripped and the clocks in doubt.
+	Holds int64       `json:"holds,omitempty"`
+	Stops []GuardInfo `json:"stops,omitempty"`
+}
+
+// LedgerStats counts what the ledger has written since it was opened.
+type LedgerStats struct {
+	Members int64 // writes
+	Groups  int64 // transactions, each of one or more writes
+	Commits int64 // COMMITs, each with a flush of the disk if it changed anything
+	// Full is set while the ledger's disk lacks space: writes that need space are refused,
+	// others are not.
+	Full bool
+}
+
+// RoutineStatus is a routine's backlog, last run and next run.
+type RoutineStatus struct {
+	Name     string  `json:"name"`
+	Backlog  Backlog `json:"backlog"`
+	Running  bool    `json:"running"`
+	LastRun  *Run    `json:"last_run,omitempty"`
+	LastGood *Run    `json:"last_good_run,omitempty"`
+	// LookedAt is when it last looked for work, NextRun when it will next. Both
+	// are known only of a serving process.
+	LookedAt time.Time `json:"looked_at,omitzero"`
+	NextRun  time.Time `json:"next_run,omitzero"`
+	// SucceededAt is when a look last ended without an error, or was skipped
+	// because another instance had done it.
+	SucceededAt time.Time        `json:"succeeded_at,omitzero"`
+	Error       string           `json:"error,omitempty"` // of the last look
+	Counts      map[string]int64 `json:"counts,omitempty"`
+}
+
+// Backlog is what is due now, and what will be.
+type Backlog struct {
+	Due       int64     `json:"due"`
+	Bytes     int64     `json:"bytes"`
+	Oldest    time.Time `json:"oldest,omitzero"`
+	Age       float64   `json:"age_seconds"` // of the oldest that is due
+	Scheduled int64     `json:"scheduled"`   // not due yet
+	NextDue   time.Time `json:"next_due,omitzero"`
+	// Held are incomplete uploads that would be due but for holds.
+	Held      int64 `json:"held,omitempty"`
+	HeldBytes int64 `json:"held_bytes,omitempty"`
+}
+
+// Run is a recorded run that did something or failed.
+type Run struct {
+	ID       string           `json:"id"`
+	Worker   string           `json:"worker"`
+	Started  time.Time        `json:"started_at"`
+	Beat     time.Time        `json:"beat_at"`
+	Finished time.Time        `json:"finished_at,omitzero"`
+	Outcome  string           `json:"outcome,omitempty"`
+	Counts   map[string]int64 `json:"counts,omitempty"`
+}

@@ -1,0 +1,67 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+)
+
+// maxAudited bounds a request or a state in an audit line, in bytes.
+const maxAudited = 4 << 10
+
+// change is a changing call until its audit line is written.
+type change struct {
+	s             *Service
+	ctx           context.Context
+	route         string
+	request       any
+	before, after any
+}
+
+// begin records the caller of a change.
+func (s *Service) begin(ctx context.Context, route string, req any) *change {
+	return &change{s: s, ctx: ctx, route: route, request: req}
+}
+
+// end writes the audit line: who, what, before, after, and how it ended.
+func (c *change) end(err error) {
+	attrs := append(callerOf(c.ctx).attrs(), slog.String("route", c.route), slog.String("request", Audited(c.request)))
+	if c.before != nil {
+		attrs = append(attrs, slog.String("before", Audited(c.before)))
+	}
+	if c.after != nil {
+		attrs = append(attrs, slog.String("after", Audited(c.after)))
+	}
+	outcome := "done"
+	if err != nil {
+		e, _ := httpError(err)
+		outcome = e.Code
+		attrs = append(attrs, slog.String("error", e.Message))
+	}
+	c.s.o.Audit("admin_change", "operator", append(attrs, slog.String("outcome", outcome))...)
+}
+
+// secretive is a response with a secret; Public is the part without.
+type secretive interface{ Public() any }
+
+// Audited returns v as JSON for an audit line, without the secrets of the
+// API's types, and cut after 4 KiB.
+func Audited(v any) string {
+	if s, ok := v.(secretive); ok {
+		v = s.Public()
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "unprintable: " + err.Error()
+	}
+	if len(text) > maxAudited {
+		return string(text[:maxAudited]) + "..."
+	}
+	return string(text)
+}
+
+// audit leaves a line about a detail of a change, with its caller. The handler
+// writes the line about the change itself.
+func (s *Service) audit(ctx context.Context, event, reason string, attrs ...slog.Attr) {
+	s.o.Audit(event, reason, append(attrs, slog.String("who", callerOf(ctx).name))...)
+}

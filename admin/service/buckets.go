@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Buckets lists all buckets by name.
+func (s *Service) Buckets(ctx context.Context, _ api.None) ([]api.Bucket, error) {
+	out := []api.Bucket{}
+	err := s.eachBucket(ctx, func(b ledger.Bucket) error {
+		out = append(out, bucketOf(b))
+		return nil
+	})
+	return out, err
+}
+
+func bucketOf(b ledger.Bucket) api.Bucket {
+	return api.Bucket{
+		Name: b.Name, Owner: b.Owner, CreatedAt: toTime(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
+		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),
+		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects,
+	}
+}
+
+func ttlText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return lethe.FormatTTL(d)
+}
+
+// SetBucket changes a bucket's settings. It fails with ErrNoSuchBucket.
+// Existing objects keep their time to live.
+func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket, error) {
+	b, err := s.o.Objects.Bucket(ctx, c.Name)
+	if err != nil {
+		return api.Bucket{}, err
+	}
+	set := b.BucketSettings
+	for _, d := range []struct {
+		name string
+		text *string
+		to   *time.Duration
+	}{
+		{"default_ttl", c.DefaultTTL, &set.DefaultTTL}, {"max_ttl", c.MaxTTL, &set.MaxTTL}, {"undo", c.Undo, &set.Undo},
+	} {
+		if err := parseDuration(d.text, d.to); err != nil {
+			return api.Bucket{}, fmt.Errorf("%w: %s: %w", api.ErrBadRequest, d.name, err)
+		}
+	}
+	if c.QuotaBytes != nil {
+		set.QuotaBytes = *c.QuotaBytes
+	}
+	if c.QuotaObjects != nil {
+		set.QuotaObjects = *c.QuotaObjects
+	}
+	if set.QuotaBytes < 0 || set.QuotaObjects < 0 {
+		return api.Bucket{}, fmt.Errorf("%w: a quota must not be negative; 0 is none", api.ErrBadRequest)
+	}
+	if b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set); err != nil {
+		return api.Bucket{}, err
+	}
+	out := bucketOf(b)
+	s.audit(ctx, "bucket_configured", "operator", slog.Any("bucket", out))
+	return out, nil
+}
+
+func parseDuration(text *string, to *time.Duration) error {
+	switch {
+	case text == nil:
+		return nil
+	case *text == "none", *text == "0", *text == "":
+		*to = 0
+		return nil
+	}
+	d, err := lethe.ParseTTL(*text)
+	if err == nil {
+		*to = d
+	}
+	return err
+}

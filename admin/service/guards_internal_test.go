@@ -1,0 +1,45 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Only the named limit is allowed, not just the first match.
+func TestAllowChoosesExactly(t *testing.T) {
+	list := []ledger.Guard{
+		{Kind: ledger.GuardClock, Subject: "east"},
+		{Kind: ledger.GuardDeletes, Subject: "east"}, {Kind: ledger.GuardDeletes, Subject: "west"},
+		{Kind: ledger.GuardPurge},
+		{Kind: ledger.GuardRules, Subject: "id1"}, // of a deleted bucket
+		{Kind: ledger.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: ledger.GuardTTL, Subject: "id3", Name: "id2"},
+	}
+	for _, c := range []struct{ kind, subject, want, says string }{
+		{"deletes", "west", "west", ""},
+		{"deletes", "", "", "east, west"},
+		{"deletes", "north", "", "east, west"},
+		{"purge", "", "", ""},
+		{"purge", "invoices", "", "the store, by no name"},
+		{"rules", "", "", "say which rules to allow: id1"},
+		{"rules", "id1", "id1", ""},
+		{"rules", "invoices", "", "id1"},
+		{"ttl", "invoices", "id2", ""},
+		{"ttl", "id2", "", "id of another"},
+		{"clock", "east", "", "guard show"},
+		{"nonsense", "", "", "guard show"},
+	} {
+		g, err := chooseGuard(api.AllowRequest{Kind: c.kind, Subject: c.subject}, list)
+		switch {
+		case c.says != "":
+			if !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s of %q: %v, want it to say %q", c.kind, c.subject, err, c.says)
+			}
+		case err != nil || string(g.Kind) != c.kind || g.Subject != c.want:
+			t.Errorf("%s of %q: %+v, %v", c.kind, c.subject, g, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// byOperator is the author of rules that were set here.
+const byOperator = "operator"
+
+func lifecycleOf(b ledger.BucketRules) (api.Lifecycle, error) {
+	out := api.Lifecycle{Bucket: b.Bucket, By: b.By, Rules: []api.Rule{}}
+	for _, r := range b.Rules {
+		out.Rules = append(out.Rules, api.Rule{ID: r.ID, Disabled: r.Disabled, Text: r.String()})
+	}
+	if b.Restamp != nil {
+		out.Restamp = &api.Progress{What: "restamp", Done: b.Restamp.Seen, Total: b.Objects, Counts: map[string]int64{"changed": b.Restamp.Changed}}
+	}
+	if len(b.Rules) == 0 {
+		return out, nil
+	}
+	doc, err := b.Rules.JSON()
+	out.JSON, out.XML = string(doc), string(b.Rules.XML())
+	return out, err
+}
+
+// Lifecycles lists the buckets that have lifecycle rules, or objects with
+// expiries by former rules.
+func (s *Service) Lifecycles(ctx context.Context, _ api.None) ([]api.Lifecycle, error) {
+	list, err := s.o.Ledger.RuledBuckets(ctx)
+	out := []api.Lifecycle{}
+	for _, b := range list {
+		one, lerr := lifecycleOf(b)
+		err = errors.Join(err, lerr)
+		out = append(out, one)
+	}
+	return out, err
+}
+
+// ShowLifecycle returns the rules of a bucket. It fails with ErrNoSuchBucket.
+func (s *Service) ShowLifecycle(ctx context.Context, r api.LifecycleRequest) (api.Lifecycle, error) {
+	b, err := s.o.Ledger.Rules(ctx, r.Bucket)
+	if err != nil {
+		return api.Lifecycle{}, err
+	}
+	return lifecycleOf(b)
+}
+
+// SetLifecycle replaces the rules of a bucket; no rules remove them. It fails
+// with ErrNoSuchBucket or ErrBadRequest. The next pass of lifecycle reapplies
+// the rules to objects; expiries by removed rules have no effect from now on.
+func (s *Service) SetLifecycle(ctx context.Context, r api.LifecycleRequest) (api.Lifecycle, error) {
+	return s.setLifecycle(ctx, r, "")
+}
+
+// setLifecycle replaces rules; seen, unless empty, is the digest of those that
+// may be replaced, else ErrPreconditionFailed.
+func (s *Service) setLifecycle(ctx context.Context, r api.LifecycleRequest, seen string) (api.Lifecycle, error) {
+	rules, err := parseRules(r.Rules)
+	if err != nil {
+		return api.Lifecycle{}, err
+	}
+	b, err := s.o.Ledger.SetRules(ctx, ledger.RulesChange{Bucket: r.Bucket, Rules: rules, By: byOperator, Seen: seen})
+	if errors.Is(err, ledger.ErrRulesConfigured) {
+		return api.Lifecycle{}, fmt.Errorf("%w: the rules of bucket %s stand in the configuration: change them there and send SIGHUP", api.ErrBadRequest, r.Bucket)
+	}
+	if err != nil {
+		return api.Lifecycle{}, err
+	}
+	out, err := lifecycleOf(b)
+	s.audit(ctx, "lifecycle_rules_set", "operator", slog.String("bucket", r.Bucket), slog.Any("rules", out.Rules))
+	return out, err
+}
+
+func parseRules(text string) (lifecycle.Rules, error) {
+	if text == "" {
+		return nil, nil
+	}
+	rules, err := lifecycle.Parse([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
+	}
+	return rules, nil
+}

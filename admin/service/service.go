@@ -1,0 +1,69 @@
+package service
+
+import (
+	"cmp"
+	"log/slog"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/object/importer"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
+)
+
+// Options of a Service. All but Serving and Around are required.
+type Options struct {
+	Ledger   *sqlledger.DB
+	Objects  *object.Store
+	Backends map[string]blob.Store
+	Cache    cache.Cache
+	Loop     *reclaim.Loop
+	Guard    *reclaim.Pairing
+	// Verify returns a pass of the store's fsck.
+	Verify func(checksums bool) *reclaim.Verify
+	// Reconcile returns a walk over the named backends; nil if there is none.
+	Reconcile func(only []string, dryRun bool, report func(ledger.Finding)) *reconcile.Routine
+	// Importer returns the importer of a backend's foreign keys; nil if there
+	// is none.
+	Importer func(backend string) (*importer.Importer, error)
+	Safety   reclaim.Safety
+	// Limits are those of expiry.
+	Limits ledger.Limits
+	Clock  lethe.Clock
+	// Scratch is a folder for backups in progress.
+	Scratch string
+	Version string
+	// Serving reports that this process runs the routines by their schedules.
+	Serving bool
+	// Around is information about the process and its surroundings; optional.
+	Around RuntimeInfo
+	// Failures is the clock of the limit on failed authorisations (default:
+	// lethe.Monotonic).
+	Failures lethe.Clock
+	// Stopwatch is the clock of cached counts that are expensive (default:
+	// lethe.Monotonic).
+	Stopwatch lethe.Clock
+	// RootKey returns the id of the root key, which no other key may have; nil
+	// if unknown.
+	RootKey func() string
+	// Audit records a destructive decision.
+	Audit func(event, reason string, attrs ...slog.Attr)
+}
+
+// Service implements the operations of the admin API. It is safe for concurrent
+// use.
+type Service struct {
+	o       Options
+	started lethe.Time
+	glance  statusCache
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	o.Stopwatch = cmp.Or[lethe.Clock](o.Stopwatch, lethe.Monotonic{})
+	return &Service{o: o, started: o.Clock.Now()}
+}

@@ -1,0 +1,153 @@
+package service
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// SimulateLifecycle returns what rules would expire, and changes nothing: the
+// given rules, or those of the bucket. It reads the bucket's objects.
+func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest, each func(api.Event)) (api.Simulation, error) {
+	out := api.Simulation{Limits: []api.Verdict{}}
+	rules, err := parseRules(r.Rules)
+	if err != nil {
+		return out, err
+	}
+	b, err := s.o.Ledger.Rules(ctx, r.Bucket)
+	if err != nil {
+		return out, err
+	}
+	if rules == nil {
+		rules = b.Rules
+	}
+	if r.Days <= 0 {
+		r.Days = 30
+	}
+	f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), r.Days)
+	if err := s.forecast(ctx, b, f, each); err != nil {
+		return out, err
+	}
+	out.Rules = forecastsOf(f.Forecasts())
+	out.Limits, err = s.verdicts(ctx, b, f)
+	return out, err
+}
+
+// forecast feeds a forecaster with all objects and incomplete uploads of a
+// bucket.
+func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(api.Event)) error {
+	if err := s.forecastObjects(ctx, b, f, each); err != nil {
+		return err
+	}
+	return s.forecastUploads(ctx, b.Bucket, f)
+}
+
+func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(api.Event)) error {
+	q, done := ledger.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
+	for {
+		page, err := s.o.Ledger.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		keys := make([]string, len(page.Objects))
+		for i, o := range page.Objects {
+			keys[i] = o.Key
+		}
+		held, err := s.o.Ledger.HeldKeys(ctx, b.Bucket, keys)
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Objects {
+			f.Object(lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}, o.TTLAt, held[o.Key])
+		}
+		done += int64(len(page.Objects))
+		each(api.Event{Progress: &api.Progress{What: "simulate", Done: done, Total: b.Objects}})
+		if q.After = page.Next; !page.More {
+			return nil
+		}
+	}
+}
+
+func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecycle.Forecaster) error {
+	q := ledger.UploadQuery{Bucket: bucket, Limit: 1000}
+	for {
+		list, err := s.o.Ledger.OpenUploads(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, u := range list {
+			f.Upload(lifecycle.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}, u.Held)
+			q.AfterKey, q.AfterUpload = u.Upload.Key, u.Upload.ID
+		}
+		if len(list) < q.Limit {
+			return nil
+		}
+	}
+}
+
+func forecastsOf(list []lifecycle.Forecast) []api.Forecast {
+	out := []api.Forecast{}
+	for _, f := range list {
+		one := api.Forecast{
+			Rule:  api.Rule{ID: f.Rule.ID, Disabled: f.Rule.Disabled, Text: f.Rule.String()},
+			Today: api.Amount(f.Today), Days: api.Amount(f.Days), Held: api.Amount(f.Held),
+			Uploads: api.UploadForecast{Today: uploadsOf(f.UploadsToday), Days: uploadsOf(f.Uploads), Held: uploadsOf(f.HeldUploads)},
+		}
+		for _, e := range f.Examples {
+			one.Examples = append(one.Examples, api.Example{Key: e.Facts.Key, Size: e.Facts.Size, ModifiedAt: toTime(e.Facts.Modified), EndsAt: toTime(e.At)})
+		}
+		for _, e := range f.UploadExamples {
+			one.Uploads.Examples = append(one.Uploads.Examples, api.UploadExample{
+				Key: e.Upload.Key, ID: string(e.Upload.ID), Bytes: e.Upload.Bytes, BegunAt: toTime(e.Upload.Begun), EndsAt: toTime(e.At),
+			})
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func uploadsOf(a lifecycle.Amount) api.UploadAmount {
+	return api.UploadAmount{Uploads: a.Objects, Bytes: a.Bytes}
+}
+
+// verdicts evaluates the rules' deletion limit, with its present setting and
+// counts, by the code that enforces it.
+func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster) ([]api.Verdict, error) {
+	out := []api.Verdict{}
+	bucket, err := s.o.Objects.Bucket(ctx, b.Bucket)
+	if err != nil {
+		return out, err
+	}
+	list, err := s.o.Ledger.Guards(ctx)
+	if err != nil {
+		return out, err
+	}
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return out, err
+	}
+	guard := ledger.Guard{Kind: ledger.GuardRules, Subject: string(bucket.ID)}
+	for _, g := range list {
+		if g.Kind == guard.Kind && g.Subject == guard.Subject {
+			guard = g
+		}
+	}
+	due := int64(0)
+	for _, r := range f.Forecasts() {
+		due += r.Today.Objects
+	}
+	out = append(out, s.verdict(guard, now, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
+	if when, most := f.Peak(); most > 0 {
+		has := b.Objects - due
+		out = append(out, s.verdict(guard, max(when, now), api.Verdict{At: toTime(when), Due: most, Has: has}))
+	}
+	return out, nil
+}
+
+func (s *Service) verdict(g ledger.Guard, when lethe.Time, v api.Verdict) api.Verdict {
+	v.Goes, v.Why = g.Foretell(when, s.o.Limits.Rules, v.Has, v.Due)
+	return v
+}

@@ -1,0 +1,158 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// statusFresh is how long expensive values are cached: the sums over all
+// buckets, and the exact length of a queue beyond ledger.MaxDepth.
+const statusFresh = time.Minute
+
+// statusCache is the cache of Glance.
+type statusCache struct {
+	mu      sync.Mutex
+	asked   lethe.Time
+	buckets api.Status // its sums over buckets
+	exact   map[string]exactly
+}
+
+// counted are the routines without a queue whose plans read counters, and no
+// more rows than there are backends, or buckets whose rules have changed.
+var counted = []string{"lifecycle", "drain", "rebalance"}
+
+// remembered are those whose plans are computed at most once a minute: of
+// uploads all that were not touched for a while are read.
+var remembered = []string{"multipart"}
+
+// exactly is a cached length of a long queue.
+type exactly struct {
+	at      lethe.Time
+	backlog ledger.Backlog
+}
+
+// Glance is Status for callers every few seconds: what is due is counted up to
+// ledger.MaxDepth, by the front ends of indexes, and beyond that at most once a
+// minute. Routines without a queue have no backlog here.
+func (s *Service) Glance(ctx context.Context) (api.Status, error) {
+	s.glance.mu.Lock()
+	defer s.glance.mu.Unlock()
+	out := api.Status{
+		Version: s.o.Version, Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
+		Ledger: api.LedgerStats(s.o.Ledger.Stats()), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(), Cache: s.cacheStats(),
+	}
+	if err := s.glanceBuckets(ctx, &out); err != nil {
+		return out, err
+	}
+	if err := s.surround(ctx, &out); err != nil {
+		return out, err
+	}
+	var err error
+	if out.Stops, err = s.stops(ctx); err != nil {
+		return out, err
+	}
+	depths, err := s.depths(ctx)
+	if err != nil {
+		return out, err
+	}
+	if out.Backends, err = s.backendStatus(ctx, depths); err != nil {
+		return out, err
+	}
+	plan, err := s.glancePlan(ctx, depths)
+	if err != nil {
+		return out, err
+	}
+	out.Routines, err = s.routineStatus(ctx, plan)
+	return out, err
+}
+
+// depths reads the lengths of this store's queues.
+func (s *Service) depths(ctx context.Context) (ledger.Depths, error) {
+	q := ledger.DepthQuery{MinAge: s.o.Safety.MinAge}
+	list, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return ledger.Depths{}, err
+	}
+	for _, b := range list {
+		q.Backends = append(q.Backends, b.ID)
+	}
+	return s.o.Ledger.Depths(ctx, q)
+}
+
+func (s *Service) glanceBuckets(ctx context.Context, out *api.Status) error {
+	g := &s.glance
+	now := s.o.Stopwatch.Now()
+	if g.asked == 0 || now.Sub(g.asked) >= statusFresh {
+		var sums api.Status
+		if err := s.sumBuckets(ctx, &sums); err != nil {
+			return err
+		}
+		g.buckets, g.asked = sums, now
+	}
+	out.Buckets, out.Objects, out.Bytes, out.Holds = g.buckets.Buckets, g.buckets.Objects, g.buckets.Bytes, g.buckets.Holds
+	return nil
+}
+
+// glancePlan returns the backlogs of the routines, exactly where that was
+// counted within the last minute.
+func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]ledger.Backlog, error) {
+	plan := make(map[string]ledger.Backlog, len(d.Routines))
+	for _, r := range s.o.Loop.Routines {
+		name := r.Routine.Name()
+		b, queued, err := s.glanceQueue(ctx, d, name)
+		if err != nil {
+			return nil, err
+		}
+		if !queued {
+			continue
+		}
+		if b.Count >= d.Limit {
+			exact, err := s.glanceExact(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			b.Count, b.Bytes = max(exact.Count, d.Limit), exact.Bytes
+		}
+		plan[name] = b
+	}
+	return plan, nil
+}
+
+// glanceQueue returns the queue of a routine, if it has one.
+func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine string) (b ledger.Backlog, queued bool, err error) {
+	switch {
+	case slices.Contains(counted, routine):
+		all, err := s.o.Loop.Plan(ctx, []string{routine})
+		return all[routine], true, err
+	case slices.Contains(remembered, routine):
+		b, err = s.glanceExact(ctx, routine)
+		return b, true, err
+	}
+	b, queued = d.Routines[routine]
+	return b, queued, nil
+}
+
+// glanceExact returns the length of a long queue, counted within the last
+// minute.
+func (s *Service) glanceExact(ctx context.Context, routine string) (ledger.Backlog, error) {
+	g := &s.glance
+	now := s.o.Stopwatch.Now()
+	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < statusFresh {
+		return seen.backlog, nil
+	}
+	plan, err := s.o.Loop.Plan(ctx, []string{routine})
+	if err != nil {
+		return ledger.Backlog{}, err
+	}
+	if g.exact == nil {
+		g.exact = map[string]exactly{}
+	}
+	g.exact[routine] = exactly{now, plan[routine]}
+	return plan[routine], nil
+}
