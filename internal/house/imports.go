@@ -2,6 +2,7 @@ package house
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -45,6 +46,13 @@ var confined = map[string]string{
 	"github.com/gofiber/":          "s3/gateway",
 	"github.com/valyala/fasthttp":  "s3/gateway",
 }
+
+// light are the packages that are linked with the types and the client of the admin API:
+// they import each other, the standard library and lightLibrary.
+var light = []string{"admin/api", "", "cache", "ledger", "lifecycle", "receipt", "reclaim/plan"}
+
+// lightLibrary compresses receipts.
+const lightLibrary = "github.com/klauspost/compress/"
 
 // rankInternal is the rank of an internal package that imports nothing of ours;
 // rankCommand is what no internal package may reach.
@@ -100,6 +108,9 @@ func newGraph(files []*File) graph {
 // refuse returns why the file of the room must not import the path, "" if it
 // may.
 func (g graph) refuse(f *File, room, path string) string {
+	if why := refuseHeavy(f, path); why != "" {
+		return why
+	}
 	to, ours := folder(path)
 	if !ours {
 		if room == "" && !f.IsTest() && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
@@ -130,6 +141,20 @@ func refuseLibrary(room, path string) string {
 		}
 	}
 	return ""
+}
+
+// refuseHeavy returns why a light package must not import the path, "" if it may.
+func refuseHeavy(f *File, path string) string {
+	if f.IsTest() || !slices.Contains(light, f.Dir()) {
+		return ""
+	}
+	to, ours := folder(path)
+	library := strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
+	if ours && slices.Contains(light, to) || !ours && (!library || strings.HasPrefix(path, lightLibrary)) {
+		return ""
+	}
+	return fmt.Sprintf("%s imports %s: who links admin/api links %s, and must not link an engine, a backend or a server; declare what is needed where the work is done",
+		title(f.Dir()), path, title(f.Dir()))
 }
 
 // suiteFor reports that the file is an external test that runs a conformance
