@@ -20,7 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // Cluster is where a store on servers lies.
@@ -99,7 +99,7 @@ func (c *countedCache) drops() int64 {
 }
 
 // drop is what expire does with contents that are gone; nil without a cache.
-func (s *store) drop() reclaim.Drop {
+func (s *store) drop() routine.Drop {
 	if s.cache == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
@@ -109,8 +110,8 @@ func (e Engine) reclaim(ctx context.Context, s *store) (w Work, err error) {
 
 func (e Engine) loop(s *store, admit func(context.Context, string) error) *reclaim.Loop {
 	safety := reclaim.Safety{ReadGrace: e.ReadGrace}.WithDefaults()
-	expire := &reclaim.Expire{Ledger: s.ledger(), Batch: ledger.Batch{Limit: e.Batch, MaxBlobs: 4 * e.Batch}, Drop: s.drop()}
-	clean := &reclaim.Clean{
+	expire := &routine.Expire{Ledger: s.ledger(), Batch: ledger.Batch{Limit: e.Batch, MaxBlobs: 4 * e.Batch}, Drop: s.drop()}
+	clean := &routine.Clean{
 		Ledger: s.ledger(), Stores: s.stores(), Store: s.id, Safety: safety, Limit: e.Batch, Clock: &s.clock, Admit: admit,
 	}
 	return &reclaim.Loop{
@@ -189,7 +190,7 @@ func Singly(ctx context.Context, dir string, n int) (w Work, err error) {
 
 func singly(ctx context.Context, s *store, n int) (w Work, err error) {
 	drop := s.drop()
-	clean := &reclaim.Clean{
+	clean := &routine.Clean{
 		Ledger: s.db, Stores: s.stores(), Store: s.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 1, Clock: &s.clock,
 	}
 	counts := &reclaim.Counts{}

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // laterClock is the machine's clock, set forward.
@@ -31,7 +31,7 @@ type store struct {
 	db      *sqlledger.DB
 	id      lethe.ID
 	calls   *blobtest.Counting
-	guard   *reclaim.Pairing // nil: the backend holds nothing
+	guard   *pairing.Pairing // nil: the backend holds nothing
 	watch   stopwatch
 	flushes atomic.Int64
 	// of stores on servers
@@ -58,7 +58,7 @@ func openStore(ctx context.Context, dir string, readGrace time.Duration) (s *sto
 
 // pair has each batch of deletes ask first whether ledger and backend belong together.
 func (s *store) pair() {
-	s.guard = &reclaim.Pairing{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
+	s.guard = &pairing.Pairing{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
 }
 
 // admit is what clean asks; it has begun, as when a server starts.

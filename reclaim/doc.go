@@ -1,10 +1,12 @@
-// Package reclaim is the reclamation engine: expire, clean, reap, stale multipart
-// uploads, purge of the trash, the watchdog over stale claims, verify. Each routine
-// declares the few ledger methods that it needs, decides purely and acts
-// separately. One loop drives them all.
+// Package reclaim drives the routines that forget: one loop runs them by their
+// timetables and on demand, and records each run. It defines what a Routine is, and what
+// more one may be: a Planner, Backlogged, SafeUnpaired. Safety holds all grace periods,
+// with what each protects from; Events and Spans report what happens.
 //
-// Clean alone deletes blobs. Safety holds all grace periods, with what each
-// protects from. The transactions live in package ledger and its implementations,
-// where copies go in package placement, how fast routines run in reclaim/throttle
-// and when in reclaim/schedule.
+// The loop knows no routine. Those of the engine are in reclaim/routine, the comparison
+// of backends with the ledger in reclaim/reconcile, and where copies go in package
+// placement. Whether ledger and backends belong together is decided in reclaim/pairing,
+// when routines run in reclaim/schedule, and how fast in reclaim/throttle. The files of
+// plans are in reclaim/plan, and the transactions in the implementations of package
+// ledger.
 package reclaim

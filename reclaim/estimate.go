@@ -84,11 +84,17 @@ func (l *Loop) later(do string, g plan.Group) int64 {
 	return batchesOf(g.Blobs, l.batchOf("clean"))
 }
 
+// batched is a routine that deletes many blobs by one call of a backend.
+type batched interface {
+	Routine
+	BatchSize() int
+}
+
 // batchOf is how many blobs a call deletes.
 func (l *Loop) batchOf(name string) int {
 	for _, s := range l.Routines {
-		if k, ok := s.Routine.(*Clean); ok && k.Name() == name {
-			return k.Limit
+		if r, ok := s.Routine.(batched); ok && r.Name() == name {
+			return r.BatchSize()
 		}
 	}
 	return 0

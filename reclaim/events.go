@@ -1,6 +1,9 @@
 package reclaim
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
@@ -8,7 +11,8 @@ import (
 
 // Events are the engine's reports, from which logs, audit lines and metrics are
 // made elsewhere. Nil funcs are silent. They are called after the ledger's
-// transaction, in the routine's goroutine, and must not block for long.
+// transaction, in the routine's goroutine, and must not block for long. The methods
+// call the func of the same name, if there is one; they may be called on nil.
 type Events struct {
 	// Reclaimed: a batch of objects was removed, by reason (expiry or purge).
 	Reclaimed func(reason lethe.Reason, r ledger.Reclaimed)
@@ -57,110 +61,202 @@ type Events struct {
 	BookkeepingFailed func(what string, err error)
 }
 
-func (e *Events) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
+// Problem is an inconsistency that verify found.
+type Problem struct {
+	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable", "receipts", "sums"
+	Backend string
+	Name    string // the row or key concerned
+	Detail  string
+}
+
+// String returns the problem on one line.
+func (p Problem) String() string {
+	if p.Backend == "" {
+		return fmt.Sprintf("%s: %s: %s", p.Kind, p.Name, p.Detail)
+	}
+	return fmt.Sprintf("%s: %s on %s: %s", p.Kind, p.Name, p.Backend, p.Detail)
+}
+
+// Resolution is how the reaper resolved an intent.
+type Resolution string
+
+// The resolutions. A writer that commits its own intent never meets the reaper.
+const (
+	Promoted   Resolution = "promoted"   // bytes complete and proven: committed in the writer's place
+	Dropped    Resolution = "dropped"    // no bytes, or bytes that prove nothing
+	Superseded Resolution = "superseded" // the key was written or removed since
+	Ambiguous  Resolution = "ambiguous"  // undecided: next tick
+	Vanished   Resolution = "vanished"   // another worker resolved it first
+)
+
+// EmitReclaimed calls Reclaimed, if something was removed.
+func (e *Events) EmitReclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	if e != nil && e.Reclaimed != nil && (r.Objects > 0 || r.Blobs > 0) {
 		e.Reclaimed(reason, r)
 	}
 }
 
-func (e *Events) deleting(backend string, n int) {
+// EmitDeleting calls Deleting.
+func (e *Events) EmitDeleting(backend string, n int) {
 	if e != nil && e.Deleting != nil {
 		e.Deleting(backend, n)
 	}
 }
 
-func (e *Events) settled(backend string, absent int, s ledger.Settled) {
+// EmitSettled calls Settled.
+func (e *Events) EmitSettled(backend string, absent int, s ledger.Settled) {
 	if e != nil && e.Settled != nil {
 		e.Settled(backend, absent, s)
 	}
 }
 
-func (e *Events) unsettled(backend string, blobs []ledger.Blob, err error) {
+// EmitUnsettled calls Unsettled.
+func (e *Events) EmitUnsettled(backend string, blobs []ledger.Blob, err error) {
 	if e != nil && e.Unsettled != nil {
 		e.Unsettled(backend, blobs, err)
 	}
 }
 
-func (e *Events) results(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
+// EmitResults calls Results.
+func (e *Events) EmitResults(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
 	if e != nil && e.Results != nil {
 		e.Results(backend, blobs, items)
 	}
 }
 
-func (e *Events) deleteFailed(b ledger.Blob, reason string, dead bool) {
+// EmitDeleteFailed calls DeleteFailed.
+func (e *Events) EmitDeleteFailed(b ledger.Blob, reason string, dead bool) {
 	if e != nil && e.DeleteFailed != nil {
 		e.DeleteFailed(b, reason, dead)
 	}
 }
 
-func (e *Events) backendDown(backend string, err error) {
+// EmitBackendDown calls BackendDown.
+func (e *Events) EmitBackendDown(backend string, err error) {
 	if e != nil && e.BackendDown != nil {
 		e.BackendDown(backend, err)
 	}
 }
 
-func (e *Events) intentResolved(b ledger.Blob, r Resolution) {
+// EmitIntentResolved calls IntentResolved.
+func (e *Events) EmitIntentResolved(b ledger.Blob, r Resolution) {
 	if e != nil && e.IntentResolved != nil {
 		e.IntentResolved(b, r)
 	}
 }
 
-func (e *Events) uploadAborted(u ledger.Upload) {
+// EmitUploadAborted calls UploadAborted.
+func (e *Events) EmitUploadAborted(u ledger.Upload) {
 	if e != nil && e.UploadAborted != nil {
 		e.UploadAborted(u)
 	}
 }
 
-func (e *Events) uploadRuled(u ledger.Upload, rule string) {
+// EmitUploadRuled calls UploadRuled.
+func (e *Events) EmitUploadRuled(u ledger.Upload, rule string) {
 	if e != nil && e.UploadRuled != nil {
 		e.UploadRuled(u, rule)
 	}
 }
 
-func (e *Events) claimsRecovered(r ledger.Recovered) {
+// EmitClaimsRecovered calls ClaimsRecovered.
+func (e *Events) EmitClaimsRecovered(r ledger.Recovered) {
 	if e != nil && e.ClaimsRecovered != nil {
 		e.ClaimsRecovered(r)
 	}
 }
 
-func (e *Events) held(backend, reason string) {
+// EmitHeld calls Held.
+func (e *Events) EmitHeld(backend, reason string) {
 	if e != nil && e.Held != nil {
 		e.Held(backend, reason)
 	}
 }
 
-func (e *Events) released(backend string) {
+// EmitReleased calls Released.
+func (e *Events) EmitReleased(backend string) {
 	if e != nil && e.Released != nil {
 		e.Released(backend)
 	}
 }
 
-func (e *Events) runTakenOver(r ledger.Run) {
+// EmitRunTakenOver calls RunTakenOver.
+func (e *Events) EmitRunTakenOver(r ledger.Run) {
 	if e != nil && e.RunTakenOver != nil {
 		e.RunTakenOver(r)
 	}
 }
 
-func (e *Events) found(p Problem) {
+// EmitFound calls Found.
+func (e *Events) EmitFound(p Problem) {
 	if e != nil && e.Found != nil {
 		e.Found(p)
 	}
 }
 
-func (e *Events) runEnded(r ledger.Run, err error) {
+func (e *Events) emitRunEnded(r ledger.Run, err error) {
 	if e != nil && e.RunEnded != nil {
 		e.RunEnded(r, err)
 	}
 }
 
-func (e *Events) sealed(s receipt.Seal) {
+// EmitSealed calls Sealed.
+func (e *Events) EmitSealed(s receipt.Seal) {
 	if e != nil && e.Sealed != nil {
 		e.Sealed(s)
 	}
 }
 
-func (e *Events) bookkeepingFailed(what string, err error) {
+func (e *Events) emitBookkeepingFailed(what string, err error) {
 	if e != nil && e.BookkeepingFailed != nil {
 		e.BookkeepingFailed(what, err)
+	}
+}
+
+// EmitStopped calls Stopped for each.
+func (e *Events) EmitStopped(list []ledger.Guard) {
+	if e == nil || e.Stopped == nil {
+		return
+	}
+	for _, g := range list {
+		e.Stopped(g)
+	}
+}
+
+// EmitClockDoubted calls ClockDoubted.
+func (e *Events) EmitClockDoubted(backend, why string) {
+	if e != nil && e.ClockDoubted != nil {
+		e.ClockDoubted(backend, why)
+	}
+}
+
+// Spans report when work begins and ends, for traces. Each returns the context of
+// the work, and a function that is called at its end. A nil func is silent. They
+// return fast and may be called from several goroutines at once.
+type Spans struct {
+	// Run: a run begins; its counts are given at its end.
+	Run func(ctx context.Context, r ledger.Run) (context.Context, func(counts map[string]int64, err error))
+	// Batch: one batch of a routine begins; items is how many it did.
+	Batch func(ctx context.Context, routine string) (context.Context, func(items int64, err error))
+}
+
+func (s Spans) run(ctx context.Context, r ledger.Run) (context.Context, func(map[string]int64, error)) {
+	if s.Run == nil {
+		return ctx, func(map[string]int64, error) {}
+	}
+	return s.Run(ctx, r)
+}
+
+// batches reports each step to Spans.
+func (s Spans) batches(routine string, step Step) Step {
+	if s.Batch == nil {
+		return step
+	}
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		before := c.Get(Items)
+		ctx, ended := s.Batch(ctx, routine)
+		more, err := step(ctx, c)
+		ended(c.Get(Items)-before, err)
+		return more, err
 	}
 }

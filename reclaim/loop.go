@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +37,7 @@ type Scheduled struct {
 	// (default Items); 0 is no limit. A run that took so much while more is due
 	// ends, once each worker has ended its step, with the count Limited. The rest
 	// waits for the next run. A run that left nothing, as far as its routine can
-	// tell (Leaver), is not Limited.
+	// tell (Backlogged), is not Limited.
 	Most  int64
 	Takes string
 	// Rate is called after each step with the items done, and waits as long as a
@@ -69,8 +68,8 @@ type Loop struct {
 	// wait. Nil: it does.
 	Ready func() bool
 	// Confirmed returns nil if the ledger is the one that the backends belong to
-	// (Guard.Confirmed). It is called before each step of a routine that is not
-	// Spared, and before its plans are applied. Nil: the ledger is confirmed.
+	// (Pairing.Confirmed). It is called before each step of a routine that is not
+	// SafeUnpaired, and before its plans are applied. Nil: the ledger is confirmed.
 	Confirmed func(ctx context.Context) error
 	// BeatEvery is the interval of a run's heartbeat (default 10 s). A run without
 	// a heartbeat for Stale (default 1 min) is taken over.
@@ -429,48 +428,4 @@ func joined(errs []error) error {
 		return kept[0]
 	}
 	return errors.Join(kept...)
-}
-
-// Limited is the count of a run that ended for its limit.
-const Limited = "limited"
-
-// spent reports whether a run has taken as much as it may. It records that the run
-// ends for its limit, if its worker would have continued: before the first step
-// that is not known.
-func (s Scheduled) spent(run *recorder, knows bool) bool {
-	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
-		return false
-	}
-	if knows {
-		run.atLimit.Store(true)
-	}
-	return true
-}
-
-func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
-	step := l.Spans.batches(s.Routine.Name(), l.unlessUnconfirmed(s.Routine, s.Routine.Pass(worker)))
-	own := &Counts{in: run.counts}
-	for more, begun := true, false; more && ctx.Err() == nil; begun = true {
-		if s.spent(run, begun) {
-			return nil
-		}
-		before := own.Get(Items)
-		var err error
-		if more, err = s.Controller.Run(ctx, func() (did, more bool, err error) {
-			more, err = step(ctx, own)
-			return own.Get(Items) > before, more, err
-		}); err != nil && ctx.Err() != nil {
-			return nil // the window closed, or the process stops: interrupted, not failed
-		}
-		if err != nil {
-			return err
-		}
-		run.note(ctx)
-		if s.Rate != nil {
-			if err := s.Rate(ctx, int(own.Get(Items)-before)); err != nil && ctx.Err() == nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/test/reclaimtest"
 )
 
 // routine is one whose steps a test makes.
@@ -34,10 +35,6 @@ type never struct{}
 func (never) Next(lethe.Time) lethe.Time           { return lethe.Forever }
 func (never) Window(lethe.Time) (bool, lethe.Time) { return false, 0 }
 
-func (w *world) loop(list ...reclaim.Scheduled) *reclaim.Loop {
-	return &reclaim.Loop{Routines: list, Ledger: w.ledger, Clock: w.clock, Worker: "me", NewID: w.id}
-}
-
 // steps makes a routine of n steps of one item each.
 func steps(name string, n int32) routine {
 	var left atomic.Int32
@@ -53,17 +50,17 @@ func steps(name string, n int32) routine {
 // A run goes on until nothing is due, with all its workers, and is recorded.
 func TestOnceRunsUntilNothingIsDue(t *testing.T) {
 	w := newWorld(t)
-	l := w.loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Workers: 4},
+	l := w.Loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Workers: 4},
 		reclaim.Scheduled{Routine: steps("idle", 0), Timetable: never{}})
-	got, err := l.Once(w.ctx, nil)
-	w.must(err)
-	want(w, "items", got["busy"][reclaim.Items], 100)
-	last, good, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "runs", len(last), 1) // one that does nothing leaves none
-	want(w, "outcome", good["busy"].Outcome, "ok")
-	want(w, "recorded items", good["busy"].Counts[reclaim.Items], 100)
-	want(w, "running", l.States()["busy"].Running, false)
+	got, err := l.Once(w.Ctx, nil)
+	w.Must(err)
+	reclaimtest.Want(w, "items", got["busy"][reclaim.Items], 100)
+	last, good, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "runs", len(last), 1) // one that does nothing leaves none
+	reclaimtest.Want(w, "outcome", good["busy"].Outcome, "ok")
+	reclaimtest.Want(w, "recorded items", good["busy"].Counts[reclaim.Items], 100)
+	reclaimtest.Want(w, "running", l.States()["busy"].Running, false)
 }
 
 // A run that has reached its limit ends, reports it, and leaves the rest to the
@@ -75,24 +72,24 @@ func TestARunTakesNoMoreThanOneMay(t *testing.T) {
 		c.Add("gone", 1)
 		return true, nil
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Most: 30},
+	l := w.Loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Most: 30},
 		reclaim.Scheduled{Routine: steps("even", 30), Timetable: never{}, Most: 30},
 		reclaim.Scheduled{Routine: two, Timetable: never{}, Most: 10, Takes: "gone", Workers: 3})
-	got, err := l.Once(w.ctx, nil)
-	w.must(err)
-	want(w, "busy", fmt.Sprint(got["busy"]), "map[items:30 limited:1]")
-	want(w, "even", fmt.Sprint(got["even"]), "map[items:30]")
+	got, err := l.Once(w.Ctx, nil)
+	w.Must(err)
+	reclaimtest.Want(w, "busy", fmt.Sprint(got["busy"]), "map[items:30 limited:1]")
+	reclaimtest.Want(w, "even", fmt.Sprint(got["even"]), "map[items:30]")
 	if n := got["two"]["gone"]; n < 10 || n > 12 || got["two"][reclaim.Limited] != 1 {
 		t.Errorf("three workers took %v", got["two"])
 	}
-	_, good, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "outcome", good["busy"].Outcome, "ok")
-	want(w, "recorded", good["busy"].Counts[reclaim.Limited], 1)
+	_, good, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "outcome", good["busy"].Outcome, "ok")
+	reclaimtest.Want(w, "recorded", good["busy"].Counts[reclaim.Limited], 1)
 	for _, n := range []int64{30, 30, 10, 0} {
-		got, err = l.Once(w.ctx, []string{"busy"})
-		w.must(err)
-		want(w, "the next run", got["busy"][reclaim.Items], n)
+		got, err = l.Once(w.Ctx, []string{"busy"})
+		w.Must(err)
+		reclaimtest.Want(w, "the next run", got["busy"][reclaim.Items], n)
 	}
 }
 
@@ -120,47 +117,47 @@ func (r inOrder) Pass(worker string) reclaim.Step {
 // that more is due.
 func TestARunThatTookAllIsNotLimited(t *testing.T) {
 	w := newWorld(t)
-	l := w.loop(reclaim.Scheduled{Routine: inOrder{steps("all", 10), make(chan struct{})}, Timetable: never{}, Most: 10, Workers: 2})
-	got, err := l.Once(w.ctx, nil)
-	w.must(err)
-	want(w, "all", fmt.Sprint(got["all"]), "map[items:10]")
+	l := w.Loop(reclaim.Scheduled{Routine: inOrder{steps("all", 10), make(chan struct{})}, Timetable: never{}, Most: 10, Workers: 2})
+	got, err := l.Once(w.Ctx, nil)
+	w.Must(err)
+	reclaimtest.Want(w, "all", fmt.Sprint(got["all"]), "map[items:10]")
 }
 
 func TestOnceRunsWhatIsNamed(t *testing.T) {
 	w := newWorld(t)
-	l := w.loop(reclaim.Scheduled{Routine: steps("a", 1), Timetable: never{}}, reclaim.Scheduled{Routine: steps("b", 1), Timetable: never{}})
-	got, err := l.Once(w.ctx, []string{"b"})
-	w.must(err)
+	l := w.Loop(reclaim.Scheduled{Routine: steps("a", 1), Timetable: never{}}, reclaim.Scheduled{Routine: steps("b", 1), Timetable: never{}})
+	got, err := l.Once(w.Ctx, []string{"b"})
+	w.Must(err)
 	if len(got) != 1 || got["b"][reclaim.Items] != 1 {
 		t.Errorf("ran %v", got)
 	}
-	if _, err := l.Once(w.ctx, []string{"c"}); err == nil {
+	if _, err := l.Once(w.Ctx, []string{"c"}); err == nil {
 		t.Error("a routine that is none was run")
 	}
-	plan, err := l.Plan(w.ctx, []string{"a"})
-	w.must(err)
-	want(w, "planned", plan["a"].Count, 7)
+	plan, err := l.Plan(w.Ctx, []string{"a"})
+	w.Must(err)
+	reclaimtest.Want(w, "planned", plan["a"].Count, 7)
 }
 
 // A failed run is recorded with its cause, reported, and does not stop the others.
 func TestAFailedRunIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
-	l := w.loop(reclaim.Scheduled{Routine: bad, Timetable: never{}}, reclaim.Scheduled{Routine: steps("good", 1), Timetable: never{}})
+	l := w.Loop(reclaim.Scheduled{Routine: bad, Timetable: never{}}, reclaim.Scheduled{Routine: steps("good", 1), Timetable: never{}})
 	var told []string
 	l.Events = &reclaim.Events{RunEnded: func(r ledger.Run, err error) { told = append(told, fmt.Sprint(r.Routine, ": ", err)) }}
-	got, err := l.Once(w.ctx, nil)
+	got, err := l.Once(w.Ctx, nil)
 	if err == nil || got["good"][reclaim.Items] != 1 {
 		t.Errorf("ran %v, %v", got, err)
 	}
-	last, good, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "outcome", last["bad"].Outcome, "failed: broken")
+	last, good, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "outcome", last["bad"].Outcome, "failed: broken")
 	if _, ok := good["bad"]; ok {
 		t.Error("a failed run counts as a success")
 	}
-	want(w, "told", fmt.Sprint(told), "[bad: broken good: <nil>]")
-	want(w, "error", l.States()["bad"].LastErr, "broken")
+	reclaimtest.Want(w, "told", fmt.Sprint(told), "[bad: broken good: <nil>]")
+	reclaimtest.Want(w, "error", l.States()["bad"].LastErr, "broken")
 }
 
 // A routine never runs twice at once in a loop; a caller that waits for it may give
@@ -178,12 +175,12 @@ func TestARoutineRunsOnceAtATime(t *testing.T) {
 		inside.Add(-1)
 		return false, nil
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}})
+	l := w.Loop(reclaim.Scheduled{Routine: r, Timetable: never{}})
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = l.Once(w.ctx, nil) })
+	wg.Go(func() { _, _ = l.Once(w.Ctx, nil) })
 	<-began
-	want(w, "running", l.States()["long"].Running, true)
-	ctx, cancel := context.WithCancel(w.ctx)
+	reclaimtest.Want(w, "running", l.States()["long"].Running, true)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	cancel()
 	if _, err := l.Once(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("who gave up waiting got %v", err)
@@ -196,7 +193,7 @@ func TestARoutineRunsOnceAtATime(t *testing.T) {
 // does not run, and uses no processor.
 func TestRunFollowsTheTimetables(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	var ran atomic.Int32
 	r := routine{"often", func(context.Context, *reclaim.Counts) (bool, error) {
 		if ran.Add(1) == 3 {
@@ -208,18 +205,18 @@ func TestRunFollowsTheTimetables(t *testing.T) {
 		t.Error("a routine that is off ran")
 		return false, nil
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: always{}}, reclaim.Scheduled{Routine: off, Timetable: never{}})
+	l := w.Loop(reclaim.Scheduled{Routine: r, Timetable: always{}}, reclaim.Scheduled{Routine: off, Timetable: never{}})
 	l.Run(ctx)
 	if ran.Load() < 3 {
 		t.Errorf("it ran %d times", ran.Load())
 	}
-	want(w, "next run of what is off", l.States()["off"].NextRun, lethe.Forever)
+	reclaimtest.Want(w, "next run of what is off", l.States()["off"].NextRun, lethe.Forever)
 }
 
 // A run that is stopped is recorded as interrupted, with what it had done.
 func TestAStoppedRunIsInterrupted(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	r := routine{"endless", func(_ context.Context, c *reclaim.Counts) (bool, error) {
 		c.Add(reclaim.Items, 1)
 		if c.Get(reclaim.Items) == 5 {
@@ -227,25 +224,25 @@ func TestAStoppedRunIsInterrupted(t *testing.T) {
 		}
 		return true, nil
 	}}
-	_, err := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}}).Once(ctx, nil)
-	w.must(err)
-	last, _, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "outcome", last["endless"].Outcome, "interrupted")
-	want(w, "items", last["endless"].Counts[reclaim.Items], 5)
+	_, err := w.Loop(reclaim.Scheduled{Routine: r, Timetable: never{}}).Once(ctx, nil)
+	w.Must(err)
+	last, _, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "outcome", last["endless"].Outcome, "interrupted")
+	reclaimtest.Want(w, "items", last["endless"].Counts[reclaim.Items], 5)
 }
 
 // The rate limit is called after each step, with what the step did.
 func TestRate(t *testing.T) {
 	w := newWorld(t)
 	var asked []int
-	l := w.loop(reclaim.Scheduled{Routine: steps("a", 3), Timetable: never{}, Rate: func(_ context.Context, n int) error {
+	l := w.Loop(reclaim.Scheduled{Routine: steps("a", 3), Timetable: never{}, Rate: func(_ context.Context, n int) error {
 		asked = append(asked, n)
 		return nil
 	}})
-	_, err := l.Once(w.ctx, nil)
-	w.must(err)
-	want(w, "asked for", fmt.Sprint(asked), "[1 1 1]")
+	_, err := l.Once(w.Ctx, nil)
+	w.Must(err)
+	reclaimtest.Want(w, "asked for", fmt.Sprint(asked), "[1 1 1]")
 }
 
 // Each worker's limit gets its own steps only: together they are held to the rate,
@@ -268,14 +265,14 @@ func TestRateOfWorkers(t *testing.T) {
 			return left > 0, nil
 		}
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}, Workers: workers, Rate: func(_ context.Context, n int) error {
+	l := w.Loop(reclaim.Scheduled{Routine: r, Timetable: never{}, Workers: workers, Rate: func(_ context.Context, n int) error {
 		asked.Add(int64(n))
 		return nil
 	}})
-	got, err := l.Once(w.ctx, nil)
-	w.must(err)
-	want(w, "items", got["a"][reclaim.Items], workers*each)
-	want(w, "asked for", asked.Load(), workers*each)
+	got, err := l.Once(w.Ctx, nil)
+	w.Must(err)
+	reclaimtest.Want(w, "items", got["a"][reclaim.Items], workers*each)
+	reclaimtest.Want(w, "asked for", asked.Load(), workers*each)
 }
 
 // passes is a routine whose passes a test makes.
@@ -292,7 +289,7 @@ func (p passes) Plan(context.Context) (ledger.Backlog, error) { return ledger.Ba
 func TestTheSameErrorIsToldOnce(t *testing.T) {
 	w := newWorld(t)
 	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
-	_, err := w.loop(reclaim.Scheduled{Routine: bad, Timetable: never{}, Workers: 4}).Once(w.ctx, nil)
+	_, err := w.Loop(reclaim.Scheduled{Routine: bad, Timetable: never{}, Workers: 4}).Once(w.Ctx, nil)
 	if err == nil || err.Error() != "bad: broken" {
 		t.Errorf("told %v", err)
 	}

@@ -24,9 +24,9 @@ func (daily) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever 
 // called before each. It is one in the morning. It returns after how much real time the routine first ran.
 func waiting(t *testing.T, by reclaim.Timetable, set func(slept time.Duration, wall *clocktest.Clock)) time.Duration {
 	w := newWorld(t)
-	w.clock.Set(lethe.Time(1000 * 24 * time.Hour / time.Microsecond).Add(time.Hour))
+	w.Clock.Set(lethe.Time(1000 * 24 * time.Hour / time.Microsecond).Add(time.Hour))
 	real := clocktest.At(1)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	defer cancel()
 	ran := time.Duration(-1)
 	r := routine{"nightly", func(context.Context, *reclaim.Counts) (bool, error) {
@@ -34,11 +34,11 @@ func waiting(t *testing.T, by reclaim.Timetable, set func(slept time.Duration, w
 		cancel()
 		return false, nil
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: by})
+	l := w.Loop(reclaim.Scheduled{Routine: r, Timetable: by})
 	l.Monotonic = real
 	l.Sleep = func(ctx context.Context, d time.Duration) bool {
-		set(real.Now().Sub(1), w.clock)
-		w.clock.Advance(d)
+		set(real.Now().Sub(1), w.Clock)
+		w.Clock.Advance(d)
 		real.Advance(d)
 		if real.Now().Sub(1) > 100*24*time.Hour {
 			cancel()

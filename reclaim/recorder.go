@@ -12,8 +12,27 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
+// RunLedger records passes of routines.
+type RunLedger interface {
+	StartRun(ctx context.Context, r ledger.Run) error
+	// BeatRun and FinishRun: ErrFenced if the run is not in progress.
+	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
+	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
+	// LastRuns returns the newest run of each routine and, separately, its newest
+	// successful one.
+	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
+	// BeginRun starts a run of a routine that must run once at a time, unless
+	// another BeginRun's is in progress on another worker with a heartbeat younger
+	// than Stale, or a run succeeded that began after Seen. A stale one is ended
+	// first, whether the new run begins or not.
+	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
+}
+
 // beatEvery is the interval of a run's heartbeat.
 const beatEvery = 10 * time.Second
+
+// recordTime bounds how long the end of a run is recorded after a stop was requested.
+const recordTime = 10 * time.Second
 
 // recorder keeps a run's row. A run that does nothing leaves none.
 type recorder struct {
@@ -90,7 +109,7 @@ func (r *recorder) beat(ctx context.Context) error {
 
 func (r *recorder) lost(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		r.loop.Events.bookkeepingFailed("heartbeat of run "+string(r.run.ID), err)
+		r.loop.Events.emitBookkeepingFailed("heartbeat of run "+string(r.run.ID), err)
 	}
 }
 
@@ -104,7 +123,7 @@ func (r *recorder) start(ctx context.Context) error {
 // finish records the run's end, even after ctx has ended.
 func (r *recorder) finish(ctx context.Context, failure error) map[string]int64 {
 	interrupted := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,9 +137,9 @@ func (r *recorder) finish(ctx context.Context, failure error) map[string]int64 {
 		err = r.loop.Ledger.FinishRun(ctx, r.run.ID, r.run.Outcome, counts)
 	}
 	if err != nil {
-		r.loop.Events.bookkeepingFailed("end of run "+string(r.run.ID), err)
+		r.loop.Events.emitBookkeepingFailed("end of run "+string(r.run.ID), err)
 	}
-	r.loop.Events.runEnded(r.run, failure)
+	r.loop.Events.emitRunEnded(r.run, failure)
 	return counts
 }
 

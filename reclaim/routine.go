@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Routine is one kind of work of the engine.
@@ -68,4 +69,32 @@ func (c *Counts) Map() map[string]int64 {
 // Names returns the names of all counts in order.
 func (c *Counts) Names() []string {
 	return slices.Sorted(maps.Keys(c.Map()))
+}
+
+// Planner is a routine that can list item by item what a pass would take now, and
+// take exactly such items.
+type Planner interface {
+	Routine
+	// Items passes every item that a pass would take now to yield, and changes
+	// nothing. It reads by the conditions under which a pass takes them.
+	Items(ctx context.Context, yield func(plan.Item) error) error
+	// Apply takes the items that a pass would still take, and that are still as
+	// they were seen. Their own transaction checks that. It takes nothing else, and
+	// returns one result for each item that it came to.
+	Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error)
+}
+
+// Backlogged is a routine that can report whether something is due now, by reads whose
+// cost does not grow with how much is due.
+type Backlogged interface {
+	Routine
+	HasBacklog(ctx context.Context) (bool, error)
+}
+
+// SafeUnpaired is a routine that runs even while it is not confirmed that the ledger is
+// the one that the backends belong to. Every other routine waits.
+type SafeUnpaired interface {
+	Routine
+	// SparedAs returns why the routine destroys nothing then.
+	SparedAs() string
 }

@@ -38,7 +38,7 @@ func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime b
 		return false, l.notBegun(r, err)
 	}
 	for _, ended := range begun.Ended {
-		l.Events.runTakenOver(ended)
+		l.Events.EmitRunTakenOver(ended)
 	}
 	switch {
 	case begun.OK:
@@ -58,7 +58,7 @@ func (l *Loop) notBegun(r *recorder, err error) error {
 	}
 	l.note(r.run.Routine, func(st *State) { st.LastRun, st.LastErr = l.Clock.Now(), err.Error() })
 	r.run.Outcome = outcomeOf(err, false)
-	l.Events.runEnded(r.run, err)
+	l.Events.emitRunEnded(r.run, err)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/test/reclaimtest"
 )
 
 // hourly is a timetable of one instant in an hour.
@@ -26,10 +27,10 @@ func (hourly) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever
 // instance is a loop of its own over the world's ledger, with one routine that
 // must be alone. Its sleeps move the clock on.
 func (w *world) instance(name string, step reclaim.Step) *reclaim.Loop {
-	l := w.loop(reclaim.Scheduled{Routine: routine{"verify", step}, Timetable: hourly{}, Solo: true})
-	l.Worker, l.Monotonic = name, w.clock
+	l := w.Loop(reclaim.Scheduled{Routine: routine{"verify", step}, Timetable: hourly{}, Solo: true})
+	l.Worker, l.Monotonic = name, w.Clock
 	l.Sleep = func(ctx context.Context, d time.Duration) bool {
-		w.clock.Advance(d)
+		w.Clock.Advance(d)
 		return ctx.Err() == nil
 	}
 	return l
@@ -57,45 +58,45 @@ func TestASoloRunIsAloneAmongInstances(t *testing.T) {
 	began, end, step := held()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := w.instance("a", step).Once(w.ctx, nil)
-		w.must(err)
+		_, err := w.instance("a", step).Once(w.Ctx, nil)
+		w.Must(err)
 	})
 	<-began
-	_, err := w.instance("b", idle).Once(w.ctx, nil)
+	_, err := w.instance("b", idle).Once(w.Ctx, nil)
 	if !errors.Is(err, reclaim.ErrRunning) {
 		t.Errorf("a second instance: %v", err)
 	}
 	close(end)
 	wg.Wait()
-	w.clock.Advance(time.Second)
-	_, err = w.instance("b", idle).Once(w.ctx, nil)
-	w.must(err)
-	_, good, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "last success", good["verify"].Worker, "b") // recorded although it did nothing
+	w.Clock.Advance(time.Second)
+	_, err = w.instance("b", idle).Once(w.Ctx, nil)
+	w.Must(err)
+	_, good, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "last success", good["verify"].Worker, "b") // recorded although it did nothing
 }
 
 // By the timetable, what has succeeded elsewhere since its time came is not run
 // again; what failed is tried again before the next time.
 func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 	w := newWorld(t)
-	w.clock.Set(hourly{}.Next(w.clock.Now()).Add(30 * time.Minute))
-	_, err := w.instance("a", idle).Once(w.ctx, nil)
-	w.must(err)
+	w.Clock.Set(hourly{}.Next(w.Clock.Now()).Add(30 * time.Minute))
+	_, err := w.instance("a", idle).Once(w.Ctx, nil)
+	w.Must(err)
 	for _, c := range []struct {
 		name string
 		fail int32
 		want time.Duration // from the success until the last run began
 	}{{"succeeds", 0, time.Hour}, {"fails once", 1, time.Hour}} {
-		_, good, err := w.ledger.LastRuns(w.ctx)
-		w.must(err)
+		_, good, err := w.Ledger.LastRuns(w.Ctx)
+		w.Must(err)
 		start := good["verify"].StartedAt
 		due := hourly{}.Next(start)
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		var ran atomic.Int32
 		var at []lethe.Time
 		b := w.instance("b", func(context.Context, *reclaim.Counts) (bool, error) {
-			at = append(at, w.clock.Now())
+			at = append(at, w.Clock.Now())
 			if ran.Add(1) <= c.fail {
 				return false, errors.New("broken")
 			}
@@ -106,8 +107,8 @@ func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 		if len(at) != int(c.fail)+1 || at[0] < due || at[len(at)-1].Sub(due) > 10*time.Second {
 			t.Errorf("%s: ran at %v; due at %s", c.name, at, due)
 		}
-		_, err = w.instance("c", idle).Once(w.ctx, nil)
-		w.must(err)
+		_, err = w.instance("c", idle).Once(w.Ctx, nil)
+		w.Must(err)
 	}
 }
 
@@ -120,38 +121,20 @@ func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 	a.BeatEvery = time.Millisecond
 	var wg sync.WaitGroup
 	var failed error
-	wg.Go(func() { _, failed = a.Once(w.ctx, nil) })
+	wg.Go(func() { _, failed = a.Once(w.Ctx, nil) })
 	<-began
 	b := w.instance("b", idle)
 	b.Stale = -1 // every run counts as stale
 	var taken []ledger.Run
 	b.Events = &reclaim.Events{RunTakenOver: func(r ledger.Run) { taken = append(taken, r) }}
-	_, err := b.Once(w.ctx, nil)
-	w.must(err)
+	_, err := b.Once(w.Ctx, nil)
+	w.Must(err)
 	if len(taken) != 1 || taken[0].Worker != "a" || taken[0].Outcome != "interrupted" {
 		t.Errorf("taken over: %+v", taken)
 	}
 	wg.Wait()
 	if failed == nil {
 		t.Error("the first did not notice")
-	}
-}
-
-// Watch ends what dead processes left open, of every routine.
-func TestWatchEndsStaleRuns(t *testing.T) {
-	w := newWorld(t)
-	w.must(w.ledger.StartRun(w.ctx, ledger.Run{ID: w.id(), Routine: "clean", Worker: "dead"}))
-	w.clock.Advance(w.safety.ClaimGrace + time.Microsecond)
-	w.must(w.ledger.StartRun(w.ctx, ledger.Run{ID: w.id(), Routine: "expire", Worker: "alive"}))
-	var taken []ledger.Run
-	watch := &reclaim.Watch{Ledger: w.ledger, Safety: w.safety, Limit: 10, Events: &reclaim.Events{
-		RunTakenOver: func(r ledger.Run) { taken = append(taken, r) },
-	}}
-	var c reclaim.Counts
-	_, err := watch.Pass("me")(w.ctx, &c)
-	w.must(err)
-	if len(taken) != 1 || taken[0].Worker != "dead" || c.Get("runs") != 1 {
-		t.Errorf("taken over: %+v", taken)
 	}
 }
 
@@ -169,9 +152,9 @@ func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
 // it is made from, and has all else of it.
 func TestALoopOfOtherRoutinesHasAllElse(t *testing.T) {
 	w := newWorld(t)
-	l := w.loop(reclaim.Scheduled{Routine: routine{name: "clean"}})
+	l := w.Loop(reclaim.Scheduled{Routine: routine{name: "clean"}})
 	l.Spans.Batch = func(ctx context.Context, _ string) (context.Context, func(int64, error)) { return ctx, nil }
-	l.Events, l.Monotonic, l.BeatEvery, l.Stale = &reclaim.Events{}, w.clock, time.Second, time.Minute
+	l.Events, l.Monotonic, l.BeatEvery, l.Stale = &reclaim.Events{}, w.Clock, time.Second, time.Minute
 	l.Sleep = func(context.Context, time.Duration) bool { return true }
 	l.Ready = func() bool { return true }
 	l.Confirmed = func(context.Context) error { return nil }
@@ -195,9 +178,9 @@ func TestALoopOfOtherRoutinesHasAllElse(t *testing.T) {
 // Wake lets a routine begin before its time.
 func TestWake(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	ran := make(chan struct{})
-	l := w.loop(reclaim.Scheduled{Routine: routine{"clean", func(context.Context, *reclaim.Counts) (bool, error) {
+	l := w.Loop(reclaim.Scheduled{Routine: routine{"clean", func(context.Context, *reclaim.Counts) (bool, error) {
 		close(ran)
 		return false, nil
 	}}, Timetable: hourly{}})
@@ -221,23 +204,23 @@ func TestWake(t *testing.T) {
 // long before their next time.
 func TestRunsWaitForTheLedger(t *testing.T) {
 	w := newWorld(t)
-	w.clock.Set(hourly{}.Next(w.clock.Now()).Add(-time.Minute))
-	due := hourly{}.Next(w.clock.Now())
-	ctx, cancel := context.WithCancel(w.ctx)
+	w.Clock.Set(hourly{}.Next(w.Clock.Now()).Add(-time.Minute))
+	due := hourly{}.Next(w.Clock.Now())
+	ctx, cancel := context.WithCancel(w.Ctx)
 	var at lethe.Time
 	l := w.instance("a", func(context.Context, *reclaim.Counts) (bool, error) {
-		at = w.clock.Now()
+		at = w.Clock.Now()
 		cancel()
 		return false, nil
 	})
-	l.Ready = func() bool { return w.clock.Now() >= due.Add(10*time.Minute) }
+	l.Ready = func() bool { return w.Clock.Now() >= due.Add(10*time.Minute) }
 	l.Run(ctx)
 	if late := at.Sub(due.Add(10 * time.Minute)); late < 0 || late > 2*time.Second {
 		t.Errorf("it ran %s after the ledger answered", late)
 	}
-	last, _, err := w.ledger.LastRuns(w.ctx)
-	w.must(err)
-	want(w, "recorded runs", len(last), 1)
+	last, _, err := w.Ledger.LastRuns(w.Ctx)
+	w.Must(err)
+	reclaimtest.Want(w, "recorded runs", len(last), 1)
 }
 
 // looking is a timetable of an interval.
@@ -250,7 +233,7 @@ func (looking) Window(lethe.Time) (open bool, closes lethe.Time) { return true, 
 // however long that took; a failed run does not put it off.
 func TestASoloRunRests(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	defer cancel()
 	var began []lethe.Time
 	loop := func(name string, step reclaim.Step) *reclaim.Loop {
@@ -259,13 +242,13 @@ func TestASoloRunRests(t *testing.T) {
 		return l
 	}
 	_, err := loop("a", func(context.Context, *reclaim.Counts) (bool, error) {
-		w.clock.Advance(30 * time.Minute)
+		w.Clock.Advance(30 * time.Minute)
 		return false, nil
-	}).Once(w.ctx, nil)
-	w.must(err)
-	ended := w.clock.Now()
+	}).Once(w.Ctx, nil)
+	w.Must(err)
+	ended := w.Clock.Now()
 	loop("b", func(context.Context, *reclaim.Counts) (bool, error) {
-		began = append(began, w.clock.Now())
+		began = append(began, w.Clock.Now())
 		if len(began) == 1 {
 			return false, errors.New("broken")
 		}

@@ -23,6 +23,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
@@ -52,14 +54,14 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 	if err != nil {
 		t.Fatal(err)
 	}
-	verify := func(sums bool) *reclaim.Verify {
-		return &reclaim.Verify{Ledger: db, Stores: backends, Store: store.ID, Checksums: sums, Limit: 10}
+	verify := func(sums bool) *routine.Verify {
+		return &routine.Verify{Ledger: db, Stores: backends, Store: store.ID, Checksums: sums, Limit: 10}
 	}
 	loop := &reclaim.Loop{
 		Ledger: db, Clock: lethe.SystemClock{}, Worker: "test",
 		NewID: func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) },
 		Routines: []reclaim.Scheduled{
-			{Routine: &reclaim.Expire{Ledger: db, Batch: ledger.Batch{Limit: 10}}, Timetable: schedule.Schedule{}},
+			{Routine: &routine.Expire{Ledger: db, Batch: ledger.Batch{Limit: 10}}, Timetable: schedule.Schedule{}},
 			{Routine: verify(false), Timetable: schedule.Schedule{}},
 		},
 	}
@@ -69,7 +71,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 	return service.New(service.Options{
 		Failures: failures[0],
 		Ledger:   db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
-		Guard: &reclaim.Pairing{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
+		Guard: &pairing.Pairing{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
 		Scratch: t.TempDir(), Version: "test", Audit: audit,
 	})
 }

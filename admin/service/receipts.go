@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // unsealedPage bounds the transactions whose receipts are on a page of unsealed
@@ -24,7 +24,7 @@ func (s *Service) Receipts(ctx context.Context, req api.ReceiptRequest) (api.Rec
 }
 
 // ReadReceipts is Receipts for any chain.
-func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req api.ReceiptRequest) (api.ReceiptPage, error) {
+func ReadReceipts(ctx context.Context, from routine.ReceiptReader, req api.ReceiptRequest) (api.ReceiptPage, error) {
 	out := api.ReceiptPage{Receipts: []receipt.Receipt{}}
 	seals, err := from.Seals(ctx, req.After, 1)
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req api.Recei
 }
 
 // addUnsealed adds a page of unsealed receipts.
-func addUnsealed(ctx context.Context, from reclaim.ReceiptReader, req api.ReceiptRequest, p *api.ReceiptPage) error {
+func addUnsealed(ctx context.Context, from routine.ReceiptReader, req api.ReceiptRequest, p *api.ReceiptPage) error {
 	batches, err := from.UnsealedPage(ctx, req.Batch, unsealedPage)
 	for _, b := range batches {
 		addReceipts(p, req, b.Receipts)
@@ -81,8 +81,8 @@ func (s *Service) VerifyReceipts(ctx context.Context, req api.ChainRequest) (api
 }
 
 // VerifyChain is VerifyReceipts for any chain, of a store's id.
-func VerifyChain(ctx context.Context, chain reclaim.ReceiptLedger, store lethe.ID, req api.ChainRequest) (out api.Chain, err error) {
-	w := reclaim.ChainWalk{Ledger: chain, Store: store}
+func VerifyChain(ctx context.Context, chain routine.ReceiptLedger, store lethe.ID, req api.ChainRequest) (out api.Chain, err error) {
+	w := routine.ChainWalk{Ledger: chain, Store: store}
 	if req.Seq > 0 {
 		w.Noted = map[receipt.Head]string{{Seq: req.Seq, Hash: req.Hash}: "the head that was given"}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // Reclaim runs routines now, or returns what they would do.
@@ -50,7 +50,7 @@ func (s *Service) chosen(only []string) ([]string, error) {
 	for _, r := range s.o.Loop.Routines {
 		name := r.Routine.Name()
 		all = append(all, name)
-		if _, verifies := r.Routine.(*reclaim.Verify); len(only) == 0 && !verifies && !r.Solo {
+		if _, verifies := r.Routine.(*routine.Verify); len(only) == 0 && !verifies && !r.Solo {
 			out = append(out, name)
 		}
 		for _, o := range only {

@@ -12,7 +12,9 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/object/importer"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // Options of a Service. All but Serving and Around are required.
@@ -22,9 +24,9 @@ type Options struct {
 	Backends map[string]blob.Store
 	Cache    cache.Cache
 	Loop     *reclaim.Loop
-	Guard    *reclaim.Pairing
+	Guard    *pairing.Pairing
 	// Verify returns a pass of the store's fsck.
-	Verify func(checksums bool) *reclaim.Verify
+	Verify func(checksums bool) *routine.Verify
 	// Reconcile returns a walk over the named backends; nil if there is none.
 	Reconcile func(only []string, dryRun bool, report func(ledger.Finding)) *reconcile.Routine
 	// Importer returns the importer of a backend's foreign keys; nil if there

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lethe-storage/lethe/admin/service"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // verifyBatch is the rows of one step of a check on demand.
@@ -15,7 +15,7 @@ const verifyBatch = 500
 func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
 	admin := service.New(service.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
-		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
+		Verify:    func(checksums bool) *routine.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.bounds(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,

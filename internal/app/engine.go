@@ -11,6 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
@@ -37,7 +39,7 @@ var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
 // makeEngine makes the configured routines, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
-	s.Guard = &reclaim.Pairing{
+	s.Guard = &pairing.Pairing{
 		Ledger: s.Ledger, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
 	}
 	if !s.opt.Create {
@@ -91,40 +93,40 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
 	switch c.Name {
 	case "expire":
-		return &reclaim.Expire{
+		return &routine.Expire{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
-			Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
+			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "clean":
-		return &reclaim.Clean{
+		return &routine.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
 			Lock: s.locks, Plans: s.Ledger,
-			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
+			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "reap":
-		return &reclaim.Reap{
+		return &routine.Reap{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Lock: s.locks, Plans: s.Ledger,
 		}
 	case "multipart":
-		return &reclaim.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
+		return &routine.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
 	case "recount":
-		return &reclaim.Recount{Ledger: s.Ledger, Events: events}
+		return &routine.Recount{Ledger: s.Ledger, Events: events}
 	case "lifecycle":
 		return s.lifecycle(c, events)
 	case "purge":
-		return &reclaim.Purge{
+		return &routine.Purge{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
-			Rounds: reclaim.RestartInterval{Time: s.safety.PassTime},
+			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}
 	case "reconcile":
 		return s.Reconciler(nil, false, nil)
 	case "receipts":
-		return &reclaim.Receipts{
+		return &routine.Receipts{
 			Ledger: s.Ledger, Age: s.Ledger, Store: s.Identity.ID, Keep: s.Config.Receipts.Keep.Std(), Safety: s.safety, Events: events,
 		}
 	case "watch":
-		return &reclaim.Watch{Ledger: s.Ledger, Safety: s.safety, Limit: c.Batch, Events: events}
+		return &routine.Watch{Ledger: s.Ledger, Safety: s.safety, Limit: c.Batch, Events: events}
 	}
 	if slices.Contains(placing, c.Name) {
 		return s.placer(c)
@@ -154,8 +156,8 @@ func boundOf(l config.GuardLimit) ledger.Limit {
 }
 
 // Verifier returns a verify pass of the store.
-func (s *Store) Verifier(batch int, checksums bool) *reclaim.Verify {
-	return &reclaim.Verify{
+func (s *Store) Verifier(batch int, checksums bool) *routine.Verify {
+	return &routine.Verify{
 		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Checksums: checksums, Limit: batch, Events: s.watch.engine(),
 		Keep: s.Config.Receipts.Keep.Std(), Clock: s.opt.Clock,
 	}

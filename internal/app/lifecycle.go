@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // ruleBook holds the lifecycle rules of the configuration, which a reload may
@@ -26,7 +27,7 @@ type ruleBook struct {
 
 // lifecycle makes the routine that applies the rules to objects.
 func (s *Store) lifecycle(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
-	return &reclaim.Lifecycle{
+	return &routine.Lifecycle{
 		Ledger: s.Ledger, Limit: c.Batch, Controller: s.watch.throttle, Events: events, Configure: s.configureRules,
 	}
 }

@@ -27,6 +27,8 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // Options of a Store and an App. The zero value has the defaults.
@@ -104,14 +106,14 @@ type Store struct {
 	Cache    cache.Cache
 	Objects  *object.Store
 	Loop     *reclaim.Loop
-	Guard    *reclaim.Pairing
+	Guard    *pairing.Pairing
 
 	raw      map[string]blob.Store                        // Backends as they are: the guard's
 	breakers map[string]*breaker.Store                    // before raw
 	gates    map[string]*gate.Store                       // before breakers
 	buckets  map[string]*s3blob.Store                     // those of raw that lie in S3
 	redis    *redisconn.Conn                              // nil: none
-	locks    reclaim.ClaimLock                            // of the routines' claims; nil: none
+	locks    routine.ClaimLock                            // of the routines' claims; nil: none
 	bus      *wake.Bus                                    // wakes routines that have work
 	copyRate func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
 	router   *placement.Router

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/wake"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // redisPrefix begins all keys in Redis.
@@ -69,7 +69,7 @@ func (s *Store) moved(list []ledger.Move) {
 
 // claimLock serializes the claims of routines, where the configuration enables it;
 // nil: they do not wait for each other.
-func (s *Store) claimLock() reclaim.ClaimLock {
+func (s *Store) claimLock() routine.ClaimLock {
 	if s.redis == nil || !s.Config.Redis.Lock {
 		return nil
 	}

@@ -22,7 +22,9 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
@@ -31,27 +33,65 @@ type Ledger interface {
 	objectLedger
 	EngineLedger
 	placement.Ledger
-	reclaim.TallyLedger
+	routine.TallyLedger
 	reconcile.Ledger
 }
 
 type objectLedger = object.Ledger
 
-// EngineLedger is what all routines of the engine need of a ledger together.
+// EngineLedger is what the engine and those who operate it need of a ledger together.
 type EngineLedger interface {
-	reclaim.ExpireLedger
-	reclaim.CleanLedger
-	reclaim.ReapLedger
-	reclaim.UploadLedger
-	reclaim.LifecycleLedger
-	reclaim.PurgeLedger
+	routine.ExpireLedger
+	routine.CleanLedger
+	routine.ReapLedger
+	routine.UploadLedger
+	routine.LifecycleLedger
+	routine.PurgeLedger
+	routine.VerifyLedger
+	routine.PlanLedger
+	routine.ReceiptLedger
+	routine.WatchLedger
 	reclaim.RunLedger
-	reclaim.PairingLedger
-	reclaim.DeadLedger
-	reclaim.VerifyLedger
-	reclaim.PlanLedger
-	reclaim.LimitLedger
-	reclaim.ReceiptLedger
+	pairing.Ledger
+	operatedLedger
+}
+
+// operatedLedger is what no routine needs: what starts, holds and shows.
+type operatedLedger interface {
+	deadLedger
+	limitLedger
+	// AddBackend registers a backend or updates its quota.
+	AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error)
+	// HoldBackend holds deletes on a backend for a reason, or releases them with an
+	// empty one.
+	HoldBackend(ctx context.Context, backend, reason string) error
+	ClockDoubt(ctx context.Context, backend string) (why string, err error)
+	// InterruptRuns marks the unfinished runs of a dead worker.
+	InterruptRuns(ctx context.Context, worker string) (int, error)
+	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
+	RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error)
+}
+
+// deadLedger keeps the dead letters.
+type deadLedger interface {
+	Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter, error)
+	// DeadByID returns the rows that are dead letters, in any order.
+	DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error)
+	// Requeue condemns dead blobs again, due now, attempts at zero.
+	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
+	// WriteOff removes dead rows: the operator vouches that the bytes are gone. Rows
+	// whose upload may still land stay.
+	WriteOff(ctx context.Context, ids []lethe.ID) (int, error)
+	Totals(ctx context.Context) ([]ledger.Total, error)
+}
+
+// limitLedger records what a tripped limit has stopped.
+type limitLedger interface {
+	Guards(ctx context.Context) ([]ledger.Guard, error)
+	// AllowGuard ends a stop, and allows so much more.
+	AllowGuard(ctx context.Context, a ledger.Allowance) error
+	// EndStops ends the stops of limits that no longer exist, and returns them.
+	EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error)
 }
 
 // Open returns an empty ledger. If it is an io.Closer, it is closed after use.

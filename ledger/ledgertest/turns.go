@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 func turnTests() []test {
@@ -171,8 +172,8 @@ func turnsFair(w *world) {
 		return n
 	}
 	identity := must(w.Identity(w.ctx))(w)
-	expire := &reclaim.Expire{Ledger: w.Ledger, Batch: ledger.Batch{Limit: batch, MaxBlobs: batch}}
-	clean := &reclaim.Clean{
+	expire := &routine.Expire{Ledger: w.Ledger, Batch: ledger.Batch{Limit: batch, MaxBlobs: batch}}
+	clean := &routine.Clean{
 		Ledger: w.Ledger, Stores: map[string]blob.Store{disk: memblob.New(memblob.Options{})}, Store: identity.ID,
 		Safety: reclaim.Safety{}.WithDefaults(), Limit: batch, Clock: w.clock,
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // perCall is how many keys one call of a listing returns, as in S3.
@@ -109,7 +109,7 @@ func (m *merge) both(i blob.Info) {
 func (m *merge) only(i blob.Info) {
 	_, ours := lethe.ParseBlobKey(m.w.o.Store, i.Key)
 	switch {
-	case reclaim.IsPairingKey(m.w.o.Store, i.Key) || m.found.full():
+	case pairing.IsKey(m.w.o.Store, i.Key) || m.found.full():
 	case ours:
 		m.found.unknown = append(m.found.unknown, i)
 	default:
@@ -175,7 +175,7 @@ func (w *walk) beyond(ctx context.Context) (candidates, error) {
 					return err
 				}
 			}
-			if !reclaim.IsPairingKey(w.o.Store, i.Key) && !found.full() {
+			if !pairing.IsKey(w.o.Store, i.Key) && !found.full() {
 				found.foreign = append(found.foreign, i)
 			}
 			return nil

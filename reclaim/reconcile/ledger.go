@@ -52,7 +52,7 @@ type RowLedger interface {
 	Backends(ctx context.Context) ([]ledger.Backend, error)
 }
 
-// Pact checks the pairing of a backend and the ledger; *reclaim.Guard implements
+// Pact checks the pairing of a backend and the ledger; *pairing.Pairing implements
 // it.
 type Pact interface {
 	// Check returns ErrBackendMismatch if they do not belong together, or an

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // modes are the two ways in which a backend is listed: as one, and folder by
@@ -54,7 +55,7 @@ func TestOrphanGoes(t *testing.T) {
 			t := w.T
 			t.Fatalf("row is %+v", row)
 		}
-		clean := &reclaim.Clean{Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: w.clock, Admit: w.guard.Check}
+		clean := &routine.Clean{Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: w.clock, Admit: w.guard.Check}
 		c := &reclaim.Counts{}
 		step := clean.Pass("c")
 		for more := true; more; {

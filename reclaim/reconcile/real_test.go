@@ -20,7 +20,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/test/clocktest"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -88,7 +90,7 @@ type reality struct {
 	db     *sqlledger.DB
 	id     lethe.ID // of the store
 	stores map[string]blob.Store
-	guard  *reclaim.Pairing
+	guard  *pairing.Pairing
 }
 
 func newReality(t *testing.T, p place) *reality {
@@ -100,7 +102,7 @@ func newReality(t *testing.T, p place) *reality {
 	store, err := db.Identity(t.Context())
 	r.must(err)
 	r.db, r.id = db, store.ID
-	r.guard = &reclaim.Pairing{Ledger: db, Stores: r.stores, Clock: r.at}
+	r.guard = &pairing.Pairing{Ledger: db, Stores: r.stores, Clock: r.at}
 	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	r.must(err)
 	r.must(r.guard.Advance(t.Context(), "main"))
@@ -165,7 +167,7 @@ func explained(r *reality, set func(*reconcile.Options)) {
 	if got := r.walk(set); got[reconcile.Orphans] != 1 || got[reconcile.Condemned] != 1 || got[reconcile.Missing] != 1 {
 		r.Errorf("the second walk counts %v", got)
 	}
-	pass(r.T, &reclaim.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, &reclaim.Counts{})
+	pass(r.T, &routine.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, &reclaim.Counts{})
 	var keys []string
 	r.must(r.store.List(r.Context(), "", "", func(i blob.Info) error {
 		keys = append(keys, i.Key)

@@ -113,7 +113,7 @@ func (r *Routine) Name() string {
 	return name
 }
 
-// SparedAs implements reclaim.Spared.
+// SparedAs implements reclaim.SafeUnpaired.
 func (*Routine) SparedAs() string {
 	return "it reports, and its orphans are condemned by a transaction that refuses where deletes are held"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
@@ -37,7 +38,7 @@ type world struct {
 	fault  func(blobtest.Call) blobtest.Fault
 	stores map[string]blob.Store
 	store  lethe.ID
-	guard  *reclaim.Pairing
+	guard  *pairing.Pairing
 	set    func(*reconcile.Options)
 	found  []ledger.Finding
 	events reconcile.Events
@@ -58,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.store = store.ID
 	raw := map[string]blob.Store{"main": w.main, "spare": w.spare}
-	w.guard = &reclaim.Pairing{Ledger: w.ledger, Stores: raw, Clock: w.clock}
+	w.guard = &pairing.Pairing{Ledger: w.ledger, Stores: raw, Clock: w.clock}
 	for id := range w.stores {
 		_, err = w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)

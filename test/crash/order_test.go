@@ -22,6 +22,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // lab is objects and cleaner over a ledger file and a file system that loses
@@ -35,7 +36,7 @@ type lab struct {
 	db      *sqlledger.DB
 	store   lethe.ID
 	objects *object.Store
-	clean   *reclaim.Clean
+	clean   *routine.Clean
 	ahead   atomic.Int64 // of the clock, in microseconds
 	copies  int
 
@@ -92,7 +93,7 @@ func newLab(t *testing.T, f flaw) *lab {
 		Ledger: ledger, Backends: stores, StoreID: l.store, Clock: l, Small: 4 << 10, MinPart: 1,
 	})
 	must(t, err)
-	l.clean = &reclaim.Clean{
+	l.clean = &routine.Clean{
 		Ledger: ledger, Stores: stores, Store: l.store, Safety: reclaim.Safety{}.WithDefaults(), Limit: 100, Clock: l,
 	}
 	l.fs.SetHooks(strictfs.Hooks{Before: l.unlink})
@@ -166,7 +167,7 @@ func (l *lab) stateOnDisk(id lethe.ID) (state string, err error) {
 // rows is what objects and the cleaner need of the ledger.
 type rows interface {
 	object.Ledger
-	reclaim.CleanLedger
+	routine.CleanLedger
 }
 
 // watched is the ledger, with a look at the disk before every transition that

@@ -11,6 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // limit is the engine's batch size: small, so that a pass has several steps.
@@ -18,28 +20,28 @@ const limit = 3
 
 func (w *world) stores() map[string]blob.Store { return w.disks }
 
-func (w *world) clean() *reclaim.Clean {
-	return &reclaim.Clean{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Safety: w.safety, Limit: limit, Clock: w.clock}
+func (w *world) clean() *routine.Clean {
+	return &routine.Clean{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Safety: w.safety, Limit: limit, Clock: w.clock}
 }
 
-func (w *world) expire() *reclaim.Expire {
-	return &reclaim.Expire{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit, MaxBlobs: 2 * limit}}
+func (w *world) expire() *routine.Expire {
+	return &routine.Expire{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit, MaxBlobs: 2 * limit}}
 }
 
-func (w *world) watch() *reclaim.Watch {
-	return &reclaim.Watch{Ledger: w.ledger, Safety: w.safety, Limit: limit}
+func (w *world) watch() *routine.Watch {
+	return &routine.Watch{Ledger: w.ledger, Safety: w.safety, Limit: limit}
 }
 
-func (w *world) reap() *reclaim.Reap {
-	return &reclaim.Reap{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Safety: w.safety, Limit: limit}
+func (w *world) reap() *routine.Reap {
+	return &routine.Reap{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Safety: w.safety, Limit: limit}
 }
 
 // routines is the engine: everything that can reclaim.
 func (w *world) routines() []reclaim.Routine {
 	all := []reclaim.Routine{
 		w.expire(), w.reap(),
-		&reclaim.Uploads{Ledger: w.ledger, Safety: w.safety, Limit: limit},
-		&reclaim.Purge{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit}},
+		&routine.Uploads{Ledger: w.ledger, Safety: w.safety, Limit: limit},
+		&routine.Purge{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit}},
 		w.watch(), w.clean(),
 	}
 	if len(w.order) > 1 {
@@ -65,8 +67,8 @@ func (w *world) placing() placement.Options {
 func (w *world) newID() lethe.ID { return lethe.RandomID(w.clock.Now()) }
 
 // verify is the fsck, telling each problem to report.
-func (w *world) verify(report func(reclaim.Problem)) *reclaim.Verify {
-	return &reclaim.Verify{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Checksums: true, Limit: limit, Report: report}
+func (w *world) verify(report func(reclaim.Problem)) *routine.Verify {
+	return &routine.Verify{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Checksums: true, Limit: limit, Report: report}
 }
 
 // try runs a routine to its end or its first error, and answers its counts.
@@ -115,7 +117,7 @@ func (w *world) keys() []string { return w.keysOn(backend) }
 func (w *world) keysOn(id string) (keys []string) {
 	w.Helper()
 	w.must(w.lies[id].List(w.ctx, "", "", func(i blob.Info) error {
-		if !reclaim.IsPairingKey(w.store, i.Key) {
+		if !pairing.IsKey(w.store, i.Key) {
 			keys = append(keys, i.Key)
 		}
 		return nil

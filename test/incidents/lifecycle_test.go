@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // rules sets the rules of bucket b.
@@ -20,8 +20,8 @@ func (w *world) rules(rs ...lifecycle.Rule) {
 	w.must(err)
 }
 
-func (w *world) lifecycle() *reclaim.Lifecycle {
-	return &reclaim.Lifecycle{Ledger: w.ledger, Limit: limit}
+func (w *world) lifecycle() *routine.Lifecycle {
+	return &routine.Lifecycle{Ledger: w.ledger, Limit: limit}
 }
 
 const day = 24 * time.Hour

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -171,7 +171,7 @@ func TestQuay10909_TheLockInRedisLapses(t *testing.T) {
 		lock := func() *claimlock.Lock {
 			return claimlock.New(claimlock.Options{Conn: connect(w.T, s.Addr, redisconn.Single), Store: w.store, TTL: time.Minute})
 		}
-		claimer := func() *reclaim.Clean {
+		claimer := func() *routine.Clean {
 			c := w.clean()
 			c.Lock = lock().Around
 			return c

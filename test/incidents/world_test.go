@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
@@ -43,7 +44,7 @@ type world struct {
 	lies   map[string]blob.Store // what really lies on them
 	disks  map[string]blob.Store // and as the code sees them
 	faults map[string]func(blobtest.Call) blobtest.Fault
-	guard  *reclaim.Pairing
+	guard  *pairing.Pairing
 	theirs []string // keys on the first backend that are not ours
 	down   string   // the backend that placement knows to be down
 }
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, s setting, c *clocktest.Clock, db wholeLedger, place
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	w.store = who.ID
-	w.guard = &reclaim.Pairing{Ledger: db, Stores: w.lies, Clock: c}
+	w.guard = &pairing.Pairing{Ledger: db, Stores: w.lies, Clock: c}
 	for _, id := range w.order {
 		w.addBackend(id, place())
 	}

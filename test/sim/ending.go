@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // rounds bounds the quiet end: a step of the longest grace each.
@@ -175,7 +176,7 @@ func (w *World) verified() error {
 		stores[id] = w.disks[id]
 	}
 	var first error
-	v := &reclaim.Verify{Ledger: w.ledger, Stores: stores, Store: w.store, Checksums: true, Limit: 100, Report: func(p reclaim.Problem) {
+	v := &routine.Verify{Ledger: w.ledger, Stores: stores, Store: w.store, Checksums: true, Limit: 100, Report: func(p reclaim.Problem) {
 		if first == nil && len(w.oracle.ruined) == 0 && !w.explains(p) {
 			first = broken("verify found %s: %s", named(p.Kind), p)
 		}

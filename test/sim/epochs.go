@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // The methods that the guard needs.
@@ -125,9 +125,9 @@ func (o *oracle) compared(backend, why string) error {
 	off := max(d.skew[backend], -d.skew[backend])
 	switch {
 	case max(d.skewed[backend], d.touched[backend]) >= asked && a != nil:
-	case why == "" && off > reclaim.ClockSkew+passed+slack:
+	case why == "" && off > pairing.ClockSkew+passed+slack:
 		return broken("the clock of %s is off by %s, and nobody doubts it", backend, d.skew[backend])
-	case why != "" && off <= reclaim.ClockSkew:
+	case why != "" && off <= pairing.ClockSkew:
 		return broken("the clock of %s is off by %s, and is doubted: %s", backend, d.skew[backend], why)
 	}
 	return nil

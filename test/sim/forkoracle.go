@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // look is what an actor has asked, and was told.
@@ -247,7 +248,7 @@ func (f *forks) accepted(s *side) {
 	f.hearts(mine, theirs)
 	f.decide(s)
 	for _, id := range shelves {
-		if err := mine.guard.Admit(context.Background(), id); !errors.Is(err, reclaim.ErrNotQuiet) {
+		if err := mine.guard.Admit(context.Background(), id); !errors.Is(err, pairing.ErrNotQuiet) {
 			f.fail(broken("the %s was given %s, and does not wait for a quiet beat: %w", named(s.name), id, err))
 		}
 	}

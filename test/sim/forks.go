@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/memledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // Forks: two ledgers that came from one are alive at once over the same backends (docs/protocol.md,
@@ -82,7 +82,7 @@ type forkNode struct {
 	*process
 	f     *forks
 	side  *side
-	guard *reclaim.Pairing // outlives its actors when the ledger is rolled back under it
+	guard *pairing.Pairing // outlives its actors when the ledger is rolled back under it
 	forkMemory
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // memory of a process: the real code over its ledger and the shelves.
@@ -35,7 +37,7 @@ func (n *forkNode) open() {
 		n.stores[id] = gates[id]
 	}
 	if n.guard == nil {
-		n.guard = &reclaim.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
+		n.guard = &pairing.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
 	}
 	n.guard.Ledger, n.guard.Stores = n.seam, raw
 	n.guard.Place = func(id, why string) {
@@ -60,12 +62,12 @@ func (n *forkNode) routines(a *actor) []reclaim.Routine {
 	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	drop := func(context.Context, []lethe.ID) {}
 	admit := func(ctx context.Context, id string) error { return n.asks(a, id, n.guard.Admit, false) }
-	clean := &reclaim.Clean{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch, Clock: n.f, Boot: n.f, Admit: admit}
+	clean := &routine.Clean{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch, Clock: n.f, Boot: n.f, Admit: admit}
 	return []reclaim.Routine{
-		clean, &reclaim.Expire{Ledger: n.seam, Batch: b, Drop: drop}, clean,
-		&reclaim.Reap{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch}, clean,
-		&reclaim.Watch{Ledger: n.seam, Safety: safety, Limit: batch},
-		&reclaim.Verify{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Limit: 100},
+		clean, &routine.Expire{Ledger: n.seam, Batch: b, Drop: drop}, clean,
+		&routine.Reap{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch}, clean,
+		&routine.Watch{Ledger: n.seam, Safety: safety, Limit: batch},
+		&routine.Verify{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Limit: 100},
 	}
 }
 

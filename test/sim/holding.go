@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // holding says that holds are set and lifted in this world.
@@ -150,4 +150,4 @@ func (o *oracle) keptTrash(before View) error {
 	return nil
 }
 
-var _ reclaim.ExpireLedger = (*seam)(nil)
+var _ routine.ExpireLedger = (*seam)(nil)

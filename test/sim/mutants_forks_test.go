@@ -5,28 +5,28 @@ package sim_test
 var forkMutants = []mutant{
 	{
 		name: "forks: a batch is not compared", rule: "13: compared before every batch of deletes", within: 500, forks: true,
-		file: "reclaim/quiet.go", old: "		if err := g.Check(ctx, id); err != nil {", new: "		if err := g.Check(ctx, id); err != nil && !g.begun(id) {",
+		file: "reclaim/pairing/admit.go", old: "		if err := g.Check(ctx, id); err != nil {", new: "		if err := g.Check(ctx, id); err != nil && !g.begun(id) {",
 	}, {
 		name: "forks: absent is settled without a second look", rule: "13: compared before anything is settled as absent", within: 1000, forks: true,
-		file: "reclaim/clean.go", old: "	if absent > 0 {", new: "	if absent > 1<<20 {",
+		file: "reclaim/routine/delete.go", old: "	if absent > 0 {", new: "	if absent > 1<<20 {",
 	}, {
 		name: "forks: missing is believed without a second look", rule: "13: compared before anything is settled as absent", within: 500, forks: true,
 		file: "blob/gate/gate.go", old: "	if why := s.Absent(ctx, key); why != nil {", new: "	if why := s.Absent(ctx, key); why != nil && n < 0 {",
 	}, {
 		name: "forks: nobody is challenged", rule: "13: neither destroys anything before a person decides", within: 500, forks: true,
-		file: "reclaim/epochs.go", old: "	if b.HeldFor != ledger.HeldForLedger {\n", new: "	if true {\n",
+		file: "reclaim/pairing/epochs.go", old: "	if b.HeldFor != ledger.HeldForLedger {\n", new: "	if true {\n",
 	}, {
 		name: "forks: no quiet beat after a start", rule: "13: one quiet beat after a start", within: 500, forks: true,
-		file: "reclaim/quiet.go", old: "	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0", new: "	return 0 * (g.quietTime() - now.Sub(q.since)), q.since != 0",
+		file: "reclaim/pairing/admit.go", old: "	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0", new: "	return 0 * (g.quietTime() - now.Sub(q.since)), q.since != 0",
 	}, {
 		name: "forks: epochs are counted", rule: "13: a nonce that the other cannot know", within: 2000, known: 579, forks: true,
-		file: "reclaim/epochs.go", old: "	return n + 1 + draw(epochStep), nil", new: "	return n + 1 + 0*draw(epochStep), nil",
+		file: "reclaim/pairing/epochs.go", old: "	return n + 1 + draw(epochStep), nil", new: "	return n + 1 + 0*draw(epochStep), nil",
 	}, {
 		name: "forks: who slept deletes all the same", rule: "13: deletes are sent soon after the comparison", within: 500, forks: true,
-		file: "reclaim/clean.go", old: "took >= k.Safety.DeleteTime() {", new: "took < 0 {",
+		file: "reclaim/routine/delete.go", old: "took >= k.Safety.DeleteTime() {", new: "took < 0 {",
 	}, {
 		name: "forks: another disk is taken for the backend once it was written to", rule: "13: a folder that was replaced is not the backend", within: 2000, forks: true,
-		file: "reclaim/pairing.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
+		file: "reclaim/pairing/pairing.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
 	},
 }
 

@@ -13,7 +13,7 @@ var heldMutants = []mutant{
 		file: "ledger/memledger/db.go", old: "	db.now = max(db.now, db.jump.Held(db.opts.Clock.Now()))\n	db.receipts", new: "	db.now = db.jump.Held(db.opts.Clock.Now())\n	db.receipts",
 	}, {
 		name: "an outage is a failed attempt", rule: "14: an outage is not a failed attempt", within: 500,
-		file: "reclaim/clean.go", old: "	case errors.Is(err, blob.ErrDown), errors.Is(err, errCutOff):", new: "	case errors.Is(err, errCutOff):",
+		file: "reclaim/routine/delete.go", old: "	case errors.Is(err, blob.ErrDown), errors.Is(err, errCutOff):", new: "	case errors.Is(err, errCutOff):",
 	}, {
 		name: "foreign keys are taken for ours", rule: "15: foreign things are left alone", within: 500, in: sim.Reconciled,
 		file: "reclaim/reconcile/compare.go", old: "	_, ours := lethe.ParseBlobKey(m.w.o.Store, i.Key)\n", new: "	ours := true\n",
@@ -43,7 +43,7 @@ var boundMutants = []mutant{
 		name: "blobs are deleted within the transaction that settles them", rule: "6: no remote call inside a transaction", within: 100,
 		file: "ledger/memledger/clean.go", old: "	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
 		new: "	if remote, ok := ctx.Value(\"remote\").(func()); ok {\n		remote()\n	}\n	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
-		elsewhere: map[string][]edit{"reclaim/clean.go": {{
+		elsewhere: map[string][]edit{"reclaim/routine/delete.go": {{
 			"	ended := k.Controller.Time(throttle.Database, \"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
 			"	settleCtx = context.WithValue(settleCtx, \"remote\", func() {\n		_, _ = k.Stores[backend].Delete(ctx, []string{lethe.BlobKey(k.Store, b.Blobs[0].ID)})\n	})\n" +
 				"	ended := k.Controller.Time(throttle.Database, \"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",

@@ -60,27 +60,27 @@ var mutants = []mutant{
 		file: "object/life.go", old: "	if now.Sub(l.last) < l.s.opt.ReadGrace/2 {", new: "	if true {",
 	}, {
 		name: "a key left out of an answer is taken for deleted", rule: "8: an answer is checked against the request", within: 8000,
-		file: "reclaim/clean.go", old: "		if !ok {\n			err = whole\n		}", new: "		if !ok && !errors.Is(whole, blob.ErrUnknown) {\n			err = whole\n		}",
+		file: "reclaim/routine/delete.go", old: "		if !ok {\n			err = whole\n		}", new: "		if !ok && !errors.Is(whole, blob.ErrUnknown) {\n			err = whole\n		}",
 	}, {
 		name: "a failed call is taken for a success", rule: "8: only confirmed keys are settled", within: 6000,
-		file: "reclaim/clean.go", old: "	said := outcomes(keys, results, err)", new: "	if err != nil {\n		results, err = nil, nil\n	}\n	said := outcomes(keys[:len(results)], results, err)\n	said = append(said, make([]error, len(keys)-len(said))...)",
+		file: "reclaim/routine/delete.go", old: "	said := outcomes(keys, results, err)", new: "	if err != nil {\n		results, err = nil, nil\n	}\n	said := outcomes(keys[:len(results)], results, err)\n	said = append(said, make([]error, len(keys)-len(said))...)",
 	}, {
 		name: "a failed key is settled as gone", rule: "8: only confirmed keys are settled", within: 6000,
-		file: "reclaim/clean.go", old: "		item.Result, item.Error = ledger.Failed, err.Error()", new: "		item.Result = ledger.Gone",
+		file: "reclaim/routine/delete.go", old: "		item.Result, item.Error = ledger.Failed, err.Error()", new: "		item.Result = ledger.Gone",
 	}, {
 		name: "bytes of any size and digest prove a write", rule: "19: only proof promotes", within: 8000,
-		file: "reclaim/reap.go", old: "	case info.Size != want.Size:\n		return false, none, nil\n	}", new: "	case info.Size >= 0:\n		return true, none, nil\n	}",
+		file: "reclaim/routine/reap.go", old: "	case info.Size != want.Size:\n		return false, none, nil\n	}", new: "	case info.Size >= 0:\n		return true, none, nil\n	}",
 	}, {
 		name: "absent bytes prove a write", rule: "19: only proof promotes", within: 8000,
-		file: "reclaim/reap.go", old: "	case errors.Is(err, blob.ErrNotExist):\n		return false, none, nil\n	case err != nil:\n		return false, none, err\n	case info",
+		file: "reclaim/routine/reap.go", old: "	case errors.Is(err, blob.ErrNotExist):\n		return false, none, nil\n	case err != nil:\n		return false, none, err\n	case info",
 		new: "	case errors.Is(err, blob.ErrNotExist):\n		return true, none, nil\n	case err != nil:\n		return false, none, err\n	case info",
 	}, {
 		name: "claims are stale at once", rule: "claims only avoid wasted work", within: 1000,
-		file: "reclaim/watch.go", old: "w.Safety.ClaimGrace, w.Limit", new: "0, w.Limit",
+		file: "reclaim/routine/watch.go", old: "w.Safety.ClaimGrace, w.Limit", new: "0, w.Limit",
 		equivalent: "a claim taken over too early is fenced at its settle; the bytes were condemned all the same (the model takes claims over at any time)",
 	}, {
 		name: "intents are reaped at once", rule: "min_age spares slow but living writers", within: 2000,
-		file: "reclaim/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
+		file: "reclaim/routine/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
 	}, {
 		name: "settle without the fence", rule: "transitions name their fence", within: 2000, known: 24, sqlite: true,
 		file: "ledger/sqlledger/settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)",

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
 // pacted says that the real guard keeps the pact of ledger and backends in this
@@ -98,13 +98,13 @@ func (w *World) caughtUp(to lethe.Time) lethe.Time {
 // pact is the real guard of a node, and whom it has seen to fit.
 type pact struct {
 	w     *World
-	g     *reclaim.Pairing
+	g     *pairing.Pairing
 	seen  map[string]bool
 	heard bool // one of them was asked whom it belongs to
 }
 
 func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
-	return &pact{w: w, g: &reclaim.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
+	return &pact{w: w, g: &pairing.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
 }
 
 // Check asks the guard, and holds what it says against what is.

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // placed says that placement is at work in this world: three backends, a factor,
@@ -242,7 +243,7 @@ func (w *World) destroy(id string, rng *rand.Rand) {
 
 // inspect lets the real check find what is lost and damaged.
 func (w *World) inspect(l *seam, stores map[string]blob.Store) {
-	v := &reclaim.Verify{Ledger: l, Stores: stores, Store: w.store, Checksums: true, Limit: 100}
+	v := &routine.Verify{Ledger: l, Stores: stores, Store: w.store, Checksums: true, Limit: 100}
 	step := v.Pass("operator")
 	var counts reclaim.Counts
 	for more := true; more; {

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // names says that a row may go: every row where none is named.
@@ -27,10 +28,10 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 	}
 	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	p := &planned{w: w, of: []reclaim.Planner{
-		&reclaim.Expire{Ledger: l, Batch: b, Plans: l},
-		&reclaim.Purge{Ledger: l, Batch: b, Plans: l},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Clock: w, Plans: l},
-		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Plans: l},
+		&routine.Expire{Ledger: l, Batch: b, Plans: l},
+		&routine.Purge{Ledger: l, Batch: b, Plans: l},
+		&routine.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Clock: w, Plans: l},
+		&routine.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Plans: l},
 	}}
 	if w.placed() {
 		o := w.placing(l, stores)

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // receiptsKept is how long receipts are kept: short, so that they are dropped while
@@ -20,9 +21,9 @@ const receiptsKept = 3 * time.Hour
 // believed that the other was dead.
 func (w *World) sealing() bool { return hash2(w.cfg.Seed, 39)%8 == 0 }
 
-func (w *World) sealer() *reclaim.Receipts {
+func (w *World) sealer() *routine.Receipts {
 	l := &seam{w: w, in: w.ledger}
-	return &reclaim.Receipts{Ledger: l, Age: l, Store: w.store, Keep: receiptsKept, Safety: safety}
+	return &routine.Receipts{Ledger: l, Age: l, Store: w.store, Keep: receiptsKept, Safety: safety}
 }
 
 // sealer seals receipts, and drops old ones.

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // node is a process's memory: the real code over the simulated world.
@@ -162,13 +163,13 @@ func (w *World) newNode() *node {
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
-		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
-		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
-		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
-		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
-		&reclaim.Purge{Ledger: l, Batch: purge, Drop: drop, Plans: l},
-		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
+		&routine.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
+		&routine.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
+		&routine.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
+		&routine.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
+		&routine.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
+		&routine.Purge{Ledger: l, Batch: purge, Drop: drop, Plans: l},
+		&routine.Watch{Ledger: l, Safety: safety, Limit: batch},
 	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }
 

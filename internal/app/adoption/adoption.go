@@ -276,7 +276,7 @@ func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.D
 }
 
 // expire returns the routine that removes a collection's rows.
-func (a *Adoption) expire(name string, rows *sqladopt.Collection) routine {
+func (a *Adoption) expire(name string, rows *sqladopt.Collection) adoptRoutine {
 	c := a.Description.Collections[name]
 	batch := c.BatchSize()
 	if c.Rows.Status == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// routine is the common interface of package adopt's routines.
-type routine interface {
+// adoptRoutine is the common interface of package adopt's routines.
+type adoptRoutine interface {
 	Name() string
 	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 	Plan(ctx context.Context) (adopt.Backlog, error)
@@ -22,15 +22,15 @@ type collected struct {
 }
 
 // borrow returns a routine of package adopt as one of the loop.
-func borrow(collection string, r routine) reclaim.Routine {
+func borrow(collection string, r adoptRoutine) reclaim.Routine {
 	return collected{reclaim.Adapt(planned{r}), collection}
 }
 
 // planned converts a backlog for the loop.
-type planned struct{ routine }
+type planned struct{ adoptRoutine }
 
-// Plan implements reclaim.Borrowed.
+// Plan implements reclaim.Adapted.
 func (p planned) Plan(ctx context.Context) (ledger.Backlog, error) {
-	b, err := p.routine.Plan(ctx)
+	b, err := p.adoptRoutine.Plan(ctx)
 	return ledger.Backlog{Count: b.Due, Oldest: b.Oldest}, err
 }

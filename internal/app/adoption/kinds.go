@@ -87,14 +87,14 @@ func (k ofRecords) applied(ctx context.Context, name string, items *itemGroups) 
 	next := func() ([]string, error) { return items.ids(k.c.BatchSize()) }
 	s := reclaim.Scheduled{Workers: 1, Most: k.c.Limit, Rate: throttle.PerSecond[int](k.c.RatePerSecond, k.c.BatchSize())}
 	whole := k.a.expire(k.name, k.rows)
-	of := func(keys []string) routine { return k.a.expire(k.name, k.rows.Only(keys)) }
+	of := func(keys []string) adoptRoutine { return k.a.expire(k.name, k.rows.Only(keys)) }
 	if name != whole.Name() {
 		remover, err := k.a.remover(ctx, k.name)
 		if err != nil {
 			return s, err
 		}
 		whole = k.a.clean(k.name, k.rows, remover)
-		of = func(keys []string) routine { return k.a.clean(k.name, k.rows.Only(keys), remover) }
+		of = func(keys []string) adoptRoutine { return k.a.clean(k.name, k.rows.Only(keys), remover) }
 	}
 	if name != whole.Name() {
 		return s, fmt.Errorf("the plan names the routine %q, which there is none of", name)

@@ -248,9 +248,9 @@ func (g *itemGroups) set() (map[string]bool, error) {
 
 // chunked is a routine that works on chunks of a collection, one after the other.
 type chunked struct {
-	routine
+	adoptRoutine
 	next func() ([]string, error) // io.EOF at the end
-	of   func(keys []string) routine
+	of   func(keys []string) adoptRoutine
 }
 
 // Pass implements routine.

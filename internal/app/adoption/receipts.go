@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
 // chainID returns the id with which the seals of this adoption are hashed.
@@ -67,7 +68,7 @@ func (r chainRoutine) Pass(worker string) reclaim.Step {
 				return false, err
 			}
 			keep := cmp.Or(time.Duration(r.a.Description.Receipts), adopt.KeepReceipts)
-			sealer := &reclaim.Receipts{Ledger: r.a.DB, Store: id, Keep: keep, Safety: reclaim.Safety{}.WithDefaults(), Events: &reclaim.Events{Sealed: r.a.sealed}}
+			sealer := &routine.Receipts{Ledger: r.a.DB, Store: id, Keep: keep, Safety: reclaim.Safety{}.WithDefaults(), Events: &reclaim.Events{Sealed: r.a.sealed}}
 			step = sealer.Pass(worker)
 		}
 		return step(ctx, c)

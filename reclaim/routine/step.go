@@ -1,0 +1,94 @@
+package routine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// AgeLedger reports whether its clock is in doubt, so that nothing is removed by
+// age.
+type AgeLedger interface {
+	// ClockBehind returns how far the machine's clock is behind the latest time in
+	// the ledger, and 0 if that is a minute at most.
+	ClockBehind() time.Duration
+	// ClockAhead returns by how much the clock was set forward since the ledger was
+	// opened, and 0 for ordinary corrections.
+	ClockAhead() time.Duration
+}
+
+// unlessBehind makes a step refuse while the clock is in doubt. A clock that ran
+// back, or was set forward, is wrong now or was before, so it does not show what is
+// due (docs/protocol.md, rule 13). What was condemned already is dead by any clock
+// and needs no such check. Nil is never in doubt.
+func unlessBehind(c AgeLedger, step reclaim.Step) reclaim.Step {
+	if c == nil {
+		return step
+	}
+	return func(ctx context.Context, n *reclaim.Counts) (bool, error) {
+		if d := c.ClockAhead(); d > 0 {
+			return false, fmt.Errorf("reclaim: %w: the ledger's clock was set forward by %s; nothing is removed by age "+
+				"until it is set back, or, if it is right, this process is restarted", lethe.ErrClock, d.Round(time.Second))
+		}
+		if d := c.ClockBehind(); d > 0 {
+			return false, fmt.Errorf("reclaim: %w: the machine's clock is %s behind the latest time in the ledger; "+
+				"nothing is removed by age until it has caught up: check the clock", lethe.ErrClock, d.Round(time.Second))
+		}
+		return step(ctx, n)
+	}
+}
+
+// unlessDoubted does the work unless the clock is in doubt.
+func unlessDoubted(ctx context.Context, ledger AgeLedger, work func(context.Context) error) error {
+	_, err := unlessBehind(ledger, func(ctx context.Context, _ *reclaim.Counts) (bool, error) { return false, work(ctx) })(ctx, nil)
+	return err
+}
+
+// inSequence makes one step of several: each runs until it finds nothing more, then the
+// next one.
+func inSequence(steps ...reclaim.Step) reclaim.Step {
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		more, err := steps[0](ctx, c)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			steps = steps[1:]
+		}
+		return len(steps) > 0, nil
+	}
+}
+
+// RestartInterval makes a long pass begin again at the oldest. A pass remembers how far it
+// came, so as not to read again the rows that it left dead. Rows that become due
+// behind its place, because a hold was released, a claim was taken over or a limit
+// allows them again, would otherwise wait until nothing more is due. Beginning
+// again costs a few transactions, whatever the number of objects. The zero value
+// never begins again.
+type RestartInterval struct {
+	// Time is Safety.PassTime. 0: a pass goes on from where it is.
+	Time time.Duration
+	// Clock never jumps (default lethe.Monotonic).
+	Clock lethe.Clock
+}
+
+// of returns one pass made of many.
+func (r RestartInterval) of(begin func() reclaim.Step) reclaim.Step {
+	step := begin()
+	if r.Time <= 0 {
+		return step
+	}
+	clock := cmp.Or[lethe.Clock](r.Clock, lethe.Monotonic{})
+	began := clock.Now()
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		if now := clock.Now(); now.Sub(began) >= r.Time {
+			step, began = begin(), now
+			c.Add("rounds", 1)
+		}
+		return step(ctx, c)
+	}
+}
