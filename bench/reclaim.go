@@ -201,7 +201,7 @@ func singly(ctx context.Context, s *store, n int) (w Work, err error) {
 			drop(ctx, r.Dropped)
 		}
 		if err == nil && r.Blobs > 0 {
-			_, err = clean.Pass("bench")(ctx, counts)
+			_, err = clean.Pass("bench")(ctx, counts.Add)
 		}
 		if err != nil {
 			return w, fmt.Errorf("bench: object by object: %w", err)

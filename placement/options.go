@@ -103,7 +103,7 @@ func (o *Options) aims(ctx context.Context) (aims, error) {
 }
 
 // Step does one bounded batch, reports to add what it did, and returns whether more
-// is due now. reclaim.Adapt makes a routine of the engine from such steps.
+// is due now: a step of a routine of the engine.
 type Step = func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
 
 // The names of counts.

@@ -94,7 +94,7 @@ func (l *Loop) applyAll(ctx context.Context, s Scheduled, p Planner, run *record
 			return err
 		}
 		before := run.counts.Get(Items)
-		results, err := p.Apply(ctx, l.Worker+"/plan", items, run.counts)
+		results, err := p.Apply(ctx, l.Worker+"/plan", items, run.counts.Add)
 		a.Each(results)
 		if err != nil {
 			return err

@@ -23,13 +23,13 @@ func (*counting) Plan(context.Context) (ledger.Backlog, error)       { return le
 func (*counting) Items(context.Context, func(plan.Item) error) error { return nil }
 
 func (r *counting) Pass(string) reclaim.Step {
-	return func(context.Context, *reclaim.Counts) (bool, error) {
+	return func(context.Context, reclaim.Add) (bool, error) {
 		r.steps++
 		return r.steps < 3, nil
 	}
 }
 
-func (r *counting) Apply(_ context.Context, _ string, items []plan.Item, _ *reclaim.Counts) ([]plan.Result, error) {
+func (r *counting) Apply(_ context.Context, _ string, items []plan.Item, _ reclaim.Add) ([]plan.Result, error) {
 	r.applied += len(items)
 	return nil, nil
 }

@@ -252,11 +252,11 @@ func (s Spans) batches(routine string, step Step) Step {
 	if s.Batch == nil {
 		return step
 	}
-	return func(ctx context.Context, c *Counts) (bool, error) {
-		before := c.Get(Items)
+	return func(ctx context.Context, add Add) (bool, error) {
+		own := &Counts{to: add}
 		ctx, ended := s.Batch(ctx, routine)
-		more, err := step(ctx, c)
-		ended(c.Get(Items)-before, err)
+		more, err := step(ctx, own.Add)
+		ended(own.Get(Items), err)
 		return more, err
 	}
 }

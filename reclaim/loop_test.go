@@ -39,9 +39,9 @@ func (never) Window(lethe.Time) (bool, lethe.Time) { return false, 0 }
 func steps(name string, n int32) routine {
 	var left atomic.Int32
 	left.Store(n)
-	return routine{name, func(_ context.Context, c *reclaim.Counts) (bool, error) {
+	return routine{name, func(_ context.Context, add reclaim.Add) (bool, error) {
 		if left.Add(-1) >= 0 {
-			c.Add(reclaim.Items, 1)
+			add(reclaim.Items, 1)
 		}
 		return left.Load() > 0, nil
 	}}
@@ -67,9 +67,9 @@ func TestOnceRunsUntilNothingIsDue(t *testing.T) {
 // next. One that is complete at exactly the limit does not.
 func TestARunTakesNoMoreThanOneMay(t *testing.T) {
 	w := newWorld(t)
-	two := routine{"two", func(_ context.Context, c *reclaim.Counts) (bool, error) {
-		c.Add(reclaim.Items, 2)
-		c.Add("gone", 1)
+	two := routine{"two", func(_ context.Context, add reclaim.Add) (bool, error) {
+		add(reclaim.Items, 2)
+		add("gone", 1)
 		return true, nil
 	}}
 	l := w.Loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Most: 30},
@@ -104,8 +104,8 @@ func (r inOrder) Pass(worker string) reclaim.Step {
 		<-r.ended
 		return r.step
 	}
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
-		more, err := r.step(ctx, c)
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
+		more, err := r.step(ctx, add)
 		if !more {
 			close(r.ended)
 		}
@@ -142,7 +142,7 @@ func TestOnceRunsWhatIsNamed(t *testing.T) {
 // A failed run is recorded with its cause, reported, and does not stop the others.
 func TestAFailedRunIsRecorded(t *testing.T) {
 	w := newWorld(t)
-	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
+	bad := routine{"bad", func(context.Context, reclaim.Add) (bool, error) { return false, errors.New("broken") }}
 	l := w.Loop(reclaim.Scheduled{Routine: bad, Timetable: never{}}, reclaim.Scheduled{Routine: steps("good", 1), Timetable: never{}})
 	var told []string
 	l.Events = &reclaim.Events{RunEnded: func(r ledger.Run, err error) { told = append(told, fmt.Sprint(r.Routine, ": ", err)) }}
@@ -166,7 +166,7 @@ func TestARoutineRunsOnceAtATime(t *testing.T) {
 	w := newWorld(t)
 	began, end := make(chan struct{}), make(chan struct{})
 	var inside atomic.Int32
-	r := routine{"long", func(context.Context, *reclaim.Counts) (bool, error) {
+	r := routine{"long", func(context.Context, reclaim.Add) (bool, error) {
 		if inside.Add(1) > 1 {
 			t.Error("it runs twice at once")
 		}
@@ -195,13 +195,13 @@ func TestRunFollowsTheTimetables(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.Ctx)
 	var ran atomic.Int32
-	r := routine{"often", func(context.Context, *reclaim.Counts) (bool, error) {
+	r := routine{"often", func(context.Context, reclaim.Add) (bool, error) {
 		if ran.Add(1) == 3 {
 			cancel()
 		}
 		return false, nil
 	}}
-	off := routine{"off", func(context.Context, *reclaim.Counts) (bool, error) {
+	off := routine{"off", func(context.Context, reclaim.Add) (bool, error) {
 		t.Error("a routine that is off ran")
 		return false, nil
 	}}
@@ -217,9 +217,10 @@ func TestRunFollowsTheTimetables(t *testing.T) {
 func TestAStoppedRunIsInterrupted(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.Ctx)
-	r := routine{"endless", func(_ context.Context, c *reclaim.Counts) (bool, error) {
-		c.Add(reclaim.Items, 1)
-		if c.Get(reclaim.Items) == 5 {
+	done := 0
+	r := routine{"endless", func(_ context.Context, add reclaim.Add) (bool, error) {
+		add(reclaim.Items, 1)
+		if done++; done == 5 {
 			cancel()
 		}
 		return true, nil
@@ -255,12 +256,12 @@ func TestRateOfWorkers(t *testing.T) {
 	turn.Add(workers)
 	r := passes{"a", func() reclaim.Step {
 		left := each
-		return func(_ context.Context, c *reclaim.Counts) (bool, error) {
+		return func(_ context.Context, add reclaim.Add) (bool, error) {
 			if left == each { // all are at work at the same time
 				turn.Done()
 				turn.Wait()
 			}
-			c.Add(reclaim.Items, 1)
+			add(reclaim.Items, 1)
 			left--
 			return left > 0, nil
 		}
@@ -288,7 +289,7 @@ func (p passes) Plan(context.Context) (ledger.Backlog, error) { return ledger.Ba
 // A cause that stops all workers in the same way is reported once.
 func TestTheSameErrorIsToldOnce(t *testing.T) {
 	w := newWorld(t)
-	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
+	bad := routine{"bad", func(context.Context, reclaim.Add) (bool, error) { return false, errors.New("broken") }}
 	_, err := w.Loop(reclaim.Scheduled{Routine: bad, Timetable: never{}, Workers: 4}).Once(w.Ctx, nil)
 	if err == nil || err.Error() != "bad: broken" {
 		t.Errorf("told %v", err)

@@ -29,7 +29,7 @@ func waiting(t *testing.T, by reclaim.Timetable, set func(slept time.Duration, w
 	ctx, cancel := context.WithCancel(w.Ctx)
 	defer cancel()
 	ran := time.Duration(-1)
-	r := routine{"nightly", func(context.Context, *reclaim.Counts) (bool, error) {
+	r := routine{"nightly", func(context.Context, reclaim.Add) (bool, error) {
 		ran = real.Now().Sub(1)
 		cancel()
 		return false, nil

@@ -41,7 +41,7 @@ func (s Scheduled) spent(run *recorder, knows bool) bool {
 
 func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
 	step := l.Spans.batches(s.Routine.Name(), l.unlessUnconfirmed(s.Routine, s.Routine.Pass(worker)))
-	own := &Counts{in: run.counts}
+	own := &Counts{to: run.counts.Add}
 	for more, begun := true, false; more && ctx.Err() == nil; begun = true {
 		if s.spent(run, begun) {
 			return nil
@@ -49,7 +49,7 @@ func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker stri
 		before := own.Get(Items)
 		var err error
 		if more, err = s.Controller.Run(ctx, func() (did, more bool, err error) {
-			more, err = step(ctx, own)
+			more, err = step(ctx, own.Add)
 			return own.Get(Items) > before, more, err
 		}); err != nil && ctx.Err() != nil {
 			return nil // the window closed, or the process stops: interrupted, not failed
@@ -86,15 +86,15 @@ func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 // unlessUnconfirmed makes a destructive step do nothing while the ledger is in
 // doubt. Plans still list what is due.
 func (l *Loop) unlessUnconfirmed(r Routine, step Step) Step {
-	return func(ctx context.Context, c *Counts) (bool, error) {
+	return func(ctx context.Context, add Add) (bool, error) {
 		switch err := l.confirmed(ctx, r); {
 		case errors.Is(err, lethe.ErrBackendMismatch):
-			c.Add("held", 1)
+			add("held", 1)
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("reclaim: whether the ledger is the one that the backends belong to: %w", err)
 		}
-		return step(ctx, c)
+		return step(ctx, add)
 	}
 }
 

@@ -3,7 +3,6 @@ package reclaim
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/lethe-storage/lethe/ledger"
@@ -22,15 +21,19 @@ type Routine interface {
 }
 
 // Step does one bounded batch, adds to the counts what it did, and reports whether
-// more is due now.
-type Step func(ctx context.Context, c *Counts) (more bool, err error)
+// more is due now. It and Add are other names of plain functions, so that the routines
+// of packages that do not import this one are Routines as well.
+type Step = func(ctx context.Context, add Add) (more bool, err error)
+
+// Add adds n to the count with a name. It is safe for concurrent use.
+type Add = func(name string, n int64)
 
 // Counts adds up what a run did, by name. It is safe for concurrent use. "items"
 // measures progress for rate limits and progress bars.
 type Counts struct {
 	mu sync.Mutex
 	n  map[string]int64
-	in *Counts // those of the run, if these are one worker's
+	to Add // if set, called as well
 }
 
 // Items is the name of the count that measures progress.
@@ -41,8 +44,8 @@ func (c *Counts) Add(name string, n int64) {
 	if n == 0 {
 		return
 	}
-	if c.in != nil {
-		c.in.Add(name, n)
+	if c.to != nil {
+		c.to(name, n)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,11 +69,6 @@ func (c *Counts) Map() map[string]int64 {
 	return maps.Clone(c.n)
 }
 
-// Names returns the names of all counts in order.
-func (c *Counts) Names() []string {
-	return slices.Sorted(maps.Keys(c.Map()))
-}
-
 // Planner is a routine that can list item by item what a pass would take now, and
 // take exactly such items.
 type Planner interface {
@@ -81,7 +79,7 @@ type Planner interface {
 	// Apply takes the items that a pass would still take, and that are still as
 	// they were seen. Their own transaction checks that. It takes nothing else, and
 	// returns one result for each item that it came to.
-	Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error)
+	Apply(ctx context.Context, worker string, items []plan.Item, add Add) ([]plan.Result, error)
 }
 
 // Backlogged is a routine that can report whether something is due now, by reads whose

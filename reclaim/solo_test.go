@@ -39,8 +39,8 @@ func (w *world) instance(name string, step reclaim.Step) *reclaim.Loop {
 // held is a step that says that it began, and ends when it is let.
 func held() (began, end chan struct{}, step reclaim.Step) {
 	began, end = make(chan struct{}), make(chan struct{})
-	return began, end, func(ctx context.Context, c *reclaim.Counts) (bool, error) {
-		c.Add(reclaim.Items, 1)
+	return began, end, func(ctx context.Context, add reclaim.Add) (bool, error) {
+		add(reclaim.Items, 1)
 		close(began)
 		select {
 		case <-end:
@@ -50,7 +50,7 @@ func held() (began, end chan struct{}, step reclaim.Step) {
 	}
 }
 
-func idle(context.Context, *reclaim.Counts) (bool, error) { return false, nil }
+func idle(context.Context, reclaim.Add) (bool, error) { return false, nil }
 
 // While one instance runs it, others get an error with the instance's name.
 func TestASoloRunIsAloneAmongInstances(t *testing.T) {
@@ -95,7 +95,7 @@ func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Ctx)
 		var ran atomic.Int32
 		var at []lethe.Time
-		b := w.instance("b", func(context.Context, *reclaim.Counts) (bool, error) {
+		b := w.instance("b", func(context.Context, reclaim.Add) (bool, error) {
 			at = append(at, w.Clock.Now())
 			if ran.Add(1) <= c.fail {
 				return false, errors.New("broken")
@@ -180,7 +180,7 @@ func TestWake(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.Ctx)
 	ran := make(chan struct{})
-	l := w.Loop(reclaim.Scheduled{Routine: routine{"clean", func(context.Context, *reclaim.Counts) (bool, error) {
+	l := w.Loop(reclaim.Scheduled{Routine: routine{"clean", func(context.Context, reclaim.Add) (bool, error) {
 		close(ran)
 		return false, nil
 	}}, Timetable: hourly{}})
@@ -208,7 +208,7 @@ func TestRunsWaitForTheLedger(t *testing.T) {
 	due := hourly{}.Next(w.Clock.Now())
 	ctx, cancel := context.WithCancel(w.Ctx)
 	var at lethe.Time
-	l := w.instance("a", func(context.Context, *reclaim.Counts) (bool, error) {
+	l := w.instance("a", func(context.Context, reclaim.Add) (bool, error) {
 		at = w.Clock.Now()
 		cancel()
 		return false, nil
@@ -241,13 +241,13 @@ func TestASoloRunRests(t *testing.T) {
 		l.Routines[0].Timetable, l.Routines[0].Rest = looking(time.Minute), time.Hour
 		return l
 	}
-	_, err := loop("a", func(context.Context, *reclaim.Counts) (bool, error) {
+	_, err := loop("a", func(context.Context, reclaim.Add) (bool, error) {
 		w.Clock.Advance(30 * time.Minute)
 		return false, nil
 	}).Once(w.Ctx, nil)
 	w.Must(err)
 	ended := w.Clock.Now()
-	loop("b", func(context.Context, *reclaim.Counts) (bool, error) {
+	loop("b", func(context.Context, reclaim.Add) (bool, error) {
 		began = append(began, w.Clock.Now())
 		if len(began) == 1 {
 			return false, errors.New("broken")

@@ -101,12 +101,12 @@ func (importing) Plan(context.Context) (ledger.Backlog, error) { return ledger.B
 
 // Pass implements reclaim.Routine.
 func (m importing) Pass(string) reclaim.Step {
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		return false, m.i.Run(ctx, m.r, func(res importer.Result) {
-			c.Add(reclaim.Items, 1)
-			c.Add(string(res.Outcome), 1)
+			add(reclaim.Items, 1)
+			add(string(res.Outcome), 1)
 			if res.Outcome == importer.Imported {
-				c.Add("bytes", res.Item.Size)
+				add("bytes", res.Item.Size)
 			}
 			m.each(res)
 		})

@@ -50,11 +50,11 @@ func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 	}
 	switch c.Name {
 	case "replicate":
-		return reclaim.Adapt(placement.NewReplicate(o))
+		return placement.NewReplicate(o)
 	case "drain":
-		return reclaim.Adapt(placement.NewDrain(o))
+		return placement.NewDrain(o)
 	case "rebalance":
-		return reclaim.Adapt(placement.NewRebalance(o))
+		return placement.NewRebalance(o)
 	}
-	return reclaim.Adapt(placement.NewSurvey(o))
+	return placement.NewSurvey(o)
 }

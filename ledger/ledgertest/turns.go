@@ -181,7 +181,7 @@ func turnsFair(w *world) {
 		counts, step := &reclaim.Counts{}, r.Pass("worker")
 		for more, asked := true, false; more; {
 			var err error
-			more, err = step(context.Background(), counts)
+			more, err = step(context.Background(), counts.Add)
 			w.ok(err)
 			if !asked && counts.Get(reclaim.Items) >= soon*batch {
 				equal(w, "left by "+r.Name(), left(), 0)

@@ -13,11 +13,11 @@ import (
 // foretell reports, at the end of a dry run, which orphans would be condemned:
 // those that are ripe, unless their share is too high, and as many as one walk
 // takes.
-func (w *walk) foretell(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) foretell(ctx context.Context, add reclaim.Add) (bool, error) {
 	if w.o.Would == nil || len(w.would) == 0 {
-		return w.finish(ctx, c)
+		return w.finish(ctx, add)
 	}
-	may, err := w.mayCondemn(ctx, c)
+	may, err := w.mayCondemn(ctx, add)
 	if err != nil {
 		return false, err
 	}
@@ -25,7 +25,7 @@ func (w *walk) foretell(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if may {
 		w.tell(w.o.Would, w.would[:min(len(w.would), w.o.MostOrphans)]...)
 	}
-	return w.finish(ctx, c)
+	return w.finish(ctx, add)
 }
 
 // tell reports changes, one after the other.

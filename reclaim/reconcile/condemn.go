@@ -11,23 +11,23 @@ import (
 
 // condemn returns a step that condemns the ripe orphans, batch by batch, once
 // everything was compared, and then finishes the walk.
-func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
+func (w *walk) condemn() func(context.Context, reclaim.Add) (bool, error) {
 	after := ""
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if w.o.DryRun {
-			return w.foretell(ctx, c)
+			return w.foretell(ctx, add)
 		}
 		epoch, err := w.epoch(ctx)
 		if err != nil {
 			return false, err
 		}
-		may, err := w.mayCondemn(ctx, c)
+		may, err := w.mayCondemn(ctx, add)
 		if err != nil {
 			return false, err
 		}
 		left := int64(w.o.MostOrphans) - w.counts.Get(Condemned)
 		if !may || left <= 0 {
-			return w.finish(ctx, c)
+			return w.finish(ctx, add)
 		}
 		out, err := w.o.Ledger.CondemnOrphans(ctx, ledger.OrphanRequest{
 			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))), Only: w.chosen(),
@@ -36,26 +36,26 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 			return false, err
 		}
 		if out.Seen == 0 {
-			return w.finish(ctx, c)
+			return w.finish(ctx, add)
 		}
 		after = out.Last
-		w.freed(c, out.Blobs)
+		w.freed(add, out.Blobs)
 		w.o.Events.condemned(w.backend, out.Blobs)
 		w.did(orphansOf(w.o.Store, out.Blobs)...)
 		return true, w.o.Ledger.SaveWalk(ctx, ledger.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.row.Place, Counts: w.counts.Map()})
 	}
 }
 
-func (w *walk) freed(c *reclaim.Counts, blobs []ledger.Blob) {
-	w.add(c, Condemned, int64(len(blobs)))
+func (w *walk) freed(add reclaim.Add, blobs []ledger.Blob) {
+	w.tally(add, Condemned, int64(len(blobs)))
 	for _, b := range blobs {
-		w.add(c, Freed, b.Size)
+		w.tally(add, Freed, b.Size)
 	}
 }
 
 // mayCondemn reports whether orphans may be condemned at all: the pairing holds,
 // and their share is plausible.
-func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) mayCondemn(ctx context.Context, add reclaim.Add) (bool, error) {
 	orphans, keys := w.counts.Get(Orphans), w.counts.Get(Keys)
 	if orphans == 0 {
 		return false, nil
@@ -71,7 +71,7 @@ func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) 
 	if why == "" {
 		return true, nil
 	}
-	w.add(c, HeldBack, orphans)
+	w.tally(add, HeldBack, orphans)
 	if !w.o.DryRun {
 		w.o.Events.heldBack(w.backend, orphans, why)
 	}
@@ -115,13 +115,13 @@ func (w *walk) ripen(ctx context.Context) error {
 }
 
 // countRipe counts the orphans that a real walk would condemn.
-func (w *walk) countRipe(c *reclaim.Counts, list []ledger.Finding) {
+func (w *walk) countRipe(add reclaim.Add, list []ledger.Finding) {
 	for _, f := range list {
 		id, _ := lethe.ParseBlobKey(w.o.Store, f.Key)
 		if !w.ripe[f.Key] || f.Kind != ledger.FoundOrphan || id.Made() > w.o.Clock.Now().Add(-w.o.Grace) {
 			continue
 		}
-		w.add(c, RipeCount, 1)
+		w.tally(add, RipeCount, 1)
 		f.Backend = w.backend
 		w.report.Lock()
 		w.would = append(w.would, Change{Finding: f})

@@ -20,25 +20,25 @@ const mostObjects = 20
 
 // judge checks the differences between a listing and the rows, after the listing,
 // and records those that remain.
-func (w *walk) judge(ctx context.Context, c *reclaim.Counts, found candidates) error {
-	w.add(c, Keys, found.keys)
-	c.Add(reclaim.Items, found.keys)
-	w.add(c, Skipped, found.skipped)
+func (w *walk) judge(ctx context.Context, add reclaim.Add, found candidates) error {
+	w.tally(add, Keys, found.keys)
+	add(reclaim.Items, found.keys)
+	w.tally(add, Skipped, found.skipped)
 	if found.n() == 0 {
 		return nil
 	}
 	for page := range slices.Chunk(found.unknown, w.o.Page) {
-		if err := w.unknown(ctx, c, page); err != nil {
+		if err := w.unknown(ctx, add, page); err != nil {
 			return err
 		}
 	}
 	for page := range slices.Chunk(slices.Concat(found.absent, found.resized), w.o.Page) {
-		if err := w.dangling(ctx, c, page); err != nil {
+		if err := w.dangling(ctx, add, page); err != nil {
 			return err
 		}
 	}
 	for page := range slices.Chunk(found.foreign, w.o.Page) {
-		if err := w.foreign(ctx, c, page); err != nil {
+		if err := w.foreign(ctx, add, page); err != nil {
 			return err
 		}
 	}
@@ -69,12 +69,12 @@ func (w *walk) record(ctx context.Context, list []ledger.Finding) error {
 	return nil
 }
 
-func (w *walk) foreign(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
+func (w *walk) foreign(ctx context.Context, add reclaim.Add, page []blob.Info) error {
 	list := make([]ledger.Finding, len(page))
 	for i, info := range page {
 		list[i] = ledger.Finding{Key: displayKey(info.Key), Kind: ledger.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
 	}
-	w.add(c, Foreign, int64(len(page)))
+	w.tally(add, Foreign, int64(len(page)))
 	return w.record(ctx, list)
 }
 
@@ -97,7 +97,7 @@ func strange(key string) string {
 }
 
 // unknown looks up names that were listed but had no row when the rows were read.
-func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
+func (w *walk) unknown(ctx context.Context, add reclaim.Add, page []blob.Info) error {
 	ids := make([]lethe.ID, len(page))
 	for i, info := range page {
 		ids[i], _ = lethe.ParseBlobKey(w.o.Store, info.Key)
@@ -121,8 +121,8 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 		case w.counts.Get(Orphans) >= int64(w.o.Keep):
 			// There is no room to record it. A call for each would take days if the
 			// ledger is an older copy.
-			w.add(c, Orphans, 1)
-			w.add(c, Skipped, 1)
+			w.tally(add, Orphans, 1)
+			w.tally(add, Skipped, 1)
 			continue
 		}
 		lies, err := w.lies(ctx, info.Key)
@@ -133,10 +133,10 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 			continue // settled between the listing and the look-up
 		}
 		f.Size = lies.Size
-		w.add(c, countOf(f.Kind), 1)
+		w.tally(add, countOf(f.Kind), 1)
 		list = append(list, f)
 	}
-	w.countRipe(c, list)
+	w.countRipe(add, list)
 	return w.record(ctx, list)
 }
 
@@ -164,7 +164,7 @@ func (w *walk) lies(ctx context.Context, key string) (*blob.Info, error) {
 
 // dangling looks up blobs by name that were not listed as their rows require. Then
 // it reads their rows: those that are still live are missing or damaged.
-func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) error {
+func (w *walk) dangling(ctx context.Context, add reclaim.Add, ids []lethe.ID) error {
 	lies := make(map[lethe.ID]*blob.Info, len(ids))
 	for _, id := range ids {
 		info, err := w.lies(ctx, lethe.BlobKey(w.o.Store, id))
@@ -187,7 +187,7 @@ func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) 
 			losses = append(losses, Loss{*f, s})
 		}
 	}
-	return w.lose(ctx, c, losses, doubt == "")
+	return w.lose(ctx, add, losses, doubt == "")
 }
 
 // finding describes what is wrong with a live blob; nil if nothing is.
@@ -216,7 +216,7 @@ func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
 
 // lose marks a missing or damaged blob suspect if it may, which makes placement
 // heal it, and records it.
-func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may bool) error {
+func (w *walk) lose(ctx context.Context, add reclaim.Add, losses []Loss, may bool) error {
 	if len(losses) == 0 {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may b
 		return err
 	}
 	for _, l := range losses {
-		w.count(c, l)
+		w.count(add, l)
 		if !w.o.DryRun {
 			w.o.Events.dangling(l)
 		}
@@ -263,7 +263,7 @@ func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
 	return nil
 }
 
-func (w *walk) count(c *reclaim.Counts, l Loss) {
+func (w *walk) count(add reclaim.Add, l Loss) {
 	kind, fate := Missing, Healing
 	if l.Finding.Kind == ledger.FoundSize {
 		kind = WrongSize
@@ -271,6 +271,6 @@ func (w *walk) count(c *reclaim.Counts, l Loss) {
 	if l.Copies == 0 {
 		fate = Lost
 	}
-	w.add(c, kind, 1)
-	w.add(c, fate, 1)
+	w.tally(add, kind, 1)
+	w.tally(add, fate, 1)
 }

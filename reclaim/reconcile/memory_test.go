@@ -47,7 +47,7 @@ func walkOver(t *testing.T, n int) {
 	}).Pass("worker")
 	for more := true; more; {
 		var err error
-		if more, err = step(t.Context(), &counts); err != nil {
+		if more, err = step(t.Context(), counts.Add); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,7 +60,7 @@ func TestOrphanGoes(t *testing.T) {
 		step := clean.Pass("c")
 		for more := true; more; {
 			var err error
-			more, err = step(w.ctx, c)
+			more, err = step(w.ctx, c.Add)
 			w.must(err)
 		}
 		if _, there := w.main.Bytes(w.key(orphan)); there || w.state(orphan) != 0 {

@@ -30,7 +30,7 @@ func (r *Routine) Items(ctx context.Context, yield func(plan.Item) error) error 
 			}
 		}
 	}
-	err := New(o).toEnd(ctx, &reclaim.Counts{})
+	err := New(o).toEnd(ctx, func(string, int64) {})
 	if failed != nil {
 		return failed
 	}
@@ -38,10 +38,10 @@ func (r *Routine) Items(ctx context.Context, yield func(plan.Item) error) error 
 }
 
 // toEnd makes a pass.
-func (r *Routine) toEnd(ctx context.Context, c *reclaim.Counts) error {
+func (r *Routine) toEnd(ctx context.Context, add reclaim.Add) error {
 	step := r.Pass("")
 	for {
-		if more, err := step(ctx, c); err != nil || !more {
+		if more, err := step(ctx, add); err != nil || !more {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func itemOf(ch Change) plan.Item {
 
 // Apply walks over the backends of the items, and changes nothing else, as far as
 // the walk still would.
-func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	o := r.o
 	backends, found, done := map[string]bool{}, map[Place]string{}, map[Place]bool{}
 	o.DryRun, o.Would, o.Chosen = false, nil, map[Place]bool{}
@@ -78,7 +78,7 @@ func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, c *rec
 			found[p] = f.Detail
 		}
 	}
-	err := New(o).toEnd(ctx, c)
+	err := New(o).toEnd(ctx, add)
 	out := make([]plan.Result, 0, len(items))
 	for _, i := range items {
 		p := Place{i.Backend, i.ID}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -27,7 +26,7 @@ func (w *world) planned() (list []plan.Item, why map[string]string) {
 
 func (w *world) applied(items []plan.Item) map[plan.Outcome]int {
 	w.Helper()
-	results, err := w.routine().Apply(w.ctx, "w", items, &reclaim.Counts{})
+	results, err := w.routine().Apply(w.ctx, "w", items, func(string, int64) {})
 	w.must(err)
 	out := map[plan.Outcome]int{}
 	for _, r := range results {

@@ -145,7 +145,7 @@ func (r *reality) walk(set func(*reconcile.Options)) map[string]int64 {
 		o.Chunk, o.Parallel = 8, 16
 	}
 	var c reclaim.Counts
-	pass(r.T, reconcile.New(o), &c)
+	pass(r.T, reconcile.New(o), c.Add)
 	r.at.Advance(grace)
 	return c.Map()
 }
@@ -167,7 +167,7 @@ func explained(r *reality, set func(*reconcile.Options)) {
 	if got := r.walk(set); got[reconcile.Orphans] != 1 || got[reconcile.Condemned] != 1 || got[reconcile.Missing] != 1 {
 		r.Errorf("the second walk counts %v", got)
 	}
-	pass(r.T, &routine.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, &reclaim.Counts{})
+	pass(r.T, &routine.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, func(string, int64) {})
 	var keys []string
 	r.must(r.store.List(r.Context(), "", "", func(i blob.Info) error {
 		keys = append(keys, i.Key)
@@ -183,12 +183,12 @@ func explained(r *reality, set func(*reconcile.Options)) {
 	}
 }
 
-func pass(t *testing.T, r reclaim.Routine, c *reclaim.Counts) {
+func pass(t *testing.T, r reclaim.Routine, add reclaim.Add) {
 	t.Helper()
 	step := r.Pass("worker")
 	for more := true; more; {
 		var err error
-		if more, err = step(t.Context(), c); err != nil {
+		if more, err = step(t.Context(), add); err != nil {
 			t.Fatal(err)
 		}
 	}

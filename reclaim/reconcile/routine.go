@@ -130,14 +130,14 @@ func (r *Routine) Pass(string) reclaim.Step {
 	}
 	var at *walk
 	var failures []error
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if at == nil && len(todo) > 0 {
 			at, todo = r.walk(todo[0]), todo[1:]
 		}
 		if at == nil {
 			return false, errors.Join(failures...)
 		}
-		more, err := at.step(ctx, c)
+		more, err := at.step(ctx, add)
 		if ctx.Err() != nil {
 			return false, ctx.Err() // the failure proves nothing
 		}

@@ -19,7 +19,7 @@ type walk struct {
 	store   blob.Store
 
 	row    ledger.Walk
-	next   func(ctx context.Context, c *reclaim.Counts) (more bool, err error)
+	next   func(ctx context.Context, add reclaim.Add) (more bool, err error)
 	counts *reclaim.Counts // of the whole walk, earlier runs included
 	load   loader
 	at     chunk
@@ -31,20 +31,20 @@ type walk struct {
 }
 
 // step does the next part.
-func (w *walk) step(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) step(ctx context.Context, add reclaim.Add) (bool, error) {
 	if w.next == nil {
-		return true, w.begin(ctx, c)
+		return true, w.begin(ctx, add)
 	}
-	return w.next(ctx, c)
+	return w.next(ctx, add)
 }
 
-func (w *walk) add(c *reclaim.Counts, name string, n int64) {
+func (w *walk) tally(add reclaim.Add, name string, n int64) {
 	w.counts.Add(name, n)
-	c.Add(name, n)
+	add(name, n)
 }
 
 // begin begins the walk, or continues the interrupted one.
-func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
+func (w *walk) begin(ctx context.Context, _ reclaim.Add) (err error) {
 	if w.store == nil {
 		return fmt.Errorf("%w: it is not configured", lethe.ErrBackendMismatch)
 	}
@@ -79,12 +79,12 @@ func (w *walk) trust(ctx context.Context) (doubt string, err error) {
 }
 
 // read reads the next chunk of the ledger.
-func (w *walk) read(ctx context.Context, c *reclaim.Counts) (_ bool, err error) {
+func (w *walk) read(ctx context.Context, add reclaim.Add) (_ bool, err error) {
 	if w.at, err = w.load.load(ctx, w.row.Place); err != nil {
 		return false, err
 	}
-	w.add(c, Rows, int64(len(w.at.rows)))
-	c.Add(reclaim.Items, int64(len(w.at.rows)))
+	w.tally(add, Rows, int64(len(w.at.rows)))
+	add(reclaim.Items, int64(len(w.at.rows)))
 	w.folded, w.next = 0, w.folders
 	if w.at.whole() && len(w.at.rows) <= w.o.Small {
 		w.next = w.asOne
@@ -93,24 +93,24 @@ func (w *walk) read(ctx context.Context, c *reclaim.Counts) (_ bool, err error) 
 }
 
 // asOne compares a small backend in one listing.
-func (w *walk) asOne(ctx context.Context, c *reclaim.Counts) (bool, error) {
-	if err := w.one(ctx, c, span{rows: w.at.rows}); err != nil {
+func (w *walk) asOne(ctx context.Context, add reclaim.Add) (bool, error) {
+	if err := w.one(ctx, add, span{rows: w.at.rows}); err != nil {
 		return false, err
 	}
 	return true, w.save(ctx, w.condemn())
 }
 
 // folders compares the next few folders of the chunk, side by side.
-func (w *walk) folders(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) folders(ctx context.Context, add reclaim.Add) (bool, error) {
 	first := w.folded
 	w.folded = min(first+w.o.Parallel, folders)
 	errs := make([]error, w.folded-first)
 	if len(errs) == 1 {
-		errs[0] = w.one(ctx, c, w.folder(&w.at, first))
+		errs[0] = w.one(ctx, add, w.folder(&w.at, first))
 	} else {
 		var wg sync.WaitGroup
 		for i := range errs {
-			wg.Go(func() { errs[i] = w.one(ctx, c, w.folder(&w.at, first+i)) })
+			wg.Go(func() { errs[i] = w.one(ctx, add, w.folder(&w.at, first+i)) })
 		}
 		wg.Wait()
 	}
@@ -125,10 +125,10 @@ func (w *walk) folders(ctx context.Context, c *reclaim.Counts) (bool, error) {
 }
 
 // rest compares what lies in no folder.
-func (w *walk) rest(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) rest(ctx context.Context, add reclaim.Add) (bool, error) {
 	found, err := w.beyond(ctx)
 	if err == nil {
-		err = w.judge(ctx, c, found)
+		err = w.judge(ctx, add, found)
 	}
 	if err != nil {
 		return false, err
@@ -137,16 +137,16 @@ func (w *walk) rest(ctx context.Context, c *reclaim.Counts) (bool, error) {
 }
 
 // one compares a span, and checks what differs.
-func (w *walk) one(ctx context.Context, c *reclaim.Counts, s span) error {
+func (w *walk) one(ctx context.Context, add reclaim.Add, s span) error {
 	found, err := w.compare(ctx, s)
 	if err != nil {
 		return err
 	}
-	return w.judge(ctx, c, found)
+	return w.judge(ctx, add, found)
 }
 
 // save records that the chunk is done, and continues with next.
-func (w *walk) save(ctx context.Context, next func(context.Context, *reclaim.Counts) (bool, error)) error {
+func (w *walk) save(ctx context.Context, next func(context.Context, reclaim.Add) (bool, error)) error {
 	if !w.o.DryRun {
 		err := w.o.Ledger.SaveWalk(ctx, ledger.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.at.high, Counts: w.counts.Map()})
 		if err != nil {
@@ -158,13 +158,13 @@ func (w *walk) save(ctx context.Context, next func(context.Context, *reclaim.Cou
 }
 
 // finish ends the walk.
-func (w *walk) finish(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *walk) finish(ctx context.Context, add reclaim.Add) (bool, error) {
 	if !w.o.DryRun {
 		ended, err := w.o.Ledger.FinishWalk(ctx, ledger.WalkEnd{ID: w.row.ID, Outcome: "ok", Counts: w.counts.Map()})
 		if err != nil {
 			return false, err
 		}
-		w.add(c, Healed, int64(ended.Healed))
+		w.tally(add, Healed, int64(ended.Healed))
 		w.o.Events.walked(w.backend, w.counts.Map())
 	}
 	return false, nil

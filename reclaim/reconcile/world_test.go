@@ -101,7 +101,7 @@ func (w *world) try() (map[string]int64, error) {
 	step := w.routine().Pass("worker")
 	for more := true; more; {
 		var err error
-		if more, err = step(w.ctx, counts); err != nil {
+		if more, err = step(w.ctx, counts.Add); err != nil {
 			return counts.Map(), err
 		}
 	}

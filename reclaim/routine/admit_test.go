@@ -40,7 +40,7 @@ func TestNothingIsDeletedBeforeTheBackendIsKnown(t *testing.T) {
 		step := clean.Pass("test")
 		var c reclaim.Counts
 		for more, err := true, error(nil); ; {
-			if more, err = step(context.Background(), &c); !more || err != nil {
+			if more, err = step(context.Background(), c.Add); !more || err != nil {
 				return err
 			}
 		}

@@ -53,24 +53,24 @@ func sized(batch reclaimer, t *throttle.Controller) reclaimer {
 // sweep walks due rows batch by batch, resuming from the last due time instead
 // of rescanning what earlier batches left dead in the index.
 func sweep(batch reclaimer, b ledger.Batch, done func(context.Context, ledger.Reclaimed)) reclaim.Step {
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		r, err := batch(ctx, b)
 		if err != nil {
 			return false, fmt.Errorf("reclaim: batch from due %s: %w", b.After, err)
 		}
 		b.After = r.LastDue
-		countReclaimed(c, r)
+		countReclaimed(add, r)
 		done(ctx, r)
 		return r.More, nil
 	}
 }
 
-func countReclaimed(c *reclaim.Counts, r ledger.Reclaimed) {
-	c.Add(reclaim.Items, int64(r.Objects))
-	c.Add("objects", int64(r.Objects))
-	c.Add("by_rules", int64(r.ByRules()))
-	c.Add("restamped", int64(r.Restamped))
-	c.Add("bytes", r.Bytes)
-	c.Add("condemned", int64(r.Blobs))
-	c.Add("condemned_bytes", r.BlobBytes)
+func countReclaimed(add reclaim.Add, r ledger.Reclaimed) {
+	add(reclaim.Items, int64(r.Objects))
+	add("objects", int64(r.Objects))
+	add("by_rules", int64(r.ByRules()))
+	add("restamped", int64(r.Restamped))
+	add("bytes", r.Bytes)
+	add("condemned", int64(r.Blobs))
+	add("condemned_bytes", r.BlobBytes)
 }

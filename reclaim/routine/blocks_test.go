@@ -8,7 +8,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/memledger"
-	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/test/reclaimtest"
 )
 
@@ -58,7 +57,7 @@ func TestReapNotesBlocks(t *testing.T) {
 	ctx, die := context.WithCancel(w.Ctx)
 	r := w.reap()
 	r.Ledger = dying{w.Ledger, die}
-	if _, err := r.Pass("worker")(ctx, &reclaim.Counts{}); err != nil || ctx.Err() == nil {
+	if _, err := r.Pass("worker")(ctx, func(string, int64) {}); err != nil || ctx.Err() == nil {
 		t.Errorf("%v, dead: %v", err, ctx.Err())
 	}
 	reclaimtest.Want(w, "state", w.State(b), lethe.Live)

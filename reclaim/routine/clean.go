@@ -97,7 +97,7 @@ func (k *Clean) round(worker string) reclaim.Step {
 		queues[id] = &queue{ring: k.ring(id), request: ledger.ClaimRequest{Worker: worker, Backend: id}}
 	}
 	next := 0
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if len(todo) == 0 {
 			return false, nil
 		}
@@ -106,7 +106,7 @@ func (k *Clean) round(worker string) reclaim.Step {
 		q := queues[id]
 		limit, parallel := k.Controller.Deletes(id, k.Limit)
 		q.request.Limit = limit
-		if err := k.batches(ctx, q, parallel, c); err != nil || q.empty {
+		if err := k.batches(ctx, q, parallel, add); err != nil || q.empty {
 			todo = slices.Delete(todo, next, next+1)
 			return len(todo) > 0 && ctx.Err() == nil, err
 		}
@@ -145,15 +145,15 @@ func (k *Clean) ring(backend string) *cursor {
 }
 
 // batches claims, deletes and settles: once, or several times side by side.
-func (k *Clean) batches(ctx context.Context, q *queue, parallel int, c *reclaim.Counts) error {
+func (k *Clean) batches(ctx context.Context, q *queue, parallel int, add reclaim.Add) error {
 	if parallel > 1 {
-		return k.overlap(ctx, q, parallel, c)
+		return k.overlap(ctx, q, parallel, add)
 	}
-	b, err := k.next(ctx, q, c)
+	b, err := k.next(ctx, q, add)
 	if err != nil || len(b.Blobs) == 0 {
 		return err
 	}
-	return k.Controller.Batch(ctx, q.request.Backend, func() error { return k.finish(ctx, q.request.Backend, b, c) })
+	return k.Controller.Batch(ctx, q.request.Backend, func() error { return k.finish(ctx, q.request.Backend, b, add) })
 }
 
 // batch is what was claimed to be deleted by one call.
@@ -165,7 +165,7 @@ type batch struct {
 
 // next claims a batch as soon as the limits allow a call. It returns none if
 // nothing is due, or if the backend is down or held.
-func (k *Clean) next(ctx context.Context, q *queue, c *reclaim.Counts) (batch, error) {
+func (k *Clean) next(ctx context.Context, q *queue, add reclaim.Add) (batch, error) {
 	backend := q.request.Backend
 	due, err := !k.resting(backend), error(nil)
 	if due {
@@ -180,7 +180,7 @@ func (k *Clean) next(ctx context.Context, q *queue, c *reclaim.Counts) (batch, e
 		return batch{}, err
 	}
 	at := k.boot()
-	claimed, err := k.claim(ctx, q, c)
+	claimed, err := k.claim(ctx, q, add)
 	if len(claimed.Blobs) == 0 {
 		ended(0)
 	}
@@ -189,11 +189,11 @@ func (k *Clean) next(ctx context.Context, q *queue, c *reclaim.Counts) (batch, e
 
 // claim takes a batch, or none if deletes on the backend are not allowed now. It
 // first compares the backend with the ledger, which costs a request.
-func (k *Clean) claim(ctx context.Context, q *queue, c *reclaim.Counts) (claimed ledger.Claimed, err error) {
+func (k *Clean) claim(ctx context.Context, q *queue, add reclaim.Add) (claimed ledger.Claimed, err error) {
 	backend := q.request.Backend
 	if err := k.admit(ctx, backend); err != nil {
 		q.empty = true
-		return claimed, waits(err, c)
+		return claimed, waits(err, add)
 	}
 	r := q.request
 	r.Deletes = k.Deletes
@@ -207,7 +207,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *reclaim.Counts) (claimed
 	ended(len(claimed.Blobs))
 	if errors.Is(err, lethe.ErrBackendMismatch) {
 		q.empty = true
-		c.Add("held", 1)
+		add("held", 1)
 		return ledger.Claimed{}, nil
 	}
 	if err != nil {
@@ -219,7 +219,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *reclaim.Counts) (claimed
 		q.turns.oldest(!q.empty)
 	}
 	if claimed.Stopped != nil {
-		c.Add("stopped", 1)
+		add("stopped", 1)
 		k.Events.EmitStopped([]ledger.Guard{*claimed.Stopped})
 	}
 	return claimed, nil
@@ -232,7 +232,7 @@ const rounds = 8
 // overlap keeps n batches of a backend in flight: some are deleted while others are
 // claimed and settled, so that neither backend nor ledger waits for the other. It
 // returns when all that it claimed is settled.
-func (k *Clean) overlap(ctx context.Context, q *queue, n int, c *reclaim.Counts) error {
+func (k *Clean) overlap(ctx context.Context, q *queue, n int, add reclaim.Add) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
@@ -251,14 +251,14 @@ func (k *Clean) overlap(ctx context.Context, q *queue, n int, c *reclaim.Counts)
 	places := make(chan struct{}, n)
 	for i := 0; !q.empty && i < n*rounds && ctx.Err() == nil && !failed(); i++ {
 		places <- struct{}{}
-		b, err := k.next(ctx, q, c)
+		b, err := k.next(ctx, q, add)
 		if note(err); len(b.Blobs) == 0 {
 			<-places
 			continue
 		}
 		wg.Go(func() {
 			defer func() { <-places }()
-			note(k.finish(ctx, q.request.Backend, b, c))
+			note(k.finish(ctx, q.request.Backend, b, add))
 		})
 	}
 	wg.Wait()
@@ -266,8 +266,8 @@ func (k *Clean) overlap(ctx context.Context, q *queue, n int, c *reclaim.Counts)
 }
 
 // finish deletes a batch and settles it.
-func (k *Clean) finish(ctx context.Context, backend string, b batch, c *reclaim.Counts) error {
-	_, err := k.deleteAndSettle(ctx, backend, b, c)
+func (k *Clean) finish(ctx context.Context, backend string, b batch, add reclaim.Add) error {
+	_, err := k.deleteAndSettle(ctx, backend, b, add)
 	return err
 }
 
@@ -281,12 +281,12 @@ func (k *Clean) admit(ctx context.Context, backend string) error {
 
 // waits turns a backend that is held, or not yet known to be unused by other
 // ledgers, into no failure of the pass.
-func waits(err error, c *reclaim.Counts) error {
+func waits(err error, add reclaim.Add) error {
 	switch {
 	case errors.Is(err, pairing.ErrNotQuiet):
-		c.Add("waiting", 1)
+		add("waiting", 1)
 	case errors.Is(err, lethe.ErrBackendMismatch):
-		c.Add("held", 1)
+		add("held", 1)
 	default:
 		return err
 	}
@@ -341,7 +341,7 @@ func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 }
 
 // Apply deletes the blobs that are still condemned, due and unclaimed.
-func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	byBackend := map[string][]plan.Item{}
 	for _, i := range items {
 		byBackend[i.Backend] = append(byBackend[i.Backend], i)
@@ -349,7 +349,7 @@ func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *
 	var out []plan.Result
 	for _, backend := range slices.Sorted(maps.Keys(byBackend)) {
 		a := applied(byBackend[backend])
-		err := k.applyOn(ctx, ledger.ClaimRequest{Worker: worker, Backend: backend, Limit: k.Limit}, a, c)
+		err := k.applyOn(ctx, ledger.ClaimRequest{Worker: worker, Backend: backend, Limit: k.Limit}, a, add)
 		out = append(out, a.out...)
 		if err != nil {
 			return out, err
@@ -358,7 +358,7 @@ func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *
 	return out, nil
 }
 
-func (k *Clean) applyOn(ctx context.Context, r ledger.ClaimRequest, a *application, c *reclaim.Counts) error {
+func (k *Clean) applyOn(ctx context.Context, r ledger.ClaimRequest, a *application, add reclaim.Add) error {
 	if k.Stores[r.Backend] == nil {
 		a.rest(plan.Changed, "backend "+r.Backend+" is not configured any more")
 		return nil
@@ -368,24 +368,27 @@ func (k *Clean) applyOn(ctx context.Context, r ledger.ClaimRequest, a *applicati
 			a.rest(plan.Busy, "the backend is down")
 			return nil
 		}
-		held, waiting := c.Get("held"), c.Get("waiting")
+		var own reclaim.Counts
 		r.Only = idsOf(a.left)
-		b, err := k.next(ctx, &queue{request: r}, c)
+		b, err := k.next(ctx, &queue{request: r}, func(name string, n int64) {
+			own.Add(name, n)
+			add(name, n)
+		})
 		if err != nil {
 			return err
 		}
 		if len(b.Blobs) == 0 {
 			switch {
-			case c.Get("held") > held:
+			case own.Get("held") > 0:
 				a.rest(plan.Held, "deletes on the backend are held")
 				return nil
-			case c.Get("waiting") > waiting:
+			case own.Get("waiting") > 0:
 				a.rest(plan.Busy, "the backend "+pairing.ErrNotQuiet.Error())
 				return nil
 			}
 			return a.explain(ctx, k.Plans, lethe.Condemned, b.Now)
 		}
-		items, err := k.deleteAndSettle(ctx, r.Backend, b, c)
+		items, err := k.deleteAndSettle(ctx, r.Backend, b, add)
 		if err != nil {
 			return err
 		}

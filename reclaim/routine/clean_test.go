@@ -185,7 +185,7 @@ func TestACutOffPassBurnsNoAttempts(t *testing.T) {
 		}
 		k := w.clean()
 		k.Events = &reclaim.Events{BackendDown: func(_ string, err error) { t.Errorf("the backend is said to be down: %v", err) }}
-		if _, err := k.Pass("worker")(ctx, &reclaim.Counts{}); err != nil {
+		if _, err := k.Pass("worker")(ctx, func(string, int64) {}); err != nil {
 			t.Errorf("the pass ends with %v", err)
 		}
 		row, _ := w.Ledger.Blob(b)

@@ -35,7 +35,7 @@ func TestChecksumsGoOnWhereTheyWereCutOff(t *testing.T) {
 		step := v.Pass("test")
 		var c reclaim.Counts
 		for more, err := true, error(nil); more && err == nil; {
-			more, err = step(ctx, &c)
+			more, err = step(ctx, c.Add)
 		}
 	}
 	walk(ctx)

@@ -19,12 +19,12 @@ import (
 // was deleted should be settled; if it is not, it is deleted again without harm.
 const settleTime = 10 * time.Second
 
-func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c *reclaim.Counts) ([]ledger.SettleItem, error) {
-	items, absent := k.delete(ctx, backend, b, c)
+func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, add reclaim.Add) ([]ledger.SettleItem, error) {
+	items, absent := k.delete(ctx, backend, b, add)
 	b.ended(len(items))
 	if absent > 0 {
 		if err := k.admit(ctx, backend); err != nil {
-			absent = k.disbelieve(b, items, err, c)
+			absent = k.disbelieve(b, items, err, add)
 		}
 	}
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -36,7 +36,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
 	}
 	ended(len(items))
-	count(c, settled)
+	count(add, settled)
 	k.Events.EmitSettled(backend, absent, settled)
 	k.Events.EmitResults(backend, b.Blobs, items)
 	return items, nil
@@ -45,20 +45,20 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 // disbelieve defers the blobs that were reported absent: another backend may lie in
 // the place, so absence proves nothing. It returns how many are believed, which is
 // 0.
-func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, c *reclaim.Counts) (absent int) {
+func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, add reclaim.Add) (absent int) {
 	for i := range items {
 		if items[i].Result == ledger.Absent {
 			items[i].Result, items[i].Error, items[i].RetryAt = ledger.Waits, why.Error(), b.Now.Add(k.Safety.BackoffMin)
 		}
 	}
-	c.Add("doubted", 1)
+	add("doubted", 1)
 	return 0
 }
 
 // delete issues the one delete call for a claimed batch and decides what to record
 // for each blob. The call is bounded by Safety.DeleteTime: a process that was
 // suspended for longer sends nothing.
-func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *reclaim.Counts) ([]ledger.SettleItem, int) {
+func (k *Clean) delete(ctx context.Context, backend string, claimed batch, add reclaim.Add) ([]ledger.SettleItem, int) {
 	intime := func() error {
 		if took := k.boot().Sub(claimed.at); took >= k.Safety.DeleteTime() {
 			return fmt.Errorf("%w: it is %s since ledger and backend were compared", errCutOff, took)
@@ -76,7 +76,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *re
 	ended := k.Controller.Time(backend, "delete")
 	results, err := k.Stores[backend].Delete(ctx, keys)
 	ended(len(keys))
-	c.Add("calls", 1)
+	add("calls", 1)
 	said := outcomes(keys, results, err)
 	items := make([]ledger.SettleItem, len(keys))
 	absent, down := 0, false
@@ -164,12 +164,12 @@ func decide(s reclaim.Safety, b ledger.Blob, err error, now lethe.Time) ledger.S
 	return item
 }
 
-func count(c *reclaim.Counts, s ledger.Settled) {
-	c.Add(reclaim.Items, int64(s.Gone+s.Kept+s.Retried+s.Dead))
-	c.Add("gone", int64(s.Gone))
-	c.Add("gone_bytes", s.GoneBytes)
-	c.Add("kept", int64(s.Kept))
-	c.Add("retried", int64(s.Retried))
-	c.Add("dead", int64(s.Dead))
-	c.Add("fenced", int64(s.Fenced))
+func count(add reclaim.Add, s ledger.Settled) {
+	add(reclaim.Items, int64(s.Gone+s.Kept+s.Retried+s.Dead))
+	add("gone", int64(s.Gone))
+	add("gone_bytes", s.GoneBytes)
+	add("kept", int64(s.Kept))
+	add("retried", int64(s.Retried))
+	add("dead", int64(s.Dead))
+	add("fenced", int64(s.Fenced))
 }

@@ -77,7 +77,7 @@ func TestAClockThatRanBackRemovesNothing(t *testing.T) {
 func walk(ctx context.Context, r reclaim.Routine) (err error) {
 	step := r.Pass("worker")
 	for more := true; more && err == nil; {
-		more, err = step(ctx, &reclaim.Counts{})
+		more, err = step(ctx, func(string, int64) {})
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	quarter.SetPeers([]throttle.Peer{{Level: 2}})
 	step := (&routine.Purge{Ledger: counted, Batch: ledger.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
 	for more := true; more; {
-		if more, err = step(t.Context(), counts); err != nil {
+		if more, err = step(t.Context(), counts.Add); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,7 @@ func Example() {
 		for _, r := range []reclaim.Routine{expire, clean} {
 			step, more := r.Pass("worker"), true
 			for more && err == nil {
-				more, err = step(ctx, &n)
+				more, err = step(ctx, n.Add)
 			}
 		}
 		fmt.Printf("%s: %d objects expired, %d blobs gone, error %v\n", what, n.Get("objects"), n.Get("gone"), err)

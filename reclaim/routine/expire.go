@@ -96,17 +96,17 @@ func (e *Expire) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, e
 }
 
 // unpark requeues what a hold or a limit deferred, once that is over.
-func (e *Expire) unpark(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (e *Expire) unpark(ctx context.Context, add reclaim.Add) (bool, error) {
 	u, err := e.Ledger.Unpark(ctx, e.Controller.Size(e.Batch.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: requeue what was deferred: %w", err)
 	}
-	c.Add("let_go", int64(u.Returned))
+	add("let_go", int64(u.Returned))
 	return u.More, nil
 }
 
 // foresee stops what is due beyond its limit before the first of it is removed.
-func (e *Expire) foresee(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (e *Expire) foresee(ctx context.Context, add reclaim.Add) (bool, error) {
 	if l := e.Batch.Limits; !l.Rules.On() && !l.TTL.On() {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func (e *Expire) foresee(ctx context.Context, c *reclaim.Counts) (bool, error) {
 		return false, fmt.Errorf("reclaim: check the deletion limits ahead: %w", err)
 	}
 	e.Events.EmitStopped(stopped)
-	c.Add("stopped", int64(len(stopped)))
+	add("stopped", int64(len(stopped)))
 	return false, nil
 }
 
@@ -130,11 +130,11 @@ func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
 }
 
 // Apply removes the objects that still have the version that was seen, and are due.
-func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
 		return a.reclaim(ctx, sized(e.batch, e.Controller), e.Batch, func(r ledger.Reclaimed) {
-			countReclaimed(c, r)
+			countReclaimed(add, r)
 			drop(ctx, e.Drop, r.Dropped)
 			e.Events.EmitReclaimed(lethe.ReasonExpiry, r)
 		})

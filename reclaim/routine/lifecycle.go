@@ -53,7 +53,7 @@ func (l *Lifecycle) Pass(string) reclaim.Step {
 	return inSequence(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
 }
 
-func (l *Lifecycle) configure(ctx context.Context, _ *reclaim.Counts) (bool, error) {
+func (l *Lifecycle) configure(ctx context.Context, _ reclaim.Add) (bool, error) {
 	if l.Configure == nil {
 		return false, nil
 	}
@@ -61,29 +61,29 @@ func (l *Lifecycle) configure(ctx context.Context, _ *reclaim.Counts) (bool, err
 }
 
 // restamp reapplies the rules to one batch of one bucket.
-func (l *Lifecycle) restamp(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (l *Lifecycle) restamp(ctx context.Context, add reclaim.Add) (bool, error) {
 	r, err := l.Ledger.Restamp(ctx, l.Controller.Size(l.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: reapply lifecycle rules: %w", err)
 	}
-	c.Add(reclaim.Items, int64(r.Seen))
-	c.Add("seen", int64(r.Seen))
-	c.Add("restamped", int64(r.Changed))
+	add(reclaim.Items, int64(r.Seen))
+	add("seen", int64(r.Seen))
+	add("restamped", int64(r.Changed))
 	if r.Done {
-		c.Add("buckets", 1)
+		add("buckets", 1)
 	}
 	return r.More, nil
 }
 
 // uploads aborts uploads, each in a transaction that evaluates the rules again.
-func (l *Lifecycle) uploads(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (l *Lifecycle) uploads(ctx context.Context, add reclaim.Add) (bool, error) {
 	due, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: l.Limit})
 	if err != nil {
 		return false, fmt.Errorf("reclaim: list uploads that rules abort: %w", err)
 	}
 	for _, u := range due {
 		rule, err := l.Ledger.AbortRuled(ctx, u.Upload.ID)
-		if err := countAborted(c, u, err); err != nil {
+		if err := countAborted(add, u, err); err != nil {
 			return false, err
 		}
 		if err == nil {
@@ -107,7 +107,7 @@ func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) erro
 
 // Apply aborts the uploads that a rule in force still aborts, and that are not
 // held.
-func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, l.Ledger, func(ctx context.Context) error {
 		return a.uploads(func(up ledger.Upload) error {
@@ -116,7 +116,7 @@ func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *r
 				l.Events.EmitUploadRuled(up, rule)
 			}
 			return err
-		}, c)
+		}, add)
 	})
 	return a.out, err
 }

@@ -178,7 +178,7 @@ func (a *application) reclaim(ctx context.Context, batch reclaimer, b ledger.Bat
 }
 
 // uploads aborts one after the other.
-func (a *application) uploads(abort func(ledger.Upload) error, c *reclaim.Counts) error {
+func (a *application) uploads(abort func(ledger.Upload) error, add reclaim.Add) error {
 	for _, n := range a.left {
 		i := a.items[n]
 		switch err := abort(ledger.Upload{ID: n.ID, Bucket: i.Bucket, Key: i.Key}); {
@@ -190,8 +190,8 @@ func (a *application) uploads(abort func(ledger.Upload) error, c *reclaim.Counts
 			return fmt.Errorf("reclaim: abort upload %s: %w", n.ID, err)
 		default:
 			a.result(n, plan.Done, "")
-			c.Add(reclaim.Items, 1)
-			c.Add("aborted", 1)
+			add(reclaim.Items, 1)
+			add("aborted", 1)
 		}
 	}
 	return nil

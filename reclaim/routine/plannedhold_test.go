@@ -39,7 +39,7 @@ func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 	} {
 		list := w.items(r)
 		reclaimtest.Want(w, name+" plans", fmt.Sprint(len(list), " ", list[0].Key), "1 free")
-		results, err := r.Apply(w.Ctx, "me", list, &reclaim.Counts{})
+		results, err := r.Apply(w.Ctx, "me", list, func(string, int64) {})
 		w.Must(err)
 		reclaimtest.Want(w, name+" did", string(results[0].Outcome), "done")
 		left, err := r.HasBacklog(w.Ctx)

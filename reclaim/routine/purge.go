@@ -64,13 +64,13 @@ func (p *Purge) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, er
 	return locked(p.Lock, "purge", p.Ledger.Purge)(ctx, b)
 }
 
-func (p *Purge) prune(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (p *Purge) prune(ctx context.Context, add reclaim.Add) (bool, error) {
 	limit := p.Controller.Size(p.Batch.Limit)
 	n, err := p.Ledger.Prune(ctx, limit)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: prune: %w", err)
 	}
-	c.Add("pruned", int64(n))
+	add("pruned", int64(n))
 	return limit > 0 && n >= limit, nil
 }
 
@@ -85,7 +85,7 @@ type shrinking interface {
 const shrinkStep = 1024
 
 // shrink frees what the ledger's file, if there is one, does not need.
-func (p *Purge) shrink(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (p *Purge) shrink(ctx context.Context, add reclaim.Add) (bool, error) {
 	file, ok := p.Ledger.(shrinking)
 	if !ok {
 		return false, nil
@@ -95,7 +95,7 @@ func (p *Purge) shrink(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil // PostgreSQL manages its files itself
 	}
-	c.Add("pages", int64(n))
+	add("pages", int64(n))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: shrink the ledger: %w", err)
 	}
@@ -111,11 +111,11 @@ func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
 }
 
 // Apply removes the entries that are still there, and due.
-func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, p.Ledger, func(ctx context.Context) error {
 		return a.reclaim(ctx, sized(p.batch, p.Controller), p.Batch, func(r ledger.Reclaimed) {
-			countReclaimed(c, r)
+			countReclaimed(add, r)
 			drop(ctx, p.Drop, r.Dropped)
 			p.Events.EmitReclaimed(lethe.ReasonPurge, r)
 		})

@@ -66,13 +66,13 @@ func (r *Reap) claim(ctx context.Context, q ledger.ClaimRequest) (ledger.Claimed
 // them, so that a backend that is down does not block others.
 func (r *Reap) Pass(worker string) reclaim.Step {
 	q := ledger.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
-	return unlessBehind(r.Ledger, func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return unlessBehind(r.Ledger, func(ctx context.Context, add reclaim.Add) (bool, error) {
 		claimed, err := r.claim(ctx, q)
 		if err != nil {
 			return false, fmt.Errorf("reclaim: claim intents: %w", err)
 		}
 		for _, in := range claimed.Intents {
-			res, err := r.finish(ctx, claimed.Fence, in, c)
+			res, err := r.finish(ctx, claimed.Fence, in, add)
 			if err != nil {
 				return false, err
 			}
@@ -85,13 +85,13 @@ func (r *Reap) Pass(worker string) reclaim.Step {
 }
 
 // finish resolves one claimed intent and reports it.
-func (r *Reap) finish(ctx context.Context, fence int64, in ledger.ClaimedIntent, c *reclaim.Counts) (reclaim.Resolution, error) {
+func (r *Reap) finish(ctx context.Context, fence int64, in ledger.ClaimedIntent, add reclaim.Add) (reclaim.Resolution, error) {
 	res, err := r.resolve(ctx, fence, in)
 	if err != nil {
 		return "", fmt.Errorf("reclaim: intent %s on %s: %w", in.Blob.ID, in.Blob.Backend, err)
 	}
-	c.Add(reclaim.Items, 1)
-	c.Add(string(res), 1)
+	add(reclaim.Items, 1)
+	add(string(res), 1)
 	r.Events.EmitIntentResolved(in.Blob, res)
 	return res, nil
 }
@@ -208,7 +208,7 @@ func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
 }
 
 // Apply resolves the intents that still have no heartbeat.
-func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, r.Ledger, func(ctx context.Context) error {
 		claimed, err := r.claim(ctx, ledger.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
@@ -216,7 +216,7 @@ func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *r
 			return fmt.Errorf("reclaim: claim intents: %w", err)
 		}
 		for _, in := range claimed.Intents {
-			res, err := r.finish(ctx, claimed.Fence, in, c)
+			res, err := r.finish(ctx, claimed.Fence, in, add)
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func (r *Receipts) Plan(ctx context.Context) (ledger.Backlog, error) {
 func (r *Receipts) Pass(string) reclaim.Step { return inSequence(r.seal, unlessBehind(r.Age, r.drop)) }
 
 // seal seals one segment, if there is enough for one or it has waited long enough.
-func (r *Receipts) seal(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (r *Receipts) seal(ctx context.Context, add reclaim.Add) (bool, error) {
 	u, err := r.Ledger.UnsealedReceipts(ctx, segmentSize)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: read receipts: %w", err)
@@ -94,19 +94,19 @@ func (r *Receipts) seal(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reclaim: seal segment %d: %w", s.Seq, err)
 	}
-	c.Add(reclaim.Items, s.Count)
-	c.Add("receipts", s.Count)
-	c.Add("seals", 1)
+	add(reclaim.Items, s.Count)
+	add("receipts", s.Count)
+	add("seals", 1)
 	r.Events.EmitSealed(s.Seal)
 	return u.More, nil
 }
 
-func (r *Receipts) drop(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (r *Receipts) drop(ctx context.Context, add reclaim.Add) (bool, error) {
 	n, err := r.Ledger.DropReceipts(ctx, r.Keep, dropStep)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: drop old receipts: %w", err)
 	}
-	c.Add("dropped", int64(n))
+	add("dropped", int64(n))
 	return n >= dropStep, nil
 }
 

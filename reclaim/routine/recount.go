@@ -30,19 +30,19 @@ func (*Recount) Plan(context.Context) (ledger.Backlog, error) { return ledger.Ba
 
 // Pass recounts once.
 func (r *Recount) Pass(string) reclaim.Step {
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		list, err := r.Ledger.TallyOrphans(ctx)
 		if err != nil {
 			return false, fmt.Errorf("reclaim: recount: %w", err)
 		}
 		for _, t := range list {
-			c.Add(reclaim.Items, t.Rows)
-			c.Add("rows", t.Rows)
-			c.Add("bytes", t.RowBytes)
+			add(reclaim.Items, t.Rows)
+			add("rows", t.Rows)
+			add("bytes", t.RowBytes)
 			if t.Agrees() {
 				continue
 			}
-			c.Add("problems", 1)
+			add("problems", 1)
 			r.Events.EmitFound(reclaim.Problem{Kind: "counter", Backend: t.Backend, Name: t.State.String(), Detail: fmt.Sprintf(
 				"the rows are %d of %d bytes, the counter has %d of %d", t.Rows, t.RowBytes, t.Counted, t.CountedBytes)})
 		}

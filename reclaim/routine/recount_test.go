@@ -28,7 +28,7 @@ func TestRecountReportsDifferences(t *testing.T) {
 		Events: &reclaim.Events{Found: func(p reclaim.Problem) { found = append(found, p) }},
 	}
 	counts := &reclaim.Counts{}
-	more, err := r.Pass("w")(context.Background(), counts)
+	more, err := r.Pass("w")(context.Background(), counts.Add)
 	if more || err != nil || counts.Get("problems") != 1 || counts.Get("rows") != 5 || counts.Get("bytes") != 50 {
 		t.Errorf("more %v, %v, counts %v", more, err, counts.Map())
 	}

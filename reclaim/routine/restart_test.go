@@ -64,7 +64,7 @@ func (w *world) endless(r reclaim.Routine, more, behind func(), done func() bool
 		if i == 3 {
 			behind()
 		}
-		on, err := step(w.Ctx, counts)
+		on, err := step(w.Ctx, counts.Add)
 		w.Must(err)
 		if !on {
 			w.Fatalf("the pass ended after %d steps: %v", i, counts.Map())

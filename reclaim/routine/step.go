@@ -29,7 +29,7 @@ func unlessBehind(c AgeLedger, step reclaim.Step) reclaim.Step {
 	if c == nil {
 		return step
 	}
-	return func(ctx context.Context, n *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if d := c.ClockAhead(); d > 0 {
 			return false, fmt.Errorf("reclaim: %w: the ledger's clock was set forward by %s; nothing is removed by age "+
 				"until it is set back, or, if it is right, this process is restarted", lethe.ErrClock, d.Round(time.Second))
@@ -38,21 +38,21 @@ func unlessBehind(c AgeLedger, step reclaim.Step) reclaim.Step {
 			return false, fmt.Errorf("reclaim: %w: the machine's clock is %s behind the latest time in the ledger; "+
 				"nothing is removed by age until it has caught up: check the clock", lethe.ErrClock, d.Round(time.Second))
 		}
-		return step(ctx, n)
+		return step(ctx, add)
 	}
 }
 
 // unlessDoubted does the work unless the clock is in doubt.
 func unlessDoubted(ctx context.Context, ledger AgeLedger, work func(context.Context) error) error {
-	_, err := unlessBehind(ledger, func(ctx context.Context, _ *reclaim.Counts) (bool, error) { return false, work(ctx) })(ctx, nil)
+	_, err := unlessBehind(ledger, func(ctx context.Context, _ reclaim.Add) (bool, error) { return false, work(ctx) })(ctx, nil)
 	return err
 }
 
 // inSequence makes one step of several: each runs until it finds nothing more, then the
 // next one.
 func inSequence(steps ...reclaim.Step) reclaim.Step {
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
-		more, err := steps[0](ctx, c)
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
+		more, err := steps[0](ctx, add)
 		if err != nil {
 			return false, err
 		}
@@ -84,11 +84,11 @@ func (r RestartInterval) of(begin func() reclaim.Step) reclaim.Step {
 	}
 	clock := cmp.Or[lethe.Clock](r.Clock, lethe.Monotonic{})
 	began := clock.Now()
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if now := clock.Now(); now.Sub(began) >= r.Time {
 			step, began = begin(), now
-			c.Add("rounds", 1)
+			add("rounds", 1)
 		}
-		return step(ctx, c)
+		return step(ctx, add)
 	}
 }

@@ -51,14 +51,14 @@ func (u *Uploads) Plan(ctx context.Context) (ledger.Backlog, error) {
 // Pass aborts stale uploads, each in its own transaction that checks its age and
 // its holds again: an upload that was continued meanwhile is kept.
 func (u *Uploads) Pass(string) reclaim.Step {
-	return unlessBehind(u.Ledger, func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return unlessBehind(u.Ledger, func(ctx context.Context, add reclaim.Add) (bool, error) {
 		stale, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Limit: u.Limit})
 		if err != nil {
 			return false, fmt.Errorf("reclaim: stale uploads: %w", err)
 		}
 		for _, up := range stale {
 			err := u.Ledger.AbortStale(ctx, up.Upload.ID, u.stale())
-			if err := countAborted(c, up, err); err != nil {
+			if err := countAborted(add, up, err); err != nil {
 				return false, err
 			}
 			if err == nil {
@@ -70,19 +70,19 @@ func (u *Uploads) Pass(string) reclaim.Step {
 }
 
 // countAborted counts the result of one abort.
-func countAborted(c *reclaim.Counts, up ledger.OverdueUpload, err error) error {
+func countAborted(add reclaim.Add, up ledger.OverdueUpload, err error) error {
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchUpload):
-		c.Add("revived", 1)
+		add("revived", 1)
 	case errors.Is(err, lethe.ErrHeld):
-		c.Add("held", 1)
+		add("held", 1)
 	case err != nil:
 		return fmt.Errorf("reclaim: abort upload %s: %w", up.Upload.ID, err)
 	default:
-		c.Add(reclaim.Items, 1)
-		c.Add("aborted", 1)
-		c.Add("condemned", up.Blobs)
-		c.Add("condemned_bytes", up.Bytes)
+		add(reclaim.Items, 1)
+		add("aborted", 1)
+		add("condemned", up.Blobs)
+		add("condemned_bytes", up.Bytes)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error 
 }
 
 // Apply aborts the uploads that are still untouched and not held.
-func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *reclaim.Counts) ([]plan.Result, error) {
+func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, u.Ledger, func(ctx context.Context) error {
 		return a.uploads(func(up ledger.Upload) error {
@@ -108,7 +108,7 @@ func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *rec
 				u.Events.EmitUploadAborted(up)
 			}
 			return err
-		}, c)
+		}, add)
 	})
 	return a.out, err
 }

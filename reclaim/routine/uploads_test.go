@@ -69,7 +69,7 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	reclaimtest.Want(w, "aborted", fmt.Sprint(counts["aborted"], counts["condemned_bytes"]), "1 4")
 	_, err = w.Ledger.UploadByID(w.Ctx, short)
 	reclaimtest.Want(w, "aborted upload is there", err == nil, false)
-	results, err := uploads.Apply(w.Ctx, "me", list, &reclaim.Counts{})
+	results, err := uploads.Apply(w.Ctx, "me", list, func(string, int64) {})
 	w.Must(err)
 	got = ""
 	for _, r := range results {
@@ -77,7 +77,7 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	}
 	reclaimtest.Want(w, "applied", got, "held held;short changed since;")
 	w.Must(w.Ledger.LiftHold(w.Ctx, hold))
-	results, err = uploads.Apply(w.Ctx, "me", list[:1], &reclaim.Counts{})
+	results, err = uploads.Apply(w.Ctx, "me", list[:1], func(string, int64) {})
 	w.Must(err)
 	reclaimtest.Want(w, "applied when it is let go", results[0].Outcome, plan.Done)
 	_, err = w.Ledger.UploadByID(w.Ctx, held)

@@ -100,22 +100,22 @@ func (v *Verify) Pass(string) reclaim.Step {
 	return inSequence(stages...)
 }
 
-func (v *Verify) problem(c *reclaim.Counts, p reclaim.Problem) {
-	c.Add("problems", 1)
-	c.Add(p.Kind, 1)
+func (v *Verify) problem(add reclaim.Add, p reclaim.Problem) {
+	add("problems", 1)
+	add(p.Kind, 1)
 	v.Events.EmitFound(p)
 	if v.Report != nil {
 		v.Report(p)
 	}
 }
 
-func (v *Verify) books(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (v *Verify) books(ctx context.Context, add reclaim.Add) (bool, error) {
 	found, err := v.Ledger.Recount(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: recount: %w", err)
 	}
 	for _, d := range found {
-		v.problem(c, reclaim.Problem{Kind: "books", Name: d.Name, Detail: fmt.Sprintf("%s is %s, should be %s", d.What, d.Have, d.Want)})
+		v.problem(add, reclaim.Problem{Kind: "books", Name: d.Name, Detail: fmt.Sprintf("%s is %s, should be %s", d.What, d.Have, d.Want)})
 	}
 	return false, nil
 }
@@ -129,27 +129,27 @@ func (v *Verify) receipts() reclaim.Step {
 		w.Noted = map[receipt.Head]string{v.head: "an earlier check"}
 	}
 	v.mu.Unlock()
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		before := w.Checked().Receipts
 		head, more, err := w.Next(ctx)
 		if n := w.Checked().Receipts - before; n > 0 {
-			c.Add(reclaim.Items, n)
-			c.Add("receipts_checked", n)
+			add(reclaim.Items, n)
+			add("receipts_checked", n)
 		}
 		var broken *receipt.Broken
 		if errors.As(err, &broken) {
-			v.problem(c, reclaim.Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", broken.Seq), Detail: broken.What})
+			v.problem(add, reclaim.Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", broken.Seq), Detail: broken.What})
 			return false, nil
 		}
 		if err == nil && !more {
-			v.heads(c, w.Checked(), head)
+			v.heads(add, w.Checked(), head)
 		}
 		return more, err
 	}
 }
 
 // heads records where the chain ends, if it continues from the earlier end.
-func (v *Verify) heads(c *reclaim.Counts, walked receipt.Checker, head receipt.Head) {
+func (v *Verify) heads(add reclaim.Add, walked receipt.Checker, head receipt.Head) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var now lethe.Time
@@ -157,7 +157,7 @@ func (v *Verify) heads(c *reclaim.Counts, walked receipt.Checker, head receipt.H
 		now = v.Clock.Now()
 	}
 	if lost := walked.Unheld(); len(lost) > 0 && now.Sub(v.headAt) < v.Keep {
-		v.problem(c, reclaim.Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", lost[0].Seq), Detail: fmt.Sprintf(
+		v.problem(add, reclaim.Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", lost[0].Seq), Detail: fmt.Sprintf(
 			"an earlier check recorded it, and the chain begins after it: receipts until %s are claimed to have expired",
 			lethe.Time(walked.Until).Time().Format(time.RFC3339))})
 		return
@@ -169,7 +169,7 @@ func (v *Verify) heads(c *reclaim.Counts, walked receipt.Checker, head receipt.H
 // Checksums with its digest.
 func (v *Verify) rows(backend string) reclaim.Step {
 	q := ledger.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		began := v.boot()
 		blobs, err := v.Ledger.Blobs(ctx, q)
 		if err != nil {
@@ -186,14 +186,14 @@ func (v *Verify) rows(backend string) reclaim.Step {
 			if ctx.Err() != nil {
 				return false, ctx.Err() // the failure proves nothing about the bytes
 			}
-			c.Add(reclaim.Items, 1)
-			c.Add("rows", 1)
-			c.Add("bytes", b.Size)
+			add(reclaim.Items, 1)
+			add("rows", 1)
+			add("bytes", b.Size)
 			switch {
 			case p == nil && (b.Suspect || v.Checksums):
 				good = append(good, b)
 			case p != nil && (p.Kind == "unreadable" || p.Kind == "sums"):
-				v.problem(c, *p)
+				v.problem(add, *p)
 			case p != nil:
 				still, err := v.stillLive(ctx, b.ID)
 				if err != nil {
@@ -203,7 +203,7 @@ func (v *Verify) rows(backend string) reclaim.Step {
 					continue // it was deleted meanwhile
 				}
 				bad = append(bad, b.ID)
-				v.problem(c, *p)
+				v.problem(add, *p)
 			}
 		}
 		if err := v.mark(ctx, began, bad, good); err != nil {
@@ -349,7 +349,7 @@ var errPage = errors.New("page is full")
 // what is written meanwhile has its row.
 func (v *Verify) keys(backend string) reclaim.Step {
 	after := ""
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		var ids []lethe.ID
 		n := 0
 		err := v.Stores[backend].List(ctx, "", after, func(i blob.Info) error {
@@ -359,7 +359,7 @@ func (v *Verify) keys(backend string) reclaim.Step {
 			case ok:
 				ids = append(ids, id)
 			case !pairing.IsKey(v.Store, i.Key):
-				v.problem(c, reclaim.Problem{Kind: "foreign", Backend: backend, Name: i.Key, Detail: "not a name of this store; left alone"})
+				v.problem(add, reclaim.Problem{Kind: "foreign", Backend: backend, Name: i.Key, Detail: "not a name of this store; left alone"})
 			}
 			if n >= v.Limit {
 				return errPage
@@ -369,15 +369,15 @@ func (v *Verify) keys(backend string) reclaim.Step {
 		if err != nil && !errors.Is(err, errPage) {
 			return false, fmt.Errorf("reclaim: list %s: %w", backend, err)
 		}
-		c.Add(reclaim.Items, int64(n))
-		c.Add("keys", int64(n))
-		return errors.Is(err, errPage), v.unexplained(ctx, backend, ids, c)
+		add(reclaim.Items, int64(n))
+		add("keys", int64(n))
+		return errors.Is(err, errPage), v.unexplained(ctx, backend, ids, add)
 	}
 }
 
 // unexplained reports the ids that have no row although their bytes still lie
 // there.
-func (v *Verify) unexplained(ctx context.Context, backend string, ids []lethe.ID, c *reclaim.Counts) error {
+func (v *Verify) unexplained(ctx context.Context, backend string, ids []lethe.ID, add reclaim.Add) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (v *Verify) unexplained(ctx context.Context, backend string, ids []lethe.ID
 		if _, err := v.Stores[backend].Stat(ctx, key); errors.Is(err, blob.ErrNotExist) {
 			continue // settled between the listing and the look-up
 		}
-		v.problem(c, reclaim.Problem{Kind: "orphan", Backend: backend, Name: key, Detail: "bytes without a row"})
+		v.problem(add, reclaim.Problem{Kind: "orphan", Backend: backend, Name: key, Detail: "bytes without a row"})
 	}
 	return nil
 }

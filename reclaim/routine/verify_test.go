@@ -160,7 +160,7 @@ func TestVerifyRefusesBrokenListings(t *testing.T) {
 	step := v.Pass("")
 	var err error
 	for more := true; more && err == nil; {
-		more, err = step(w.Ctx, &reclaim.Counts{})
+		more, err = step(w.Ctx, func(string, int64) {})
 	}
 	if !blobtest.Injected(err) {
 		t.Errorf("the pass ended with %v", err)
@@ -192,7 +192,7 @@ func TestVerifyDoesNotPassOverWhatItCannotTell(t *testing.T) {
 	step := v.Pass("test")
 	var err error
 	for more := true; more && err == nil; {
-		more, err = step(w.Ctx, &reclaim.Counts{})
+		more, err = step(w.Ctx, func(string, int64) {})
 	}
 	if !errors.Is(err, lethe.ErrUnavailable) {
 		t.Errorf("the pass ended with %v, want %v", err, lethe.ErrUnavailable)

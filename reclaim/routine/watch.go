@@ -38,18 +38,18 @@ func (*Watch) Plan(context.Context) (ledger.Backlog, error) { return ledger.Back
 // Pass ends stale runs, and recovers stale claims batch by batch.
 func (w *Watch) Pass(string) reclaim.Step {
 	first := true
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if first {
-			if err := w.runs(ctx, c); err != nil {
+			if err := w.runs(ctx, add); err != nil {
 				return false, err
 			}
 			first = false
 		}
-		return w.claims(ctx, c)
+		return w.claims(ctx, add)
 	}
 }
 
-func (w *Watch) runs(ctx context.Context, c *reclaim.Counts) error {
+func (w *Watch) runs(ctx context.Context, add reclaim.Add) error {
 	ended, err := w.Ledger.EndStaleRuns(ctx, w.Safety.ClaimGrace)
 	if err != nil {
 		return fmt.Errorf("reclaim: end stale runs: %w", err)
@@ -57,12 +57,12 @@ func (w *Watch) runs(ctx context.Context, c *reclaim.Counts) error {
 	for _, r := range ended {
 		w.Events.EmitRunTakenOver(r)
 	}
-	c.Add(reclaim.Items, int64(len(ended)))
-	c.Add("runs", int64(len(ended)))
+	add(reclaim.Items, int64(len(ended)))
+	add("runs", int64(len(ended)))
 	return nil
 }
 
-func (w *Watch) claims(ctx context.Context, c *reclaim.Counts) (bool, error) {
+func (w *Watch) claims(ctx context.Context, add reclaim.Add) (bool, error) {
 	recovered, err := w.Ledger.RecoverClaims(ctx, w.Safety.ClaimGrace, w.Limit)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: recover claims: %w", err)
@@ -72,8 +72,8 @@ func (w *Watch) claims(ctx context.Context, c *reclaim.Counts) (bool, error) {
 		n += r.Claims
 		w.Events.EmitClaimsRecovered(r)
 	}
-	c.Add(reclaim.Items, n)
-	c.Add("recovered", n)
+	add(reclaim.Items, n)
+	add("recovered", n)
 	return w.Limit > 0 && n >= int64(w.Limit), nil
 }
 

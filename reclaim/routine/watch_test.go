@@ -20,7 +20,7 @@ func TestWatchEndsStaleRuns(t *testing.T) {
 		RunTakenOver: func(r ledger.Run) { taken = append(taken, r) },
 	}}
 	var c reclaim.Counts
-	_, err := watch.Pass("me")(w.Ctx, &c)
+	_, err := watch.Pass("me")(w.Ctx, c.Add)
 	w.Must(err)
 	if len(taken) != 1 || taken[0].Worker != "dead" || c.Get("runs") != 1 {
 		t.Errorf("taken over: %+v", taken)

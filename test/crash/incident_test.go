@@ -39,7 +39,7 @@ func (l *lab) clear(t *testing.T) {
 	pass := l.clean.Pass("w")
 	for more := true; more; {
 		var err error
-		more, err = pass(t.Context(), &counts)
+		more, err = pass(t.Context(), counts.Add)
 		must(t, err)
 	}
 }

@@ -311,7 +311,7 @@ func (l *lab) live(ctx context.Context) error {
 	pass := l.clean.Pass("w")
 	for more := true; more; {
 		var err error
-		if more, err = pass(ctx, &counts); err != nil {
+		if more, err = pass(ctx, counts.Add); err != nil {
 			return err
 		}
 	}

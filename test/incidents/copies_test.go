@@ -12,7 +12,6 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // lease is longer than a claim of placement lasts.
@@ -24,13 +23,13 @@ func (w *world) replicate(order ...string) map[string]int64 {
 	w.Helper()
 	o := w.placing()
 	o.Order = order
-	return w.pass(reclaim.Adapt(placement.NewReplicate(o)))
+	return w.pass(placement.NewReplicate(o))
 }
 
 // survey queues every content whose copies are not as they should be.
 func (w *world) survey() {
 	w.Helper()
-	w.pass(reclaim.Adapt(placement.NewSurvey(w.placing())))
+	w.pass(placement.NewSurvey(w.placing()))
 }
 
 // rot turns the bytes of all blobs on a backend into others, of which nobody is

@@ -46,7 +46,7 @@ func (w *world) routines() []reclaim.Routine {
 	}
 	if len(w.order) > 1 {
 		o := w.placing()
-		all = append(all, reclaim.Adapt(placement.NewDrain(o)), reclaim.Adapt(placement.NewReplicate(o)))
+		all = append(all, placement.NewDrain(o), placement.NewReplicate(o))
 	}
 	return all
 }
@@ -77,7 +77,7 @@ func (w *world) try(r reclaim.Routine) (map[string]int64, error) {
 	counts := &reclaim.Counts{}
 	step := r.Pass("worker")
 	for range 10_000 {
-		more, err := step(w.ctx, counts)
+		more, err := step(w.ctx, counts.Add)
 		if err != nil || !more {
 			return counts.Map(), err
 		}

@@ -135,7 +135,7 @@ func (w *World) Pass(r reclaim.Routine) map[string]int64 {
 	step := r.Pass("worker")
 	for more := true; more; {
 		var err error
-		more, err = step(w.Ctx, counts)
+		more, err = step(w.Ctx, counts.Add)
 		w.Must(err)
 	}
 	return counts.Map()

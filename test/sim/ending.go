@@ -81,7 +81,7 @@ func (w *World) drain(r reclaim.Routine) {
 	var counts reclaim.Counts
 	for i, more := 0, true; more && w.err == nil; i++ {
 		var err error
-		if more, err = step(context.Background(), &counts); err != nil {
+		if more, err = step(context.Background(), counts.Add); err != nil {
 			w.fail(broken("%s failed without a fault: %w", named(r.Name()), err))
 		}
 		if i > 10_000 {

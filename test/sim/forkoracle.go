@@ -299,7 +299,7 @@ func (f *forks) drains(r reclaim.Routine) {
 	var counts reclaim.Counts
 	for more := true; more && f.err == nil; {
 		var err error
-		if more, err = step(context.Background(), &counts); err != nil {
+		if more, err = step(context.Background(), counts.Add); err != nil {
 			f.fail(broken("%s failed without a fault: %w", named(r.Name()), err))
 		}
 	}

@@ -79,7 +79,7 @@ func (a *actor) passes(r reclaim.Routine) (err error) {
 	var counts reclaim.Counts
 	for more := true; more && err == nil; {
 		a.began = a.w.turn
-		more, err = step(context.Background(), &counts)
+		more, err = step(context.Background(), counts.Add)
 	}
 	return err
 }

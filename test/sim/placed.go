@@ -80,10 +80,10 @@ func (w *World) placement(l *seam, stores map[string]blob.Store) []reclaim.Routi
 		return nil
 	}
 	o := w.placing(l, stores)
-	replicate := reclaim.Adapt(placement.NewReplicate(o))
+	replicate := placement.NewReplicate(o)
 	return []reclaim.Routine{
 		replicate, &inTurns{w: w, routines: []reclaim.Routine{
-			reclaim.Adapt(placement.NewDrain(o)), reclaim.Adapt(placement.NewRebalance(o)),
+			placement.NewDrain(o), placement.NewRebalance(o),
 		}}, replicate,
 	}
 }
@@ -99,9 +99,9 @@ func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options
 
 // survey is the walk that finds what no transaction told of.
 func (w *World) survey(l *seam) reclaim.Routine {
-	return reclaim.Adapt(placement.NewSurvey(placement.Options{
+	return placement.NewSurvey(placement.Options{
 		Ledger: l, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(), Clock: w,
-	}))
+	})
 }
 
 // inTurns is routines of which each pass runs the next; in the quiet end, only the
@@ -248,7 +248,7 @@ func (w *World) inspect(l *seam, stores map[string]blob.Store) {
 	var counts reclaim.Counts
 	for more := true; more; {
 		var err error
-		if more, err = step(context.Background(), &counts); err != nil {
+		if more, err = step(context.Background(), counts.Add); err != nil {
 			return
 		}
 	}

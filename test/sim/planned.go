@@ -35,8 +35,8 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 	}}
 	if w.placed() {
 		o := w.placing(l, stores)
-		copies, survey := reclaim.Adapt(placement.NewReplicate(o)).(reclaim.Planner), w.survey(l).(reclaim.Planner)
-		p.of = append(p.of, copies, survey, copies, reclaim.Adapt(placement.NewDrain(o)).(reclaim.Planner))
+		copies, survey := placement.NewReplicate(o), w.survey(l).(reclaim.Planner)
+		p.of = append(p.of, copies, survey, copies, placement.NewDrain(o))
 	}
 	return slices.Repeat([]reclaim.Routine{p}, often)
 }
@@ -59,7 +59,7 @@ const often = 6
 const few = 2
 
 func (p *planned) Pass(worker string) reclaim.Step {
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		p.next++
 		of := p.of[p.next%len(p.of)]
 		items, err := first(ctx, of)
@@ -71,7 +71,7 @@ func (p *planned) Pass(worker string) reclaim.Step {
 			a.plan, a.decided, a.queued = items, a.effects, 0
 			defer func() { a.plan = nil }()
 		}
-		results, err := of.Apply(ctx, worker, items, c)
+		results, err := of.Apply(ctx, worker, items, add)
 		p.w.note("planned %s: %d items, %d results", of.Name(), len(items), len(results))
 		if err == nil && len(results) != len(items) {
 			p.w.fail(broken("a plan of %s has %d items, and %d results", named(of.Name()), len(items), len(results)))

@@ -36,7 +36,7 @@ func sealer(a *actor) {
 		var err error
 		for more := true; more && err == nil; {
 			a.began = a.w.turn
-			more, err = step(context.Background(), &counts)
+			more, err = step(context.Background(), counts.Add)
 		}
 		a.w.note("%s: %s %v", a.name, class(err), counts.Map())
 		a.w.say(err)

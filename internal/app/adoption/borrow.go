@@ -11,7 +11,7 @@ import (
 // adoptRoutine is the common interface of package adopt's routines.
 type adoptRoutine interface {
 	Name() string
-	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
+	Pass(worker string) reclaim.Step
 	Plan(ctx context.Context) (adopt.Backlog, error)
 }
 
@@ -23,13 +23,13 @@ type collected struct {
 
 // borrow returns a routine of package adopt as one of the loop.
 func borrow(collection string, r adoptRoutine) reclaim.Routine {
-	return collected{reclaim.Adapt(planned{r}), collection}
+	return collected{planned{r}, collection}
 }
 
 // planned converts a backlog for the loop.
 type planned struct{ adoptRoutine }
 
-// Plan implements reclaim.Adapted.
+// Plan implements reclaim.Routine.
 func (p planned) Plan(ctx context.Context) (ledger.Backlog, error) {
 	b, err := p.adoptRoutine.Plan(ctx)
 	return ledger.Backlog{Count: b.Due, Oldest: b.Oldest}, err

@@ -61,7 +61,7 @@ func (chainRoutine) Plan(context.Context) (ledger.Backlog, error) { return ledge
 // Pass implements reclaim.Routine.
 func (r chainRoutine) Pass(worker string) reclaim.Step {
 	var step reclaim.Step
-	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if step == nil {
 			id, err := r.a.chainID(ctx)
 			if err != nil {
@@ -71,7 +71,7 @@ func (r chainRoutine) Pass(worker string) reclaim.Step {
 			sealer := &routine.Receipts{Ledger: r.a.DB, Store: id, Keep: keep, Safety: reclaim.Safety{}.WithDefaults(), Events: &reclaim.Events{Sealed: r.a.sealed}}
 			step = sealer.Pass(worker)
 		}
-		return step(ctx, c)
+		return step(ctx, add)
 	}
 }
 
