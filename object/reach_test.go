@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -31,9 +31,9 @@ func TestWhatCannotBeReadIsStoredAgain(t *testing.T) {
 			backends := map[string]blob.Store{"disk2": w.disks["disk2"]}
 			w.reaching(map[string]blob.Store{"disk1": w.disks["disk1"]}).put("old", body)
 			if configured {
-				shut := gate.New(w.disks["disk1"])
-				shut.Shut("its disk is gone")
-				backends["disk1"] = shut
+				guard := new(intercept.MountGuard)
+				guard.Shut("its disk is gone")
+				backends["disk1"] = intercept.New(w.disks["disk1"], guard)
 			}
 			second := w.reaching(backends)
 			second.put("new", body)

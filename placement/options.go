@@ -20,7 +20,7 @@ type Options struct {
 
 	Strategy Strategy // where one more copy goes first (default Pack)
 	Replicas int      // copies of each content, each on its own backend (default 1)
-	// Health returns why a backend takes no writes now (breaker.Store.Writable), or
+	// Health returns why a backend takes no writes now (intercept.Breaker.Writable), or
 	// nil. Nil: every backend takes writes.
 	Health func(backend string) error
 

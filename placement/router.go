@@ -19,7 +19,7 @@ type RouterOptions struct {
 	Strategy Strategy // default Pack
 	Order    []string // ids of all backends, in the order of configuration
 	Ledger   UsageLedger
-	// Health returns why a backend takes no writes now (breaker.Store.Writable), or
+	// Health returns why a backend takes no writes now (intercept.Breaker.Writable), or
 	// nil. Nil: every backend takes writes.
 	Health func(backend string) error
 	// Spacers report the room left on backends without a quota.

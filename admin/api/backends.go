@@ -10,6 +10,8 @@ type BackendRequest struct {
 type BackendFacts struct {
 	Kind  string `json:"kind,omitempty"`  // dir, s3
 	Place string `json:"place,omitempty"` // folder, or endpoint and bucket
+	// Misplaced is why what is found in the backend's place is not used.
+	Misplaced string `json:"misplaced,omitempty"`
 	// S3 is the result of probing the service; nil for other kinds.
 	S3      *S3Facts      `json:"s3,omitempty"`
 	Breaker *BreakerFacts `json:"breaker,omitempty"`
@@ -60,10 +62,8 @@ type BackendStatus struct {
 	// Draining reports that it is being emptied, and takes no writes.
 	Draining bool `json:"draining,omitempty"`
 	BackendFacts
-	// Misplaced is why what is found in the backend's place is not used.
-	Misplaced string       `json:"misplaced,omitempty"`
-	Epoch     int64        `json:"epoch"`
-	States    []StateTotal `json:"states"`
+	Epoch  int64        `json:"epoch"`
+	States []StateTotal `json:"states"`
 	// Walk is the last comparison with the ledger, running and interrupted ones
 	// included. Compared is the last one that compared everything. Either is
 	// nil if there was none.

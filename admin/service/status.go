@@ -90,9 +90,6 @@ func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]api.Bac
 			return nil, err
 		}
 		bs.Missing = s.o.Backends[b.ID] == nil
-		if g, ok := s.o.Backends[b.ID].(interface{ Misplaced() string }); ok {
-			bs.Misplaced = g.Misplaced()
-		}
 		if sp, ok := s.o.Backends[b.ID].(blob.Spacer); ok {
 			free, err := sp.Free(ctx)
 			if err == nil {

@@ -11,10 +11,8 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/blob/gate"
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 )
 
 func foreignIn(root string) blobtest.Planter {
@@ -46,12 +44,13 @@ func TestForeign(t *testing.T) {
 
 // The wrappers around a store pass the ability on.
 func TestForeignBehindWrappers(t *testing.T) {
-	watch := func(ctx context.Context, _ string) (context.Context, func(observed.Call)) {
-		return ctx, func(observed.Call) {}
+	watch := func(ctx context.Context, _ string) (context.Context, func(intercept.Report)) {
+		return ctx, func(intercept.Report) {}
 	}
 	blobtest.Foreign(t, func(t *testing.T) (blob.Store, blobtest.Planter) {
 		root := t.TempDir()
-		return gate.New(breaker.New(observed.New(openRoot(t, root), watch, lethe.Monotonic{}), breaker.Options{})), foreignIn(root)
+		return intercept.New(openRoot(t, root), new(intercept.MountGuard), intercept.NewBreaker(intercept.BreakerOptions{}),
+			intercept.Observation{Watch: watch, Clock: lethe.Monotonic{}}), foreignIn(root)
 	})
 }
 

@@ -8,10 +8,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/blob/gate"
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger"
@@ -29,7 +27,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 		known[b.ID] = true
 	}
 	s.Backends, s.raw = make(map[string]blob.Store), make(map[string]blob.Store)
-	s.breakers, s.gates = make(map[string]*breaker.Store), make(map[string]*gate.Store)
+	s.breakers, s.guards = make(map[string]*intercept.Breaker), make(map[string]*intercept.MountGuard)
 	s.buckets = make(map[string]*s3blob.Store)
 	for _, b := range s.Config.Backends {
 		open := s.openDir
@@ -70,15 +68,14 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	return nil
 }
 
-// addBackend puts a circuit breaker before a backend, and a mount guard before
-// that. Only the reclaim guard bypasses them.
+// addBackend puts a circuit breaker before an observed backend, and a mount guard
+// before that. Only the reclaim guard bypasses them.
 func (s *Store) addBackend(id string, st blob.Store) {
-	raw := s.opt.Hooks.Backend(observed.New(st, s.watch.calls(id), s.opt.Stopwatch))
+	raw := s.opt.Hooks.Backend(intercept.New(st, intercept.Observation{Watch: s.watch.calls(id), Clock: s.opt.Stopwatch}))
 	s.watch.metrics.Backend(id)
-	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
-	g := gate.New(b)
-	g.Absent = func(ctx context.Context, key string) error { return s.absent(ctx, id, key) }
-	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
+	b := intercept.NewBreaker(intercept.BreakerOptions{Changed: func(st intercept.BreakerState) { s.watch.breaker(id, st) }})
+	g := &intercept.MountGuard{Absent: func(ctx context.Context, key string) error { return s.absent(ctx, id, key) }}
+	s.raw[id], s.breakers[id], s.guards[id], s.Backends[id] = raw, b, g, intercept.New(raw, g, b)
 }
 
 // absent returns nil if a blob that was not found on a backend is gone for certain.
@@ -92,8 +89,8 @@ func (s *Store) absent(ctx context.Context, id, key string) error {
 
 // health returns why a backend should be given no writes now.
 func (s *Store) health(id string) error {
-	if g := s.gates[id]; g != nil && g.Down() != "" {
-		return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, g.Down())
+	if d, ok := s.Backends[id].(blob.Downer); ok && d.Down() != "" {
+		return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, d.Down())
 	}
 	if b := s.breakers[id]; b != nil {
 		return b.Writable()

@@ -25,7 +25,7 @@ const notLookedAt = "it could not be read yet"
 
 // place shuts or opens the mount guard of a backend.
 func (s *Store) place(id, why string) {
-	switch g := s.gates[id]; {
+	switch g := s.guards[id]; {
 	case why == "" && g.Open():
 		s.opt.Log.Info("the backend is in its place again and is used", "backend", id)
 	case why != "" && g.Shut(why):
@@ -47,7 +47,7 @@ func (s *Store) lookAtPlaces(ctx context.Context) error {
 		return err
 	}
 	for _, b := range list {
-		if b.Epoch == 0 || s.gates[b.ID] == nil {
+		if b.Epoch == 0 || s.guards[b.ID] == nil {
 			continue
 		}
 		if err := s.look(ctx, b.ID); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
@@ -73,7 +73,7 @@ func (s *Store) watchPlaces(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			for _, id := range slices.Sorted(maps.Keys(s.gates)) {
+			for _, id := range slices.Sorted(maps.Keys(s.guards)) {
 				s.lookAtPlace(ctx, id)
 			}
 		}
@@ -91,7 +91,7 @@ func (s *Store) lookAtPlace(ctx context.Context, id string) {
 			}
 		}
 	}
-	if s.gates[id].Misplaced() != "" {
+	if s.guards[id].Misplaced() != "" {
 		// A mismatch is held and reported by the guard; other errors are retried.
 		_ = s.look(ctx, id)
 	}

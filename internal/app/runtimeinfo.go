@@ -43,6 +43,9 @@ func (s *Store) facts(id string) api.BackendFacts {
 			NoWrites: c.NoPut, NoDeletes: c.NoDelete, Batch: c.Batch, Concurrency: c.Concurrency, Error: c.LastError,
 		}
 	}
+	if g := s.guards[id]; g != nil {
+		f.Misplaced = g.Misplaced()
+	}
 	if b := s.breakers[id]; b != nil {
 		st := b.State()
 		f.Breaker = &api.BreakerFacts{Open: st.Open, Outages: st.Outages, Openings: st.Openings, Error: st.LastErr}

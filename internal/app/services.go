@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/internal/redisconn"
@@ -14,7 +14,7 @@ import (
 )
 
 // breaker reports that a backend's circuit breaker opened or closed.
-func (w *observer) breaker(backend string, st breaker.State) {
+func (w *observer) breaker(backend string, st intercept.BreakerState) {
 	if st.Open {
 		w.metrics.BreakerOpened(backend)
 		w.log.Error("a backend fails and is not called: reads use other copies, writes go elsewhere, deletes wait; it is probed again",

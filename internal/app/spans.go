@@ -12,7 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
@@ -45,10 +45,10 @@ func (w *observer) transaction(ctx context.Context, name string) (context.Contex
 }
 
 // calls traces the calls of a backend.
-func (w *observer) calls(backend string) observed.Watch {
-	return func(ctx context.Context, op string) (context.Context, func(observed.Call)) {
+func (w *observer) calls(backend string) intercept.Watch {
+	return func(ctx context.Context, op string) (context.Context, func(intercept.Report)) {
 		ctx, ended := w.trace.call(ctx, backend, op)
-		return ctx, func(c observed.Call) {
+		return ctx, func(c intercept.Report) {
 			w.metrics.BackendCall(metrics.BackendCall{
 				Backend: backend, Op: c.Op, Outcome: outcomeOf(c.Err), Bytes: c.Bytes, Took: c.Took,
 			})
@@ -58,9 +58,9 @@ func (w *observer) calls(backend string) observed.Watch {
 }
 
 // call begins the span of a call of a backend.
-func (t *tracer) call(ctx context.Context, backend, op string) (context.Context, func(observed.Call, ...attribute.KeyValue)) {
+func (t *tracer) call(ctx context.Context, backend, op string) (context.Context, func(intercept.Report, ...attribute.KeyValue)) {
 	ctx, sp := t.child(ctx, "backend "+op, trace.SpanKindClient, attribute.String("lethe.backend", backend))
-	return ctx, func(c observed.Call, more ...attribute.KeyValue) {
+	return ctx, func(c intercept.Report, more ...attribute.KeyValue) {
 		sp.end(c.Err, append(more, attribute.String("lethe.op", c.Op), attribute.Int("lethe.keys", c.Keys),
 			attribute.Int("lethe.failed", c.Failed), attribute.Int64("lethe.bytes", c.Bytes))...)
 	}
@@ -74,10 +74,10 @@ func (t *tracer) adoption() adoption.Spans {
 	}
 	return adoption.Spans{
 		Spans: t.runs(),
-		Backend: func(bucket string) observed.Watch {
-			return func(ctx context.Context, op string) (context.Context, func(observed.Call)) {
+		Backend: func(bucket string) intercept.Watch {
+			return func(ctx context.Context, op string) (context.Context, func(intercept.Report)) {
 				ctx, ended := t.call(ctx, bucket, op)
-				return ctx, func(c observed.Call) { ended(c, t.named(ctx, bucket, c.Key)...) }
+				return ctx, func(c intercept.Report) { ended(c, t.named(ctx, bucket, c.Key)...) }
 			}
 		},
 		Call: func(ctx context.Context, name string) (context.Context, func(int, error)) {

@@ -15,8 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/breaker"
-	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
@@ -108,9 +107,9 @@ type Store struct {
 	Loop     *reclaim.Loop
 	Guard    *pairing.Pairing
 
-	raw      map[string]blob.Store                        // Backends as they are: the guard's
-	breakers map[string]*breaker.Store                    // before raw
-	gates    map[string]*gate.Store                       // before breakers
+	raw      map[string]blob.Store                        // Backends without guards and breakers: for Guard
+	guards   map[string]*intercept.MountGuard             // the outermost hooks of Backends
+	breakers map[string]*intercept.Breaker                // behind guards
 	buckets  map[string]*s3blob.Store                     // those of raw that lie in S3
 	redis    *redisconn.Conn                              // nil: none
 	locks    routine.ClaimLock                            // of the routines' claims; nil: none

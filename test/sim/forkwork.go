@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -29,12 +29,11 @@ func (n *forkNode) open() {
 	n.seam = &forkSeam{DB: n.side.db, f: n.f, side: n.side}
 	raw := map[string]blob.Store{}
 	n.stores = map[string]blob.Store{}
-	gates := map[string]*gate.Store{}
+	guards := map[string]*intercept.MountGuard{}
 	for _, id := range shelves {
 		raw[id] = &forkDisk{f: n.f, id: id, side: n.side}
-		gates[id] = gate.New(raw[id])
-		gates[id].Absent = func(ctx context.Context, _ string) error { return n.guard.Absent(ctx, id) }
-		n.stores[id] = gates[id]
+		guards[id] = &intercept.MountGuard{Absent: func(ctx context.Context, _ string) error { return n.guard.Absent(ctx, id) }}
+		n.stores[id] = intercept.New(raw[id], guards[id])
 	}
 	if n.guard == nil {
 		n.guard = &pairing.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
@@ -42,9 +41,9 @@ func (n *forkNode) open() {
 	n.guard.Ledger, n.guard.Stores = n.seam, raw
 	n.guard.Place = func(id, why string) {
 		if why == "" {
-			gates[id].Open()
+			guards[id].Open()
 		} else {
-			gates[id].Shut(why)
+			guards[id].Shut(why)
 		}
 	}
 	var err error

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/blob/treeblob"
 )
@@ -57,7 +57,7 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, erro
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	if whole, ok := store.(blob.Store); ok && a.o.Spans.Backend != nil {
-		store = tracedBucket{observed.New(whole, a.o.Spans.Backend(c.Bucket), a.o.Boot), store}
+		store = tracedBucket{intercept.New(whole, intercept.Observation{Watch: a.o.Spans.Backend(c.Bucket), Clock: a.o.Boot}), store}
 	}
 	if a.buckets.open == nil {
 		a.buckets.open = map[folder]bucket{}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -14,7 +14,7 @@ import (
 type Spans struct {
 	reclaim.Spans
 	// Backend reports the calls of a bucket, by its name in the description.
-	Backend func(bucket string) observed.Watch
+	Backend func(bucket string) intercept.Watch
 	// Call reports a call other than a bucket's: a transaction of the database,
 	// or a drop of copies, with their number. Names are of a fixed set.
 	Call func(ctx context.Context, name string) (context.Context, func(keys int, err error))
@@ -47,11 +47,11 @@ func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
 
 // tracedBucket reports each call except opening, probing and closing.
 type tracedBucket struct {
-	*observed.Store
+	*intercept.Store
 	bucket bucket
 }
 
-// CopyForeign implements bucket: it unwraps an observed store.
+// CopyForeign implements bucket: it unwraps a traced source.
 func (b tracedBucket) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	if traced, ok := from.(tracedBucket); ok {
 		from = traced.Store

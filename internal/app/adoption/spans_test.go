@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/intercept"
 )
 
 // watched are the reported calls of buckets and others.
@@ -37,9 +37,9 @@ func TestSpansOfBuckets(t *testing.T) {
 func spansOf(t *testing.T, f *files) {
 	w := &watched{}
 	spans := Spans{
-		Backend: func(bucket string) observed.Watch {
-			return func(ctx context.Context, _ string) (context.Context, func(observed.Call)) {
-				return ctx, func(c observed.Call) {
+		Backend: func(bucket string) intercept.Watch {
+			return func(ctx context.Context, _ string) (context.Context, func(intercept.Report)) {
+				return ctx, func(c intercept.Report) {
 					if c.Err == nil {
 						w.note(bucket + " " + c.Op)
 					}

@@ -1,4 +1,4 @@
-package observed_test
+package intercept_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
@@ -23,26 +23,24 @@ import (
 type calls struct {
 	mu    sync.Mutex
 	begun int
-	list  []observed.Call
+	list  []intercept.Report
+}
+
+func (c *calls) observation() intercept.Observation {
+	return intercept.Observation{Watch: c.watch, Clock: lethe.Monotonic{}}
 }
 
 type seen struct{}
 
-func (c *calls) watch(ctx context.Context, _ string) (context.Context, func(observed.Call)) {
+func (c *calls) watch(ctx context.Context, _ string) (context.Context, func(intercept.Report)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun++
-	return context.WithValue(ctx, seen{}, true), func(call observed.Call) {
+	return context.WithValue(ctx, seen{}, true), func(call intercept.Report) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.list = append(c.list, call)
 	}
-}
-
-func TestItIsAStore(t *testing.T) {
-	blobtest.Run(t, func(*testing.T) blob.Store {
-		return observed.New(memblob.New(memblob.Options{}), new(calls).watch, lethe.Monotonic{})
-	})
 }
 
 // A copy is reported as one call, though both stores are observed.
@@ -58,7 +56,7 @@ func TestItCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tree.Close() })
-		return observed.New(tree, c.watch, lethe.Monotonic{}), func(t *testing.T, key, body string) {
+		return intercept.New(tree, c.observation()), func(t *testing.T, key, body string) {
 			path := filepath.Join(root, "in", key)
 			_ = os.Remove(path) // a copy is another name of the same file
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(body), 0o600)); err != nil {
@@ -66,7 +64,9 @@ func TestItCopies(t *testing.T) {
 			}
 		}
 	})
-	if !slices.ContainsFunc(c.list, func(call observed.Call) bool { return call.Op == observed.Copy && call.Bytes > 0 && call.Err == nil }) {
+	if !slices.ContainsFunc(c.list, func(call intercept.Report) bool {
+		return call.Op == intercept.Copy && call.Bytes > 0 && call.Err == nil
+	}) {
 		t.Errorf("no copy is told: %+v", c.list)
 	}
 }
@@ -74,7 +74,7 @@ func TestItCopies(t *testing.T) {
 // Every call is reported once, when it ended, with its data.
 func TestWhatIsTold(t *testing.T) {
 	ctx, c := context.Background(), &calls{}
-	s := observed.New(memblob.New(memblob.Options{}), c.watch, lethe.Monotonic{})
+	s := intercept.New(memblob.New(memblob.Options{}), c.observation())
 	if err := s.Put(ctx, "a/b", strings.NewReader("bytes"), 5); err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func TestWhatIsTold(t *testing.T) {
 	if _, err := s.Free(ctx); c.begun != len(c.list) {
 		t.Errorf("%d calls were begun, %d ended (%v)", c.begun, len(c.list), err)
 	}
-	for i, want := range []observed.Call{
-		{Op: observed.Put, Key: "a/b", Keys: 1, Bytes: 5},
-		{Op: observed.Get, Key: "a/b", Keys: 1, Bytes: 3},
-		{Op: observed.Stat, Key: "a/c", Keys: 1, Err: blob.ErrNotExist},
-		{Op: observed.List, Keys: 1},
-		{Op: observed.Delete, Keys: 3, Failed: 1, Err: blob.ErrInvalidKey},
+	for i, want := range []intercept.Report{
+		{Op: intercept.Put, Key: "a/b", Keys: 1, Bytes: 5},
+		{Op: intercept.Get, Key: "a/b", Keys: 1, Bytes: 3},
+		{Op: intercept.Stat, Key: "a/c", Keys: 1, Err: blob.ErrNotExist},
+		{Op: intercept.List, Keys: 1},
+		{Op: intercept.Delete, Keys: 3, Failed: 1, Err: blob.ErrInvalidKey},
 	} {
 		got := c.list[i]
 		if got.Op != want.Op || got.Key != want.Key || got.Keys != want.Keys || got.Bytes != want.Bytes ||

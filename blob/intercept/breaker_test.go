@@ -1,4 +1,4 @@
-package breaker_test
+package intercept_test
 
 import (
 	"context"
@@ -11,20 +11,15 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-func TestConformance(t *testing.T) {
-	blobtest.Run(t, func(*testing.T) blob.Store {
-		return breaker.New(memblob.New(memblob.Options{}), breaker.Options{})
-	})
-}
-
 // world is a breaker around a store whose faults the test decides.
 type world struct {
-	*breaker.Store
+	*intercept.Store
+	*intercept.Breaker
 	t        *testing.T
 	clock    *clocktest.Clock
 	counting *blobtest.Counting
@@ -36,9 +31,10 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, clock: clocktest.At(1)}
 	w.counting = blobtest.NewCounting(memblob.New(memblob.Options{}))
 	faulty := blobtest.NewFaulty(w.counting, func(blobtest.Call) blobtest.Fault { return w.fault })
-	w.Store = breaker.New(faulty, breaker.Options{Failures: 3, Clock: w.clock, Changed: func(s breaker.State) {
+	w.Breaker = intercept.NewBreaker(intercept.BreakerOptions{Failures: 3, Clock: w.clock, Changed: func(s intercept.BreakerState) {
 		w.openings = append(w.openings, s.Open)
 	}})
+	w.Store = intercept.New(faulty, w.Breaker)
 	return w
 }
 
@@ -98,7 +94,7 @@ func list(w *world) error {
 	return w.List(context.Background(), "", "", func(blob.Info) error { return nil })
 }
 
-func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
+func TestAProbeClosesItOrDoublesThePause(t *testing.T) {
 	w := newWorld(t)
 	w.outages(3)
 	w.clock.Advance(time.Second)
@@ -122,7 +118,7 @@ func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
 	}
 }
 
-func TestOneAsksWhileOthersAreRefused(t *testing.T) {
+func TestOneProbesWhileOthersAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.outages(3)
 	w.clock.Advance(time.Second)
@@ -176,15 +172,16 @@ func TestItOpensWhenMostCallsFail(t *testing.T) {
 
 func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
 	c := clocktest.At(1)
-	s := breaker.New(memblob.New(memblob.Options{Limit: 3}), breaker.Options{Clock: c})
+	b := intercept.NewBreaker(intercept.BreakerOptions{Clock: c})
+	s := intercept.New(memblob.New(memblob.Options{Limit: 3}), b)
 	if err := s.Put(context.Background(), "store/aa/x", strings.NewReader("bytes"), 5); !errors.Is(err, blob.ErrFull) {
 		t.Fatal(err)
 	}
-	if err := s.Writable(); !errors.Is(err, blob.ErrFull) || s.State().Open {
+	if err := b.Writable(); !errors.Is(err, blob.ErrFull) || b.State().Open {
 		t.Errorf("writable: %v", err)
 	}
 	c.Advance(30 * time.Second)
-	if err := s.Writable(); err != nil {
+	if err := b.Writable(); err != nil {
 		t.Errorf("writable later: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package gate_test
+package intercept_test
 
 import (
 	"context"
@@ -9,16 +9,12 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/memblob"
 )
 
-func TestConformance(t *testing.T) {
-	blobtest.Run(t, func(*testing.T) blob.Store { return gate.New(memblob.New(memblob.Options{})) })
-}
-
-// calls makes every call on an empty store, and returns the error of each.
-func calls(ctx context.Context, s *gate.Store) map[string]error {
+// everyCall makes every call on an empty store, and returns the error of each.
+func everyCall(ctx context.Context, s blob.Store) map[string]error {
 	_, get := s.Get(ctx, "a/b", 0, -1)
 	_, stat := s.Stat(ctx, "a/b")
 	_, del := s.Delete(ctx, []string{"a/b"})
@@ -31,12 +27,12 @@ func calls(ctx context.Context, s *gate.Store) map[string]error {
 
 // While the guard is shut nothing is written, and nothing is reported absent.
 func TestShut(t *testing.T) {
-	inner := memblob.New(memblob.Options{})
-	s := gate.New(inner)
-	if !s.Shut("no disk") || s.Shut("no disk at all") || s.Misplaced() != "no disk at all" || s.Down() != s.Misplaced() {
+	inner, g := memblob.New(memblob.Options{}), new(intercept.MountGuard)
+	s := intercept.New(inner, g)
+	if !g.Shut("no disk") || g.Shut("no disk at all") || g.Misplaced() != "no disk at all" || s.Down() != g.Misplaced() {
 		t.Error("shut: what was reported is wrong")
 	}
-	for call, err := range calls(t.Context(), s) {
+	for call, err := range everyCall(t.Context(), s) {
 		if !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrMisplaced) || blob.Unknown(err) || errors.Is(err, blob.ErrNotExist) ||
 			!strings.Contains(err.Error(), "no disk at all") {
 			t.Errorf("%s: %v", call, err)
@@ -45,7 +41,7 @@ func TestShut(t *testing.T) {
 	if inner.Len() != 0 {
 		t.Error("something was written")
 	}
-	if !s.Open() || s.Open() || s.Down() != "" {
+	if !g.Open() || g.Open() || s.Down() != "" {
 		t.Error("open: what was reported is wrong")
 	}
 	if err := s.Put(t.Context(), "a/c", strings.NewReader("x"), 1); err != nil {
@@ -56,14 +52,13 @@ func TestShut(t *testing.T) {
 // The result of a call during which the guard was shut does not count: another
 // store may have given it.
 func TestShutDuringACall(t *testing.T) {
-	var s *gate.Store
+	g := new(intercept.MountGuard)
 	inner := blobtest.NewFaulty(memblob.New(memblob.Options{}), func(blobtest.Call) blobtest.Fault {
-		s.Shut("for a moment")
-		s.Open()
+		g.Shut("for a moment")
+		g.Open()
 		return blobtest.Fault{}
 	})
-	s = gate.New(inner)
-	for call, err := range calls(t.Context(), s) {
+	for call, err := range everyCall(t.Context(), intercept.New(inner, g)) {
 		if !errors.Is(err, blob.ErrDown) || errors.Is(err, blob.ErrNotExist) || !blob.Unknown(err) {
 			t.Errorf("%s: %v", call, err)
 		}
@@ -71,8 +66,9 @@ func TestShutDuringACall(t *testing.T) {
 }
 
 // A body that was opened before is read to its end.
-func TestBodiesOutliveTheGate(t *testing.T) {
-	s := gate.New(memblob.New(memblob.Options{}))
+func TestBodiesOutliveTheGuard(t *testing.T) {
+	g := new(intercept.MountGuard)
+	s := intercept.New(memblob.New(memblob.Options{}), g)
 	if err := s.Put(t.Context(), "a/b", strings.NewReader("bytes"), 5); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +77,7 @@ func TestBodiesOutliveTheGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer body.Close()
-	s.Shut("no disk")
+	g.Shut("no disk")
 	if data, err := io.ReadAll(body); err != nil || string(data) != "bytes" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -89,9 +85,10 @@ func TestBodiesOutliveTheGate(t *testing.T) {
 
 // Absence is reported only after the check that it is certain.
 func TestAbsenceIsAskedFor(t *testing.T) {
-	s := gate.New(memblob.New(memblob.Options{}))
+	g := new(intercept.MountGuard)
+	s := intercept.New(memblob.New(memblob.Options{}), g)
 	doubt, asked := errors.New("another disk"), 0
-	s.Absent = func(_ context.Context, key string) error {
+	g.Absent = func(_ context.Context, key string) error {
 		if asked++; key != "a/b" {
 			t.Errorf("asked for %s", key)
 		}
