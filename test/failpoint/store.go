@@ -3,32 +3,51 @@
 package failpoint
 
 import (
-	"context"
-	"errors"
 	"io"
 	"strings"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/intercept"
 )
 
 // WrapStore puts points around the effects of s; epoch objects, which the guard
 // writes and deletes, have their own.
-func WrapStore(s blob.Store) blob.Store { return store{s} }
+func WrapStore(s blob.Store) blob.Store { return intercept.New(s, points{}) }
 
-type store struct{ blob.Store }
+type points struct{}
 
-var (
-	_ blob.Unfinished = store{}
-	_ blob.Spacer     = store{}
-	_ blob.Placed     = store{}
-)
-
-func (s store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
-	if isEpoch(key) {
-		return alone("epoch-put", func() error { return s.Store.Put(ctx, key, r, size) })
+// Around implements intercept.Hook.
+func (points) Around(c *intercept.Call) error {
+	switch {
+	case c.Op == intercept.Put && isEpoch(c.Key):
+		return alone("epoch-put", c.Next)
+	case c.Op == intercept.Put:
+		c.Body = &halfRead{Reader: c.Body, size: c.Size}
+		return alone("put", c.Next)
+	case c.Op == intercept.Delete && c.Keys > 0 && isEpoch(c.Names[0]):
+		return alone("epoch-unlink", c.Next)
+	case c.Op == intercept.Delete && c.Keys > 0:
+		return alone("unlink", func() error { return unlink(c) })
+	case c.Op == intercept.Sweep:
+		return alone("sweep", c.Next)
 	}
-	return alone("put", func() error { return s.Store.Put(ctx, key, &halfRead{Reader: r, size: size}, size) })
+	return c.Next()
+}
+
+// unlink makes two deletes if the point between them is armed.
+func unlink(c *intercept.Call) (err error) {
+	half := c.Keys / 2
+	if half == 0 || !isArmed("unlink/during") {
+		return c.Next()
+	}
+	c.Results, err = c.Behind().Delete(c.Ctx, c.Names[:half])
+	at("unlink/during")
+	if err != nil {
+		return err
+	}
+	rest, err := c.Behind().Delete(c.Ctx, c.Names[half:])
+	c.Results = append(c.Results, rest...)
+	return err
 }
 
 // Putting has the points in the middle of a put of the directory backend, which
@@ -59,65 +78,4 @@ func (h *halfRead) Read(p []byte) (int, error) {
 	n, err := h.Reader.Read(p)
 	h.n += int64(n)
 	return n, err
-}
-
-func (s store) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
-	switch {
-	case len(keys) == 0:
-		return s.Store.Delete(ctx, keys)
-	case isEpoch(keys[0]):
-		return around("epoch-unlink", func() ([]blob.Result, error) { return s.Store.Delete(ctx, keys) })
-	}
-	return around("unlink", func() ([]blob.Result, error) {
-		half := len(keys) / 2
-		if half == 0 || !isArmed("unlink/during") {
-			return s.Store.Delete(ctx, keys)
-		}
-		first, err := s.Store.Delete(ctx, keys[:half])
-		at("unlink/during")
-		if err != nil {
-			return first, err
-		}
-		rest, err := s.Store.Delete(ctx, keys[half:])
-		return append(first, rest...), err
-	})
-}
-
-// SweepUnfinished passes to the store, if it has the ability.
-func (s store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, bytes int64, err error) {
-	u, ok := s.Store.(blob.Unfinished)
-	if !ok {
-		return 0, 0, errors.ErrUnsupported
-	}
-	err = alone("sweep", func() error {
-		n, bytes, err = u.SweepUnfinished(ctx, before)
-		return err
-	})
-	return n, bytes, err
-}
-
-// Free passes to the store, if it has the ability.
-func (s store) Free(ctx context.Context) (int64, error) {
-	sp, ok := s.Store.(blob.Spacer)
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return sp.Free(ctx)
-}
-
-// InPlace passes to the store, if it has the ability.
-func (s store) InPlace() error {
-	if p, ok := s.Store.(blob.Placed); ok {
-		return p.InPlace()
-	}
-	return nil
-}
-
-// Reopen passes to the store, if it has the ability.
-func (s store) Reopen() error {
-	p, ok := s.Store.(blob.Placed)
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	return p.Reopen()
 }
