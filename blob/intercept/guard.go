@@ -17,7 +17,7 @@ import (
 // can be read to their end.
 type MountGuard struct {
 	// Absent, if set, returns nil if what was not found under a key is gone for
-	// certain, or why that is unknown (reclaim.Pairing.Absent). It is set before the
+	// certain, or why that is unknown (pairing.Pairing.Absent). It is set before the
 	// first call.
 	Absent func(ctx context.Context, key string) error
 
