@@ -19,7 +19,7 @@ var table = []mutant{
 		old: "pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)", new: "pg_advisory_xact_lock_shared(?2), CAST(?3 AS BIGINT)",
 		pairs: []string{"Commit new over a + Update a", "Commit new over a + Commit solo over a"},
 	}, {
-		name: "a known content is not held", file: "contents.go",
+		name: "a known content is not held", file: "content.go",
 		old: "if err := t.holdContents(id, w.losing()); err != nil || id == \"\" {", new: "if err = nil; id == \"\" {",
 		pairs: []string{"Commit solo as n + Delete s"},
 	}, {
@@ -27,7 +27,7 @@ var table = []mutant{
 		old: "CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy(\"c.id\"))", new: "CROSS JOIN contents c WHERE c.id = t.id`)",
 		pairs: []string{"Commit solo over a + Delete s and a", "Delete a + Expire"},
 	}, {
-		name: "references fall without the content's lock", file: "refs.go",
+		name: "references fall without the content's lock", file: "content_refs.go",
 		old: "if err := t.holdContents(\"\", names...); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Delete a + Expire", "Delete a and s + Delete s and a"},
 	}, {
@@ -35,75 +35,75 @@ var table = []mutant{
 		old: "(found != len(want) || closed)", new: "(found != len(want) || closed && found < 0)",
 		pairs: []string{"Commit two without bytes + Commit two into q", "Commit two without bytes + Commit two without bytes"},
 	}, {
-		name: "a delete does not look again", file: "delete.go",
+		name: "a delete does not look again", file: "object_delete.go",
 		old: "if err != nil || len(anew) > 0 {", new: "if err != nil || len(anew) > maxDeletion {",
 		pairs: []string{"Commit new over a + Delete a"},
 	}, {
-		name: "an update does not hold the key", file: "update.go",
+		name: "an update does not hold the key", file: "object_update.go",
 		old: "t.holdKey(u.Bucket, u.Key)", new: "t.ruledBucket(u.Bucket)",
 		pairs: []string{"Commit new over a + Update a"},
 	}, {
-		name: "complete does not hold the upload", file: "complete.go",
+		name: "complete does not hold the upload", file: "upload_complete.go",
 		old: "if err := t.holdUpload(c.UploadID); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Complete up + Complete up with its first part", "Complete up + CommitPart 1", "Complete up + AbortUpload", "Complete up + CommitCopy of a part"},
 	}, {
-		name: "marks hold no contents", file: "marks.go",
+		name: "marks hold no contents", file: "blob_marks.go",
 		old: "if err := t.holdContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
 		also:  [][2]string{{"case t.concurrentWriters() && !t.held[m.content]:", "case t.now < 0:"}},
 		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
-		name: "marks lock no blobs", file: "marks.go",
+		name: "marks lock no blobs", file: "blob_marks.go",
 		old: "WHERE b.id = t.id AND b.state = 2 ` + sqldb.ExclusiveBy(\"b.id\"))", new: "WHERE b.id = t.id AND b.state = 2`)",
 		pairs: []string{"Complete up + MarkSuspect a part"},
 	}, {
-		name: "a trim does not lock the content", file: "placecopy.go",
+		name: "a trim does not lock the content", file: "placement_copy.go",
 		old: "if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"TrimCopies here + TrimCopies there"},
 	}, {
-		name: "a copy locks neither content nor upload", file: "placecopy.go",
+		name: "a copy locks neither content nor upload", file: "placement_copy.go",
 		old: "if err := t.must(1, gone, lock, owner); err != nil {", new: "if _, _ = lock, owner; err != nil {",
 		pairs: []string{"Complete up + CommitCopy of a part", "CommitPart 1 + CommitCopy of a part", "Delete s and a + BeginCopy of solo", "AbortUpload + BeginCopy of a part", "BeginCopy of one + CommitCopy of one"},
 	}, {
-		name: "a copy does not read again", file: "placecopy.go",
+		name: "a copy does not read again", file: "placement_copy.go",
 		old: "now, err := t.oneBlob(sourceBlob, id)", new: "now, err := src, error(nil)",
 		pairs: []string{"Complete up + CommitCopy of a part", "CommitPart 1 + CommitCopy of a part", "Complete up + BeginCopy of a part", "TrimCopies here + BeginCopy of solo"},
 		equivalent: "the lock refuses what it belonged to and is gone; movePart names the blob that it replaces, pendingCopy its state, " +
 			"the placement its fence; and a copy begun of what was condemned meanwhile comes to what one begun before comes to",
 	}, {
-		name: "an outcome is not awaited", file: "ops.go",
+		name: "an outcome is not awaited", file: "op.go",
 		old: "if err := t.awaitOp(op); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Outcome + Complete up"},
 	}, {
-		name: "the gate of quotas is open", file: "nearquota.go",
+		name: "the gate of quotas is open", file: "quota.go",
 		old: "_, err := q.t.exists(query, gateOf(\"quota\", q.name))", new: "_ = query\n	err := error(nil)",
 		pairs: []string{"Begin on what is small + Begin on what is small"},
 	}, {
-		name: "claims lock no rows", file: "clean.go",
+		name: "claims lock no rows", file: "blob_clean.go",
 		old: "ORDER BY due_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY due_at LIMIT ?4)",
 		pairs: []string{"ClaimCondemned + ClaimCondemned"},
 	}, {
-		name: "a pending blob is not locked", file: "contents.go",
+		name: "a pending blob is not locked", file: "content.go",
 		old: "AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)", new: "AND state = 1 AND fence = ?2`)",
 		pairs: []string{"Commit new over a + Beat of new", "CommitPart 1 + Beat of a part", "Beat of new + Beat of new"},
 	}, {
-		name: "settle locks no rows", file: "settle.go",
+		name: "settle locks no rows", file: "blob_settle.go",
 		old: "AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)", new: "AND b.fence = ?2 AND b.fence <> 0`)",
 		pairs: []string{"RecoverClaims + Settle as gone", "Settle as gone + Settle as failed"},
 	}, {
-		name: "a claim does not hold the backend", file: "clean.go",
+		name: "a claim does not hold the backend", file: "blob_clean.go",
 		old: "b, err := t.backend(r.Backend)", new: "b, err := t.oneBackend(r.Backend, selectBackend, r.Backend)",
 		pairs: []string{"ClaimCondemned + HoldBackend"},
 	}, {
-		name: "a part does not hold its upload", file: "uploads.go",
+		name: "a part does not hold its upload", file: "upload.go",
 		old:   "if err := t.must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.now); err != nil {",
 		new:   "if _, err := t.uploadByID(p.UploadID); err != nil {",
 		pairs: []string{"Complete up + CommitPart 1", "CommitPart 1 + AbortUpload", "CommitPart 1 + CommitPart 1"},
 	}, {
-		name: "a stale upload is not read again", file: "overdue.go",
+		name: "a stale upload is not read again", file: "upload_overdue.go",
 		old: "if t.concurrentWriters() {\n		u, err = t.uploadByID(id)", new: "if t.now < 0 {\n		u, err = t.uploadByID(id)",
 		pairs: []string{"CommitPart 1 + AbortStale"},
 	}, {
-		name: "a used promotion is not noticed", file: "reap.go",
+		name: "a used promotion is not noticed", file: "blob_reap.go",
 		old: "if err == nil && n == 0 {", new: "if err == nil && n < 0 {",
 		pairs: []string{"Commit new over a + Promote"},
 	}, {
@@ -111,51 +111,51 @@ var table = []mutant{
 		old: "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)", new: "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id`)",
 		pairs: []string{"Expire + AddHold on b", "Expire + SetRules to none"},
 	}, {
-		name: "purge does not hold the buckets", file: "purge.go",
+		name: "purge does not hold the buckets", file: "trash_purge.go",
 		old: "ORDER BY id ` + sqldb.Shared)", new: "ORDER BY id`)",
 		pairs: []string{"Purge + AddHold on u"},
 	}, {
-		name: "expire locks no objects", file: "expire.go",
+		name: "expire locks no objects", file: "object_expire.go",
 		old: "ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)", new: "ORDER BY due_at LIMIT ?3`)",
 		pairs: []string{"Update due so that it is held and longer + Expire", "Expire + Expire"},
 	}, {
-		name: "an intent does not hold its upload", file: "intents.go",
+		name: "an intent does not hold its upload", file: "blob_intent.go",
 		old: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Shared)", new: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1`)",
 		pairs: []string{"Complete up + Begin a part", "Begin a part + AbortUpload"},
 	}, {
-		name: "the source of a copy is not held", file: "source.go",
+		name: "the source of a copy is not held", file: "object_source.go",
 		old: "if err := w.t.holdContents(\"\", o.ContentID, w.losing()); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Commit a copy of s + Delete s and a"},
 	}, {
-		name: "guards are not locked", file: "guards.go",
+		name: "guards are not locked", file: "guard.go",
 		old: "if _, err := t.exists(closeGate, gateOf(\"guard\", string(kind)+\"\\x00\"+subject)); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"ClaimCondemned within limits + ClaimCondemned within limits", "Expire within limits + Expire within limits", "AllowGuard + Purge within limits", "AllowGuard + EndStops"},
 	}, {
-		name: "owners are not held", file: "buckets.go",
+		name: "owners are not held", file: "bucket.go",
 		old: "if _, err := t.exists(closeGate, gateOf(\"owner\", owner)); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"CreateBucket as the last + CreateBucket as the last"},
 	}, {
-		name: "the place of a restamp is not locked", file: "restamp.go",
+		name: "the place of a restamp is not locked", file: "rules_restamp.go",
 		old: "FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)", new: "FROM restamps WHERE bucket_id = ?1`)",
 		pairs: []string{"Restamp + Restamp"},
 	}, {
-		name: "the place of a lift is not locked", file: "parked.go",
+		name: "the place of a lift is not locked", file: "guard_parked.go",
 		old: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)",
 		pairs: []string{"Unpark + Unpark"},
 	}, {
-		name: "claims of intents lock no rows", file: "reap.go",
+		name: "claims of intents lock no rows", file: "blob_reap.go",
 		old: "ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY beat_at LIMIT ?4)",
 		pairs: []string{"ClaimIntents + ClaimIntents", "Commit new over a + ClaimIntents"},
 	}, {
-		name: "claims of placements lock no rows", file: "placequeue.go",
+		name: "claims of placements lock no rows", file: "placement_queue.go",
 		old: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + sqldb.Locked + `)", new: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2)",
 		pairs: []string{"ClaimPlacements + ClaimPlacements"},
 	}, {
-		name: "stale claims lock no rows", file: "clean.go",
+		name: "stale claims lock no rows", file: "blob_clean.go",
 		old: "ORDER BY fence LIMIT ?2 ` + sqldb.Locked + `)", new: "ORDER BY fence LIMIT ?2)",
 		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
 	}, {
-		name: "a delete locks no objects", file: "delete.go",
+		name: "a delete locks no objects", file: "object_delete.go",
 		old: "(o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy(\"o.key\"))", new: "(o.ttl_at = 0 OR o.ttl_at > ?3)`)",
 		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},

@@ -10,7 +10,7 @@ import (
 var limitMutants = []mutant{
 	{
 		name: "limits: what went is not counted", rule: "counted in the transaction that deletes", within: 300, known: 62, in: sim.Limited, sqlite: true,
-		file: "ledger/sqlledger/guards.go", old: "	return may, stopped, t.saveGuard(g)\n", new: "	return may, stopped, nil\n",
+		file: "ledger/sqlledger/guard.go", old: "	return may, stopped, t.saveGuard(g)\n", new: "	return may, stopped, nil\n",
 	}, {
 		name: "limits: what was allowed is not used up", rule: "as many go as were allowed", within: 2000, in: sim.Limited,
 		file: "ledger/limits.go", old: "	if now < g.FreeUntil && g.FreeN > 0 {", new: "	if false {",
@@ -31,7 +31,7 @@ var limitMutants = []mutant{
 		file: "ledger/limits.go", old: "	g.Hour, g.N = g.hour(now), g.taken(now)+n\n", new: "	if now >= g.FreeUntil {\n		g.Hour, g.N = g.hour(now), g.taken(now)+n\n	}\n",
 	}, {
 		name: "limits: a claim counts what it asked for", rule: "a row says what went within its hour", within: 500, in: sim.Limited, sqlite: true,
-		file: "ledger/sqlledger/clean.go", old: "r.Deletes, int64(len(out.Blobs))); err != nil {", new: "r.Deletes, limit); err != nil {",
+		file: "ledger/sqlledger/blob_clean.go", old: "r.Deletes, int64(len(out.Blobs))); err != nil {", new: "r.Deletes, limit); err != nil {",
 	},
 }
 

@@ -9,7 +9,7 @@ var reconcileMutants = []mutant{
 		file: "reclaim/reconcile/condemn.go", old: "Grace: w.o.Grace, After: after", new: "Grace: 0, After: after",
 	}, {
 		name: "reconcile: the condemning transaction checks no age", rule: "re-checked in the transaction that condemns", within: 4000, in: sim.Reconciled, sqlite: true,
-		file: "ledger/sqlledger/orphans.go", old: "AND first_walk <> last_walk AND first_at <= ?4", new: "AND first_walk <> last_walk AND ?4 >= 0",
+		file: "ledger/sqlledger/blob_orphans.go", old: "AND first_walk <> last_walk AND first_at <= ?4", new: "AND first_walk <> last_walk AND ?4 >= 0",
 		also: []edit{{"if !ok || id.Made() > t.now.Add(-r.Grace) {", "if !ok {"}},
 	}, {
 		name: "reconcile: an incomplete listing is believed", rule: "12: an incomplete listing proves nothing", within: 6000, known: 173, in: sim.Reconciled,
@@ -20,7 +20,7 @@ var reconcileMutants = []mutant{
 		file: "reclaim/reconcile/judge.go", old: "		case known && there == w.backend:\n", new: "		case known && there == \"\":\n",
 	}, {
 		name: "reconcile: condemned orphans are in no books", rule: "the books are exact at every commit", within: 2000, in: sim.Reconciled, sqlite: true,
-		file: "ledger/sqlledger/orphans.go", old: "		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})\n", new: "		_ = b\n",
+		file: "ledger/sqlledger/blob_orphans.go", old: "		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})\n", new: "		_ = b\n",
 	}, {
 		name: "reconcile: orphans are forgotten where they were found", rule: "a dead byte never stays", within: 2000, in: sim.Reconciled,
 		file: "reclaim/reconcile/walk.go", old: "	return true, w.save(ctx, w.condemn())\n}\n\n// folders compares", new: "	return true, w.save(ctx, w.finish)\n}\n\n// folders compares",

@@ -83,7 +83,7 @@ var mutants = []mutant{
 		file: "reclaim/routine/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
 	}, {
 		name: "settle without the fence", rule: "transitions name their fence", within: 2000, known: 24, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)",
+		file: "ledger/sqlledger/blob_settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)",
 		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0 ` + sqldb.Exclusive)",
 		also: []edit{
 			{"WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)", "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND ?2 <> 0`)"},
@@ -91,66 +91,66 @@ var mutants = []mutant{
 		},
 	}, {
 		name: "the row goes before the late window", rule: "9: the row stays until a second delete", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "if row.lateUntil <= row.claimedAt {", new: "if row.lateUntil >= 0 {",
+		file: "ledger/sqlledger/blob_settle.go", old: "if row.lateUntil <= row.claimedAt {", new: "if row.lateUntil >= 0 {",
 	}, {
 		name: "a commit takes reaped intents", rule: "19: a writer whose intent was reaped fails", within: 2000, known: 53, sqlite: true,
-		file: "ledger/sqlledger/contents.go", old: "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)",
+		file: "ledger/sqlledger/content.go", old: "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)",
 		new:  "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND ?2 >= 0 ` + sqldb.Exclusive)",
 		also: []edit{{"WHERE id = ?1 AND state = 1 AND fence = ?2`)\n)", "WHERE id = ?1 AND ?2 >= 0`)\n)"}},
 	}, {
 		name: "writers do not clear promotions", rule: "19: nothing wrote or removed the key since", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/commit.go", old: "	return out, t.supersede(w.bucket.ID, o.Key)", new: "	return out, nil",
+		file: "ledger/sqlledger/object_commit.go", old: "	return out, t.supersede(w.bucket.ID, o.Key)", new: "	return out, nil",
 	}, {
 		name: "deletions do not clear promotions", rule: "19: nothing wrote or removed the key since", within: 2000, known: 6, sqlite: true,
-		file: "ledger/sqlledger/delete.go", old: "	if len(p.clear) > 0 {", new: "	if false {",
+		file: "ledger/sqlledger/object_delete.go", old: "	if len(p.clear) > 0 {", new: "	if false {",
 	}, {
 		name: "what a write replaced keeps its reference", rule: "2: one commit dereferences what it replaced", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/commit.go", old: "	if w.old != nil {\n		if err := t.discard", new: "	if false {\n		if err := t.discard",
+		file: "ledger/sqlledger/object_commit.go", old: "	if w.old != nil {\n		if err := t.discard", new: "	if false {\n		if err := t.discard",
 	}, {
 		name: "references fall by one per batch", rule: "3: counting by what was deleted", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/refs.go", old: "	c := r[content]\n	c.net--\n", new: "	c := r[content]\n	c.net = -1\n",
+		file: "ledger/sqlledger/content_refs.go", old: "	c := r[content]\n	c.net--\n", new: "	c := r[content]\n	c.net = -1\n",
 	}, {
 		name: "the last reference does not condemn", rule: "4: condemned in the transaction that drops the last reference", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/refs.go", old: "	out.condemned, err = t.condemnContents(gone)\n	return out, err", new: "	_ = gone\n	return out, err",
+		file: "ledger/sqlledger/content_refs.go", old: "	out.condemned, err = t.condemnContents(gone)\n	return out, err", new: "	_ = gone\n	return out, err",
 	}, {
 		name: "a referenced content is dropped", rule: "promise 1: a live byte is never deleted", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/refs.go", old: "AND refs = ?2 RETURNING id`)", new: "AND refs <= ?2 + 1 RETURNING id`)",
+		file: "ledger/sqlledger/content_refs.go", old: "AND refs = ?2 RETURNING id`)", new: "AND refs <= ?2 + 1 RETURNING id`)",
 	}, {
 		name: "a claim leaves no stamp", rule: "5: deletes only for claimed, condemned blobs", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/clean.go", old: "UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due", new: "UPDATE blobs SET worker = ?5, fence = ?6 * 0, claimed_at = ?3 FROM due",
+		file: "ledger/sqlledger/blob_clean.go", old: "UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due", new: "UPDATE blobs SET worker = ?5, fence = ?6 * 0, claimed_at = ?3 FROM due",
 	}, {
 		name: "objects expire ten minutes early", rule: "an object lives until its time", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/expire.go", old: "dueObjects, b.After, t.now, oneMore(b.Limit))", new: "dueObjects, b.After, t.now+600e6, oneMore(b.Limit))",
+		file: "ledger/sqlledger/object_expire.go", old: "dueObjects, b.After, t.now, oneMore(b.Limit))", new: "dueObjects, b.After, t.now+600e6, oneMore(b.Limit))",
 		also: []edit{{"			AND due_at IS NOT NULL AND due_at <= ?2\n", "			AND due_at IS NOT NULL AND due_at <= ?2 + 600000000\n"}},
 	}, {
 		name: "expired objects stay visible", rule: "hidden at once when its ttl_at has passed", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/resolve.go", old: "|| !out.Object.VisibleAt(t.now) {", new: "{",
+		file: "ledger/sqlledger/object_resolve.go", old: "|| !out.Object.VisibleAt(t.now) {", new: "{",
 	}, {
 		name: "a reaped intent is due at once", rule: "9: its bytes may still land", within: 2000, known: 871, sqlite: true,
-		file: "ledger/sqlledger/condemn.go", old: "	if d.late || d.silent {", new: "	if d.late {",
+		file: "ledger/sqlledger/blob_condemn.go", old: "	if d.late || d.silent {", new: "	if d.late {",
 	}, {
 		name: "abandoned late uploads forget the late window", rule: "9: late uploads are expected", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/intents.go", old: "at: t.now, late: late}", new: "at: t.now, late: false}",
+		file: "ledger/sqlledger/blob_intent.go", old: "at: t.now, late: late}", new: "at: t.now, late: false}",
 	}, {
 		name: "restore leaves the trash entry", rule: "a reference is one row", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/trash.go", old: "takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)",
 		new: "takeTrash       = register(`UPDATE trash SET id = id WHERE id = ?1 RETURNING ` + trashColumns)",
 	}, {
 		name: "no precondition", rule: "2: nothing is replaced that was not seen", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/commit.go", old: "	if err := c.If.Holds(w.seen()); err != nil {\n		return nil, err\n	}", new: "",
+		file: "ledger/sqlledger/object_commit.go", old: "	if err := c.If.Holds(w.seen()); err != nil {\n		return nil, err\n	}", new: "",
 	}, {
 		name: "counters forget the dead letters", rule: "the books are exact at every commit", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})", new: "",
+		file: "ledger/sqlledger/blob_settle.go", old: "		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})", new: "",
 	}, {
 		name: "counters forget what is gone", rule: "the books are exact at every commit", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "	p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: 0, Reason: moveConfirmed, Blobs: 1, Bytes: row.size})", new: "",
+		file: "ledger/sqlledger/blob_settle.go", old: "	p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: 0, Reason: moveConfirmed, Blobs: 1, Bytes: row.size})", new: "",
 	}, {
 		name: "duplicates are not condemned", rule: "2: one commit", within: 100, sqlite: true,
-		file: "ledger/sqlledger/commit.go", old: "		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {\n			return err\n		}", new: "",
+		file: "ledger/sqlledger/object_commit.go", old: "		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {\n			return err\n		}", new: "",
 		equivalent: "the intents stay pending, their promotions are cleared by the write itself, and the reaper condemns them (the model's LEAVE_DUPLICATES reaches the same states)",
 	}, {
 		name: "every write is of its own", rule: "content is kept once", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/contents.go", old: "WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)",
+		file: "ledger/sqlledger/content.go", old: "WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)",
 		new: "WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 2`)",
 	},
 }

@@ -4,8 +4,8 @@ package sim_test
 var turnMutants = []mutant{
 	{
 		name: "a turn forgets a bucket", rule: "everything due is gone at the end", within: 4000, sqlite: true,
-		file: "ledger/sqlledger/turns.go", old: "			look = append(look, turnRow{Past: q.After[\"\"]})\n", new: "",
-		elsewhere: map[string][]edit{"ledger/sqlledger/clean.go": {{
+		file: "ledger/sqlledger/queue_turns.go", old: "			look = append(look, turnRow{Past: q.After[\"\"]})\n", new: "",
+		elsewhere: map[string][]edit{"ledger/sqlledger/blob_clean.go": {{
 			"WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 AND (?7",
 			"WHERE backend = ?1 AND state = 3 AND fence = 0 AND bucket_id <> '' AND due_at BETWEEN ?2 AND ?3 AND (?7",
 		}}},

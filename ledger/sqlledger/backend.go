@@ -1,0 +1,159 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, draining, created_at`
+
+var (
+	selectStore   = register(`SELECT id, db, created_at FROM store`)
+	selectLife    = registerFor(sqldb.PostgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
+	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8)
+		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
+		RETURNING ` + backendColumns)
+	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
+	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
+	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
+		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
+	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = ''
+		WHERE id = ?1 AND intended < ?2`)
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3 WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6
+		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2`)
+)
+
+// Identity returns which store and which database this ledger is.
+func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
+	err = db.read(ctx, "identity", func(t *tx) error {
+		if err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.pg == nil {
+			return err
+		}
+		return t.row(selectLife).Scan(&s.Life)
+	})
+	return s, err
+}
+
+// AddBackend registers a backend. Of a known backend it only updates the quota.
+func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error) {
+	if b.ID == "" || b.Quota < 0 {
+		return b, fmt.Errorf("ledger: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
+	}
+	err := db.write(ctx, "add backend "+b.ID, func(t *tx) (err error) {
+		if err := t.closeBackend(b.ID); err != nil {
+			return err
+		}
+		b, err = scanBackend(t.row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, flag(b.Draining), t.now))
+		return err
+	})
+	return b, err
+}
+
+// Backends lists all backends by name.
+func (db *DB) Backends(ctx context.Context) (out []ledger.Backend, err error) {
+	err = db.read(ctx, "backends", func(t *tx) error {
+		out, err = all(t, func(r *sql.Rows) (ledger.Backend, error) { return scanBackend(r) }, listBackends)
+		return err
+	})
+	return out, err
+}
+
+// SetEpoch advances (intended, epoch) of a backend. ErrFenced if either would go back, if
+// epoch would exceed intended, or if intended would change before the previous one is
+// confirmed. Another process has advanced it then.
+func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	return db.write(ctx, "set epoch of backend "+backend, func(t *tx) error {
+		if _, err := t.holdBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
+	})
+}
+
+// AcceptEpoch pairs a backend with this ledger, as a person has decided, under an epoch that
+// is stored there and is beyond all others. It also releases the hold on deletes. ErrFenced
+// unless the epoch is beyond the ledger's intended one.
+func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
+	return db.write(ctx, "accept backend "+backend, func(t *tx) error {
+		if _, err := t.holdBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
+	})
+}
+
+// HoldBackend holds the deletes on a backend for a person, with a reason (docs/protocol.md,
+// rule 13). With an empty reason it releases them, whatever they were held for. Claims made
+// before may still be acted on and settled.
+func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
+	return db.write(ctx, "hold backend "+backend, func(t *tx) error {
+		if err := t.closeBackend(backend); err != nil {
+			return err
+		}
+		s := ledger.ByPerson(reason)
+		return t.must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
+	})
+}
+
+// ChangeHold holds the deletes on a backend for a routine, or with the zero hold releases
+// them. ErrFenced unless the backend's hold and epoch are still as seen, so that no other
+// decision is undone.
+func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
+	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
+		if _, err := t.holdBackend(seen.ID); err != nil {
+			return err
+		}
+		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
+			return err
+		}
+		_, err := t.exec(distrust, seen.ID, t.now)
+		return err
+	})
+}
+
+// backend returns a backend's row: ErrBackendMismatch if there is none. In a write the row
+// cannot change before the transaction ends.
+func (t *tx) backend(id string) (ledger.Backend, error) {
+	switch {
+	case t.concurrentWriters():
+		return t.oneBackend(id, gatedBackend, id, gateOf("backend", id))
+	case t.writes:
+		return t.oneBackend(id, sharedBackend, id)
+	}
+	return t.oneBackend(id, selectBackend, id)
+}
+
+// holdBackend returns a backend's row and locks the backend until the transaction ends.
+func (t *tx) holdBackend(id string) (ledger.Backend, error) {
+	if err := t.closeBackend(id); err != nil {
+		return ledger.Backend{}, err
+	}
+	return t.oneBackend(id, heldBackend, id)
+}
+
+// oneBackend returns a backend's row by a query that may lock it.
+func (t *tx) oneBackend(id, query string, args ...any) (ledger.Backend, error) {
+	b, err := scanBackend(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, noBackend(id)
+	}
+	return b, err
+}
+
+func noBackend(id string) error {
+	return fmt.Errorf("the ledger knows no backend %q: %w", id, lethe.ErrBackendMismatch)
+}
+
+func scanBackend(r sqldb.Scanner) (b ledger.Backend, err error) {
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.Draining, &b.CreatedAt)
+	return b, err
+}
