@@ -1,6 +1,11 @@
 package sqlledger
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
@@ -41,4 +46,189 @@ func (c *counters) flush(t *tx) error {
 	}
 	*c = counters{moves: c.moves}
 	return nil
+}
+
+// totals are the changes of counters by a transaction, or a group of them.
+type totals struct {
+	blobs   map[blobCounter]sum
+	buckets map[lethe.ID]sum
+}
+
+type blobCounter struct {
+	backend string
+	state   lethe.State
+}
+
+type sum struct{ n, bytes int64 }
+
+func (s sum) plus(n, bytes int64) sum { return sum{s.n + n, s.bytes + bytes} }
+
+// blob adds n blobs with a total of bytes; both may be negative. State 0 is none.
+func (c *totals) blob(backend string, state lethe.State, n, bytes int64) {
+	if state == 0 {
+		return
+	}
+	if c.blobs == nil {
+		c.blobs = map[blobCounter]sum{}
+	}
+	k := blobCounter{backend, state}
+	c.blobs[k] = c.blobs[k].plus(n, bytes)
+}
+
+// bucket adds n objects with a total of bytes; both may be negative.
+func (c *totals) bucket(id lethe.ID, n, bytes int64) {
+	if c.buckets == nil {
+		c.buckets = map[lethe.ID]sum{}
+	}
+	c.buckets[id] = c.buckets[id].plus(n, bytes)
+}
+
+// add adds other changes.
+func (c *totals) add(o totals) {
+	for k, s := range o.blobs {
+		c.blob(k.backend, k.state, s.n, s.bytes)
+	}
+	for id, s := range o.buckets {
+		c.bucket(id, s.n, s.bytes)
+	}
+}
+
+func (c totals) empty() bool { return len(c.blobs) == 0 && len(c.buckets) == 0 }
+
+var (
+	addBlobCounter   = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5)`))
+	moveBlobCounter  = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5), (?6, ?7, ?1, ?8, ?9)`))
+	addBucketCounter = register(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (bucket_id, slot) DO UPDATE SET n = bucket_counters.n + excluded.n, bytes = bucket_counters.bytes + excluded.bytes`)
+)
+
+func addBlobCounters(rows string) string {
+	return `INSERT INTO blob_counters (backend, state, slot, n, bytes) VALUES ` + rows + `
+		ON CONFLICT (backend, state, slot) DO UPDATE SET n = blob_counters.n + excluded.n, bytes = blob_counters.bytes + excluded.bytes`
+}
+
+// write writes the net changes, so that each counter is written once and in one order:
+// buckets before backends, each sorted.
+func (c *totals) write(t *tx) error {
+	for _, id := range slices.Sorted(maps.Keys(c.buckets)) {
+		if s := c.buckets[id]; s != (sum{}) {
+			if _, err := t.exec(addBucketCounter, id, t.slot(), s.n, s.bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return c.writeBlobs(t)
+}
+
+// writeBlobs writes two states with one statement: a blob that changes state leaves one and
+// enters one.
+func (c *totals) writeBlobs(t *tx) error {
+	maps.DeleteFunc(c.blobs, func(_ blobCounter, s sum) bool { return s == sum{} })
+	keys := slices.SortedFunc(maps.Keys(c.blobs), func(a, b blobCounter) int {
+		return cmp.Or(cmp.Compare(a.backend, b.backend), cmp.Compare(a.state, b.state))
+	})
+	for some := range slices.Chunk(keys, 2) {
+		query, args := addBlobCounter, []any{t.slot()}
+		if len(some) == 2 {
+			query = moveBlobCounter
+		}
+		for _, k := range some {
+			args = append(args, k.backend, int(k.state), c.blobs[k].n, c.blobs[k].bytes)
+		}
+		if _, err := t.exec(query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slot chooses the counter row of this transaction.
+func (t *tx) slot() int {
+	if t.db.dialect.Alone {
+		return 0
+	}
+	return int(t.now % counterSlots)
+}
+
+// common are the totals of the members of a group, which share one row for each counter.
+// They are written once for all, before COMMIT, or before a member reads the counters.
+type common struct {
+	totals
+	wrote totals // by the current member, which may still be rolled back
+}
+
+// settle writes what the members before t have added, if a statement of t reads counters.
+func (c *common) settle(t *tx, query string) error {
+	if c == nil || c.empty() || !strings.Contains(query, "_counters") {
+		return nil
+	}
+	all := c.totals
+	c.totals = totals{}
+	c.wrote.add(all)
+	return all.write(&tx{ctx: t.ctx, now: t.now, db: t.db, s: t.s})
+}
+
+// kept ends a member whose changes stay.
+func (c *common) kept() { c.wrote = totals{} }
+
+// undone ends a member that was rolled back, and with it what it wrote for others.
+func (c *common) undone() {
+	c.add(c.wrote)
+	c.wrote = totals{}
+}
+
+// Reasons of moves that are not reasons to condemn.
+const (
+	moveConfirmed  lethe.Reason = "confirmed"
+	moveAttempts   lethe.Reason = "attempts"
+	moveRequeued   lethe.Reason = "requeued"
+	moveWrittenOff lethe.Reason = "written_off"
+	movePromoted   lethe.Reason = "promoted"
+)
+
+// OnMoves sets the function that receives the moves of each COMMIT, in no particular order
+// of its transactions. It must return fast, and may be called from several goroutines at
+// once. Call OnMoves before the ledger is used.
+func (db *DB) OnMoves(fn func([]ledger.Move)) { db.moved = fn }
+
+// moves sums up the blobs and bytes of a transaction's moves.
+type moves map[ledger.Move]sum
+
+func (m *moves) add(v ledger.Move) {
+	if *m == nil {
+		*m = moves{}
+	}
+	n, bytes := v.Blobs, v.Bytes
+	v.Blobs, v.Bytes = 0, 0
+	(*m)[v] = (*m)[v].plus(n, bytes)
+}
+
+// publish reports the moves of members whose COMMIT succeeded.
+func (w *writer) publish(members []*member) {
+	if w.db.moved == nil {
+		return
+	}
+	all := moves{}
+	for _, m := range members {
+		if m.err == nil {
+			for v, s := range m.moves {
+				all[v] = all[v].plus(s.n, s.bytes)
+			}
+		}
+	}
+	if len(all) > 0 {
+		w.db.moved(all.list())
+	}
+}
+
+func (m moves) list() []ledger.Move {
+	out := make([]ledger.Move, 0, len(m))
+	for v, s := range m {
+		v.Blobs, v.Bytes = s.n, s.bytes
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b ledger.Move) int {
+		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
 }

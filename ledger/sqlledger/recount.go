@@ -232,3 +232,47 @@ func composed(rows *sql.Rows) ([]ledger.Discrepancy, error) {
 	end()
 	return found, rows.Err()
 }
+
+// tallyOrphans reads only indexes: of intents, due rows, claims and dead letters.
+var tallyOrphans = register(`SELECT backend, state, sum(rn), sum(rb), sum(cn), sum(cb) FROM (
+		SELECT backend, state, count(*) AS rn, sum(size) AS rb, 0 AS cn, 0 AS cb FROM blobs WHERE state = 1 AND fence = 0 GROUP BY backend, state
+		UNION ALL SELECT backend, state, count(*), sum(size), 0, 0 FROM blobs WHERE state = 3 AND fence = 0 GROUP BY backend, state
+		UNION ALL SELECT backend, state, count(*), sum(size), 0, 0 FROM blobs WHERE state = 4 GROUP BY backend, state
+		UNION ALL SELECT backend, state, count(*), sum(size), 0, 0 FROM blobs WHERE fence <> 0 AND state <> 4 GROUP BY backend, state
+		UNION ALL SELECT backend, state, 0, 0, sum(n), sum(bytes) FROM blob_counters WHERE state <> 2 GROUP BY backend, state) AS u
+	GROUP BY backend, state HAVING sum(rn) <> 0 OR sum(rb) <> 0 OR sum(cn) <> 0 OR sum(cb) <> 0 ORDER BY backend, state`)
+
+// TallyOrphans recounts the intents, condemned blobs and dead letters of each backend from
+// their indexes, and returns them beside their counters: orphan bytes and reservations. One
+// snapshot makes the comparison exact. The cost grows with the waiting rows, not the live
+// ones. States without rows are left out.
+func (db *DB) TallyOrphans(ctx context.Context) (list []ledger.Tally, err error) {
+	err = db.walk(ctx, "tally of orphan bytes", func(t *tx) error {
+		list, err = all(t, func(r *sql.Rows) (x ledger.Tally, err error) {
+			err = r.Scan(&x.Backend, &x.State, &x.Rows, &x.RowBytes, &x.Counted, &x.CountedBytes)
+			return x, err
+		}, tallyOrphans)
+		return err
+	})
+	return list, err
+}
+
+// viewTotals counts the rows of the operators' views, in the form in which selectTotals
+// returns the counters.
+var viewTotals = register(`SELECT backend_name, state, sum(n), sum(bytes) FROM (
+		SELECT backend_name, 1 AS state, count(*) AS n, sum(size_bytes) AS bytes FROM pending_objects GROUP BY backend_name
+		UNION ALL SELECT backend_name, 2, count(*), sum(size_bytes) FROM object_locations GROUP BY backend_name
+		UNION ALL SELECT backend_name, 3, count(*), sum(size_bytes) FROM cleanup_queue GROUP BY backend_name
+		UNION ALL SELECT backend_name, 4, count(*), sum(size_bytes) FROM cleanup_dlq GROUP BY backend_name) AS v
+	GROUP BY backend_name, state ORDER BY backend_name, state`)
+
+// ViewTotals counts the rows of the views cleanup_queue, cleanup_dlq, pending_objects and
+// object_locations by backend and state. It reads every blob. The result equals that of
+// Totals.
+func (db *DB) ViewTotals(ctx context.Context) (totals []ledger.Total, err error) {
+	err = db.walk(ctx, "views", func(t *tx) error {
+		totals, err = all(t, scanTotal, viewTotals)
+		return err
+	})
+	return totals, err
+}

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"testing"
 	"time"
@@ -140,4 +141,81 @@ func TestRecountBesideWriters(t *testing.T) {
 	}
 	close(done)
 	l.ok(<-stopped)
+}
+
+// TestTallyFinds: a counter that is wrong differs from the rows, in its state and
+// by its amount only.
+func TestTallyFinds(t *testing.T) {
+	for damage, want := range map[string]ledger.Tally{
+		`UPDATE blob_counters SET bytes = bytes + 5 WHERE state = 3`: {State: lethe.Condemned, Rows: 1, Counted: 1},
+		`UPDATE blob_counters SET n = n - 1 WHERE state = 3`:         {State: lethe.Condemned, Rows: 1},
+		`DELETE FROM blob_counters WHERE state = 3`:                  {State: lethe.Condemned, Rows: 1},
+	} {
+		db := openTest(t, Memory, ledger.Options{Clock: newTestClock()})
+		setUp(t, db)
+		mustPut(t, db, "k", "first")
+		mustPut(t, db, "k", "second")
+		before, err := db.TallyOrphans(t.Context())
+		if err != nil || len(before) != 1 || !before[0].Agrees() || before[0].Rows != 1 || before[0].RowBytes == 0 {
+			t.Fatalf("before: %+v %v", before, err)
+		}
+		err = db.write(t.Context(), "damage", func(x *tx) error {
+			_, err := x.exec(damage)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := db.TallyOrphans(t.Context())
+		if err != nil || len(got) != 1 || got[0].Agrees() || got[0].State != want.State || got[0].Rows != want.Rows || got[0].Counted != want.Counted {
+			t.Errorf("%s: %+v %v", damage, got, err)
+		}
+	}
+}
+
+var readViews = register(`SELECT 'location', object_key, backend_name, created_at FROM object_locations
+	UNION ALL SELECT 'copy of ' || bucket_name || '/' || client_key, object_key, backend_name, modified_at FROM object_copies
+	UNION ALL SELECT 'queued for ' || reason, object_key, backend_name, created_at FROM cleanup_queue
+	UNION ALL SELECT 'intent', object_key, backend_name, created_at FROM pending_objects
+	ORDER BY 1, 2`)
+
+// TestViews: the views show names as they are on the backend, and instants as the
+// database writes them.
+func TestViews(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { views(t, newLedger(t).DB) })
+	t.Run("postgres", func(t *testing.T) {
+		db := openServer(t, ledger.Options{})
+		setUp(t, db)
+		views(t, db)
+	})
+}
+
+func views(t *testing.T, db *DB) {
+	mustPut(t, db, "k", "first")
+	mustPut(t, db, "k", "second")
+	store, err := db.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ what, key, backend, at string }
+	var rows []row
+	err = db.read(t.Context(), "views", func(x *tx) error {
+		rows, err = all(x, func(r *sql.Rows) (o row, err error) {
+			err = r.Scan(&o.what, &o.key, &o.backend, &o.at)
+			return o, err
+		}, readViews)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"copy of b/k", "location", "queued for overwrite"}
+	if len(rows) != len(want) {
+		t.Fatalf("%+v", rows)
+	}
+	for i, r := range rows {
+		if id, ok := lethe.ParseBlobKey(store.ID, r.key); r.what != want[i] || !ok || id == "" || r.backend == "" || len(r.at) < 20 || r.at[4] != '-' {
+			t.Errorf("%+v, want %s", r, want[i])
+		}
+	}
 }
