@@ -197,7 +197,7 @@ compat:
 # programs lie in the folder POSTGRES=; docs/testing.md has the results.
 postgres:
 	PATH=$(abspath $(POSTGRES)):$$PATH postgres --version
-	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./ledger/sqlledger
+	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./ledger/sqlledger/...
 
 # The Helm chart lints, and what it makes of its values is a configuration that
 # lethe takes. Not part of make test: helm compiles for minutes.

@@ -30,8 +30,8 @@ func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.Acce
 	}
 	err := db.write(ctx, "add access key "+k.ID, func(t *tx) error {
 		k.Owner = cmp.Or(k.Owner, k.ID)
-		k.CreatedAt = t.now
-		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, sqldb.JSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
+		k.CreatedAt = t.Now
+		_, err := t.Exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, sqldb.JSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
 		if sqldb.IsUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}
@@ -43,14 +43,14 @@ func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.Acce
 // RemoveAccessKey removes a credential: ErrNoSuchAccessKey. The buckets of its owner stay.
 func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 	return db.write(ctx, "remove access key "+id, func(t *tx) error {
-		return t.must(1, lethe.ErrNoSuchAccessKey, deleteKey, id)
+		return t.Must(1, lethe.ErrNoSuchAccessKey, deleteKey, id)
 	})
 }
 
 // AccessKey returns a credential: ErrNoSuchAccessKey, ErrSealed.
 func (db *DB) AccessKey(ctx context.Context, id string) (k ledger.AccessKey, err error) {
 	err = db.glance(ctx, pointRead{"AccessKey", "access key", id}, func(t *tx) error {
-		k, err = scanKey(t.row(selectKey, id))
+		k, err = scanKey(t.Row(selectKey, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return lethe.ErrNoSuchAccessKey
 		}

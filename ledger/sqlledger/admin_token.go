@@ -27,11 +27,11 @@ func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.
 		return k, errors.New("ledger: add token: id, name, role and digest must not be empty, and its life not negative")
 	}
 	err := db.write(ctx, "add token "+k.Name, func(t *tx) error {
-		k.CreatedAt, k.ExpiresAt = t.now, 0
+		k.CreatedAt, k.ExpiresAt = t.Now, 0
 		if life > 0 {
-			k.ExpiresAt = t.now.Add(life)
+			k.ExpiresAt = t.Now.Add(life)
 		}
-		_, err := t.exec(insertToken, k.ID, k.Name, k.Role, k.Hash, k.CreatedAt, k.CreatedBy, k.ExpiresAt)
+		_, err := t.Exec(insertToken, k.ID, k.Name, k.Role, k.Hash, k.CreatedAt, k.CreatedBy, k.ExpiresAt)
 		if sqldb.IsUnique(err) {
 			return ledger.ErrTokenExists
 		}
@@ -43,14 +43,14 @@ func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.
 // RemoveAdminToken removes a token by its name, on all instances at once: ErrNoSuchToken.
 func (db *DB) RemoveAdminToken(ctx context.Context, name string) error {
 	return db.write(ctx, "remove token "+name, func(t *tx) error {
-		return t.must(1, ledger.ErrNoSuchToken, deleteToken, name)
+		return t.Must(1, ledger.ErrNoSuchToken, deleteToken, name)
 	})
 }
 
 // AdminToken returns a token by its id, even an expired one: ErrNoSuchToken.
 func (db *DB) AdminToken(ctx context.Context, id string) (k ledger.AdminToken, err error) {
 	err = db.read(ctx, "token", func(t *tx) error {
-		k, err = scanToken(t.row(selectToken, id), t.now)
+		k, err = scanToken(t.Row(selectToken, id), t.Now)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ledger.ErrNoSuchToken
 		}
@@ -62,7 +62,7 @@ func (db *DB) AdminToken(ctx context.Context, id string) (k ledger.AdminToken, e
 // AdminTokens lists all tokens by name, including expired ones.
 func (db *DB) AdminTokens(ctx context.Context) (list []ledger.AdminToken, err error) {
 	err = db.read(ctx, "tokens", func(t *tx) error {
-		list, err = all(t, func(r *sql.Rows) (ledger.AdminToken, error) { return scanToken(r, t.now) }, listTokens)
+		list, err = all(t, func(r *sql.Rows) (ledger.AdminToken, error) { return scanToken(r, t.Now) }, listTokens)
 		return err
 	})
 	return list, err

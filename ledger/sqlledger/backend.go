@@ -35,10 +35,10 @@ var (
 // Identity returns which store and which database this ledger is.
 func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
 	err = db.read(ctx, "identity", func(t *tx) error {
-		if err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.pg == nil {
+		if err := t.Row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.engine.Server == nil {
 			return err
 		}
-		return t.row(selectLife).Scan(&s.Life)
+		return t.Row(selectLife).Scan(&s.Life)
 	})
 	return s, err
 }
@@ -52,7 +52,7 @@ func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend,
 		if err := t.closeBackend(b.ID); err != nil {
 			return err
 		}
-		b, err = scanBackend(t.row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, flag(b.Draining), t.now))
+		b, err = scanBackend(t.Row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, flag(b.Draining), t.Now))
 		return err
 	})
 	return b, err
@@ -75,7 +75,7 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 		if _, err := t.holdBackend(backend); err != nil {
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
+		return t.Must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
 	})
 }
 
@@ -87,7 +87,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 		if _, err := t.holdBackend(backend); err != nil {
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
+		return t.Must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
 	})
 }
 
@@ -100,7 +100,7 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 			return err
 		}
 		s := ledger.ByPerson(reason)
-		return t.must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
+		return t.Must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
 	})
 }
 
@@ -112,10 +112,10 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
 		}
-		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
+		if err := t.Must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
 			return err
 		}
-		_, err := t.exec(distrust, seen.ID, t.now)
+		_, err := t.Exec(distrust, seen.ID, t.Now)
 		return err
 	})
 }
@@ -126,7 +126,7 @@ func (t *tx) backend(id string) (ledger.Backend, error) {
 	switch {
 	case t.concurrentWriters():
 		return t.oneBackend(id, gatedBackend, id, gateOf("backend", id))
-	case t.writes:
+	case t.Writes:
 		return t.oneBackend(id, sharedBackend, id)
 	}
 	return t.oneBackend(id, selectBackend, id)
@@ -142,7 +142,7 @@ func (t *tx) holdBackend(id string) (ledger.Backend, error) {
 
 // oneBackend returns a backend's row by a query that may lock it.
 func (t *tx) oneBackend(id, query string, args ...any) (ledger.Backend, error) {
-	b, err := scanBackend(t.row(query, args...))
+	b, err := scanBackend(t.Row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, noBackend(id)
 	}

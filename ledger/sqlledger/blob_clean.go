@@ -11,12 +11,13 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
 	anyCondemned = register(`SELECT 1 FROM blobs
 		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 LIMIT 1`)
-	nextFence      = register(nextFenceMark)
+	nextFence      = register(engine.NextFence)
 	claimCondemned = register(`WITH due AS MATERIALIZED (
 			SELECT id FROM blobs
 			WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 AND (?7 = 0 OR late_until = 0)
@@ -47,7 +48,7 @@ func countLater(at, rows string) string {
 // clock is in doubt, blobs that may land late are left: the clock decides when that ends.
 func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out ledger.Claimed, err error) {
 	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
-		out = ledger.Claimed{Now: t.now, LastDue: r.After}
+		out = ledger.Claimed{Now: t.Now, LastDue: r.After}
 		b, err := t.backend(r.Backend)
 		if err != nil {
 			return err
@@ -55,7 +56,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out le
 		if b.Held != "" {
 			return fmt.Errorf("deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
 		}
-		if found, err := t.exists(anyCondemned, r.Backend, r.After, t.now); err != nil || !found {
+		if found, err := t.exists(anyCondemned, r.Backend, r.After, t.Now); err != nil || !found {
 			return err
 		}
 		limit, err := t.mayClaim(r, &out)
@@ -87,12 +88,12 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out le
 
 func (t *tx) claimDue(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]ledger.Blob, error) {
 	if r.Only != nil {
-		return all(t, scanBlob, claimNamed, r.Backend, sqldb.JSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
+		return all(t, scanBlob, claimNamed, r.Backend, sqldb.JSON(r.Only), t.Now, limit, r.Worker, fence, flag(doubt))
 	}
 	if len(r.Turns) > 0 {
 		return t.claimByTurns(r, fence, limit, doubt)
 	}
-	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, limit, r.Worker, fence, flag(doubt))
+	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.Now, limit, r.Worker, fence, flag(doubt))
 }
 
 // mayClaim returns how many blobs may be claimed, and sets out if that is none.
@@ -109,9 +110,9 @@ func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	left := g.Left(t.now, r.Deletes, has)
-	if left == 0 && !g.Held(t.now) {
-		g.Stop(t.now, r.Deletes, has, 1)
+	left := g.Left(t.Now, r.Deletes, has)
+	if left == 0 && !g.Held(t.Now) {
+		g.Stop(t.Now, r.Deletes, has, 1)
 		out.Stopped = &g
 		return 0, t.saveGuard(g)
 	}
@@ -135,8 +136,8 @@ func idsOf(blobs []ledger.Blob) []lethe.ID {
 
 // newFence returns a new fence, higher than that of every earlier claim of the store.
 func (t *tx) newFence() (fence int64, err error) {
-	err = t.row(nextFence).Scan(&fence)
-	return fence, t.failed(err)
+	err = t.Row(nextFence).Scan(&fence)
+	return fence, t.Failed(err)
 }
 
 // exists reports whether the query has a row.
@@ -154,7 +155,7 @@ func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int)
 			err = r.Scan(&x.Backend, &x.State)
 			x.Claims = 1
 			return x, err
-		}, staleClaims, t.now.Add(-grace), bounded(limit))
+		}, staleClaims, t.Now.Add(-grace), bounded(limit))
 		return err
 	})
 	return sumRecovered(rows), err
@@ -179,7 +180,7 @@ func sumRecovered(rows []ledger.Recovered) (out []ledger.Recovered) {
 // backend: one that is not claimed, and due.
 func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (due bool, err error) {
 	err = db.read(ctx, "condemned blobs of "+backend, func(t *tx) error {
-		due, err = t.exists(anyCondemned, backend, after, t.now)
+		due, err = t.exists(anyCondemned, backend, after, t.Now)
 		return err
 	})
 	return due, err
@@ -188,7 +189,7 @@ func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time
 // CleanBacklog counts the condemned blobs of a backend that are not claimed.
 func (db *DB) CleanBacklog(ctx context.Context, backend string) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "clean backlog of "+backend, func(t *tx) error {
-		b, err = t.backlog(cleanDue, cleanLater, backend, t.now)
+		b, err = t.backlog(cleanDue, cleanLater, backend, t.Now)
 		return err
 	})
 	return b, err
@@ -197,8 +198,8 @@ func (db *DB) CleanBacklog(ctx context.Context, backend string) (b ledger.Backlo
 // backlog runs the two queries of a routine's backlog: due returns count, bytes and oldest,
 // later returns count and next.
 func (t *tx) backlog(due, later string, args ...any) (b ledger.Backlog, err error) {
-	if err = t.row(due, args...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
-		return b, t.failed(err)
+	if err = t.Row(due, args...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
+		return b, t.Failed(err)
 	}
-	return b, t.failed(t.row(later, args...).Scan(&b.Scheduled, &b.NextDue))
+	return b, t.Failed(t.Row(later, args...).Scan(&b.Scheduled, &b.NextDue))
 }

@@ -58,12 +58,12 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	if len(blobs) == 0 {
 		return condemned{}, nil
 	}
-	due, late := t.now, lethe.Time(0)
+	due, late := t.Now, lethe.Time(0)
 	if from == lethe.Live && d.reason != lethe.ReasonDuplicate {
-		due = t.now.Add(t.db.o.ReadGrace)
+		due = t.Now.Add(t.db.o.ReadGrace)
 	}
 	if d.late || d.silent {
-		late = t.now.Add(t.db.o.LateWindow)
+		late = t.Now.Add(t.db.o.LateWindow)
 	}
 	if d.silent {
 		due = late
@@ -71,7 +71,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	names := sqldb.JSON(blobs)
 	out, err := t.condemnBy(from, condemnBlobs, names, d.reason, d.at, due, late, from, fence)
 	if err == nil && from == lethe.Pending {
-		_, err = t.exec(forgetPromotions, names)
+		_, err = t.Exec(forgetPromotions, names)
 	}
 	return out, err
 }
@@ -95,14 +95,14 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 // each.
 func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
 	list := sqldb.JSON(gone)
-	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.now.Add(t.db.o.ReadGrace))
+	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.Now.Add(t.db.o.ReadGrace))
 	if err != nil {
 		return out, err
 	}
 	if found, err := t.exists(anyReplicaPending); err != nil || !found {
 		return out, err
 	}
-	replicas, err := t.condemnBy(lethe.Pending, condemnReplicas, list, t.now.Add(t.db.o.LateWindow))
+	replicas, err := t.condemnBy(lethe.Pending, condemnReplicas, list, t.Now.Add(t.db.o.LateWindow))
 	out.add(replicas)
 	return out, err
 }

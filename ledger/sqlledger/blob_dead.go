@@ -62,7 +62,7 @@ func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []ledger.
 // dead letter are not counted.
 func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "requeue dead letters", func(t *tx) error {
-		n, err = t.leaveDead(lethe.Condemned, requeueDead, sqldb.JSON(blobs), t.now)
+		n, err = t.leaveDead(lethe.Condemned, requeueDead, sqldb.JSON(blobs), t.Now)
 		return err
 	})
 	return n, err
@@ -73,7 +73,7 @@ func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) 
 // and are not counted either, as no operator can vouch for that (docs/protocol.md, rule 9).
 func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "write off dead letters", func(t *tx) error {
-		n, err = t.leaveDead(0, writeOffDead, sqldb.JSON(blobs), t.now)
+		n, err = t.leaveDead(0, writeOffDead, sqldb.JSON(blobs), t.Now)
 		return err
 	})
 	return n, err

@@ -7,6 +7,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
@@ -16,7 +17,7 @@ var (
 	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
 		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)
 	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Shared)
-	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
+	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + engine.Connections + ` FROM blob_counters WHERE backend = ?1`)
 	beatBlob    = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	extendGrace = register(`UPDATE blobs SET due_at = ?2
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
@@ -41,14 +42,14 @@ func (db *DB) Begin(ctx context.Context, in ledger.Intent) (b ledger.Blob, err e
 func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	b := ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.FixedDigest(),
-		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.now, BeatAt: t.now,
+		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.Now, BeatAt: t.Now,
 	}
 	if in.Unknown && in.Promotion != nil {
 		if err := t.unknown(in.Promotion.Commit); err != nil {
 			return b, err
 		}
 	}
-	if err := t.needsRoom(); err != nil {
+	if err := t.NeedsRoom(); err != nil {
 		return b, err
 	}
 	if in.UploadID != "" {
@@ -61,7 +62,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	if err := t.admits(in.Backend, in.Size); err != nil {
 		return b, err
 	}
-	_, err := t.exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.now)
+	_, err := t.Exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now)
 	if sqldb.IsUnique(err) {
 		return b, fmt.Errorf("the id is taken; every upload needs a new one (%v)", err)
 	}
@@ -79,7 +80,7 @@ func (t *tx) promise(in ledger.Intent) error {
 	}
 	o := in.Promotion.Commit.Object
 	if !t.concurrentWriters() {
-		n, err := t.exec(promoteIn, in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion))
+		n, err := t.Exec(promoteIn, in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion))
 		if err == nil && n == 0 {
 			err = noBucket(o.Bucket)
 		}
@@ -87,7 +88,7 @@ func (t *tx) promise(in ledger.Intent) error {
 	}
 	b, err := t.bucket(o.Bucket)
 	if err == nil {
-		_, err = t.exec(insertPromotion, in.ID, b.ID, o.Key, sqldb.JSON(in.Promotion))
+		_, err = t.Exec(insertPromotion, in.ID, b.ID, o.Key, sqldb.JSON(in.Promotion))
 	}
 	return err
 }
@@ -111,8 +112,8 @@ func (t *tx) fits(b ledger.Backend, n int64) error {
 		return err
 	}
 	var used, others int64
-	if err := t.row(backendUsed, b.ID).Scan(&used, &others); err != nil {
-		return t.failed(err)
+	if err := t.Row(backendUsed, b.ID).Scan(&used, &others); err != nil {
+		return t.Failed(err)
 	}
 	free := b.Quota - used
 	if n > free {
@@ -135,7 +136,7 @@ func (db *DB) Beat(ctx context.Context, blob lethe.ID, size int64) error {
 			}
 			t.counts.blob(backend, lethe.Pending, 0, size-have)
 		}
-		return t.must(1, lethe.ErrReaped, beatBlob, blob, t.now, max(size, have))
+		return t.Must(1, lethe.ErrReaped, beatBlob, blob, t.Now, max(size, have))
 	})
 }
 
@@ -143,7 +144,7 @@ func (db *DB) Beat(ctx context.Context, blob lethe.ID, size int64) error {
 // any more. late: an upload under its name may still land.
 func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	return db.write(ctx, "abandon blob "+string(blob), func(t *tx) error {
-		d := death{reason: lethe.ReasonUploadOrphan, at: t.now, late: late}
+		d := death{reason: lethe.ReasonUploadOrphan, at: t.Now, late: late}
 		c, err := t.condemn([]lethe.ID{blob}, lethe.Pending, 0, d)
 		if err == nil && c.blobs != 1 {
 			return lethe.ErrReaped
@@ -156,7 +157,7 @@ func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 // read grace from now, for a reader that still needs them.
 func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	return db.write(ctx, "extend grace of content "+string(content), func(t *tx) error {
-		_, err := t.exec(extendGrace, content, t.now.Add(t.db.o.ReadGrace))
+		_, err := t.Exec(extendGrace, content, t.Now.Add(t.db.o.ReadGrace))
 		return err
 	})
 }

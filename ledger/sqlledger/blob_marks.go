@@ -28,14 +28,14 @@ var (
 // MarkSuspect marks live blobs that were found missing or damaged, with the reason. It
 // returns how many rows it changed; rows that are not live are left alone.
 func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error) {
-	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.exec(markSuspect, sqldb.JSON(blobs), cleanText(why)) })
+	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.Exec(markSuspect, sqldb.JSON(blobs), cleanText(why)) })
 }
 
 // MarkSound records that live blobs were found sound by reads that began ago: they count as
 // verified since then. It returns how many rows it changed; rows that are not live are left
 // alone.
 func (db *DB) MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error) {
-	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.exec(markSound, sqldb.JSON(blobs), t.now.Add(-ago)) })
+	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.Exec(markSound, sqldb.JSON(blobs), t.Now.Add(-ago)) })
 }
 
 func (db *DB) mark(ctx context.Context, blobs []lethe.ID, suspect bool, change func(*tx) (int64, error)) (int, error) {

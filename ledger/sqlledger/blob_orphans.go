@@ -53,7 +53,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out l
 		if err != nil {
 			return err
 		}
-		query, args := ripeOrphans, []any{r.Backend, r.After, r.Walk, t.now.Add(-r.Grace), bounded(r.Limit)}
+		query, args := ripeOrphans, []any{r.Backend, r.After, r.Walk, t.Now.Add(-r.Grace), bounded(r.Limit)}
 		if r.Only != nil {
 			query, args = ripeNamed, append(args, sqldb.JSON(r.Only))
 		}
@@ -69,7 +69,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out l
 
 // mayCondemn checks the conditions of the whole batch, and locks what they depend on.
 func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
-	if ahead := t.db.engine.behind(); ahead > 0 {
+	if ahead := t.db.engine.ClockBehind(); ahead > 0 {
 		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
 	}
 	if ahead := t.db.ClockAhead(); ahead > 0 {
@@ -112,8 +112,8 @@ func scanSized(r *sql.Rows) (s sized, err error) {
 
 func (t *tx) storeID() (lethe.ID, error) {
 	var s ledger.Store
-	err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
-	return s.ID, t.failed(err)
+	err := t.Row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
+	return s.ID, t.Failed(err)
 }
 
 func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized, out *ledger.Orphans) (err error) {
@@ -121,7 +121,7 @@ func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized
 	var list []orphanRow
 	for _, o := range ripe {
 		id, ok := lethe.ParseBlobKey(store, o.key)
-		if !ok || id.Made() > t.now.Add(-r.Grace) {
+		if !ok || id.Made() > t.Now.Add(-r.Grace) {
 			continue
 		}
 		keys = append(keys, o.key)
@@ -130,7 +130,7 @@ func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized
 	if len(list) == 0 {
 		return nil
 	}
-	if out.Blobs, err = all(t, scanBlob, condemnOrphans, sqldb.JSON(list), r.Backend, t.now); err != nil {
+	if out.Blobs, err = all(t, scanBlob, condemnOrphans, sqldb.JSON(list), r.Backend, t.Now); err != nil {
 		return err
 	}
 	sortBlobs(out.Blobs, func(ledger.Blob) lethe.Time { return 0 })
@@ -138,7 +138,7 @@ func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized
 	for _, b := range out.Blobs {
 		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})
 	}
-	return t.must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, sqldb.JSON(keys), r.Backend)
+	return t.Must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, sqldb.JSON(keys), r.Backend)
 }
 
 var (
@@ -158,16 +158,16 @@ var (
 // that time. ErrBackendMismatch for an unknown backend.
 func (db *DB) CondemnLate(ctx context.Context, b ledger.LateBytes) error {
 	return db.write(ctx, "condemn late blob "+string(b.Blob), func(t *tx) error {
-		until := t.now.Add(t.db.o.LateWindow)
+		until := t.Now.Add(t.db.o.LateWindow)
 		var state lethe.State
-		err := t.row(heldBlob, b.Blob).Scan(&state)
+		err := t.Row(heldBlob, b.Blob).Scan(&state)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return t.insertLate(b, until)
 		case err != nil:
-			return t.failed(err)
+			return t.Failed(err)
 		}
-		_, err = t.exec(keepLate, b.Blob, until)
+		_, err = t.Exec(keepLate, b.Blob, until)
 		return err
 	})
 }
@@ -176,7 +176,7 @@ func (t *tx) insertLate(b ledger.LateBytes, until lethe.Time) error {
 	if _, err := t.backend(b.Backend); err != nil {
 		return err
 	}
-	n, err := t.exec(insertLate, b.Blob, b.Backend, b.Size, t.now, until)
+	n, err := t.Exec(insertLate, b.Blob, b.Backend, b.Size, t.Now, until)
 	if err == nil && n == 1 {
 		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonUploadOrphan, Blobs: 1, Bytes: b.Size})
 	}

@@ -38,8 +38,8 @@ var (
 // After skips rows silent since earlier.
 func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (out ledger.ClaimedIntents, err error) {
 	err = db.batch(ctx, "claim intents", func(t *tx) error {
-		out = ledger.ClaimedIntents{Now: t.now}
-		until := t.now.Add(-r.MinAge)
+		out = ledger.ClaimedIntents{Now: t.Now}
+		until := t.Now.Add(-r.MinAge)
 		if found, err := t.exists(anySilent, r.After, until, r.Backend); err != nil || !found {
 			return err
 		}
@@ -59,9 +59,9 @@ func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (out ledg
 
 func (t *tx) claimIdle(r ledger.ClaimRequest, until lethe.Time, fence int64) ([]ledger.Blob, error) {
 	if r.Only != nil {
-		return all(t, scanBlob, claimNamedIntents, sqldb.JSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+		return all(t, scanBlob, claimNamedIntents, sqldb.JSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.Now)
 	}
-	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.Now)
 }
 
 // withPromotions adds to intents their promotions that are still valid.
@@ -113,7 +113,7 @@ func (db *DB) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) err
 		if fence == 0 {
 			return lethe.ErrFenced
 		}
-		c, err := t.condemn([]lethe.ID{blob}, lethe.Pending, fence, death{reason: lethe.ReasonUploadOrphan, at: t.now, silent: true})
+		c, err := t.condemn([]lethe.ID{blob}, lethe.Pending, fence, death{reason: lethe.ReasonUploadOrphan, at: t.Now, silent: true})
 		if err == nil && c.blobs != 1 {
 			return lethe.ErrFenced
 		}
@@ -125,7 +125,7 @@ func (db *DB) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) err
 // taken over.
 func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error {
 	return db.batch(ctx, "release intent "+string(blob), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, releaseIntent, blob, fence)
+		return t.Must(1, lethe.ErrFenced, releaseIntent, blob, fence)
 	})
 }
 
@@ -133,7 +133,7 @@ func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) err
 // others as later.
 func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "reap backlog", func(t *tx) error {
-		b, err = t.backlog(reapDue, reapLater, t.now.Add(-minAge))
+		b, err = t.backlog(reapDue, reapLater, t.Now.Add(-minAge))
 		b.CountLater(minAge)
 		return err
 	})
@@ -147,12 +147,12 @@ func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Pr
 		return "", p, cmp.Or(err, lethe.ErrFenced)
 	}
 	var payload string
-	err = t.row(heldPromotion, blob).Scan(&bucket, &payload)
+	err = t.Row(heldPromotion, blob).Scan(&bucket, &payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", p, fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
 	}
 	if err != nil {
-		return "", p, t.failed(err)
+		return "", p, t.Failed(err)
 	}
 	p, err = decodePromotion(payload)
 	return bucket, p, err
@@ -165,7 +165,7 @@ func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
 	if fence == 0 {
 		return nil
 	}
-	n, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(blobs)))
+	n, err := t.Exec(forgetPromotions, sqldb.JSON(blobsOf(blobs)))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
 	}

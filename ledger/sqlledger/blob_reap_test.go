@@ -61,7 +61,7 @@ func TestUnreadablePromotion(t *testing.T) {
 	_, broken := l.promise("a", "d")
 	_, sound := l.promise("b", "e")
 	l.ok(l.write(l.ctx, "break", func(x *tx) error {
-		_, err := x.exec("UPDATE promotions SET payload = '{' WHERE blob_id = ?1", broken)
+		_, err := x.Exec("UPDATE promotions SET payload = '{' WHERE blob_id = ?1", broken)
 		return err
 	}))
 	l.clock.Advance(time.Hour)

@@ -51,7 +51,7 @@ type settleRow struct {
 // meanwhile, is counted as Fenced and left alone.
 func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (out ledger.Settled, err error) {
 	err = db.batch(ctx, "settle", func(t *tx) error {
-		p := settling{out: ledger.Settled{Now: t.now}, t: t}
+		p := settling{out: ledger.Settled{Now: t.Now}, t: t}
 		if err := p.sort(s); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (p *settling) remove(row condemnedRow, how ledger.Result) {
 
 func (p *settling) apply(fence int64) error {
 	if len(p.gone) > 0 {
-		err := p.t.keepChecks(len(p.gone), func() error {
-			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
+		err := p.t.KeepChecks(len(p.gone), func() error {
+			return p.t.Must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
 		})
 		if err = firstError(err, p.t.dropBlocks(p.sums)); err != nil {
 			return err
@@ -164,5 +164,5 @@ func (p *settling) apply(fence int64) error {
 	if len(p.rest) == 0 {
 		return nil
 	}
-	return p.t.must(int64(len(p.rest)), lethe.ErrFenced, settleRest, sqldb.JSON(p.rest), fence)
+	return p.t.Must(int64(len(p.rest)), lethe.ErrFenced, settleRest, sqldb.JSON(p.rest), fence)
 }

@@ -26,12 +26,12 @@ var (
 // on any backend.
 func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
 	var segments, covered int
-	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.now)}
+	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.Now)}
 	if len(reach) > 0 {
 		query, args = contentWithin, append(args, sqldb.JSON(reach))
 	}
-	err := t.row(query, args...).Scan(&segments, &covered)
-	return segments > 0 && segments == covered, t.failed(err)
+	err := t.Row(query, args...).Scan(&segments, &covered)
+	return segments > 0 && segments == covered, t.Failed(err)
 }
 
 // verified returns ErrContentGone, and possibly ErrUnverified, for a content that is not
@@ -49,11 +49,11 @@ func (t *tx) liveCopies(content lethe.ID) ([]ledger.Copy, error) {
 	return all(t, func(r *sql.Rows) (c ledger.Copy, err error) {
 		c.Blob, err = scanBlobRow(r, &c.Trusted)
 		return c, err
-	}, liveCopies, content, t.db.o.TrustedSince(t.now))
+	}, liveCopies, content, t.db.o.TrustedSince(t.Now))
 }
 
 // lately returns ReadSince for the transaction.
-func (t *tx) lately() lethe.Time { return t.db.o.ReadSince(t.now) }
+func (t *tx) lately() lethe.Time { return t.db.o.ReadSince(t.Now) }
 
 // takeOver condemns the older copies of a locked content that the added copy replaces.
 func (w *write) takeOver(content lethe.ID, replica int, since lethe.Time) error {
@@ -66,7 +66,7 @@ func (w *write) takeOver(content lethe.ID, replica int, since lethe.Time) error 
 	if rest {
 		t.counts.place(content)
 	}
-	c, err := t.condemn(gone, lethe.Live, 0, death{reason: lethe.ReasonUnverified, at: t.now})
+	c, err := t.condemn(gone, lethe.Live, 0, death{reason: lethe.ReasonUnverified, at: t.Now})
 	if err == nil && c.blobs != len(gone) {
 		err = fmt.Errorf("%d of %d older copies of content %s are live: %w", c.blobs, len(gone), content, lethe.ErrCorrupt)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
@@ -29,7 +30,7 @@ var (
 	countBucket  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets WHERE name = ?1`)
 	listBuckets  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE name > ?1 AND name >= ?2 AND (?3 = '' OR name < ?3) AND (?4 = '' OR owner = ?4) ORDER BY name LIMIT ?5`)
-	bucketSums = register(`SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0), ` + connections + ` FROM bucket_counters WHERE bucket_id = ?1`)
+	bucketSums = register(`SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0), ` + engine.Connections + ` FROM bucket_counters WHERE bucket_id = ?1`)
 
 	configureBucket = register(`UPDATE buckets SET default_ttl = ?2, max_ttl = ?3, quota_bytes = ?4, quota_objects = ?5, undo = ?6
 		WHERE name = ?1`)
@@ -63,20 +64,20 @@ func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket,
 }
 
 func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
-	if err := firstError(t.needsRoom(), b.BucketSettings.Check()); err != nil {
+	if err := firstError(t.NeedsRoom(), b.BucketSettings.Check()); err != nil {
 		return b, err
 	}
 	if err := t.mayOwn(b.Owner, b.Most); err != nil {
 		return b, err
 	}
 	if b.ID == "" {
-		b.ID = lethe.NewID(t.now, t.random)
+		b.ID = lethe.NewID(t.Now, t.Random)
 	}
 	b.Domain = cmp.Or(b.Domain, b.Owner)
-	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.now, 0, 0, 0
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.Now, 0, 0, 0
 	documents := b.Documents
 	b.Documents, b.Most = nil, 0
-	_, err := t.exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
+	_, err := t.Exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
 	for _, kind := range slices.Sorted(maps.Keys(documents)) {
 		if err == nil {
@@ -98,7 +99,7 @@ func (t *tx) mayOwn(owner string, most int) error {
 		}
 	}
 	var have int
-	if err := t.row(ownedBuckets, owner, most).Scan(&have); err != nil || have < most {
+	if err := t.Row(ownedBuckets, owner, most).Scan(&have); err != nil || have < most {
 		return err
 	}
 	return fmt.Errorf("%s owns %d: %w", owner, have, lethe.ErrTooManyBuckets)
@@ -135,7 +136,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		if err := t.closeBucket(name); err != nil {
 			return err
 		}
-		err := t.must(1, noBucket(name), configureBucket, name,
+		err := t.Must(1, noBucket(name), configureBucket, name,
 			micros(s.DefaultTTL), micros(s.MaxTTL), s.QuotaBytes, s.QuotaObjects, micros(s.Undo))
 		if err == nil {
 			b, err = t.countedBucket(name)
@@ -151,7 +152,7 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 		if err := t.closeBucket(name); err != nil {
 			return err
 		}
-		return t.must(1, noBucket(name), ownBucket, name, owner)
+		return t.Must(1, noBucket(name), ownBucket, name, owner)
 	})
 }
 
@@ -171,7 +172,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 			return fmt.Errorf("bucket %s has %d holds; lift them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
 		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endRestamp, unnameBucket} {
-			if _, err := t.exec(query, b.ID); err != nil {
+			if _, err := t.Exec(query, b.ID); err != nil {
 				return err
 			}
 		}
@@ -181,7 +182,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 
 // empty returns ErrBucketNotEmpty if clients still see an object or an upload in the bucket.
 func (t *tx) empty(b ledger.Bucket) error {
-	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.now)
+	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.Now)
 	if err == nil && len(keys) > 0 {
 		return fmt.Errorf("it has the object %q: %w", keys[0], lethe.ErrBucketNotEmpty)
 	}
@@ -202,12 +203,12 @@ func (t *tx) bucket(name string) (b ledger.Bucket, err error) {
 		b, _, err = t.ruledBucket(name)
 		return b, err
 	}
-	err = scanBucket(t.row(selectBucket, name), &b)
+	err = scanBucket(t.Row(selectBucket, name), &b)
 	return b, t.bucketError(name, err)
 }
 
 func (t *tx) countedBucket(name string) (b ledger.Bucket, err error) {
-	err = scanBucket(t.row(countBucket, name), &b, &b.Objects, &b.Bytes)
+	err = scanBucket(t.Row(countBucket, name), &b, &b.Objects, &b.Bytes)
 	return b, t.bucketError(name, err)
 }
 
@@ -215,7 +216,7 @@ func (t *tx) bucketError(name string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return noBucket(name)
 	}
-	return t.failed(err)
+	return t.Failed(err)
 }
 
 func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket) }
@@ -240,8 +241,8 @@ func (t *tx) room(b ledger.Bucket, objects, bytes int64) error {
 		return err
 	}
 	var n, size, others int64
-	if err := t.row(bucketSums, b.ID).Scan(&n, &size, &others); err != nil {
-		return t.failed(err)
+	if err := t.Row(bucketSums, b.ID).Scan(&n, &size, &others); err != nil {
+		return t.Failed(err)
 	}
 	switch {
 	case b.QuotaObjects > 0 && objects > 0 && n+objects > b.QuotaObjects:

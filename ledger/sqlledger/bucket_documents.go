@@ -53,7 +53,7 @@ func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 	if body == nil {
 		body = []byte{}
 	}
-	_, err := t.exec(putDocument, bucket, kind, body)
+	_, err := t.Exec(putDocument, bucket, kind, body)
 	return err
 }
 
@@ -61,14 +61,14 @@ func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
 	err = db.glance(ctx, pointRead{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
 		var found bool
-		err := t.row(selectDocument, bucket, kind).Scan(&found, &body)
+		err := t.Row(selectDocument, bucket, kind).Scan(&found, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return noBucket(bucket)
 		}
 		if found && body == nil {
 			body = []byte{} // the driver returns nil for an empty value
 		}
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return body, err
 }
@@ -79,7 +79,7 @@ func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
 		b, err := t.holdBucketMeant(d.Bucket, d.Into)
 		if err == nil {
-			_, err = t.exec(deleteDocument, b.ID, d.Kind)
+			_, err = t.Exec(deleteDocument, b.ID, d.Kind)
 		}
 		return err
 	})

@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -67,46 +66,46 @@ var (
 // Clock compares the ledger's clock with the machine's.
 func (db *DB) Clock(ctx context.Context) (s ledger.ClockState, err error) {
 	err = db.walk(ctx, "look at the clock", func(t *tx) error {
-		s, err = t.clock(db.engine.behind())
+		s, err = t.clock(db.engine.ClockBehind())
 		return err
 	})
 	return s, err
 }
 
 func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
-	s := ledger.ClockState{Ledger: t.now, Wall: t.now.Add(-ahead), Ahead: ahead}
+	s := ledger.ClockState{Ledger: t.Now, Wall: t.Now.Add(-ahead), Ahead: ahead}
 	if ahead == 0 {
 		return s, nil
 	}
-	if err := t.row(countHidden, s.Wall, s.Ledger).Scan(&s.Hidden); err != nil {
-		return s, t.failed(err)
+	if err := t.Row(countHidden, s.Wall, s.Ledger).Scan(&s.Hidden); err != nil {
+		return s, t.Failed(err)
 	}
 	var latest lethe.Time
-	err := t.row(countLonger, s.Wall).Scan(&s.Longer, &latest)
+	err := t.Row(countLonger, s.Wall).Scan(&s.Longer, &latest)
 	if s.Longer > 0 {
 		s.LongerBy = latest.Sub(s.Wall)
 	}
-	return s, t.failed(err)
+	return s, t.Failed(err)
 }
 
 // ResetClock sets the ledger's clock back to the machine's, which a person has found to be
 // right. It returns the state before. Nothing expires by the reset. No other process may use
 // the ledger: it would keep the time that it has seen. It fails if the clock is not ahead.
 func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
-	before := db.highest().Load()
+	before := db.engine.HighestTime()
 	err = db.batch(ctx, "reset the clock", func(t *tx) error {
-		if s, err = t.clock(db.engine.behind()); err != nil {
+		if s, err = t.clock(db.engine.ClockBehind()); err != nil {
 			return err
 		}
 		if s.Ahead == 0 {
 			return fmt.Errorf("the ledger's clock is not ahead of the machine's, so there is nothing to reset")
 		}
 		// Before the end of the transaction, as its COMMIT saves the clock.
-		t.lower(s.Wall)
+		t.LowerClock(s.Wall)
 		return t.resetTo(s.Wall)
 	})
 	if err != nil {
-		raise(db.highest(), before)
+		db.engine.RaiseClock(before)
 	}
 	return s, err
 }
@@ -114,38 +113,15 @@ func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
 func (t *tx) resetTo(now lethe.Time) error {
 	soon := now.Add(max(t.db.o.LateWindow, t.db.o.ReadGrace))
 	for _, query := range resetsNow {
-		if _, err := t.exec(query, now); err != nil {
+		if _, err := t.Exec(query, now); err != nil {
 			return err
 		}
 	}
 	for _, query := range resetsSoon {
-		if _, err := t.exec(query, soon); err != nil {
+		if _, err := t.Exec(query, soon); err != nil {
 			return err
 		}
 	}
-	_, err := t.exec(resetHigh, now)
+	_, err := t.Exec(resetHigh, now)
 	return err
-}
-
-// highest returns the highest time that this process has used.
-func (db *DB) highest() *atomic.Int64 {
-	switch {
-	case db.file != nil:
-		return &db.clock.high
-	case db.pg.clock.fake != nil:
-		return &db.pg.clock.fake.high
-	}
-	return &db.pg.clock.high
-}
-
-// lower makes to the highest time that this process has used, and keeps the current
-// transaction from saving the earlier one.
-func (t *tx) lower(to lethe.Time) {
-	high := t.db.highest()
-	if t.db.file != nil {
-		t.db.clock.saved = to
-	} else {
-		t.db.pg.clock.saved.Store(high.Load())
-	}
-	high.Store(int64(to))
 }

@@ -37,9 +37,9 @@ var (
 // that the write takes a reference from.
 func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 	t, k := w.t, w.key()
-	err = t.row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
+	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", false, t.failed(err)
+		return "", false, t.Failed(err)
 	}
 	if err := t.holdContents(id, w.losing()); err != nil || id == "" {
 		return "", false, err
@@ -51,7 +51,7 @@ func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 // losing returns the content that loses the replaced object's reference; "" if the trash
 // keeps that.
 func (w *write) losing() lethe.ID {
-	if w.old == nil || w.old.VisibleAt(w.t.now) && w.bucket.Undo > 0 {
+	if w.old == nil || w.old.VisibleAt(w.t.Now) && w.bucket.Undo > 0 {
 		return ""
 	}
 	return w.old.ContentID
@@ -62,7 +62,7 @@ func (w *write) losing() lethe.ID {
 func (t *tx) unknown(c ledger.Commit) error {
 	var id sql.Null[lethe.ID]
 	k := c.Content
-	err := t.row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
+	err := t.Row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
 	if err != nil {
 		return t.bucketError(c.Object.Bucket, err)
 	}
@@ -78,15 +78,15 @@ func (t *tx) unknown(c ledger.Commit) error {
 
 // replica returns the number for one more copy of a content.
 func (t *tx) replica(content lethe.ID) (n int, err error) {
-	err = t.row(nextReplica, content).Scan(&n)
-	return n, t.failed(err)
+	err = t.Row(nextReplica, content).Scan(&n)
+	return n, t.Failed(err)
 }
 
 // createContent inserts a content with its first reference.
 func (t *tx) createContent(k ledger.ContentKey) (lethe.ID, error) {
-	id := lethe.NewID(t.now, t.random)
+	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.now)
+	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now)
 	return id, err
 }
 
@@ -108,10 +108,10 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 		}
 		late := lethe.Time(0)
 		if u.Late {
-			late = t.now.Add(t.db.o.LateWindow)
+			late = t.Now.Add(t.db.o.LateWindow)
 		}
 		reaped := fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
-		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C, u.Blocks.Size); err != nil {
+		if err := t.Must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C, u.Blocks.Size); err != nil {
 			return err
 		}
 		if err := t.keepBlocks(u.Blob, u.Blocks); err != nil {
@@ -127,10 +127,10 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 	}
 	if len(up) == 1 {
 		// Nearly every write has one blob, and for one row a list parameter costs too much.
-		_, err := t.exec(forgetPromotion, up[0].Blob)
+		_, err := t.Exec(forgetPromotion, up[0].Blob)
 		return err
 	}
-	_, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(up)))
+	_, err := t.Exec(forgetPromotions, sqldb.JSON(blobsOf(up)))
 	return err
 }
 
@@ -158,17 +158,17 @@ func blobsOf(up []ledger.Uploaded) []lethe.ID {
 // pending returns the backend and the reserved bytes of a pending blob: ErrReaped unless it
 // is pending and carries the fence.
 func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err error) {
-	err = t.row(pendingBlob, id, fence).Scan(&backend, &size)
+	err = t.Row(pendingBlob, id, fence).Scan(&backend, &size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", 0, fmt.Errorf("blob %s: %w", id, lethe.ErrReaped)
 	}
-	return backend, size, t.failed(err)
+	return backend, size, t.Failed(err)
 }
 
 // condemnDuplicates condemns uploads whose content exists already.
 func (t *tx) condemnDuplicates(up []ledger.Uploaded, fence int64) error {
 	for _, u := range up {
-		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.now, late: u.Late})
+		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.Now, late: u.Late})
 		if err == nil && c.blobs != 1 {
 			err = fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
 		}

@@ -89,7 +89,7 @@ func (t *tx) settleRefs(r refs) (out dropped, err error) {
 		switch c := r[id]; {
 		case c.net > 0:
 			missing := fmt.Errorf("content %s is gone: %w", id, lethe.ErrCorrupt)
-			if err := t.must(1, missing, gainRef, id, c.net, t.db.o.MaxRefs); err != nil {
+			if err := t.Must(1, missing, gainRef, id, c.net, t.db.o.MaxRefs); err != nil {
 				return out, err
 			}
 		case c.net < 0:
@@ -117,7 +117,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 		return out, err
 	}
 	if n := len(losses) - len(out.contents); n > 0 {
-		counted, err := t.exec(loseRefs, list)
+		counted, err := t.Exec(loseRefs, list)
 		if err != nil {
 			return out, err
 		}
@@ -144,7 +144,7 @@ func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
 	for _, l := range losses {
 		byLoss[l.N] = append(byLoss[l.N], l.ID)
 	}
-	err = t.keepChecks(len(losses), func() error {
+	err = t.KeepChecks(len(losses), func() error {
 		for _, n := range slices.Sorted(maps.Keys(byLoss)) {
 			list, err := all(t, sqldb.One[lethe.ID], dropContents, sqldb.JSON(byLoss[n]), n)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -36,12 +37,12 @@ func (c *counters) flush(t *tx) error {
 	if err := c.flushReceipts(t); err != nil {
 		return err
 	}
-	if t.spoilt != nil { // the rest would be rolled back
-		return t.spoilt
+	if err := t.Spoilt(); err != nil { // the rest would be rolled back
+		return err
 	}
-	if t.common != nil {
-		t.common.add(c.totals)
-	} else if err := c.write(t); err != nil {
+	if t.Group != nil {
+		t.Group.(*common).add(c.totals)
+	} else if err := c.write(t.Tx); err != nil {
 		return err
 	}
 	*c = counters{moves: c.moves}
@@ -109,10 +110,10 @@ func addBlobCounters(rows string) string {
 
 // write writes the net changes, so that each counter is written once and in one order:
 // buckets before backends, each sorted.
-func (c *totals) write(t *tx) error {
+func (c *totals) write(t *engine.Tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.buckets)) {
 		if s := c.buckets[id]; s != (sum{}) {
-			if _, err := t.exec(addBucketCounter, id, t.slot(), s.n, s.bytes); err != nil {
+			if _, err := t.Exec(addBucketCounter, id, slotOf(t), s.n, s.bytes); err != nil {
 				return err
 			}
 		}
@@ -122,32 +123,35 @@ func (c *totals) write(t *tx) error {
 
 // writeBlobs writes two states with one statement: a blob that changes state leaves one and
 // enters one.
-func (c *totals) writeBlobs(t *tx) error {
+func (c *totals) writeBlobs(t *engine.Tx) error {
 	maps.DeleteFunc(c.blobs, func(_ blobCounter, s sum) bool { return s == sum{} })
 	keys := slices.SortedFunc(maps.Keys(c.blobs), func(a, b blobCounter) int {
 		return cmp.Or(cmp.Compare(a.backend, b.backend), cmp.Compare(a.state, b.state))
 	})
 	for some := range slices.Chunk(keys, 2) {
-		query, args := addBlobCounter, []any{t.slot()}
+		query, args := addBlobCounter, []any{slotOf(t)}
 		if len(some) == 2 {
 			query = moveBlobCounter
 		}
 		for _, k := range some {
 			args = append(args, k.backend, int(k.state), c.blobs[k].n, c.blobs[k].bytes)
 		}
-		if _, err := t.exec(query, args...); err != nil {
+		if _, err := t.Exec(query, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// slot chooses the counter row of this transaction.
-func (t *tx) slot() int {
-	if t.db.dialect.Alone {
+// counterSlots is how many rows share one counter where many transactions write at once.
+const counterSlots = 16
+
+// slotOf chooses the counter row of a transaction.
+func slotOf(t *engine.Tx) int {
+	if t.Alone() {
 		return 0
 	}
-	return int(t.now % counterSlots)
+	return int(t.Now % counterSlots)
 }
 
 // common are the totals of the members of a group, which share one row for each counter.
@@ -157,22 +161,26 @@ type common struct {
 	wrote totals // by the current member, which may still be rolled back
 }
 
-// settle writes what the members before t have added, if a statement of t reads counters.
-func (c *common) settle(t *tx, query string) error {
-	if c == nil || c.empty() || !strings.Contains(query, "_counters") {
-		return nil
-	}
+func newCommon() engine.Group { return &common{} }
+
+// Reads implements engine.Group.
+func (c *common) Reads(query string) bool {
+	return !c.empty() && strings.Contains(query, "_counters")
+}
+
+// Flush implements engine.Group.
+func (c *common) Flush(t *engine.Tx) error {
 	all := c.totals
 	c.totals = totals{}
 	c.wrote.add(all)
-	return all.write(&tx{ctx: t.ctx, now: t.now, db: t.db, s: t.s})
+	return all.write(t)
 }
 
-// kept ends a member whose changes stay.
-func (c *common) kept() { c.wrote = totals{} }
+// Kept implements engine.Group.
+func (c *common) Kept() { c.wrote = totals{} }
 
-// undone ends a member that was rolled back, and with it what it wrote for others.
-func (c *common) undone() {
+// Undone implements engine.Group.
+func (c *common) Undone() {
 	c.add(c.wrote)
 	c.wrote = totals{}
 }
@@ -186,9 +194,9 @@ const (
 	movePromoted   lethe.Reason = "promoted"
 )
 
-// OnMoves sets the function that receives the moves of each COMMIT, in no particular order
-// of its transactions. It must return fast, and may be called from several goroutines at
-// once. Call OnMoves before the ledger is used.
+// OnMoves sets the function that receives the moves of each transaction after its COMMIT. It
+// must return fast, and may be called from several goroutines at once. Call OnMoves before
+// the ledger is used.
 func (db *DB) OnMoves(fn func([]ledger.Move)) { db.moved = fn }
 
 // moves sums up the blobs and bytes of a transaction's moves.
@@ -203,21 +211,10 @@ func (m *moves) add(v ledger.Move) {
 	(*m)[v] = (*m)[v].plus(n, bytes)
 }
 
-// publish reports the moves of members whose COMMIT succeeded.
-func (w *writer) publish(members []*member) {
-	if w.db.moved == nil {
-		return
-	}
-	all := moves{}
-	for _, m := range members {
-		if m.err == nil {
-			for v, s := range m.moves {
-				all[v] = all[v].plus(s.n, s.bytes)
-			}
-		}
-	}
-	if len(all) > 0 {
-		w.db.moved(all.list())
+// publish reports the moves once their transaction is committed.
+func (c *counters) publish(moved func([]ledger.Move)) {
+	if moved != nil && len(c.moves) > 0 {
+		moved(c.moves.list())
 	}
 }
 

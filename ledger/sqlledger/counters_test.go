@@ -3,13 +3,66 @@ package sqlledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 )
+
+// hold blocks the writer until the function that it returns is called, so that writes begun
+// meanwhile share a group.
+func hold(t *testing.T, db *DB) (release func()) {
+	t.Helper()
+	running, gate, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- db.batch(context.Background(), "hold", func(*tx) error {
+			close(running)
+			<-gate
+			return nil
+		})
+	}()
+	<-running
+	return func() {
+		close(gate)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// together begins writes in order while the writer is held, and returns their
+// errors.
+func together(t *testing.T, db *DB, fns ...func(*tx) error) []error {
+	t.Helper()
+	release := hold(t, db)
+	errs := make([]error, len(fns))
+	var wg sync.WaitGroup
+	for i, fn := range fns {
+		wg.Go(func() { errs[i] = db.write(context.Background(), fmt.Sprint("write ", i), fn) })
+		for db.engine.File.Waiting() != i+1 {
+			runtime.Gosched()
+		}
+	}
+	release()
+	wg.Wait()
+	return errs
+}
+
+// longGroups lets groups end only when nobody waits.
+func longGroups(s *settings) { s.engine.GroupTime = time.Hour }
+
+func ledgers(t *testing.T, test func(*testing.T, *DB)) {
+	for name, path := range map[string]string{"file": filePath(t), "memory": Memory} {
+		t.Run(name, func(t *testing.T) {
+			test(t, openTest(t, path, ledger.Options{Clock: newTestClock()}, longGroups))
+		})
+	}
+}
 
 // counted adds n objects of a byte each to a bucket's counter.
 func counted(b lethe.ID, n int64) func(*tx) error {
@@ -23,7 +76,7 @@ func counted(b lethe.ID, n int64) func(*tx) error {
 func sees(b lethe.ID, n *int64) func(*tx) error {
 	return func(t *tx) error {
 		var size, slots int64
-		return t.row(bucketSums, b).Scan(n, &size, &slots)
+		return t.Row(bucketSums, b).Scan(n, &size, &slots)
 	}
 }
 
@@ -64,7 +117,7 @@ func TestCountersThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = db.write(ctx, "break", func(t *tx) error {
-			_, err := t.exec(`CREATE TRIGGER broken BEFORE INSERT ON bucket_counters WHEN new.bucket_id = 'broken'
+			_, err := t.Exec(`CREATE TRIGGER broken BEFORE INSERT ON bucket_counters WHEN new.bucket_id = 'broken'
 				BEGIN SELECT raise(ABORT, 'broken'); END`)
 			return err
 		})
@@ -115,7 +168,7 @@ func TestMembersInAnyOrder(t *testing.T) {
 					case 3:
 						return refused
 					case 4:
-						t.exec(`SELECT nothing`)
+						t.Exec(`SELECT nothing`)
 					case 5:
 						panic("as it has to")
 					}

@@ -4,7 +4,8 @@
 // leaves, and checks the rows affected. Statements are one text for both engines; what differs
 // is a value of internal/sqldb.Dialect.
 //
-// Transactions, migrations, backups and what keeps a SQLite file in shape stand in engine.go,
-// writer.go, readers.go, group.go, migrate.go, backup.go, ballast.go, vacuum.go, walog.go and
-// postgres*.go.
+// Transactions, the schema's migrations, the clock and what keeps a SQLite file in shape stand
+// in internal/engine. DB holds an engine without embedding it: only what a user of the ledger
+// needs of it is a method here (db.go, maintenance.go). Watches name transitions, and so stand
+// here (watch.go).
 package sqlledger

@@ -38,15 +38,15 @@ func (t *tx) guard(kind ledger.GuardKind, subject string) (g ledger.Guard, err e
 			return g, err
 		}
 	}
-	g, err = scanGuard(t.row(selectGuard, kind, subject))
+	g, err = scanGuard(t.Row(selectGuard, kind, subject))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Guard{Kind: kind, Subject: subject}, nil
 	}
-	return g, t.failed(err)
+	return g, t.Failed(err)
 }
 
 func (t *tx) saveGuard(g ledger.Guard) error {
-	_, err := t.exec(saveGuard, g.Kind, g.Subject, g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason, g.FreeUntil, g.FreeN)
+	_, err := t.Exec(saveGuard, g.Kind, g.Subject, g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason, g.FreeUntil, g.FreeN)
 	return err
 }
 
@@ -64,7 +64,7 @@ func (t *tx) has(g ledger.Guard, l ledger.Limit) (n int64, err error) {
 	if g.Kind == ledger.GuardDeletes {
 		query = backendHas
 	}
-	return n, t.failed(t.row(query, g.Subject).Scan(&n))
+	return n, t.Failed(t.Row(query, g.Subject).Scan(&n))
 }
 
 // spend counts as many of want deletions as the limit lets go. If those are not all the
@@ -78,10 +78,10 @@ func (t *tx) spend(kind ledger.GuardKind, subject string, l ledger.Limit, want i
 		return 0, nil, err
 	}
 	has, err := t.has(g, l)
-	if err != nil || g.Held(t.now) {
+	if err != nil || g.Held(t.Now) {
 		return 0, nil, err
 	}
-	may, stopped = g.Let(t.now, l, has, want)
+	may, stopped = g.Let(t.Now, l, has, want)
 	return may, stopped, t.saveGuard(g)
 }
 
@@ -160,7 +160,7 @@ func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 // endGuards resets limits whose time has passed.
 func (t *tx) endGuards(passed []ledger.Guard) error {
 	_, err := t.freeGuards(passed, func(g *ledger.Guard) bool {
-		if g.HeldAt == 0 || t.now < g.HeldUntil {
+		if g.HeldAt == 0 || t.Now < g.HeldUntil {
 			return false
 		}
 		g.Clear()
@@ -181,7 +181,7 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before strin
 		if before = g.Reason; why == before {
 			return nil
 		}
-		g.Reason, g.HeldAt, g.HeldUntil = cleanText(why), t.now, lethe.Forever
+		g.Reason, g.HeldAt, g.HeldUntil = cleanText(why), t.Now, lethe.Forever
 		if why == "" {
 			g.HeldAt, g.HeldUntil = 0, 0
 		}
@@ -203,16 +203,16 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err e
 // LedgerTime returns the ledger's time (docs/protocol.md, rule 10).
 func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
 	err = db.read(ctx, "now", func(t *tx) error {
-		now = t.now
+		now = t.Now
 		return nil
 	})
 	return now, err
 }
 
 func (t *tx) clockDoubt(backend string) (string, error) {
-	g, err := scanGuard(t.row(selectGuard, ledger.GuardClock, backend))
+	g, err := scanGuard(t.Row(selectGuard, ledger.GuardClock, backend))
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return g.Reason, t.failed(err)
+	return g.Reason, t.Failed(err)
 }

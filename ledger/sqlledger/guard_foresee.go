@@ -73,7 +73,7 @@ func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Gu
 
 // beyond returns the guards that seem to have more due than their limit.
 func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
-	due, err := t.countDue(dueByBucket, t.now, foreseen)
+	due, err := t.countDue(dueByBucket, t.Now, foreseen)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err
 		if err != nil {
 			return nil, err
 		}
-		due, err := t.countDue(dueOfBucket, t.now, foreseen, b.subject)
+		due, err := t.countDue(dueOfBucket, t.Now, foreseen, b.subject)
 		if err != nil {
 			return nil, err
 		}
@@ -137,10 +137,10 @@ func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err
 // whether it does.
 func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err error) {
 	has, err := t.has(*g, l)
-	if err != nil || !g.Foresees(t.now, l, has, due) {
+	if err != nil || !g.Foresees(t.Now, l, has, due) {
 		return false, err
 	}
-	g.Stop(t.now, l, has, due)
+	g.Stop(t.Now, l, has, due)
 	return true, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -44,7 +45,7 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 // what fn might have locked.
 func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 	l.t.Helper()
-	tx, err := l.pg.runners[request].Pool.BeginTx(l.ctx, nil)
+	tx, err := l.engine.Server.Runners[engine.Request].Pool.BeginTx(l.ctx, nil)
 	l.ok(err)
 	defer tx.Rollback()
 	var me int
@@ -57,7 +58,7 @@ func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 			l.t.Fatalf("it did not wait for the bucket: %v", err)
 		default:
 		}
-		l.ok(l.pg.runners[request].Pool.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
+		l.ok(l.engine.Server.Runners[engine.Request].Pool.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
 	}
 	var got bool
 	l.ok(tx.QueryRow(`SELECT pg_try_advisory_xact_lock($1)`, gateOf("guard", string(g.Kind)+"\x00"+g.Subject)).Scan(&got))

@@ -56,13 +56,13 @@ func (t *tx) park(list []parkedRow) error {
 	}
 	rows := sqldb.JSON(list)
 	if list[0].Entry == "" {
-		if _, err := t.exec(parkObjects, rows); err != nil {
+		if _, err := t.Exec(parkObjects, rows); err != nil {
 			return err
 		}
-	} else if _, err := t.exec(parkTrash, rows, lethe.Forever); err != nil {
+	} else if _, err := t.Exec(parkTrash, rows, lethe.Forever); err != nil {
 		return err
 	}
-	_, err := t.exec(park, rows)
+	_, err := t.Exec(park, rows)
 	return err
 }
 
@@ -77,7 +77,7 @@ func parkedObjects(list []dueRow) []parkedRow {
 
 // lift requests that the deferred rows under a prefix be looked at again.
 func (t *tx) lift(bucket lethe.ID, prefix string) error {
-	_, err := t.exec(liftPrefix, bucket, prefix)
+	_, err := t.Exec(liftPrefix, bucket, prefix)
 	return err
 }
 
@@ -94,7 +94,7 @@ func (db *DB) Unpark(ctx context.Context, limit int) (out ledger.Unparked, err e
 		if err != nil {
 			return err
 		}
-		passed, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, passedGuards, t.now)
+		passed, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, passedGuards, t.Now)
 		idle = !found && len(passed) == 0
 		return err
 	})
@@ -126,13 +126,13 @@ func (t *tx) unpark(l spot, limit int64, out *ledger.Unparked) error {
 		return err
 	}
 	var key, entry string
-	err = t.row(takeLift, l.bucket, l.key).Scan(&key, &entry)
+	err = t.Row(takeLift, l.bucket, l.key).Scan(&key, &entry)
 	if errors.Is(err, sql.ErrNoRows) {
 		out.More = true // another instance has just ended it, so look again
 		return nil
 	}
 	if err != nil {
-		return t.failed(err)
+		return t.Failed(err)
 	}
 	list, err := all(t, func(r *sql.Rows) (p parkedRow, err error) {
 		p.Bucket = l.bucket
@@ -149,9 +149,9 @@ func (t *tx) unpark(l spot, limit int64, out *ledger.Unparked) error {
 	if int64(len(list)) == limit {
 		out.More = true
 		last := list[len(list)-1]
-		return t.must(1, lethe.ErrFenced, moveLift, l.bucket, l.key, last.Key, last.Entry)
+		return t.Must(1, lethe.ErrFenced, moveLift, l.bucket, l.key, last.Key, last.Entry)
 	}
-	if err := t.must(1, lethe.ErrFenced, endLift, l.bucket, l.key); err != nil {
+	if err := t.Must(1, lethe.ErrFenced, endLift, l.bucket, l.key); err != nil {
 		return err
 	}
 	out.More, err = t.exists(otherLift, l.bucket, l.key)
@@ -181,15 +181,15 @@ func (t *tx) letGo(list []parkedRow, holds bool, out *ledger.Unparked) error {
 		return nil
 	}
 	rows := sqldb.JSON(free)
-	objects, err := t.exec(unparkObjects, rows)
+	objects, err := t.Exec(unparkObjects, rows)
 	if err != nil {
 		return err
 	}
-	trash, err := t.exec(unparkTrash, rows, lethe.Forever)
+	trash, err := t.Exec(unparkTrash, rows, lethe.Forever)
 	if err != nil {
 		return err
 	}
 	out.Returned = int(objects + trash)
-	_, err = t.exec(unpark, rows)
+	_, err = t.Exec(unpark, rows)
 	return err
 }

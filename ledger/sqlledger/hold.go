@@ -49,21 +49,21 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err 
 }
 
 func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
-	if err := t.needsRoom(); err != nil {
+	if err := t.NeedsRoom(); err != nil {
 		return h, err
 	}
 	if h.Scope == ledger.HoldPrefix {
 		var n int64
-		if err := t.row(manyHolds, b.ID, h.Scope).Scan(&n); err != nil {
-			return h, t.failed(err)
+		if err := t.Row(manyHolds, b.ID, h.Scope).Scan(&n); err != nil {
+			return h, t.Failed(err)
 		}
 		if n >= ledger.MaxPrefixHolds {
 			return h, fmt.Errorf("bucket %s has %d holds on prefixes, the maximum: lift some, or hold a shorter prefix", b.Name, n)
 		}
 	}
-	n, err := t.exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.now)
+	n, err := t.Exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.Now)
 	if err == nil && n > 0 {
-		_, err = t.exec(countHolds, b.ID, n)
+		_, err = t.Exec(countHolds, b.ID, n)
 	}
 	if err != nil {
 		return h, err
@@ -86,10 +86,10 @@ func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 		if h.Check() != nil {
 			return ledger.ErrNoSuchHold // an invalid hold cannot exist, and PostgreSQL cannot store some keys
 		}
-		if err := t.must(1, ledger.ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
+		if err := t.Must(1, ledger.ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
 			return err
 		}
-		if _, err := t.exec(countHolds, b.ID, -1); err != nil {
+		if _, err := t.Exec(countHolds, b.ID, -1); err != nil {
 			return err
 		}
 		return t.lift(b.ID, h.Key)

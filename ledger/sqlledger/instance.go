@@ -28,10 +28,10 @@ const instancesKept = 24 * time.Hour
 // BeatInstance records an instance's heartbeat; the first one is its start.
 func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
-		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
+		if _, err := t.Exec(beatInstance, id, t.Now, sqldb.JSON(info)); err != nil {
 			return err
 		}
-		_, err := t.exec(oldInstances, t.now.Add(-instancesKept))
+		_, err := t.Exec(oldInstances, t.Now.Add(-instancesKept))
 		return err
 	})
 }
@@ -39,7 +39,7 @@ func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceI
 // RemoveInstance removes an instance that stops normally.
 func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 	return db.write(ctx, "end of instance "+id, func(t *tx) error {
-		_, err := t.exec(dropInstance, id)
+		_, err := t.Exec(dropInstance, id)
 		return err
 	})
 }
@@ -47,7 +47,7 @@ func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 // Instances lists the instances with a heartbeat within age, by id.
 func (db *DB) Instances(ctx context.Context, age time.Duration) (list []ledger.Instance, err error) {
 	err = db.read(ctx, "instances", func(t *tx) error {
-		list, err = all(t, scanInstance, listInstances, t.now.Add(-age))
+		list, err = all(t, scanInstance, listInstances, t.Now.Add(-age))
 		return err
 	})
 	return list, err
@@ -68,10 +68,10 @@ func scanInstance(r *sql.Rows) (i ledger.Instance, err error) {
 // stored one. So instances that start at once agree. ErrSealed.
 func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string, err error) {
 	err = db.write(ctx, "secret "+name, func(t *tx) error {
-		if _, err := t.exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
+		if _, err := t.Exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
 			return err
 		}
-		err := t.row(selectSecret, name).Scan(&kept)
+		err := t.Row(selectSecret, name).Scan(&kept)
 		if err == nil {
 			kept, err = db.sealing.open(sharedSecret(name), kept)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/clocktest"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -69,7 +70,7 @@ func clocked(t *testing.T, engine string) (open func(boot string) *DB, ahead fun
 // noted waits until a ledger has saved its clock, and closes it.
 func noted(t *testing.T, db *DB) {
 	t.Helper()
-	for from := nowOf(t, db); nowOf(t, db).Sub(from) < 2*clockStep; {
+	for from := nowOf(t, db); nowOf(t, db).Sub(from) < 2*engine.ClockStep; {
 		time.Sleep(10 * time.Millisecond) // the time that has to pass
 	}
 	if err := db.Close(); err != nil {

@@ -50,7 +50,7 @@ func setUp(t testing.TB, db *DB) {
 // put stores an object of the bytes that digest stands for.
 func put(db *DB, key, digest string) (ledger.Committed, error) {
 	ctx := context.Background()
-	blob := lethe.RandomID(lethe.Time(db.highest().Load()))
+	blob := lethe.RandomID(db.engine.HighestTime())
 	if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
 		return ledger.Committed{}, err
 	}
@@ -59,7 +59,7 @@ func put(db *DB, key, digest string) (ledger.Committed, error) {
 
 func commitOf(db *DB, key string, up ledger.Uploaded) ledger.Commit {
 	return ledger.Commit{
-		Op: lethe.RandomID(lethe.Time(db.highest().Load())), What: "put",
+		Op: lethe.RandomID(db.engine.HighestTime()), What: "put",
 		Object:  ledger.Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e-" + up.Digest},
 		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size},
 		Blobs:   []ledger.Uploaded{up},

@@ -41,7 +41,7 @@ var (
 )
 
 // concurrentWriters reports whether other transactions may write at the same time.
-func (t *tx) concurrentWriters() bool { return t.writes && !t.db.dialect.Alone }
+func (t *tx) concurrentWriters() bool { return t.Writes && !t.Alone() }
 
 // holdKey returns the bucket of a key that is to be written, with its rules. It locks the
 // key, and the bucket shared: ErrNoSuchBucket.
@@ -49,7 +49,7 @@ func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, e
 	if !t.concurrentWriters() {
 		return t.ruledBucket(bucket)
 	}
-	return t.rulesIn(bucket, t.row(keyBucket, bucket, gateOf("bucket", bucket), gateOf("key", bucket+"\x00"+key)))
+	return t.rulesIn(bucket, t.Row(keyBucket, bucket, gateOf("bucket", bucket), gateOf("key", bucket+"\x00"+key)))
 }
 
 // rulesIn scans a bucket with its rules.
@@ -96,7 +96,7 @@ func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
 	if err := t.closeBucket(name); err != nil {
 		return b, err
 	}
-	err = scanBucket(t.row(heldBucket, name), &b)
+	err = scanBucket(t.Row(heldBucket, name), &b)
 	return b, t.bucketError(name, err)
 }
 

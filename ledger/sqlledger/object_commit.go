@@ -29,7 +29,7 @@ func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed
 // finishes the write.
 func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
-		t.by = c.By
+		t.By = c.By
 	}
 	if err := firstError(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return ledger.Committed{}, err
@@ -39,7 +39,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	}
 	if len(c.Blobs) == 0 {
 		// Blobs whose bytes are stored may be committed.
-		if err := t.needsRoom(); err != nil {
+		if err := t.NeedsRoom(); err != nil {
 			return ledger.Committed{}, err
 		}
 	}
@@ -85,12 +85,12 @@ func (t *tx) object(b ledger.Bucket, key string) (*ledger.Object, error) {
 }
 
 func (t *tx) oneObject(b ledger.Bucket, query string, args ...any) (*ledger.Object, error) {
-	o, err := scanObject(t.row(query, args...))
+	o, err := scanObject(t.Row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, t.failed(err)
+		return nil, t.Failed(err)
 	}
 	o.Bucket = b.Name
 	return &o, nil
@@ -131,13 +131,13 @@ func (t *tx) takeKey(c ledger.Commit) (*write, error) {
 			return nil, err
 		}
 	}
-	w.end, err = b.EndOf(t.now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(t.Now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
 	return w, err
 }
 
 // seen returns the object that clients saw under the key.
 func (w *write) seen() *ledger.Object {
-	if w.old.VisibleAt(w.t.now) {
+	if w.old.VisibleAt(w.t.Now) {
 		return w.old
 	}
 	return nil
@@ -214,7 +214,7 @@ func (w *write) put() (ledger.Committed, error) {
 	t := w.t
 	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
 	o := &out.Object
-	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.now, w.end
+	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.Now, w.end
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
 	o.ApplyRules(w.rules)
 	if err := w.quota(); err != nil {

@@ -78,7 +78,7 @@ func TestReapedIntentCannotCommit(t *testing.T) {
 			return err
 		},
 	} {
-		blob := lethe.RandomID(db.clock.now())
+		blob := lethe.RandomID(db.engine.HighestTime())
 		if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 5}); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func BenchmarkPut(b *testing.B) {
 			b.SetParallelism(parallel)
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
-					id := string(lethe.RandomID(db.clock.now()))
+					id := string(lethe.RandomID(db.engine.HighestTime()))
 					if _, err := put(db, id, id); err != nil {
 						b.Fatal(err)
 					}
@@ -90,7 +90,7 @@ func BenchmarkDelete1000(b *testing.B) {
 		b.StopTimer()
 		var items []ledger.DeleteItem
 		for range 1000 {
-			id := string(lethe.RandomID(db.clock.now()))
+			id := string(lethe.RandomID(db.engine.HighestTime()))
 			if _, err := put(db, id, id); err != nil {
 				b.Fatal(err)
 			}

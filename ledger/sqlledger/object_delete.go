@@ -145,7 +145,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
 		o.ContentID = lethe.ID(content.String)
 		return &o, err
-	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.now)
+	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.Now)
 	lies := make(map[string]*ledger.Object, len(list))
 	for _, o := range list {
 		lies[o.Key] = o
@@ -158,7 +158,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	if len(missing) == 0 {
 		return lies, nil
 	}
-	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.now)
+	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.Now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
 		return nil, firstError(err, sqldb.ErrAgain)
@@ -169,7 +169,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 // apply deletes the chosen rows, in a fixed number of statements.
 func (p *deleting) apply() error {
 	if len(p.clear) > 0 {
-		if _, err := p.t.exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
+		if _, err := p.t.Exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
 			return err
 		}
 	}
@@ -187,13 +187,13 @@ func (p *deleting) apply() error {
 		keys[i] = o.Key
 		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
 		if p.bucket.Undo == 0 {
-			lost.lose(o.ContentID, end{p.t.now, lethe.ReasonDelete, p.bucket.ID})
+			lost.lose(o.ContentID, end{p.t.Now, lethe.ReasonDelete, p.bucket.ID})
 			o.BucketID = p.bucket.ID
 			p.t.gone(p.bucket.Name, o, receipt.Receipt{Reason: lethe.ReasonDelete})
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
-	if err := p.t.must(int64(len(keys)), changed, deleteKeys, sqldb.JSON(keys), p.bucket.ID); err != nil {
+	if err := p.t.Must(int64(len(keys)), changed, deleteKeys, sqldb.JSON(keys), p.bucket.ID); err != nil {
 		return err
 	}
 	d, err := p.t.settleRefs(lost)
@@ -210,9 +210,9 @@ func (p *deleting) bin() error {
 	}
 	list := make([]row, len(p.take))
 	for i, o := range p.take {
-		list[i] = row{lethe.NewID(p.t.now, p.t.random), o.Key}
+		list[i] = row{lethe.NewID(p.t.Now, p.t.Random), o.Key}
 	}
-	_, err := p.t.exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete,
-		p.t.op, encodeCaller(p.t.by))
+	_, err := p.t.Exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
+		p.t.op, encodeCaller(p.t.By))
 	return err
 }

@@ -68,12 +68,12 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed,
 // dueNow returns the objects that a batch may take, and one more.
 func (t *tx) dueNow(b ledger.Batch) ([]dueRow, error) {
 	if b.Only != nil {
-		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.now)
+		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.Now)
 	}
 	if len(b.Turns) > 0 {
 		return t.objectsByTurns(b)
 	}
-	return all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
+	return all(t, t.scanDueObject, dueObjects, b.After, t.Now, oneMore(b.Limit))
 }
 
 // lastDue returns the due time where the next batch begins: that of the last row taken, or,
@@ -91,7 +91,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 		return nil
 	}
 	keys := sqldb.JSON(due)
-	gone, err := all(t, scanLoss, deleteDue, keys, t.now)
+	gone, err := all(t, scanLoss, deleteDue, keys, t.Now)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 func (t *tx) supersedeAll(keys string) error {
 	found, err := t.exists(anyPromotion)
 	if err == nil && found {
-		_, err = t.exec(supersededPromotions, keys)
+		_, err = t.Exec(supersededPromotions, keys)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
 	var ttl lethe.Time
 	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl)
-	return d.ending(t.now, content, ttl), err
+	return d.ending(t.Now, content, ttl), err
 }
 
 func (d dueRow) ending(now lethe.Time, content sql.NullString, ttl lethe.Time) dueRow {
@@ -249,7 +249,7 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 // ExpireBacklog counts objects that have an end, due and later.
 func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
-		b, err = t.backlog(expireDue, expireLater, t.now)
+		b, err = t.backlog(expireDue, expireLater, t.Now)
 		return err
 	})
 	return b, err

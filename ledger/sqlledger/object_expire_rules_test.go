@@ -47,10 +47,10 @@ func ruledLedger(t *testing.T, objects, due int) string {
 		at     lethe.Time
 		rule   int
 	}{{"tmp/", due, now.Add(-time.Hour), 1}, {"live/", objects - due, now.Add(365 * 24 * time.Hour), 2}} {
-		_, err = db.pool.Exec(fillRuled, string(b.ID), f.prefix, f.n, int64(now.Add(-72*time.Hour)), int64(f.at), f.rule)
+		_, err = db.engine.File.Pool.Exec(fillRuled, string(b.ID), f.prefix, f.n, int64(now.Add(-72*time.Hour)), int64(f.at), f.rule)
 		check(t, err)
 	}
-	_, err = db.pool.Exec(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, 0, ?2, 0)`, string(b.ID), objects)
+	_, err = db.engine.File.Pool.Exec(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, 0, ?2, 0)`, string(b.ID), objects)
 	check(t, err)
 	check(t, db.Close())
 	return path

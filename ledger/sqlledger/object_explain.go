@@ -46,7 +46,7 @@ var (
 // ContentByID returns a content's row: ErrContentGone if nothing refers to it any more.
 func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
 	err = db.read(ctx, "content "+string(id), func(t *tx) error {
-		err := t.row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
+		err := t.Row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
 		if errors.Is(err, sql.ErrNoRows) {
 			return lethe.ErrContentGone
 		}
@@ -86,7 +86,7 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 // no objects, but may have trash.
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
-		f = Fate{Now: t.now}
+		f = Fate{Now: t.Now}
 		if f.Object, err = t.fateObject(bucket, key); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (f Fate) versions() []lethe.ID {
 
 func (t *tx) fateObject(bucket, key string) (*ledger.Object, error) {
 	var rules string
-	o, err := scanObject(t.row(ruledObject, bucket, key), &rules)
+	o, err := scanObject(t.Row(ruledObject, bucket, key), &rules)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ var (
 func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPage, err error) {
 	err = db.read(ctx, "list "+q.Bucket, func(t *tx) error {
 		var id lethe.ID
-		if err := t.row(bucketByName, q.Bucket).Scan(&id); err != nil {
+		if err := t.Row(bucketByName, q.Bucket).Scan(&id); err != nil {
 			return t.bucketError(q.Bucket, err)
 		}
 		l := listing{t: t, q: q, bucket: id, limit: min(q.Limit, maxPage)}
@@ -117,7 +117,7 @@ func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 	if from.exclude {
 		query = listBehind
 	}
-	rows, err := l.t.query(query, l.bucket, from.key, maxScan-l.read+1)
+	rows, err := l.t.Query(query, l.bucket, from.key, maxScan-l.read+1)
 	if err != nil {
 		return to, false, err
 	}
@@ -134,7 +134,7 @@ func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 		}
 		to = seek{key: key, exclude: true}
 	}
-	return to, false, l.t.failed(rows.Err())
+	return to, false, l.t.Failed(rows.Err())
 }
 
 // step adds one row to the page, or skips it.
@@ -142,7 +142,7 @@ func (l *listing) step(rows *sql.Rows) (key string, err error) {
 	o, err := scanObject(rows)
 	switch {
 	case err != nil:
-		return "", l.t.failed(err)
+		return "", l.t.Failed(err)
 	case !strings.HasPrefix(o.Key, l.q.Prefix):
 		l.done = true
 		return o.Key, nil
@@ -155,7 +155,7 @@ func (l *listing) step(rows *sql.Rows) (key string, err error) {
 	case common != "" && common == l.within:
 		l.walked++
 		return o.Key, nil
-	case !o.VisibleAt(l.t.now):
+	case !o.VisibleAt(l.t.Now):
 		if common != o.Key {
 			l.last = o.Key
 		}

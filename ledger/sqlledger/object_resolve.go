@@ -67,10 +67,10 @@ func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err e
 		found = true
 		return none, err
 	}, resolveObject, bucket, key)
-	if err != nil || !found || !out.Object.VisibleAt(t.now) {
+	if err != nil || !found || !out.Object.VisibleAt(t.Now) {
 		return ledger.Resolved{}, false, err
 	}
-	out.Object.Bucket, out.Now = bucket, t.now
+	out.Object.Bucket, out.Now = bucket, t.Now
 	out.Segments = bySegment(first, out.Object.ContentID)
 	return out, true, nil
 }

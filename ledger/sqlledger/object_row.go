@@ -22,7 +22,7 @@ func (t *tx) insertObject(o *ledger.Object) error {
 	if len(o.Tags) == 0 {
 		o.Tags = nil
 	}
-	_, err := t.exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+	_, err := t.Exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
 		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, nullTime(o.DueAt()))
 	t.counts.bucket(o.BucketID, 1, o.Size)
 	return err
@@ -34,13 +34,13 @@ func (t *tx) insertObject(o *ledger.Object) error {
 func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
-	case !o.VisibleAt(t.now):
+	case !o.VisibleAt(t.Now):
 		r.lose(o.ContentID, end{o.DueAt(), lethe.ReasonExpiry, b.ID})
 		t.gone(b.Name, o, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
 	case b.Undo > 0:
 		return t.bin(b, o, reason)
 	default:
-		r.lose(o.ContentID, end{t.now, reason, b.ID})
+		r.lose(o.ContentID, end{t.Now, reason, b.ID})
 		t.gone(b.Name, o, receipt.Receipt{Reason: reason})
 	}
 	return nil
@@ -50,18 +50,18 @@ func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r re
 // no longer than its own time to live: deleting an object must not keep its bytes longer.
 // Lifecycle rules do not apply in the trash.
 func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
-	id, purge := lethe.NewID(t.now, t.random), t.now.Add(b.Undo)
+	id, purge := lethe.NewID(t.Now, t.Random), t.Now.Add(b.Undo)
 	if o.TTLAt != 0 {
 		purge = min(purge, o.TTLAt)
 	}
-	_, err := t.exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason, t.op, encodeCaller(t.by))
+	_, err := t.Exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.Now, purge, reason, t.op, encodeCaller(t.By))
 	return err
 }
 
 // supersede removes the promotions of a key that is written or removed (docs/protocol.md,
 // rule 19).
 func (t *tx) supersede(bucket lethe.ID, key string) error {
-	_, err := t.exec(supersedeKey, bucket, key)
+	_, err := t.Exec(supersedeKey, bucket, key)
 	return err
 }

@@ -17,7 +17,7 @@ func (w *write) referSource() error {
 		return err
 	}
 	s := w.c.Source
-	if !o.VisibleAt(w.t.now) || o.ID != s.ID {
+	if !o.VisibleAt(w.t.Now) || o.ID != s.ID {
 		return fmt.Errorf("version %s of source %s/%s: %w", s.ID, s.Bucket, s.Key, lethe.ErrNoSuchKey)
 	}
 	if o.ContentID == "" {

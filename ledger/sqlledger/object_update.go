@@ -42,7 +42,7 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 		return ledger.Object{}, err
 	}
 	was := *o
-	if err := u.Apply(o, b, t.now); err != nil {
+	if err := u.Apply(o, b, t.Now); err != nil {
 		return ledger.Object{}, err
 	}
 	if u.Shortens(was.TTLAt, o.TTLAt) {
@@ -51,7 +51,7 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 		}
 	}
 	o.ApplyRules(rules)
-	err = t.must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
+	err = t.Must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
 		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
 		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
 	if err != nil {
@@ -64,14 +64,14 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 // absent, unless a hold keeps it: a new time to live makes it visible again. What clients
 // sent with the object is part of it, and held with it.
 func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {
-	if o.VisibleAt(t.now) && u.Attrs == nil {
+	if o.VisibleAt(t.Now) && u.Attrs == nil {
 		return nil
 	}
 	held := t.refuseHeld(b, o.Key)
 	switch {
 	case held != nil && !errors.Is(held, lethe.ErrHeld):
 		return held
-	case !o.VisibleAt(t.now) && (held == nil || u.TTL == nil):
+	case !o.VisibleAt(t.Now) && (held == nil || u.TTL == nil):
 		return lethe.ErrNoSuchKey
 	case u.Attrs != nil:
 		return held

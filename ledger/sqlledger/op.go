@@ -22,7 +22,7 @@ func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err 
 		return true, nil
 	}
 	t.op = op
-	n, err := t.exec(recordOp, op, what, object, t.now)
+	n, err := t.Exec(recordOp, op, what, object, t.Now)
 	return n == 1, err
 }
 
@@ -37,11 +37,11 @@ func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 
 // outcome returns what an operation recorded.
 func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
-	err = t.row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)
+	err = t.Row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Outcome{}, false, nil
 	}
-	return out, err == nil, t.failed(err)
+	return out, err == nil, t.Failed(err)
 }
 
 // Outcome returns what an operation did; found is false if it did nothing, or if the record
@@ -70,7 +70,7 @@ func (t *tx) awaitOp(op lethe.ID) error {
 	if !t.concurrentWriters() {
 		return nil
 	}
-	n, err := t.exec(recordOp, op, "", "", t.now)
+	n, err := t.Exec(recordOp, op, "", "", t.Now)
 	if err == nil && n == 1 {
 		return errNeverDone
 	}

@@ -4,15 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 func TestOpenAgain(t *testing.T) {
@@ -50,6 +53,9 @@ func TestMemoryLedgersAreApart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// beforeRelease makes a ledger one of the time before the first release.
+const beforeRelease = `UPDATE migrations SET name = '0001_ledger.sql' WHERE version = 1`
 
 // TestRefusedFiles: a file that is not a sound ledger is refused, and left unchanged.
 func TestRefusedFiles(t *testing.T) {
@@ -126,17 +132,6 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
-func TestOlderVersion(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{{"3.51.2", "3.51.3", true}, {"3.51.3", "3.51.3", false}, {"3.100.0", "3.51.3", false}, {"3.9.9", "3.51.3", true}, {"4", "3.51.3", false}} {
-		if got := olderVersion(c.a, c.b); got != c.want {
-			t.Error(c, got)
-		}
-	}
-}
-
 func TestClockNeverRunsBack(t *testing.T) {
 	ctx, path, wall := context.Background(), filePath(t), newTestClock()
 	db, err := Open(ctx, path, ledger.Options{Clock: wall})
@@ -172,12 +167,12 @@ func TestClockSurvivesACrash(t *testing.T) {
 	ctx, path, wall := context.Background(), filePath(t), newTestClock()
 	db := openTest(t, path, ledger.Options{Clock: wall})
 	wall.Advance(time.Hour)
-	if err := db.write(ctx, "write", note("a")); err != nil {
+	if err := db.write(ctx, "write", func(*tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	var saved lethe.Time
 	if err := db.read(ctx, "clock", func(t *tx) error {
-		return t.row("SELECT clock_high FROM store").Scan(&saved)
+		return t.Row("SELECT clock_high FROM store").Scan(&saved)
 	}); err != nil || saved != wall.Now() {
 		t.Error(saved, wall.Now(), err)
 	}
@@ -186,7 +181,7 @@ func TestClockSurvivesACrash(t *testing.T) {
 func nowOf(t *testing.T, db *DB) (now lethe.Time) {
 	t.Helper()
 	if err := db.write(context.Background(), "now", func(t *tx) error {
-		now = t.now
+		now = t.Now
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -208,7 +203,7 @@ func TestReadsAreSnapshotsAndCannotWrite(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(first, second) {
 			t.Error(first, second, err)
 		}
-		_, err = x.exec(ownBucket, "b", "eve")
+		_, err = x.Exec(ownBucket, "b", "eve")
 		return err
 	})
 	if !errors.Is(err, lethe.ErrUnavailable) || !strings.Contains(err.Error(), "readonly") {
@@ -224,7 +219,7 @@ func TestVacuumShrinksTheFile(t *testing.T) {
 		return err
 	}
 	empty := func(t *tx) error {
-		_, err := t.exec("DELETE FROM ops")
+		_, err := t.Exec("DELETE FROM ops")
 		return err
 	}
 	for _, fn := range []func(*tx) error{fill, empty} {
@@ -232,18 +227,44 @@ func TestVacuumShrinksTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != vacuumSmall {
+	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != engine.VacuumSmall {
 		t.Error(freed, err)
 	}
 	// A page of SQLite's own that goes along makes a step one short, and another follows.
-	freed, err := db.Vacuum(ctx, vacuumStep)
-	if err != nil || freed < vacuumStep || freed >= 2*vacuumStep {
+	freed, err := db.Vacuum(ctx, engine.VacuumStep)
+	if err != nil || freed < engine.VacuumStep || freed >= 2*engine.VacuumStep {
 		t.Error(freed, err)
 	}
-	if more, err := db.Vacuum(ctx, 1<<20); err != nil || freed+more < vacuumStep+450 {
+	if more, err := db.Vacuum(ctx, 1<<20); err != nil || freed+more < engine.VacuumStep+450 {
 		t.Error(freed, more, err)
 	}
 	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed != 0 {
 		t.Error("what was left:", freed, err)
 	}
+}
+
+// TestManyWriters: every write is there once, whatever shares its commit.
+func TestManyWriters(t *testing.T) {
+	ledgers(t, func(t *testing.T, db *DB) {
+		setUp(t, db)
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				for i := range 25 {
+					if _, err := put(db, fmt.Sprintf("k%d", (w+i)%10), fmt.Sprintf("d%d", i%7)); err != nil {
+						t.Error(err)
+					}
+					if _, err := db.Resolve(context.Background(), "b", fmt.Sprintf("k%d", (w+i)%10)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		b, err := db.Bucket(context.Background(), "b")
+		if err != nil || b.Objects != 10 || b.Bytes != 1000 {
+			t.Error(b, err)
+		}
+		sound(t, db)
+	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -115,7 +116,7 @@ func TestAPlaceIsLearnt(t *testing.T) {
 	}
 	setUp(t, db)
 	first, _ := held(t, db, db.write(ctx, "forget", func(t *tx) error {
-		_, err := t.exec(`UPDATE store SET place = ''`)
+		_, err := t.Exec(`UPDATE store SET place = ''`)
 		return err
 	}))
 	db, err = Open(ctx, path, ledger.Options{})
@@ -126,26 +127,26 @@ func TestAPlaceIsLearnt(t *testing.T) {
 
 // placed opens a ledger with a recorded place, and reports whether it is found relocated,
 // and the place recorded then.
-func placed(t *testing.T, path, place string) (bool, site) {
+func placed(t *testing.T, path, place string) (bool, engine.Site) {
 	t.Helper()
 	db, err := Open(t.Context(), path, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, _ := held(t, db, db.write(t.Context(), "note", func(t *tx) error {
-		_, err := t.exec(`UPDATE store SET place = '` + place + `'`)
-		_, lifted := t.exec(holdAllBackends, "", "")
+		_, err := t.Exec(`UPDATE store SET place = '` + place + `'`)
+		_, lifted := t.Exec(holdAllBackends, "", "")
 		return errors.Join(err, lifted)
 	}))
 	if db, err = Open(t.Context(), path, ledger.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var noted string
-	err = db.read(t.Context(), "place", func(t *tx) error { return t.row(selectPlace).Scan(&noted) })
+	err = db.read(t.Context(), "place", func(t *tx) error { return t.Row(selectPlace).Scan(&noted) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := siteOf(noted)
+	now, err := engine.ParseSite(noted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,21 +169,21 @@ func TestACopyOnAnotherFileSystem(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	here, err := fileMarks(path)
+	here, err := engine.FileSite(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if is, _ := placed(t, path, `{"inode":"1"}`); !is {
 		t.Error("a copy from where nobody knows when a file was made is not recognised")
 	}
-	if is, now := placed(t, path, sqldb.JSON(site{inode: here[inode], "server": "7"})); is || now["server"] != "7" || now[born] != here[born] {
+	if is, now := placed(t, path, sqldb.JSON(engine.Site{engine.Inode: here[engine.Inode], "server": "7"})); is || now["server"] != "7" || now[engine.Born] != here[engine.Born] {
 		t.Errorf("the same file is taken for a copy (%v), or what was known is forgotten: %v", is, now)
 	}
-	if is, now := placed(t, path, sqldb.JSON(site{inode: "1", born: here[born]})); here[born] != "" && (is || now[inode] != here[inode]) {
+	if is, now := placed(t, path, sqldb.JSON(engine.Site{engine.Inode: "1", engine.Born: here[engine.Born]})); here[engine.Born] != "" && (is || now[engine.Inode] != here[engine.Inode]) {
 		t.Errorf("a file that got another number is taken for a copy (%v), or that is not noted: %v", is, now)
 	}
-	there, lay := site{inode: "8"}, site{inode: "7", born: "1.2"}
-	if there.other(lay) == "" {
+	there, lay := engine.Site{engine.Inode: "8"}, engine.Site{engine.Inode: "7", engine.Born: "1.2"}
+	if there.Other(lay) == "" {
 		t.Error("a copy to where nobody knows when a file was made is not recognised")
 	}
 }

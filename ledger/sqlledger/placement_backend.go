@@ -26,7 +26,7 @@ func (db *DB) SetDraining(ctx context.Context, backend string, draining bool) er
 		if err := t.closeBackend(backend); err != nil {
 			return err
 		}
-		return t.must(1, noBackend(backend), setDraining, backend, flag(draining))
+		return t.Must(1, noBackend(backend), setDraining, backend, flag(draining))
 	})
 }
 
@@ -57,7 +57,7 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.drained(backend); err != nil {
 			return err
 		}
-		if _, err := t.exec(dropCounters, backend); err != nil {
+		if _, err := t.Exec(dropCounters, backend); err != nil {
 			return err
 		}
 		if err := t.forgetWalks(backend); err != nil {
@@ -66,7 +66,7 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.forgetStops(backend); err != nil {
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, removeBackend, backend)
+		return t.Must(1, lethe.ErrFenced, removeBackend, backend)
 	})
 }
 
@@ -78,7 +78,7 @@ func (t *tx) forgetStops(backend string) error {
 			return err
 		}
 	}
-	_, err := t.exec(dropStops, backend)
+	_, err := t.Exec(dropStops, backend)
 	return err
 }
 

@@ -50,7 +50,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	}
 	b := ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
-		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: t.now, BeatAt: t.now,
+		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: t.Now, BeatAt: t.Now,
 	}
 	if b.ContentID != "" {
 		if b.Replica, err = t.replica(b.ContentID); err != nil {
@@ -60,7 +60,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	if err := t.admits(in.Backend, b.Size); err != nil {
 		return b, err
 	}
-	_, err = t.exec(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.now, b.CRC32C)
+	_, err = t.Exec(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.Now, b.CRC32C)
 	if err != nil {
 		return b, err
 	}
@@ -80,7 +80,7 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 		lock, owner = lockUpload, src.UploadID
 	}
 	gone := fmt.Errorf("what blob %s belongs to: %w", id, lethe.ErrContentGone)
-	if err := t.must(1, gone, lock, owner); err != nil {
+	if err := t.Must(1, gone, lock, owner); err != nil {
 		return ledger.Blob{}, err
 	}
 	// What was read before the lock may be stale, or have another owner by now.
@@ -96,11 +96,11 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 
 // oneBlob returns a blob's row, nil if the query has none.
 func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
-	b, err := scanBlobRow(t.row(query, args...))
+	b, err := scanBlobRow(t.Row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return &b, t.failed(err)
+	return &b, t.Failed(err)
 }
 
 // holdSubject checks the claim on what the blob belongs to, and restarts its lease.
@@ -109,7 +109,7 @@ func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error 
 	if subject == "" {
 		subject = b.ID
 	}
-	return t.must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.now.Add(lease))
+	return t.Must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.Now.Add(lease))
 }
 
 // CommitCopy makes a pending copy live (pending to live). The copy of a part replaces the
@@ -138,9 +138,9 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		}
 		late := lethe.Time(0)
 		if c.Late {
-			late = t.now.Add(t.db.o.LateWindow)
+			late = t.Now.Add(t.db.o.LateWindow)
 		}
-		if err := t.must(1, lethe.ErrReaped, copyLive, b.ID, late, c.Blocks.Size); err != nil {
+		if err := t.Must(1, lethe.ErrReaped, copyLive, b.ID, late, c.Blocks.Size); err != nil {
 			return err
 		}
 		if err := t.keepBlocks(b.ID, c.Blocks); err != nil {
@@ -159,7 +159,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 // swapPart gives a stored part another blob, and condemns the previous one.
 func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 	gone := fmt.Errorf("part %d was stored again: %w", src.Part, lethe.ErrContentGone)
-	if err := t.must(1, gone, movePart, src.ID, blob, src.UploadID, src.Part); err != nil {
+	if err := t.Must(1, gone, movePart, src.ID, blob, src.UploadID, src.Part); err != nil {
 		return err
 	}
 	return t.condemnOwned([]lethe.ID{src.ID}, lethe.ReasonRebalance)
@@ -173,7 +173,7 @@ func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 // gone, ErrFenced if its claim was taken over.
 func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) {
 	err = db.batch(ctx, "trim copies of content "+string(r.Content), func(t *tx) error {
-		if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
+		if err := t.Must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
 			return err
 		}
 		names := sqldb.JSON(r.Blobs)
@@ -201,5 +201,5 @@ var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at =
 	RETURNING id, backend, size, reason`)
 
 func (t *tx) condemnCopies(r ledger.Trim) (condemned, error) {
-	return t.condemnBy(lethe.Live, condemnCopies, sqldb.JSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))
+	return t.condemnBy(lethe.Live, condemnCopies, sqldb.JSON(r.Blobs), r.Content, r.Reason, t.Now, t.Now.Add(t.db.o.ReadGrace))
 }

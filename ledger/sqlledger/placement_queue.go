@@ -68,7 +68,7 @@ func (t *tx) replicate(content lethe.ID) {
 
 func (c *counters) flushPlaces(t *tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.places)) {
-		if _, err := t.exec(placeNow, id, t.now); err != nil {
+		if _, err := t.Exec(placeNow, id, t.Now); err != nil {
 			return err
 		}
 	}
@@ -80,14 +80,14 @@ func (c *counters) flushPlaces(t *tx) error {
 // A claim that has ended is taken over like a subject without one.
 func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (out ledger.Placements, err error) {
 	err = db.batch(ctx, "claim placements", func(t *tx) error {
-		out = ledger.Placements{Now: t.now}
-		if found, err := t.exists(anyPlacement, t.now); err != nil || !found {
+		out = ledger.Placements{Now: t.Now}
+		if found, err := t.exists(anyPlacement, t.Now); err != nil || !found {
 			return err
 		}
 		if out.Fence, err = t.newFence(); err != nil {
 			return err
 		}
-		args := []any{t.now, bounded(r.Limit), r.Worker, out.Fence, t.now.Add(r.Lease)}
+		args := []any{t.Now, bounded(r.Limit), r.Worker, out.Fence, t.Now.Add(r.Lease)}
 		claim := claimPlacements
 		if r.Only != nil {
 			claim, args = claimNamedPlacements, append(args, sqldb.JSON(r.Only))
@@ -109,7 +109,7 @@ func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (li
 			list, err = all(t, scanQueued, namedPlacements, sqldb.JSON(q.Only))
 			return err
 		}
-		list, err = all(t, scanQueued, queuedPlacements, t.now, q.After.Due, q.After.Name, bounded(q.Limit))
+		list, err = all(t, scanQueued, queuedPlacements, t.Now, q.After.Due, q.After.Name, bounded(q.Limit))
 		return err
 	})
 	return list, err
@@ -194,7 +194,7 @@ func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (n int, e
 		n = 0
 		sorted := slices.SortedFunc(slices.Values(subjects), func(a, b ledger.Subject) int { return cmp.Compare(a.ID, b.ID) })
 		for _, s := range sorted {
-			got, err := t.exec(placeOnce, s.ID, flag(s.Part), s.Leave, t.now)
+			got, err := t.Exec(placeOnce, s.ID, flag(s.Part), s.Leave, t.Now)
 			if err != nil {
 				return err
 			}
@@ -224,16 +224,16 @@ func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledge
 
 func (t *tx) settlePlacement(fence int64, r ledger.PlacementResult) (int64, error) {
 	if r.Done {
-		return t.exec(placementDone, r.ID, fence)
+		return t.Exec(placementDone, r.ID, fence)
 	}
-	return t.exec(placementKept, r.ID, fence, r.RetryAt, flag(r.Error != ""), cleanText(r.Error))
+	return t.Exec(placementKept, r.ID, fence, r.RetryAt, flag(r.Error != ""), cleanText(r.Error))
 }
 
 // KeepPlacement restarts the lease of a claimed subject, for long work: ErrFenced if the
 // claim was taken over.
 func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
 	return db.batch(ctx, "keep placement of "+string(subject), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.now.Add(lease))
+		return t.Must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.Now.Add(lease))
 	})
 }
 
@@ -241,7 +241,7 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 // scheduled.
 func (db *DB) PlaceBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "placement backlog", func(t *tx) error {
-		b, err = t.backlog(placeDue, placeLater, t.now)
+		b, err = t.backlog(placeDue, placeLater, t.Now)
 		return err
 	})
 	return b, err

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
@@ -24,7 +25,7 @@ func plan(t *testing.T, db *DB, text string) []string {
 		n, _ := strconv.Atoi(m[1]) // digits
 		params = max(params, n)
 	}
-	rows, err := db.pool.Query("EXPLAIN QUERY PLAN "+db.dialect.Expand(text), make([]any, params)...)
+	rows, err := db.engine.File.Pool.Query("EXPLAIN QUERY PLAN "+db.engine.Dialect.Expand(text), make([]any, params)...)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -56,7 +57,7 @@ func TestNoScans(t *testing.T) {
 		whole[text] = true
 	}
 	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|trash|parts|p|uploads|u|ops|promotions)\b`)
-	for _, text := range textsOf(db.dialect) {
+	for _, text := range engine.Statements(db.engine.Dialect) {
 		for _, line := range plan(t, db, text) {
 			if grows.MatchString(line) && !whole[text] && !strings.Contains(line, "INDEX blobs_claimed") {
 				t.Errorf("%s in %s", line, text)

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -68,11 +69,11 @@ func TestMigrationsRace(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	url := servers.Postgres(t)
 	setUp(t, openServerAt(t, url, ledger.Options{}))
-	steps, err := migrations(sqldb.PostgresName)
+	steps, err := migrations.ReadDir("migrations/postgres")
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := newest(steps) + 1
+	next := len(steps) + 1
 	sqlOn(t, url, fmt.Sprintf(`INSERT INTO lethe.migrations VALUES (%d, 'adds something', 0, 1)`, next))
 	older := openServerAt(t, url, ledger.Options{})
 	mustPut(t, older, "k", "digest")
@@ -123,7 +124,7 @@ func TestLostCommit(t *testing.T) {
 			if _, err := db.Begin(t.Context(), ledger.Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
 				t.Fatal(err)
 			}
-			runner := db.pg.runners[request]
+			runner := db.engine.Server.Runners[engine.Request]
 			runner.Commit = func(ctx context.Context, s *sqldb.Session) error {
 				runner.Commit = nil
 				if c.lose != nil {
@@ -189,7 +190,7 @@ func TestOutcomeWaits(t *testing.T) {
 func awaitLock(t testing.TB, db *DB) {
 	t.Helper()
 	for waiting := false; !waiting; {
-		err := db.pg.runners[batch].Pool.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`).Scan(&waiting)
+		err := db.engine.Server.Runners[engine.Batch].Pool.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,4 +250,28 @@ func TestAcceptPostgres(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestLedgerBeforeReleaseOnPostgres: it is refused, with what to do; TestRefusedFiles has
+// SQLite's.
+func TestLedgerBeforeReleaseOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openServerAt(t, url, ledger.Options{})
+	before := identityOf(t, db)
+	sqlOn(t, url, strings.Replace(beforeRelease, "migrations", "lethe.migrations", 1))
+	if _, err := OpenPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "start a new ledger") {
+		t.Errorf("it was opened: %v", err)
+	}
+	if after := identityOf(t, db); after != before {
+		t.Errorf("%+v became %+v", before, after)
+	}
+}
+
+func identityOf(t *testing.T, db *DB) ledger.Store {
+	t.Helper()
+	s, err := db.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 // manyRowsSQL fills a ledger with what lives, and a few rows that are due: as if
@@ -38,7 +39,7 @@ func TestPostgresPlans(t *testing.T) {
 	setUp(t, db)
 	const rows = 40_000
 	now := lethe.SystemClock{}.Now()
-	conn, err := db.pg.runners[batch].Session(t.Context())
+	conn, err := db.engine.Server.Runners[engine.Batch].Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestPostgresPlans(t *testing.T) {
 		{receiptdb.PagesOf, "receipt_pages_pkey", []any{17}},
 		{receiptdb.DropPages, "receipt_pages_pkey", []any{3, 19}},
 	} {
-		got := serverPlan(t, conn, c.text, c.args)
+		got := serverPlan(t, db, conn, c.text, c.args)
 		if !strings.Contains(got, c.want) || whole.MatchString(got) {
 			t.Errorf("want %q and no whole table in the plan of %s:\n%s", c.want, c.text, got)
 		}
@@ -93,13 +94,13 @@ func TestPostgresPlans(t *testing.T) {
 }
 
 // serverPlan returns the plan of a statement for parameters.
-func serverPlan(t *testing.T, s *sqldb.Session, text string, args []any) string {
+func serverPlan(t *testing.T, db *DB, s *sqldb.Session, text string, args []any) string {
 	t.Helper()
 	plain, err := sqldb.PlainArgs(text, args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.Conn.QueryContext(t.Context(), "EXPLAIN "+postgresDialect.Expand(text), plain...)
+	rows, err := s.Conn.QueryContext(t.Context(), "EXPLAIN "+db.engine.Dialect.Expand(text), plain...)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 // TestPromoteBesideAWrite: a reaper that waits for a key which is being written
@@ -68,7 +69,7 @@ func waitsForLock(t *testing.T, db *DB) {
 	defer tick.Stop()
 	for range 2000 {
 		var n int
-		err := db.pg.runners[request].Pool.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		err := db.engine.Server.Runners[engine.Request].Pool.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -31,8 +32,8 @@ func openServerAt(t testing.TB, url string, o ledger.Options, set ...Setting) *D
 // TestPostgresStatements prepares every statement.
 func TestPostgresStatements(t *testing.T) {
 	db := openServer(t, ledger.Options{})
-	for _, text := range textsOf(postgresDialect) {
-		st, err := db.pg.runners[request].Pool.Prepare(postgresDialect.Expand(text))
+	for _, text := range engine.Statements(db.engine.Dialect) {
+		st, err := db.engine.Server.Runners[engine.Request].Pool.Prepare(db.engine.Dialect.Expand(text))
 		if err != nil {
 			t.Errorf("%v in %s", err, text)
 			continue

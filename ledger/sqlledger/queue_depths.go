@@ -43,9 +43,9 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 		q.Limit = ledger.MaxDepth
 	}
 	err = db.read(ctx, "depths", func(t *tx) error {
-		out = ledger.Depths{Now: t.now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{}}
+		out = ledger.Depths{Now: t.Now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{}}
 		for _, x := range queues(q) {
-			until := t.now.Add(-x.age)
+			until := t.Now.Add(-x.age)
 			b, err := t.depth(x.due, x.later, []any{q.Limit, until}, []any{until})
 			if err != nil {
 				return err
@@ -62,7 +62,7 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 func (t *tx) cleanDepths(q ledger.DepthQuery, out *ledger.Depths) error {
 	var sum ledger.Backlog
 	for _, id := range q.Backends {
-		b, err := t.depth(cleanDepth, cleanLater, []any{q.Limit, t.now, id}, []any{id, t.now})
+		b, err := t.depth(cleanDepth, cleanLater, []any{q.Limit, t.Now, id}, []any{id, t.Now})
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,8 @@ func (t *tx) cleanDepths(q ledger.DepthQuery, out *ledger.Depths) error {
 }
 
 func (t *tx) depth(due, later string, dueArgs, laterArgs []any) (b ledger.Backlog, err error) {
-	if err = t.row(due, dueArgs...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
-		return b, t.failed(err)
+	if err = t.Row(due, dueArgs...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
+		return b, t.Failed(err)
 	}
-	return b, t.failed(t.row(later, laterArgs...).Scan(&b.Scheduled, &b.NextDue))
+	return b, t.Failed(t.Row(later, laterArgs...).Scan(&b.Scheduled, &b.NextDue))
 }

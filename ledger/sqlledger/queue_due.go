@@ -76,13 +76,13 @@ func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
 	var ttl lethe.Time
 	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &d.version)
-	return d.ending(t.now, content, ttl), err
+	return d.ending(t.Now, content, ttl), err
 }
 
 // DueObjects pages through the objects that Expire would remove now.
 func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "objects that are due", func(t *tx) error {
-		found, err := all(t, t.scanDue, pageDueObjects, t.now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+		found, err := all(t, t.scanDue, pageDueObjects, t.Now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 // DueTrash pages through the trash entries that Purge would remove now.
 func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
-		found, err := all(t, t.scanDue, pageDueTrash, t.now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
+		found, err := all(t, t.scanDue, pageDueTrash, t.Now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
 		if err != nil {
 			return err
 		}
@@ -125,10 +125,10 @@ func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blo
 	err = db.read(ctx, "blobs that are due", func(t *tx) error {
 		a := q.After
 		if q.State == lethe.Pending {
-			out, err = all(t, scanBlob, pageIntents, t.now.Add(-q.MinAge), a.Due, a.Size, a.Name, q.Backend, bounded(q.Limit))
+			out, err = all(t, scanBlob, pageIntents, t.Now.Add(-q.MinAge), a.Due, a.Size, a.Name, q.Backend, bounded(q.Limit))
 			return err
 		}
-		out, err = all(t, scanBlob, pageDueBlobs, q.Backend, t.now, a.Due, a.Size, a.Name, bounded(q.Limit))
+		out, err = all(t, scanBlob, pageDueBlobs, q.Backend, t.Now, a.Due, a.Size, a.Name, bounded(q.Limit))
 		return err
 	})
 	return out, err
@@ -161,7 +161,7 @@ func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
 	var ttl lethe.Time
 	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &ttl, &refs, &blobs, &bytes)
 	d.BucketName, d.Refs, d.Blobs, d.BlobBytes = name.String, refs.Int64, blobs.Int64, bytes.Int64
-	if ttl != 0 && ttl <= t.now {
+	if ttl != 0 && ttl <= t.Now {
 		d.rule = 0
 	}
 	return d, err

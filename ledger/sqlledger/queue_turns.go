@@ -71,7 +71,7 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error
 	if len(look) == 0 {
 		return nil, nil
 	}
-	text, args := bucketsDue, []any{sqldb.JSON(look), t.now}
+	text, args := bucketsDue, []any{sqldb.JSON(look), t.Now}
 	if backend != "" {
 		text, args = bucketsCondemned, append(args, backend)
 	}
@@ -89,13 +89,13 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error
 // objectsByTurns returns due objects, some of each bucket.
 func (t *tx) objectsByTurns(b ledger.Batch) ([]dueRow, error) {
 	return ledger.TakeTurns(b.Turns, b.Limit, func(turn ledger.Turn, n int) ([]dueRow, error) {
-		return all(t, t.scanDueObject, turnObjects, turn.Bucket, turn.After, t.now, bounded(n))
+		return all(t, t.scanDueObject, turnObjects, turn.Bucket, turn.After, t.Now, bounded(n))
 	})
 }
 
 // claimByTurns claims condemned blobs, some of each bucket.
 func (t *tx) claimByTurns(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]ledger.Blob, error) {
 	return ledger.TakeTurns(r.Turns, int(limit), func(turn ledger.Turn, n int) ([]ledger.Blob, error) {
-		return all(t, scanBlob, claimTurn, r.Backend, turn.After, t.now, bounded(n), r.Worker, fence, turn.Bucket, flag(doubt))
+		return all(t, scanBlob, claimTurn, r.Backend, turn.After, t.Now, bounded(n), r.Worker, fence, turn.Bucket, flag(doubt))
 	})
 }

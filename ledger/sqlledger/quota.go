@@ -24,7 +24,7 @@ type quota struct {
 type nearQuota struct{ names sync.Map }
 
 func (q *quota) isNear() bool {
-	_, found := q.t.db.pg.tight.names.Load(q.name)
+	_, found := q.t.db.near.names.Load(q.name)
 	return found
 }
 
@@ -47,7 +47,7 @@ func (q *quota) leave(plenty bool) error {
 	if !q.t.concurrentWriters() {
 		return nil
 	}
-	names := &q.t.db.pg.tight.names
+	names := &q.t.db.near.names
 	switch {
 	case plenty && q.alone:
 		names.Delete(q.name)

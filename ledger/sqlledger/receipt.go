@@ -17,9 +17,9 @@ func (t *tx) gone(bucket string, o ledger.Object, r receipt.Receipt) {
 	if t.db.o.NoReceipts {
 		return
 	}
-	r.Kind, r.At, r.Size, r.Content = receipt.Object, receipt.Instant(t.now), o.Size, o.ContentID
+	r.Kind, r.At, r.Size, r.Content = receipt.Object, receipt.Instant(t.Now), o.Size, o.ContentID
 	r.Bucket, r.BucketID, r.Key, r.Version, r.ETag = bucket, o.BucketID, o.Key, o.ID, o.ETag
-	r.Op, r.By = t.op, t.by
+	r.Op, r.By = t.op, t.By
 	t.counts.gone = append(t.counts.gone, r)
 }
 
@@ -44,8 +44,8 @@ func (t *tx) goneBytes(b ledger.Blob, how string) {
 		return
 	}
 	t.counts.gone = append(t.counts.gone, receipt.Receipt{
-		Kind: receipt.Bytes, At: receipt.Instant(t.now), Reason: b.Reason, Size: b.Size, Content: b.ContentID,
-		Blob: b.ID, Backend: b.Backend, How: how, By: t.by,
+		Kind: receipt.Bytes, At: receipt.Instant(t.Now), Reason: b.Reason, Size: b.Size, Content: b.ContentID,
+		Blob: b.ID, Backend: b.Backend, How: how, By: t.By,
 	})
 }
 
@@ -57,7 +57,7 @@ func (c *counters) flushReceipts(t *tx) error {
 	}
 	body, err := receipt.Encode(c.gone)
 	if err == nil {
-		_, err = t.exec(insertReceipts, t.now, len(c.gone), body)
+		_, err = t.Exec(insertReceipts, t.Now, len(c.gone), body)
 	}
 	return err
 }

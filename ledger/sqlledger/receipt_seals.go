@@ -31,13 +31,13 @@ func init() {
 }
 
 // chain returns the chain of receipts.
-func (t *tx) chain() receiptdb.Tx { return receiptdb.Tx{Exec: t.exec, Query: t.query, Now: t.now} }
+func (t *tx) chain() receiptdb.Tx { return receiptdb.Tx{Exec: t.Exec, Query: t.Query, Now: t.Now} }
 
 // UnsealedReceipts returns receipts that are not sealed: whole batches, until there are
 // limit receipts or more.
 func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsealed, err error) {
 	err = db.walk(ctx, "unsealed receipts", func(t *tx) error {
-		out = ledger.Unsealed{Now: t.now}
+		out = ledger.Unsealed{Now: t.Now}
 		last, err := t.choose(&out, bounded(limit))
 		if err != nil || out.Count == 0 {
 			return err
@@ -97,8 +97,8 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 		for i, id := range s.Batches {
 			taken[i].ID = id
 		}
-		return t.failed(t.chain().Seal(s, func() error {
-			return t.must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, sqldb.JSON(taken))
+		return t.Failed(t.chain().Seal(s, func() error {
+			return t.Must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, sqldb.JSON(taken))
 		}))
 	})
 }
@@ -108,7 +108,7 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = db.batch(ctx, "drop old receipts", func(t *tx) error {
 		n, err = t.chain().Drop(keep, bounded(limit))
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return n, err
 }
@@ -125,7 +125,7 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receip
 		for _, name := range names {
 			found, err := t.chain().Find(name)
 			if err != nil {
-				return t.failed(err)
+				return t.Failed(err)
 			}
 			out = append(out, found...)
 		}
@@ -168,7 +168,7 @@ func (t *tx) receipts(out *[]receipt.Receipt, read func(body []byte) ([]receipt.
 func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receipt.Seal, err error) {
 	err = db.read(ctx, "seals", func(t *tx) error {
 		seals, err = t.chain().Seals(after, bounded(limit))
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return seals, err
 }
@@ -178,7 +178,7 @@ func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 	err = db.read(ctx, "head of the receipts", func(t *tx) error {
 		s, err := t.chain().Last()
 		h = s.Head()
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return h, err
 }
@@ -187,7 +187,7 @@ func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page, err error) {
 	err = db.read(ctx, "a segment of receipts", func(t *tx) error {
 		pages, err = t.chain().Pages(seq)
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return pages, err
 }
@@ -207,8 +207,8 @@ func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Ba
 	err = db.read(ctx, "receipt backlog", func(t *tx) error {
 		var n int64
 		var since lethe.Time
-		err := t.failed(t.row(unsealedSum).Scan(&n, &since))
-		b = s.Backlog(n, since, t.now)
+		err := t.Failed(t.Row(unsealedSum).Scan(&n, &since))
+		b = s.Backlog(n, since, t.Now)
 		return err
 	})
 	return b, err

@@ -27,7 +27,7 @@ func TestReceiptsAreCheap(t *testing.T) {
 	}
 	rows := func(table string) (count, bytes int64) {
 		l.ok(l.read(l.ctx, "receipts", func(t *tx) error {
-			return t.row("SELECT count(*), coalesce(sum(length(body)), 0) FROM "+table).Scan(&count, &bytes)
+			return t.Row("SELECT count(*), coalesce(sum(length(body)), 0) FROM "+table).Scan(&count, &bytes)
 		}))
 		return count, bytes
 	}
@@ -84,7 +84,7 @@ func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	}
 	forged := seg.Pages[0]
 	l.ok(l.write(l.ctx, "forge", func(t *tx) error {
-		_, err := t.exec(receiptdb.InsertPage, seg.Seq, int64(forged.Lowest), forged.Number, forged.Count, forged.Body)
+		_, err := t.Exec(receiptdb.InsertPage, seg.Seq, int64(forged.Lowest), forged.Number, forged.Count, forged.Body)
 		return err
 	}))
 	list, err := l.Receipts(l.ctx, forged.Lowest)
@@ -104,7 +104,7 @@ func TestUnreadableReceipts(t *testing.T) {
 		l.expire(ledger.Batch{Limit: 1})
 	}
 	write := func(query string) {
-		l.ok(l.batch(l.ctx, "damage", func(t *tx) error { _, err := t.exec(query); return err }))
+		l.ok(l.batch(l.ctx, "damage", func(t *tx) error { _, err := t.Exec(query); return err }))
 	}
 	write(`UPDATE receipts SET body = CAST('damaged' AS BLOB) WHERE id = (SELECT min(id) FROM receipts)`)
 	_, unsealed := l.UnsealedReceipts(l.ctx, 100)

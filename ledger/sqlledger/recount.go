@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 // Recount recomputes references, counters and the rules of the states from the rows, and
@@ -33,8 +34,8 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepanc
 			page, more = nil, false
 			args, next := []any{}, ""
 			if r.pages != "" {
-				if err := t.row(r.pages, after, cmp.Or(db.recountPage, 10_000)).Scan(&next); err != nil || next == "" {
-					return t.failed(err)
+				if err := t.Row(r.pages, after, cmp.Or(db.recountPage, 10_000)).Scan(&next); err != nil || next == "" {
+					return t.Failed(err)
 				}
 				args, more = []any{after, next}, true
 			}
@@ -61,7 +62,7 @@ type bookRule struct {
 
 func (r bookRule) look(t *tx, args []any) ([]ledger.Discrepancy, error) {
 	if r.by != nil {
-		rows, err := t.query(r.query, args...)
+		rows, err := t.Query(r.query, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +195,7 @@ var bookRules = []bookRule{
 			'fence ' || CAST(b.fence AS TEXT) || ' at ' || CAST(b.claimed_at AS TEXT)
 		FROM blobs b
 		WHERE b.id > ?1 AND b.id <= ?2
-			AND ((b.fence = 0) <> (b.claimed_at = 0) OR b.fence > `+lastFence+` OR b.fence < 0)`),
+			AND ((b.fence = 0) <> (b.claimed_at = 0) OR b.fence > `+engine.LastFence+` OR b.fence < 0)`),
 	{what: "digest", query: composition, pages: contentPages, by: composed},
 }
 

@@ -77,7 +77,7 @@ func recountAfter(t *testing.T, damage string) []string {
 	l.promise("p", "q")
 	sound(t, l.DB)
 	l.ok(l.write(l.ctx, "damage", func(x *tx) error {
-		n, err := x.exec(damage)
+		n, err := x.Exec(damage)
 		if err == nil && n == 0 {
 			t.Error("no damage done")
 		}
@@ -160,7 +160,7 @@ func TestTallyFinds(t *testing.T) {
 			t.Fatalf("before: %+v %v", before, err)
 		}
 		err = db.write(t.Context(), "damage", func(x *tx) error {
-			_, err := x.exec(damage)
+			_, err := x.Exec(damage)
 			return err
 		})
 		if err != nil {

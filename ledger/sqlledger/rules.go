@@ -60,9 +60,9 @@ func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
 // ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
 func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if t.concurrentWriters() {
-		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))
+		return t.rulesIn(name, t.Row(gatedBucket, name, gateOf("bucket", name)))
 	}
-	return t.rulesIn(name, t.row(bucketWithRules, name))
+	return t.rulesIn(name, t.Row(bucketWithRules, name))
 }
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket, ErrRulesConfigured,
@@ -87,7 +87,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	if err := t.closeBucket(c.Bucket); err != nil {
 		return err
 	}
-	if err := t.row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
+	if err := t.Row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
 		return t.bucketError(c.Bucket, err)
 	}
 	if err := isMeant(c.Bucket, id, c.Into); err != nil {
@@ -106,10 +106,10 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	rules, last := c.Rules.Succeed(old, last)
 	if len(rules) == 0 {
 		c.By = ""
-	} else if err := t.needsRoom(); err != nil {
+	} else if err := t.NeedsRoom(); err != nil {
 		return err
 	}
-	if _, err := t.exec(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
+	if _, err := t.Exec(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
 		return err
 	}
 	return t.beginRestamp(id)

@@ -38,7 +38,7 @@ var (
 
 // beginRestamp starts to reapply a bucket's rules, from its first object.
 func (t *tx) beginRestamp(bucket lethe.ID) error {
-	_, err := t.exec(beginRestamp, bucket, t.now)
+	_, err := t.Exec(beginRestamp, bucket, t.Now)
 	return err
 }
 
@@ -63,13 +63,13 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) erro
 		return err
 	}
 	var after string
-	err = t.row(takeRestamp, id).Scan(&after)
+	err = t.Row(takeRestamp, id).Scan(&after)
 	if errors.Is(err, sql.ErrNoRows) {
 		out.More = true // another instance has just ended it, so look again
 		return nil
 	}
 	if err != nil {
-		return t.failed(err)
+		return t.Failed(err)
 	}
 	b := byID[id]
 	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsAfter, id, after, limit)
@@ -82,9 +82,9 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) erro
 	}
 	if !out.Done {
 		out.More = true
-		return t.must(1, lethe.ErrFenced, moveRestamp, id, list[len(list)-1].Key, out.Seen, out.Changed)
+		return t.Must(1, lethe.ErrFenced, moveRestamp, id, list[len(list)-1].Key, out.Seen, out.Changed)
 	}
-	if err := t.must(1, lethe.ErrFenced, endRestamp, id); err != nil {
+	if err := t.Must(1, lethe.ErrFenced, endRestamp, id); err != nil {
 		return err
 	}
 	out.More, err = t.exists(otherRestamp, id)
@@ -118,7 +118,7 @@ func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle
 	if len(changed) == 0 {
 		return 0, nil
 	}
-	n, err := t.exec(restampObjects, sqldb.JSON(changed))
+	n, err := t.Exec(restampObjects, sqldb.JSON(changed))
 	return int(n), err
 }
 
@@ -216,7 +216,7 @@ func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bo
 	}
 	for _, o := range list {
 		o.ApplyRules(of(o.BucketID))
-		if due := o.DueAt(); due != 0 && due <= t.now {
+		if due := o.DueAt(); due != 0 && due <= t.Now {
 			again = true
 		}
 	}

@@ -63,13 +63,13 @@ func (t *tx) ruledUploads(b ledger.BucketRules, prefix string, q ledger.OverdueQ
 func (t *tx) ruledOf(rs lifecycle.Rules, page []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	var over []ledger.Upload
 	for _, u := range page {
-		if r, _ := givenUp(rs, u, t.now); r != nil {
+		if r, _ := givenUp(rs, u, t.Now); r != nil {
 			over = append(over, u)
 		}
 	}
 	list, err := t.weighUploads(over)
 	for i := range list {
-		r, at := givenUp(rs, list[i].Upload, t.now)
+		r, at := givenUp(rs, list[i].Upload, t.Now)
 		list[i].Rule, list[i].At = r.ID, at
 	}
 	return list, err
@@ -92,7 +92,7 @@ func (db *DB) AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err
 		if err != nil {
 			return err
 		}
-		r, _ := givenUp(b.rules, u, t.now)
+		r, _ := givenUp(b.rules, u, t.Now)
 		if r == nil {
 			return fmt.Errorf("no rule aborts it now: %w", lethe.ErrNoSuchUpload)
 		}

@@ -49,7 +49,7 @@ const newestGood = `SELECT g.id FROM (
 // times are the ledger's.
 func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
-		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts))
+		_, err := t.Exec(insertRun, r.ID, r.Routine, r.Worker, t.Now, sqldb.JSON(r.Counts))
 		return err
 	})
 }
@@ -57,14 +57,14 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 // BeatRun records a heartbeat: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, sqldb.JSON(counts))
+		return t.Must(1, lethe.ErrFenced, beatRun, id, t.Now, sqldb.JSON(counts))
 	})
 }
 
 // FinishRun ends a run with its outcome: "ok" is success. ErrFenced if it has ended already.
 func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
 	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, finishRun, id, t.now, outcome, sqldb.JSON(counts))
+		return t.Must(1, lethe.ErrFenced, finishRun, id, t.Now, outcome, sqldb.JSON(counts))
 	})
 }
 
@@ -85,7 +85,7 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.R
 func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	var n int64
 	err := db.write(ctx, "interrupt runs of "+worker, func(t *tx) (err error) {
-		n, err = t.exec(interruptRuns, worker, t.now)
+		n, err = t.Exec(interruptRuns, worker, t.Now)
 		return err
 	})
 	return int(n), err
@@ -110,7 +110,7 @@ func (t *tx) pruneRuns(limit int64) (int64, error) {
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	return t.exec(deleteRuns, sqldb.JSON(old))
+	return t.Exec(deleteRuns, sqldb.JSON(old))
 }
 
 func scanRun(r *sql.Rows) (ledger.Run, error) {
@@ -154,23 +154,23 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		if err != nil {
 			return err
 		}
-		if open != nil && open.Worker != s.Run.Worker && t.now.Sub(open.BeatAt) < s.Stale {
+		if open != nil && open.Worker != s.Run.Worker && t.Now.Sub(open.BeatAt) < s.Stale {
 			out.Other = open
 			return nil
 		}
 		if open != nil {
-			n, err := t.exec(endRun, open.ID, t.now, open.BeatAt)
+			n, err := t.Exec(endRun, open.ID, t.Now, open.BeatAt)
 			if err != nil || n == 0 { // it has had a heartbeat after all
 				out.Other = open
 				return err
 			}
-			open.FinishedAt, open.Outcome = t.now, "interrupted"
+			open.FinishedAt, open.Outcome = t.Now, "interrupted"
 			out.Ended = []ledger.Run{*open}
 		}
 		if out.Other, err = t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || out.Other != nil {
 			return err
 		}
-		n, err := t.exec(insertSolo, s.Run.ID, s.Run.Routine, s.Run.Worker, t.now, sqldb.JSON(s.Run.Counts))
+		n, err := t.Exec(insertSolo, s.Run.ID, s.Run.Routine, s.Run.Worker, t.Now, sqldb.JSON(s.Run.Counts))
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		}
 		// The insert may have waited for another run, which then ended after this one's
 		// start.
-		other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.now, t.now.Add(longestInsert))
+		other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.Now, t.Now.Add(longestInsert))
 		if err == nil && other != nil {
 			err = sqldb.ErrAgain
 		}
@@ -198,7 +198,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 // returns them.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
-		ended, err = all(t, scanRun, staleRuns, t.now, t.now.Add(-age))
+		ended, err = all(t, scanRun, staleRuns, t.Now, t.Now.Add(-age))
 		return err
 	})
 	return ended, err

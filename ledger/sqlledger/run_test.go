@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -215,7 +216,7 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 		t.Run(outcome, func(t *testing.T) {
 			clock := newTestClock()
 			db, ctx := openServerAt(t, servers.Postgres(t), ledger.Options{Clock: clock}), t.Context()
-			tx, err := db.pg.runners[request].Pool.BeginTx(ctx, nil)
+			tx, err := db.engine.Server.Runners[engine.Request].Pool.BeginTx(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

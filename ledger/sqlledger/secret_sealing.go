@@ -159,7 +159,7 @@ func (db *DB) SealAll(ctx context.Context) (sealed int, err error) {
 				if err != nil {
 					return err
 				}
-				if _, err := t.exec(table.update, k.name, k.text, db.sealing.seal(table.called(k.name), secret)); err != nil {
+				if _, err := t.Exec(table.update, k.name, k.text, db.sealing.seal(table.called(k.name), secret)); err != nil {
 					return err
 				}
 				sealed++
@@ -205,6 +205,6 @@ func (db *DB) DropLost(ctx context.Context, name string) error {
 		case !errors.Is(err, ledger.ErrSealed):
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, dropSecret, name, list[0])
+		return t.Must(1, lethe.ErrFenced, dropSecret, name, list[0])
 	})
 }

@@ -171,7 +171,7 @@ func TestSealedSecretsAreBound(t *testing.T) {
 	l := withSecrets(t)
 	kept := l.kept()
 	l.ok(l.write(l.ctx, "swap", func(t *tx) error {
-		_, err := t.exec(secretTables[0].update, "plain", kept[0].text, kept[1].text)
+		_, err := t.Exec(secretTables[0].update, "plain", kept[0].text, kept[1].text)
 		return err
 	}))
 	_, err := l.AccessKey(l.ctx, "plain")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 // TestStatements prepares every statement: the compile step of the SQL.
@@ -14,8 +15,8 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, text := range textsOf(db.dialect) {
-		st, err := db.pool.Prepare(db.dialect.Expand(text))
+	for _, text := range engine.Statements(db.engine.Dialect) {
+		st, err := db.engine.File.Pool.Prepare(db.engine.Dialect.Expand(text))
 		if err != nil {
 			t.Errorf("%v in %s", err, text)
 			continue

@@ -273,9 +273,9 @@ func (x *torture) report() (deadlocks int64) {
 	x.Helper()
 	var races, torn int64
 	for _, db := range x.dbs {
-		races += db.pg.count.Raced.Load()
-		deadlocks += db.pg.count.Deadlocks.Load()
-		torn += db.pg.count.Torn.Load()
+		races += db.engine.Server.Count.Raced.Load()
+		deadlocks += db.engine.Server.Count.Deadlocks.Load()
+		torn += db.engine.Server.Count.Torn.Load()
 	}
 	x.Logf("%d copies, %d trims, %d parts and %d completions of shared uploads, %d holds that held, %d changes of rules",
 		x.counts.copies.Load(), x.counts.trims.Load(), x.counts.parts.Load(), x.counts.completions.Load(), x.counts.held.Load(), x.counts.rules.Load())

@@ -40,7 +40,7 @@ func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.Tra
 func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	var n int64
 	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
-		n, err = t.exec(hastenPurge, sqldb.JSON(entries), t.now, encodeCaller(t.by))
+		n, err = t.Exec(hastenPurge, sqldb.JSON(entries), t.Now, encodeCaller(t.By))
 		return err
 	})
 	return int(n), err
@@ -73,7 +73,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	if err != nil {
 		return o, err
 	}
-	if old.VisibleAt(t.now) && !overwrite {
+	if old.VisibleAt(t.Now) && !overwrite {
 		return o, fmt.Errorf("version %s is under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
 	}
 	if old != nil {

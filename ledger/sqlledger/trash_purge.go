@@ -74,7 +74,7 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 			e, err := scanTrashRow(named{r, &bucket})
 			buckets = append(buckets, lethe.ID(bucket))
 			return e, err
-		}, deleteTrash, sqldb.JSON(taken), t.now)
+		}, deleteTrash, sqldb.JSON(taken), t.Now)
 		if err != nil {
 			return err
 		}
@@ -91,9 +91,9 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 // trashNow returns the entries that a batch may take, and one more.
 func (t *tx) trashNow(b ledger.Batch) ([]dueEntry, error) {
 	if b.Only != nil {
-		return all(t, scanDueEntry, trashNamed, sqldb.JSON(b.Only), t.now)
+		return all(t, scanDueEntry, trashNamed, sqldb.JSON(b.Only), t.Now)
 	}
-	return all(t, scanDueEntry, dueTrash, b.After, t.now, oneMore(b.Limit))
+	return all(t, scanDueEntry, dueTrash, b.After, t.Now, oneMore(b.Limit))
 }
 
 // dueEntry is a due trash entry with its former object.
@@ -160,7 +160,7 @@ func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, 
 // PurgeBacklog counts trash entries, due and later.
 func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "purge backlog", func(t *tx) error {
-		b, err = t.backlog(purgeDue, purgeLater, t.now)
+		b, err = t.backlog(purgeDue, purgeLater, t.Now)
 		return err
 	})
 	return b, err
@@ -187,7 +187,7 @@ func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 }
 
 func (t *tx) pruneOps(limit int64) (int64, error) {
-	return t.exec(pruneOps, t.now.Add(-t.db.o.OpsKept), limit)
+	return t.Exec(pruneOps, t.Now.Add(-t.db.o.OpsKept), limit)
 }
 
 // pruneBuckets removes deleted buckets without any rows, along with their counters, which
@@ -199,9 +199,9 @@ func (t *tx) pruneBuckets(limit int64) (int64, error) {
 	}
 	list := sqldb.JSON(empty)
 	for _, query := range []string{deleteBucketCounters, dropGuards} {
-		if _, err := t.exec(query, list); err != nil {
+		if _, err := t.Exec(query, list); err != nil {
 			return 0, err
 		}
 	}
-	return t.exec(deleteBuckets, list)
+	return t.Exec(deleteBuckets, list)
 }

@@ -37,22 +37,22 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 }
 
 func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
-	if err := firstError(t.needsRoom(), ledger.CheckKey(u.Key)); err != nil {
+	if err := firstError(t.NeedsRoom(), ledger.CheckKey(u.Key)); err != nil {
 		return u, err
 	}
 	b, err := t.bucket(u.Bucket)
 	if err != nil {
 		return u, err
 	}
-	if _, err := b.EndOf(t.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL); err != nil {
+	if _, err := b.EndOf(t.Now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL); err != nil {
 		return u, err
 	}
 	if u.ID == "" {
-		u.ID = lethe.NewID(t.now, t.random)
+		u.ID = lethe.NewID(t.Now, t.Random)
 	}
-	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.now, t.now
-	_, err = t.exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
-		micros(u.TTL), u.TTLAt, t.now)
+	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.Now, t.Now
+	_, err = t.Exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
+		micros(u.TTL), u.TTLAt, t.Now)
 	return u, err
 }
 
@@ -61,14 +61,14 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	p := c.Part
 	err := db.write(ctx, fmt.Sprintf("commit part %d of upload %s", p.Number, p.UploadID), func(t *tx) error {
-		p.CreatedAt = t.now
+		p.CreatedAt = t.Now
 		return t.commitPart(p, c)
 	})
 	return p, err
 }
 
 func (t *tx) commitPart(p ledger.Part, c ledger.PartCommit) error {
-	if err := t.must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.now); err != nil {
+	if err := t.Must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.Now); err != nil {
 		return err
 	}
 	if err := t.recordOnce(c.Op, "part", p.BlobID); err != nil {
@@ -82,7 +82,7 @@ func (t *tx) commitPart(p ledger.Part, c ledger.PartCommit) error {
 			return err
 		}
 	}
-	_, err := t.exec(insertPart, p.UploadID, p.Number, null(p.BlobID), p.Size, p.ETag, p.Digest, encodeTags(p.Checksums), p.CreatedAt)
+	_, err := t.Exec(insertPart, p.UploadID, p.Number, null(p.BlobID), p.Size, p.ETag, p.Digest, encodeTags(p.Checksums), p.CreatedAt)
 	return err
 }
 
@@ -102,7 +102,7 @@ func (t *tx) condemnParts(blobs []lethe.ID) error {
 
 // condemnOwned condemns blobs that an upload owns; all of them must be live.
 func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
-	c, err := t.condemn(blobs, lethe.Live, 0, death{reason: why, at: t.now})
+	c, err := t.condemn(blobs, lethe.Live, 0, death{reason: why, at: t.Now})
 	if err == nil && c.blobs != len(blobs) {
 		err = fmt.Errorf("%d of %d stored parts are live: %w", c.blobs, len(blobs), lethe.ErrCorrupt)
 	}
@@ -117,9 +117,9 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	}
 	until := lethe.Time(0)
 	if c.Late {
-		until = t.now.Add(t.db.o.LateWindow)
+		until = t.Now.Add(t.db.o.LateWindow)
 	}
-	if err := t.must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C, c.Blocks.Size); err != nil {
+	if err := t.Must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C, c.Blocks.Size); err != nil {
 		return err
 	}
 	if err := t.keepBlocks(p.BlobID, c.Blocks); err != nil {
@@ -128,7 +128,7 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {
 		return err
 	}
-	_, err = t.exec(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
+	_, err = t.Exec(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
 	return err
 }
 
@@ -162,15 +162,15 @@ func (t *tx) endUpload(id lethe.ID, taken map[lethe.ID]bool) error {
 			left = append(left, b)
 		}
 	}
-	if _, err := t.exec(deleteParts, id); err != nil {
+	if _, err := t.Exec(deleteParts, id); err != nil {
 		return err
 	}
 	if err := t.condemnParts(left); err != nil {
 		return err
 	}
-	until := t.now.Add(t.db.o.LateWindow)
-	if _, err := t.condemnBy(lethe.Pending, condemnIntents, id, lethe.ReasonPart, t.now, until); err != nil {
+	until := t.Now.Add(t.db.o.LateWindow)
+	if _, err := t.condemnBy(lethe.Pending, condemnIntents, id, lethe.ReasonPart, t.Now, until); err != nil {
 		return err
 	}
-	return t.must(1, lethe.ErrNoSuchUpload, deleteUpload, id)
+	return t.Must(1, lethe.ErrNoSuchUpload, deleteUpload, id)
 }

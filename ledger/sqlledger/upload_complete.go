@@ -81,7 +81,7 @@ func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error
 		return ledger.Committed{}, err
 	}
 	o, err := t.object(b, c.Key)
-	if err != nil || !o.VisibleAt(t.now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
+	if err != nil || !o.VisibleAt(t.Now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
 		return ledger.Committed{}, firstError(err, gone)
 	}
 	o.NameRule(rules)
@@ -146,12 +146,12 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	for i, b := range blobs {
 		list[i] = row{b, i}
 	}
-	n, err := t.exec(composeBlobs, sqldb.JSON(list), p.content, p.replica, upload)
+	n, err := t.Exec(composeBlobs, sqldb.JSON(list), p.content, p.replica, upload)
 	if err != nil || n == int64(len(blobs)) {
 		return err
 	}
 	var suspect int
-	err = t.row(suspectParts, sqldb.JSON(blobs), upload).Scan(&suspect)
+	err = t.Row(suspectParts, sqldb.JSON(blobs), upload).Scan(&suspect)
 	switch {
 	case err != nil:
 		return err

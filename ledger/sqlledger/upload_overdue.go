@@ -25,8 +25,8 @@ var (
 func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "stale uploads", func(t *tx) error {
 		list = nil
-		return t.untouched(q.Stale, t.now.Add(-q.Stale.Shortest()), func(u ledger.OverdueUpload) bool {
-			if u.At <= t.now && (q.Held || !u.Held) {
+		return t.untouched(q.Stale, t.Now.Add(-q.Stale.Shortest()), func(u ledger.OverdueUpload) bool {
+			if u.At <= t.Now && (q.Held || !u.Held) {
 				list = append(list, u)
 			}
 			return int64(len(list)) < bounded(q.Limit)
@@ -40,9 +40,9 @@ func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) (list []l
 func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "upload backlog", func(t *tx) error {
 		b = ledger.Backlog{}
-		may, older, first := t.now.Add(-s.Shortest()), int64(0), lethe.Time(0)
+		may, older, first := t.Now.Add(-s.Shortest()), int64(0), lethe.Time(0)
 		err := t.untouched(s, lethe.Forever, func(u ledger.OverdueUpload) bool {
-			b.CountUpload(u, t.now)
+			b.CountUpload(u, t.Now)
 			if u.Upload.TouchedAt <= may {
 				older++
 				return true
@@ -53,9 +53,9 @@ func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backl
 		if err != nil {
 			return err
 		}
-		err = t.row(uploadsLater, may).Scan(&b.Scheduled, &first)
+		err = t.Row(uploadsLater, may).Scan(&b.Scheduled, &first)
 		b.Scheduled = min(b.Scheduled+older-b.Count-b.Held, ledger.MaxScheduled)
-		return t.failed(err)
+		return t.Failed(err)
 	})
 	return b, err
 }
@@ -157,7 +157,7 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) e
 		if err != nil {
 			return err
 		}
-		if list[0].SetStale(s); list[0].At > t.now {
+		if list[0].SetStale(s); list[0].At > t.Now {
 			return fmt.Errorf("it is not abandoned before %s: %w", list[0].At, lethe.ErrNoSuchUpload)
 		}
 		return t.abortOpen(u)

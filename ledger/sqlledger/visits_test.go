@@ -21,7 +21,7 @@ func TestPagesVisited(t *testing.T) {
 	before := visited()
 	for range 100 {
 		if err := db.write(t.Context(), "look", func(t *tx) error {
-			_, err := t.exists(anyCondemned, "none", 0, t.now)
+			_, err := t.exists(anyCondemned, "none", 0, t.Now)
 			return err
 		}); err != nil {
 			t.Fatal(err)

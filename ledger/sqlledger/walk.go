@@ -41,20 +41,20 @@ func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (w ledger.Walk,
 		if err != nil {
 			return err
 		}
-		if open != nil && t.now.Sub(open.StartedAt) < s.GiveUp {
+		if open != nil && t.Now.Sub(open.StartedAt) < s.GiveUp {
 			w = *open
 			return nil
 		}
 		if open != nil {
-			if err := t.must(1, lethe.ErrFenced, endWalk, open.ID, t.now, "given up: it was cut off too long ago", sqldb.JSON(open.Counts)); err != nil {
+			if err := t.Must(1, lethe.ErrFenced, endWalk, open.ID, t.Now, "given up: it was cut off too long ago", sqldb.JSON(open.Counts)); err != nil {
 				return err
 			}
 		}
-		n, err := t.exec(insertWalk, s.ID, s.Backend, t.now)
+		n, err := t.Exec(insertWalk, s.ID, s.Backend, t.Now)
 		if err == nil && n == 0 {
 			err = sqldb.ErrAgain // another one began it at the same time
 		}
-		w = ledger.Walk{ID: s.ID, Backend: s.Backend, StartedAt: t.now, SavedAt: t.now}
+		w = ledger.Walk{ID: s.ID, Backend: s.Backend, StartedAt: t.Now, SavedAt: t.Now}
 		return err
 	})
 	return w, err
@@ -63,7 +63,7 @@ func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (w ledger.Walk,
 // SaveWalk advances a walk: ErrFenced if it has ended, or is not at From.
 func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	return db.write(ctx, "save walk "+string(s.ID), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.now, sqldb.JSON(s.Counts))
+		return t.Must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.Now, sqldb.JSON(s.Counts))
 	})
 }
 

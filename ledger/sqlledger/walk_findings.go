@@ -79,7 +79,7 @@ func (t *tx) sight(w *ledger.Walk, byKey map[string]findingRow, s ledger.Sightin
 	for _, f := range s.Findings {
 		known = append(known, byKey[cleanText(f.Key)])
 	}
-	seen, err := all(t, sqldb.One[string], seeFindings, sqldb.JSON(known), w.Backend, t.now, w.ID)
+	seen, err := all(t, sqldb.One[string], seeFindings, sqldb.JSON(known), w.Backend, t.Now, w.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -88,8 +88,8 @@ func (t *tx) sight(w *ledger.Walk, byKey map[string]findingRow, s ledger.Sightin
 		old[key] = true
 	}
 	var have int
-	if err := t.row(countFindings, w.Backend).Scan(&have); err != nil {
-		return 0, t.failed(err)
+	if err := t.Row(countFindings, w.Backend).Scan(&have); err != nil {
+		return 0, t.Failed(err)
 	}
 	var fresh []findingRow
 	for _, f := range known {
@@ -101,7 +101,7 @@ func (t *tx) sight(w *ledger.Walk, byKey map[string]findingRow, s ledger.Sightin
 	if len(fresh) == 0 {
 		return len(seen), nil
 	}
-	n, err := t.exec(insertFindings, sqldb.JSON(fresh), w.Backend, t.now, w.ID)
+	n, err := t.Exec(insertFindings, sqldb.JSON(fresh), w.Backend, t.Now, w.ID)
 	return len(seen) + int(n), err
 }
 
@@ -130,10 +130,10 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 			return err
 		}
 		if w.Place == ledger.WalkDone {
-			if err := t.row(unseenSound, w.Backend, w.ID).Scan(&out.Healed); err != nil {
-				return t.failed(err)
+			if err := t.Row(unseenSound, w.Backend, w.ID).Scan(&out.Healed); err != nil {
+				return t.Failed(err)
 			}
-			n, err := t.exec(forgetFindings, w.Backend, w.ID)
+			n, err := t.Exec(forgetFindings, w.Backend, w.ID)
 			if err != nil {
 				return err
 			}
@@ -146,10 +146,10 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 		if out.Healed > 0 {
 			counts["healed"] = int64(out.Healed)
 		}
-		if err := t.must(1, lethe.ErrFenced, endWalk, w.ID, t.now, cleanText(e.Outcome), sqldb.JSON(counts)); err != nil {
+		if err := t.Must(1, lethe.ErrFenced, endWalk, w.ID, t.Now, cleanText(e.Outcome), sqldb.JSON(counts)); err != nil {
 			return err
 		}
-		_, err = t.exec(oldWalks, w.Backend, walksKept)
+		_, err = t.Exec(oldWalks, w.Backend, walksKept)
 		return err
 	})
 	return out, err
@@ -158,7 +158,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 // forgetWalks removes the walks and findings of a backend that is removed.
 func (t *tx) forgetWalks(backend string) error {
 	for _, query := range forgetBackend {
-		if _, err := t.exec(query, backend); err != nil {
+		if _, err := t.Exec(query, backend); err != nil {
 			return err
 		}
 	}
@@ -208,8 +208,8 @@ func (t *tx) standing(b ledger.Blob, limit int) (ledger.Standing, error) {
 	queries, id := []string{standingUpload}, b.UploadID
 	if b.ContentID != "" {
 		queries, id = []string{standingObjects, standingTrash}, b.ContentID
-		if err := t.row(standingCopies, b.ContentID, b.Segment, b.ID).Scan(&s.Copies); err != nil {
-			return s, t.failed(err)
+		if err := t.Row(standingCopies, b.ContentID, b.Segment, b.ID).Scan(&s.Copies); err != nil {
+			return s, t.Failed(err)
 		}
 	}
 	for _, query := range queries {

@@ -68,7 +68,7 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 		t.Name = callerName()
 	}
 	t.Engine = "sqlite"
-	if db.pg != nil {
+	if db.engine.Server != nil {
 		t.Engine = "postgres"
 	}
 	ctx, ended := db.watch(ctx, t.Name)

@@ -49,7 +49,7 @@ var table = []mutant{
 	}, {
 		name: "marks hold no contents", file: "blob_marks.go",
 		old: "if err := t.holdContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
-		also:  [][2]string{{"case t.concurrentWriters() && !t.held[m.content]:", "case t.now < 0:"}},
+		also:  [][2]string{{"case t.concurrentWriters() && !t.held[m.content]:", "case t.Now < 0:"}},
 		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
 		name: "marks lock no blobs", file: "blob_marks.go",
@@ -57,11 +57,11 @@ var table = []mutant{
 		pairs: []string{"Complete up + MarkSuspect a part"},
 	}, {
 		name: "a trim does not lock the content", file: "placement_copy.go",
-		old: "if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {", new: "if err := error(nil); err != nil {",
+		old: "if err := t.Must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"TrimCopies here + TrimCopies there"},
 	}, {
 		name: "a copy locks neither content nor upload", file: "placement_copy.go",
-		old: "if err := t.must(1, gone, lock, owner); err != nil {", new: "if _, _ = lock, owner; err != nil {",
+		old: "if err := t.Must(1, gone, lock, owner); err != nil {", new: "if _, _ = lock, owner; err != nil {",
 		pairs: []string{"Complete up + CommitCopy of a part", "CommitPart 1 + CommitCopy of a part", "Delete s and a + BeginCopy of solo", "AbortUpload + BeginCopy of a part", "BeginCopy of one + CommitCopy of one"},
 	}, {
 		name: "a copy does not read again", file: "placement_copy.go",
@@ -95,12 +95,12 @@ var table = []mutant{
 		pairs: []string{"ClaimCondemned + HoldBackend"},
 	}, {
 		name: "a part does not hold its upload", file: "upload.go",
-		old:   "if err := t.must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.now); err != nil {",
+		old:   "if err := t.Must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.Now); err != nil {",
 		new:   "if _, err := t.uploadByID(p.UploadID); err != nil {",
 		pairs: []string{"Complete up + CommitPart 1", "CommitPart 1 + AbortUpload", "CommitPart 1 + CommitPart 1"},
 	}, {
 		name: "a stale upload is not read again", file: "upload_overdue.go",
-		old: "if t.concurrentWriters() {\n		u, err = t.uploadByID(id)", new: "if t.now < 0 {\n		u, err = t.uploadByID(id)",
+		old: "if t.concurrentWriters() {\n		u, err = t.uploadByID(id)", new: "if t.Now < 0 {\n		u, err = t.uploadByID(id)",
 		pairs: []string{"CommitPart 1 + AbortStale"},
 	}, {
 		name: "a used promotion is not noticed", file: "blob_reap.go",

@@ -10,7 +10,7 @@ var reconcileMutants = []mutant{
 	}, {
 		name: "reconcile: the condemning transaction checks no age", rule: "re-checked in the transaction that condemns", within: 4000, in: sim.Reconciled, sqlite: true,
 		file: "ledger/sqlledger/blob_orphans.go", old: "AND first_walk <> last_walk AND first_at <= ?4", new: "AND first_walk <> last_walk AND ?4 >= 0",
-		also: []edit{{"if !ok || id.Made() > t.now.Add(-r.Grace) {", "if !ok {"}},
+		also: []edit{{"if !ok || id.Made() > t.Now.Add(-r.Grace) {", "if !ok {"}},
 	}, {
 		name: "reconcile: an incomplete listing is believed", rule: "12: an incomplete listing proves nothing", within: 6000, known: 173, in: sim.Reconciled,
 		file: "reclaim/reconcile/compare.go", old: "	if err != nil && !errors.Is(err, errEnd) {\n		return candidates{}, fmt.Errorf(\"list %q", new: "	if false {\n		return candidates{}, fmt.Errorf(\"list %q",

@@ -120,17 +120,17 @@ var mutants = []mutant{
 		file: "ledger/sqlledger/blob_clean.go", old: "UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due", new: "UPDATE blobs SET worker = ?5, fence = ?6 * 0, claimed_at = ?3 FROM due",
 	}, {
 		name: "objects expire ten minutes early", rule: "an object lives until its time", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/object_expire.go", old: "dueObjects, b.After, t.now, oneMore(b.Limit))", new: "dueObjects, b.After, t.now+600e6, oneMore(b.Limit))",
+		file: "ledger/sqlledger/object_expire.go", old: "dueObjects, b.After, t.Now, oneMore(b.Limit))", new: "dueObjects, b.After, t.Now+600e6, oneMore(b.Limit))",
 		also: []edit{{"			AND due_at IS NOT NULL AND due_at <= ?2\n", "			AND due_at IS NOT NULL AND due_at <= ?2 + 600000000\n"}},
 	}, {
 		name: "expired objects stay visible", rule: "hidden at once when its ttl_at has passed", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/object_resolve.go", old: "|| !out.Object.VisibleAt(t.now) {", new: "{",
+		file: "ledger/sqlledger/object_resolve.go", old: "|| !out.Object.VisibleAt(t.Now) {", new: "{",
 	}, {
 		name: "a reaped intent is due at once", rule: "9: its bytes may still land", within: 2000, known: 871, sqlite: true,
 		file: "ledger/sqlledger/blob_condemn.go", old: "	if d.late || d.silent {", new: "	if d.late {",
 	}, {
 		name: "abandoned late uploads forget the late window", rule: "9: late uploads are expected", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/blob_intent.go", old: "at: t.now, late: late}", new: "at: t.now, late: false}",
+		file: "ledger/sqlledger/blob_intent.go", old: "at: t.Now, late: late}", new: "at: t.Now, late: false}",
 	}, {
 		name: "restore leaves the trash entry", rule: "a reference is one row", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/trash.go", old: "takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)",

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package sqlledger
-
-import "os"
-
-// allocate gives the file its size and reserves the space on disk.
-func allocate(f *os.File, size int64) error { return pour(f, size) }

@@ -1,0 +1,26 @@
+package engine
+
+import "github.com/lethe-storage/lethe/internal/sqldb"
+
+// The ledger's own marks in statements, which the dialect replaces.
+const (
+	// NextFence is a statement that returns a number higher than all before; LastFence is an
+	// expression for the highest.
+	NextFence = "{next fence}"
+	LastFence = "{last fence}"
+	// Connections is the most transactions at once.
+	Connections = "{connections}"
+)
+
+var (
+	sqliteDialect = sqldb.SQLite(map[string]string{
+		NextFence:   "UPDATE store SET fence = fence + 1 WHERE one = 1 RETURNING fence",
+		LastFence:   "(SELECT fence FROM store WHERE one = 1)",
+		Connections: "1",
+	})
+	postgresDialect = sqldb.Postgres(map[string]string{
+		NextFence:   "SELECT nextval('fences')",
+		LastFence:   "(SELECT last_value FROM fences)",
+		Connections: "CAST(current_setting('max_connections') AS BIGINT)",
+	})
+)

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// group is the members that share one COMMIT.
+type group struct {
+	w     *writer
+	k     Kind
+	began lethe.Time
+	ran   []*member // in order, with their results in err
+	kept  int       // members whose changes are in the transaction
+	// shared is what the members put off; nil if each writes all that it has.
+	shared Group
+}
+
+// refuse fails the waiting members when no transaction can begin.
+func (g *group) refuse(err error) {
+	for m := g.next(); m != nil; m = g.next() {
+		m.answer(err)
+	}
+}
+
+// next returns the next member whose caller still waits, within the group's bounds.
+func (g *group) next() *member {
+	if len(g.ran) >= groupMembers {
+		return nil
+	}
+	for {
+		m := g.w.queue.pop(g.k)
+		if m == nil || m.start() {
+			return m
+		}
+	}
+}
+
+// run runs members while there are any, and commits.
+func (g *group) run() {
+	for m := g.next(); m != nil; m = g.next() {
+		g.ran = append(g.ran, m)
+		if !g.join(m) {
+			g.singly()
+			return
+		}
+		if g.kept > 0 && (lethe.Monotonic{}).Now().Sub(g.began) > g.w.groupTime {
+			break
+		}
+	}
+	if g.kept > 0 && !g.commit() {
+		g.singly()
+		return
+	}
+	for _, m := range g.ran {
+		m.answer(m.err)
+	}
+}
+
+// join runs a member inside the group's transaction; false if the transaction is gone. The
+// first member needs no savepoint: the whole transaction can be rolled back while it is
+// alone.
+func (g *group) join(m *member) bool {
+	if g.kept == 0 {
+		m.err = g.alone(m)
+		return true
+	}
+	s := g.w.s
+	if err := s.Run("SAVEPOINT member"); err != nil {
+		return false
+	}
+	if m.err = g.w.runOne(m, g.shared); m.err != nil {
+		g.undone()
+		return s.Run("ROLLBACK TO member") == nil && s.Run("RELEASE member") == nil
+	}
+	if g.shared != nil {
+		g.shared.Kept()
+	}
+	if s.Run("RELEASE member") != nil {
+		return false
+	}
+	g.kept++
+	return true
+}
+
+// alone begins a transaction with m as its only member so far.
+func (g *group) alone(m *member) error {
+	if err := g.w.ready(); err != nil {
+		return err
+	}
+	s := g.w.s
+	if err := s.Run("BEGIN IMMEDIATE"); err != nil {
+		g.w.f.ballast.give(err)
+		g.w.reopen()
+		return err
+	}
+	if err := g.w.runOne(m, g.shared); err != nil {
+		if s.Run("ROLLBACK") != nil {
+			g.w.reopen()
+		}
+		return err
+	}
+	g.kept = 1
+	return nil
+}
+
+// commit ends the transaction. If that fails, the file's state is unknown, and so is the
+// outcome of the members that succeeded. Only a full disk is reported before the end of the
+// transaction is written. If space can be freed, commit returns false, and everything must
+// run again.
+func (g *group) commit() bool {
+	if err := g.settle(); err != nil {
+		g.w.f.ballast.give(err)
+		return false
+	}
+	err := g.w.finish()
+	if err == nil {
+		g.committed()
+		return true
+	}
+	if g.w.f.ballast.give(err) {
+		return false
+	}
+	for _, m := range g.ran {
+		if m.err == nil {
+			m.err = fmt.Errorf("%w: %w", lethe.ErrUnknownOutcome, err)
+		}
+	}
+	// If the flush failed, the whole transaction may be in the log. No reader sees it, but a
+	// crash would bring it back. Reopening the ledger for writing overwrites it
+	// (auto_vacuum) before any client can ask for its outcome.
+	g.w.reopen()
+	return true
+}
+
+// undone ends a member that was rolled back.
+func (g *group) undone() {
+	if g.shared != nil {
+		g.shared.Undone()
+	}
+}
+
+// committed calls what members have asked for.
+func (g *group) committed() {
+	for _, m := range g.ran {
+		if m.err == nil && m.Committed != nil {
+			m.Committed()
+		}
+	}
+}
+
+// settle writes what the members have put off.
+func (g *group) settle() error {
+	if g.shared == nil {
+		return nil
+	}
+	w := g.w
+	return sqldb.MapError(g.shared.Flush(&Tx{ctx: context.Background(), Now: w.f.clock.now(), e: w.f.e, s: w.s}))
+}
+
+// singly runs the members again, each in its own transaction, after the shared one has
+// ended.
+func (g *group) singly() {
+	g.w.s.Run("ROLLBACK")
+	for _, m := range g.ran {
+		one := &group{w: g.w, k: g.k, ran: []*member{m}}
+		if m.err = one.alone(m); m.err == nil && !one.commit() {
+			m.err = lethe.ErrUnknownOutcome
+		}
+		m.answer(m.err)
+	}
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Write implements database: it retries the job until it is committed, refused, or cannot be
+// done. ErrUnavailable: it was not done.
+func (p *Server) Write(ctx context.Context, k Kind, j Job) error {
+	random := &replay{r: p.e.random}
+	var now lethe.Time
+	return p.Runners[k].Write(ctx, sqldb.Transaction{
+		Begin:   p.texts[k].write,
+		Longest: p.longest(k),
+		Do: func(ctx context.Context, s *sqldb.Session, began []string) error {
+			t, err := p.begun(ctx, s, began)
+			if err != nil {
+				return err
+			}
+			random.rewind()
+			now, t.Writes, t.Random, t.By = t.Now, true, random, j.By
+			return runJob(t, j)
+		},
+		Committed: func(ctx context.Context, s *sqldb.Session) {
+			if j.Committed != nil {
+				j.Committed()
+			}
+			p.save(ctx, s, now)
+		},
+	})
+}
+
+// longest returns how long a transaction may take.
+func (p *Server) longest(k Kind) time.Duration {
+	d := 2 * p.o.StatementTime
+	if k == Batch {
+		d *= 10
+	}
+	return d
+}
+
+// begun returns a transaction with the time that its beginning returned.
+func (p *Server) begun(ctx context.Context, s *sqldb.Session, began []string) (*Tx, error) {
+	now, err := p.clock.read(began)
+	if err != nil {
+		return nil, err
+	}
+	return &Tx{ctx: ctx, Now: now, e: p.e, s: s}, nil
+}
+
+// runJob runs the job. A panic becomes an error.
+func runJob(t *Tx, j Job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		if err == nil {
+			err = t.spoilt
+		}
+	}()
+	return j.Do(t)
+}
+
+// View implements database.
+func (p *Server) View(ctx context.Context, k Kind, fn func(*Tx) error) error {
+	text := p.texts[k].read
+	if k == Batch {
+		text = p.texts[k].walk
+	}
+	return p.Runners[k].Read(ctx, sqldb.Transaction{
+		Begin: text,
+		Do: func(ctx context.Context, s *sqldb.Session, began []string) error {
+			t, err := p.begun(ctx, s, began)
+			if err != nil {
+				return err
+			}
+			return fn(t)
+		},
+	})
+}
+
+// manyRows is the number of rows from which it pays to keep the plans of foreign key checks:
+// two short round trips against one plan per row.
+const manyRows = 16
+
+// KeepChecks runs fn, which deletes n rows that others may refer to, with cached plans for
+// foreign key checks. The engine has every statement planned again. PostgreSQL applies that
+// to its own checks as well, whose planning took four fifths of the time to drop contents.
+// They look one row up by an index, so their plan suits any table.
+func (t *Tx) KeepChecks(n int, fn func() error) error {
+	if t.e.Server == nil || n < manyRows {
+		return fn()
+	}
+	if err := t.set("SET LOCAL plan_cache_mode = auto"); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	return t.set("SET LOCAL plan_cache_mode TO DEFAULT")
+}
+
+// set changes a setting of PostgreSQL until the transaction ends.
+func (t *Tx) set(text string) error {
+	if t.spoilt != nil {
+		return t.spoilt
+	}
+	_, err := t.s.Script(t.ctx, text)
+	return t.Failed(err)
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"io"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Tx is a transaction in progress: one snapshot, one instant.
+type Tx struct {
+	// Now is the transaction's only time (docs/protocol.md, rule 10).
+	Now lethe.Time
+	// Random is the source of ids; a write that runs again draws the same ones.
+	Random io.Reader
+	// Writes is set in a write, which may lock what it reads.
+	Writes bool
+	By     lethe.Caller
+	// Group is of its group; nil if it is not a member of one.
+	Group Group
+
+	// ctx is the caller's in a read, and context.Background in a write on SQLite: it shares
+	// its group with others and cannot be cancelled.
+	ctx context.Context
+	e   *Engine
+	s   *sqldb.Session
+	// spoilt is the first error that may have aborted the transaction. No statement runs
+	// after it, because that would be committed on its own.
+	spoilt error
+}
+
+// Group is what the members of a group of writes put off, to write it once for all of them.
+type Group interface {
+	// Reads reports whether a statement reads what is put off.
+	Reads(query string) bool
+	// Flush writes it, before such a statement or before COMMIT.
+	Flush(*Tx) error
+	// Kept ends a member whose changes stay, Undone one that was rolled back, with whatever
+	// was flushed meanwhile.
+	Kept()
+	Undone()
+}
+
+// Alone reports whether no other transaction can write at the same time.
+func (t *Tx) Alone() bool { return t.e.Dialect.Alone }
+
+// Spoilt returns the error that has aborted the transaction, nil if none has.
+func (t *Tx) Spoilt() error { return t.spoilt }
+
+// ready returns an error if the transaction is aborted. Else the query may run, and sees
+// what others of the group did.
+func (t *Tx) ready(query string) error {
+	if t.spoilt == nil && t.Group != nil && t.Group.Reads(query) {
+		t.spoilt = t.Group.Flush(&Tx{ctx: t.ctx, Now: t.Now, e: t.e, s: t.s})
+	}
+	return t.spoilt
+}
+
+// Exec runs a statement and returns how many rows it changed.
+func (t *Tx) Exec(query string, args ...any) (int64, error) {
+	if err := t.ready(query); err != nil {
+		return 0, err
+	}
+	res, err := t.s.Execute(t.ctx, query, args)
+	if err != nil {
+		return 0, t.Failed(err)
+	}
+	return res.RowsAffected()
+}
+
+// Query runs a statement that returns rows; see sqldb.Collect.
+func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+	if err := t.ready(query); err != nil {
+		return nil, err
+	}
+	rows, err := t.s.Ask(t.ctx, query, args)
+	return rows, t.Failed(err)
+}
+
+// Row runs a statement that returns at most one row; Scan returns sql.ErrNoRows if there is
+// none.
+func (t *Tx) Row(query string, args ...any) sqldb.Scanner {
+	if err := t.ready(query); err != nil {
+		return sqldb.NoRow{Err: err}
+	}
+	return t.s.AskOne(t.ctx, query, args)
+}
+
+// Failed notes an error that may have aborted the transaction, and returns it.
+func (t *Tx) Failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	mapped := sqldb.MapError(err)
+	if sqldb.Spoils(err) && t.spoilt == nil {
+		t.spoilt = mapped
+	}
+	return mapped
+}
+
+// Must checks that a guarded statement changed exactly n rows, and returns refused if not.
+func (t *Tx) Must(n int64, refused error, query string, args ...any) error {
+	got, err := t.Exec(query, args...)
+	if err == nil && got != n {
+		return refused
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReadersDoNotKeepTheLogGrowing: even if overlapping reads leave no moment without one,
+// the write-ahead log restarts.
+func TestReadersDoNotKeepTheLogGrowing(t *testing.T) {
+	const limit, body, writes = 4 << 20, 256 << 10, 200
+	ctx := context.Background()
+	path := filePath(t)
+	e := openTest(t, path, Options{})
+	if err := write(ctx, e, func(t *Tx) error {
+		t.e.File.w.log = walog{limit: limit, every: time.Microsecond}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	long := int64(0)
+	last := overlap(e, nil)
+	for i := range writes {
+		last = overlap(e, last)
+		text := strings.Repeat(string(rune('a'+i%26)), body)
+		if err := write(ctx, e, func(t *Tx) error {
+			_, err := t.Exec(addNote+` ON CONFLICT (id) DO UPDATE SET what = excluded.what`, "a", text)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		long = max(long, info.Size())
+	}
+	close(last.next)
+	<-last.ended
+	if long > 4*limit {
+		t.Errorf("%d bytes were written, and the log grew to %d", writes*body, long)
+	}
+}
+
+// reading is a read under way, which ends when the next one has begun, or when
+// reads are held off.
+type reading struct{ next, ended chan struct{} }
+
+// overlap begins a read, and lets the one before end.
+func overlap(e *Engine, before *reading) *reading {
+	r := &reading{make(chan struct{}), make(chan struct{})}
+	began := make(chan struct{})
+	go func() {
+		defer close(r.ended)
+		_ = e.View(context.Background(), Request, func(x *Tx) error {
+			err := x.Row(`SELECT count(*) FROM ops`).Scan(new(int))
+			close(began)
+			for len(e.File.r.slots) < maxReaders {
+				select {
+				case <-r.next:
+					return err
+				default:
+					runtime.Gosched()
+				}
+			}
+			return err
+		})
+	}()
+	<-began
+	if before != nil {
+		close(before.next)
+		<-before.ended
+	}
+	return r
+}
