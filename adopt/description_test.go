@@ -1,6 +1,11 @@
 package adopt
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
 
 // With a rate no transaction takes more than 25 ms worth of it, or than some 10
 // ms of the database.
@@ -19,5 +24,22 @@ func TestBatchesOfARate(t *testing.T) {
 		if got := (Collection{Batch: c.batch, RatePerSecond: c.rate}).BatchSize(); got != c.want {
 			t.Errorf("batch %d, %d a second: %d rows in a transaction, want %d", c.batch, c.rate, got, c.want)
 		}
+	}
+}
+
+// A description that sets nothing works as the texts do: 1,000 rows at a time,
+// from midnight, and rows in progress go back after two hours.
+func TestDefaultsOfTheTexts(t *testing.T) {
+	var c Collection
+	times, err := c.Schedule.Times()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := lethe.FromTime(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
+	if next := times.Next(noon); next != noon.Add(12*time.Hour) {
+		t.Errorf("after noon of the first a run begins at %s", next)
+	}
+	if c.BatchSize() != 1000 || c.Graces().Watchdog != 2*time.Hour {
+		t.Errorf("%d rows at a time, back after %s", c.BatchSize(), c.Graces().Watchdog)
 	}
 }
