@@ -14,6 +14,17 @@ func below(key, prefix string) (rest string, ok bool) {
 	return rest, ok && rest != ""
 }
 
+// longestKey is the length in bytes of the longest key that services have.
+const longestKey = 1024
+
+// Brief returns a key for a message. One that no object can have is cut.
+func Brief(key string) string {
+	if len(key) <= longestKey {
+		return key
+	}
+	return fmt.Sprintf("%s... (%d bytes, and services have no keys above %d)", strings.ToValidUTF8(key[:60], ""), len(key), longestKey)
+}
+
 // Within deletes objects below a prefix, by their whole keys, in a store whose
 // keys exclude the prefix. A key elsewhere is refused: an invalid description
 // must not reach it.
@@ -30,7 +41,7 @@ func (w Within) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	for i, key := range keys {
 		rest, ok := below(key, w.Prefix)
 		if !ok {
-			results[i] = blob.Result{Key: key, Err: fmt.Errorf("%q lies outside of the prefix %q: %w: %w", key, w.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)}
+			results[i] = blob.Result{Key: key, Err: fmt.Errorf("%q lies outside of the prefix %q: %w: %w", Brief(key), w.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)}
 			continue
 		}
 		inside, at = append(inside, rest), append(at, i)

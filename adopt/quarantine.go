@@ -155,7 +155,7 @@ func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
 	m.each(keys, func(key string) error {
 		rest, ok := below(key, m.Prefix)
 		if !ok {
-			return fmt.Errorf("%q lies outside of the prefix %q: %w: %w", key, m.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
+			return fmt.Errorf("%q lies outside of the prefix %q: %w: %w", Brief(key), m.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
 		}
 		s := Sighting{Key: key, Copy: m.Into + key}
 		info, err := m.Objects.StatForeign(ctx, rest)

@@ -216,7 +216,7 @@ func (c *care) copyBack(ctx context.Context, of claim) error {
 	key := of.key
 	rest, ok := below(key, c.Prefix)
 	if !ok {
-		return fmt.Errorf("%q lies outside of the prefix %q: %w", key, c.Prefix, blob.ErrInvalidKey)
+		return fmt.Errorf("%q lies outside of the prefix %q: %w", Brief(key), c.Prefix, blob.ErrInvalidKey)
 	}
 	seen, err := c.Copies.StatForeign(ctx, key)
 	if errors.Is(err, blob.ErrNotExist) {

@@ -26,7 +26,7 @@ const (
 	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
 		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, coalesce({state}, 'NULL'), CASE WHEN {is known} THEN 1 ELSE 0 END
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
-	explainContent = `SELECT {object}, coalesce({c count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+	explainContent = `SELECT {object}, {c count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
@@ -120,9 +120,9 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 func (c *Collection) described(f Fact, key string) Fact {
 	switch st := c.c.Rows.Status; {
 	case f.What == meaning(receipt.Row, key) && st != nil && st.Deleted != "":
-		f.What = "row " + key + " ended; it is kept as " + st.Deleted
+		f.What = "row " + adopt.Brief(key) + " ended; it is kept as " + st.Deleted
 	case f.What == meaning(receipt.Object, key) && c.c.Contents == nil:
-		f.What = "object " + key + " was deleted"
+		f.What = "object " + adopt.Brief(key) + " was deleted"
 	}
 	return f
 }
@@ -182,7 +182,7 @@ func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error)
 		what := meaning(r.Kind, key)
 		moved := func(m receipt.Receipt) bool { return m.Kind == receipt.Quarantined && m.At > before && m.At <= r.At }
 		if r.Kind == receipt.Orphan && slices.ContainsFunc(list, moved) {
-			what = "object " + key + " left its place, as no row named it: it was moved to quarantine"
+			what = "object " + adopt.Brief(key) + " left its place, as no row named it: it was moved to quarantine"
 		}
 		facts = append(facts, Fact{lethe.Time(r.At), what})
 		before = r.At
@@ -192,6 +192,7 @@ func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error)
 
 // meaning describes a receipt.
 func meaning(kind receipt.Kind, key string) string {
+	key = adopt.Brief(key)
 	switch kind {
 	case receipt.Object:
 		return "the object of content " + key + " was deleted"
@@ -218,9 +219,9 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 		if err := r.Scan(&content, &end, &expired, &state, &known); err != nil {
 			return f, err
 		}
-		f.What = "row " + key + " ends at " + end
+		f.What = "row " + adopt.Brief(key) + " ends at " + end
 		if end == "never" {
-			f.What = "row " + key + " never ends"
+			f.What = "row " + adopt.Brief(key) + " never ends"
 		}
 		if expired {
 			f.What += ", which is past"
@@ -232,7 +233,7 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 			f.What += ", which the description does not name, so that it stays"
 		}
 		if content != "" {
-			f.What += "; it refers to content " + content
+			f.What += "; it refers to content " + adopt.Brief(content)
 		}
 		return f, nil
 	}, explainRow, sqldb.JSON(c.s.rows.columns[c.c.Rows.Key].spelled(key)), c.end(t))
@@ -242,18 +243,20 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 	facts, err := all(t, func(r *sql.Rows) (f Fact, err error) {
 		var object string
-		var count, rows int64
+		var count sql.NullInt64
+		var rows int64
 		err = r.Scan(&object, &count, &rows)
-		f.What = fmt.Sprintf("content %s is object %s; %d rows refer to it", content, object, rows)
+		refer := fmt.Sprintf("%d rows refer", rows)
 		if rows == 1 {
-			f.What = fmt.Sprintf("content %s is object %s; 1 row refers to it", content, object)
+			refer = "1 row refers"
 		}
+		f.What = fmt.Sprintf("content %s is object %s; %s to it", adopt.Brief(content), adopt.Brief(object), refer)
 		switch {
 		case c.c.Contents.Count == "":
-		case count < 0:
-			f.What += ", its count is NULL or below 0"
+		case !count.Valid:
+			f.What += ", its count is NULL"
 		default:
-			f.What += fmt.Sprintf(", its count is %d", count)
+			f.What += fmt.Sprintf(", its count is %d", count.Int64)
 		}
 		f.What += c.stays(object)
 		return f, err
@@ -301,7 +304,7 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 			return nil, err
 		}
 		if seen[object].referenced {
-			facts = append(facts, Fact{What: "a row owns object " + object + c.stays(object)})
+			facts = append(facts, Fact{What: "a row owns object " + adopt.Brief(object) + c.stays(object)})
 		}
 	}
 	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, object)
@@ -310,11 +313,13 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 
 // stays returns why an object is never deleted, empty if it may be.
 func (s scope) stays(object string) string {
-	rest, ok := strings.CutPrefix(object, s.prefix)
-	if !ok || rest == "" {
+	switch {
+	case s.prefix != "" && object == s.prefix:
+		return "; its key is the prefix itself, so that it stays"
+	case object == "" || !strings.HasPrefix(object, s.prefix):
 		return fmt.Sprintf("; its key lies outside of the prefix %s, so that it stays", s.prefix)
 	}
-	if err := blob.CheckForeign(rest); err != nil {
+	if err := blob.CheckForeign(object); err != nil {
 		return fmt.Sprintf("; services read its key in different ways, so that it stays until it is renamed (%v)", err)
 	}
 	return ""

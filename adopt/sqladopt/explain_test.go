@@ -95,11 +95,11 @@ func TestExplainTellsWhatStays(t *testing.T) {
 	d.Prefix = "content/"
 	s := newSite(t, servers.Postgres(t), kind{})
 	c := s.open(d)
-	for content, want := range map[string]string{"a//b": "until it is renamed", "fine": ""} {
+	for content, want := range map[string]string{"a//b": "until it is renamed", "fine": "", "": "its key is the prefix itself"} {
 		if _, err := s.pool.Exec(t.Context(), "INSERT INTO content VALUES ($1, 0)", content); err != nil {
 			t.Fatal(err)
 		}
-		facts, err := c.Explain(t.Context(), content)
+		facts, err := c.Explain(t.Context(), "content/"+content)
 		if text := fmt.Sprint(facts); err != nil || len(facts) == 0 || strings.Contains(text, "stays") != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s: %v, %v", content, facts, err)
 		}

@@ -42,7 +42,7 @@ func (f *Folders) Explain(ctx context.Context, key string, retention time.Durati
 			return err
 		}
 		if live[name] {
-			facts = append(facts, Fact{What: "a row names folder " + name + ": it lives"})
+			facts = append(facts, Fact{What: "a row names folder " + adopt.Brief(name) + ": it lives"})
 		}
 		known, err := recorded(t, f.scope, func(r *sql.Rows) (Fact, error) { return scanFolderFact(r, name, retention) }, explainFolder, f.name, name)
 		if err != nil {
@@ -92,7 +92,7 @@ func (k *Keys) Explain(ctx context.Context, key string, retention time.Duration)
 			return err
 		}
 		if slices.Contains(named, key) {
-			facts = append(facts, Fact{What: "a row names object " + key + ": it stays"})
+			facts = append(facts, Fact{What: "a row names object " + adopt.Brief(key) + ": it stays"})
 		}
 		known, err := recorded(t, k.scope, func(r *sql.Rows) (Fact, error) { return scanOrphanFact(r, key, retention) }, explainOrphan, k.name, key)
 		if err != nil {
@@ -118,7 +118,7 @@ func scanOrphanFact(r *sql.Rows, key string, retention time.Duration) (f Fact, e
 	if err := r.Scan(&size, &since, &allowed); err != nil {
 		return f, err
 	}
-	f.What = fmt.Sprintf("no row named object %s (%d bytes) since %s: it may be deleted from %s on", key, size, since, since.Add(retention))
+	f.What = fmt.Sprintf("no row named object %s (%d bytes) since %s: it may be deleted from %s on", adopt.Brief(key), size, since, since.Add(retention))
 	if allowed != 0 {
 		f.What += fmt.Sprintf("; its delete was allowed at %s", allowed)
 	}

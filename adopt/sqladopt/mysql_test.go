@@ -122,7 +122,7 @@ func TestMySQLBinaryKeys(t *testing.T) {
 		t.Errorf("confirmed %+v %v", c, err)
 	}
 	drifts, _, err := s.Recount(t.Context(), "", 10, true)
-	if err != nil || len(drifts) != 1 || drifts[0] != (Drift{"00", 2, 0}) {
+	if err != nil || len(drifts) != 1 || drifts[0] != (Drift{"00", sql.NullInt64{Int64: 2, Valid: true}, 0}) {
 		t.Errorf("drifts %+v %v", drifts, err)
 	}
 }

@@ -9,16 +9,17 @@ import (
 )
 
 // Drift is a content whose count differs from the number of rows that refer to
-// it. A NULL count is reported as -1.
+// it.
 type Drift struct {
-	Content     string
-	Count, Rows int64
+	Content string
+	Count   sql.NullInt64
+	Rows    int64
 }
 
 const (
 	contentPage = `SELECT {c key} FROM {contents} c
 		WHERE ?1 = '' OR c.{ckey} > {ckey after} ORDER BY c.{ckey} LIMIT ?2`
-	countRows = `SELECT {c key}, coalesce(c.{count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+	countRows = `SELECT {c key}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	lockCounts = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
@@ -74,7 +75,7 @@ func (t *tx) drifts(keys []string) (out []Drift, err error) {
 		return d, err
 	}, countRows, sqldb.JSON(keys))
 	for _, d := range found {
-		if d.Count != d.Rows {
+		if !d.Count.Valid || d.Count.Int64 != d.Rows {
 			out = append(out, d)
 		}
 	}

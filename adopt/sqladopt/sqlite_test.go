@@ -370,6 +370,13 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 	told("past", "which is past", "its state is NOT_EXPIRED", "1 row refers to it, its count is 1")
 	told("lives", "row lives never ends")
 	told("content/y", "content y is object content/y; 1 row refers to it")
+	if err := s.Put(ctx, adopttest.Row{Key: "long", Content: strings.Repeat("k", 1100), In: adopttest.Never}); err != nil {
+		t.Fatal(err)
+	}
+	told("long", "kkk... (1100 bytes, and services", "kkk... (1108 bytes", "not 1 to 1024")
+	if facts, err := s.Explain(ctx, "long"); err != nil || len(fmt.Sprint(facts)) > 1000 {
+		t.Errorf("a long key: %v, %v", facts, err)
+	}
 	claim, err := s.Claim(ctx, 9)
 	if err == nil {
 		_, err = s.Settle(ctx, claim, 0)
@@ -384,7 +391,7 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 		t.Fatal(err)
 	}
 	drifts, next, err := s.Recount(ctx, "", 9, true)
-	if err != nil || next != "" || !slices.Equal(drifts, []Drift{{"x", 7, 1}}) {
+	if err != nil || next != "" || !slices.Equal(drifts, []Drift{{"x", sql.NullInt64{Int64: 7, Valid: true}, 1}}) {
 		t.Errorf("drifts %+v, next %q, %v", drifts, next, err)
 	}
 	if n, _, err := s.Count(ctx, "x"); err != nil || n != 1 {

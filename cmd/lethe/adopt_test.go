@@ -193,10 +193,16 @@ func TestAdoptRecount(t *testing.T) {
 		t.Errorf("the count is %d, want 3", n)
 	}
 	a.ok([]string{"every count is right"}, "recount", a.file, "pastes")
-	if _, err := a.db.Exec(t.Context(), `ALTER TABLE content ALTER ref_count DROP NOT NULL; UPDATE content SET ref_count = NULL WHERE ref_count = 3`); err != nil {
+	if _, err := a.db.Exec(t.Context(), `ALTER TABLE content ALTER ref_count DROP NOT NULL, DROP CONSTRAINT content_ref_count_check;
+		UPDATE content SET ref_count = NULL WHERE ref_count = 3;
+		UPDATE content SET ref_count = -1 WHERE ref_count = 1`); err != nil {
 		t.Fatal(err)
 	}
-	a.ok([]string{"1 count was corrected"}, "recount", a.file, "pastes", "--repair", "--yes")
+	code, out = a.run("recount", a.file, "pastes")
+	if code != exitProblems || !strings.Contains(out, "count NULL, rows 3") || !strings.Contains(out, "count -1, rows 1") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	a.ok([]string{"2 counts were corrected"}, "recount", a.file, "pastes", "--repair", "--yes")
 	if n := a.count(shared); n != 3 {
 		t.Errorf("the count was NULL, and is %d, want 3", n)
 	}

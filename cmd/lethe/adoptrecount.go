@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,11 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 			return err
 		}
 		for _, d := range drifts {
-			printf(c.out, "%s  count %d, rows %d\n", cell(d.Content), d.Count, d.Rows)
+			count := "NULL"
+			if d.Count.Valid {
+				count = strconv.FormatInt(d.Count.Int64, 10)
+			}
+			printf(c.out, "%s  count %s, rows %d\n", cell(d.Content), count, d.Rows)
 		}
 		wrong += int64(len(drifts))
 		if after = next; next == "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
@@ -35,7 +36,7 @@ func (a *Adoption) Unknown(names []string, key string) error {
 	for _, name := range names {
 		asked[name] = true
 	}
-	said := fmt.Sprintf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", key)
+	said := fmt.Sprintf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", adopt.Brief(key))
 	for _, name := range slices.Sorted(maps.Keys(a.Unusable)) {
 		said += fmt.Sprintf("; %s could not be asked (%v)", name, a.Unusable[name])
 	}
@@ -45,8 +46,14 @@ func (a *Adoption) Unknown(names []string, key string) error {
 		if c.Prefix == "" {
 			continue
 		}
+		if key == c.Prefix {
+			return fmt.Errorf("%s; it is the prefix of collection %s itself: lethe touches no object with this key", said, name)
+		}
+		if c.Quarantine != nil && key == c.Quarantine.Prefix {
+			return fmt.Errorf("%s; it is the prefix of the quarantine of collection %s itself", said, name)
+		}
 		if c.Quarantine != nil && strings.HasPrefix(key, c.Quarantine.Prefix) {
-			return fmt.Errorf("%q lies in the quarantine of collection %s: ask for the key that it had, %q", key, name, strings.TrimPrefix(key, c.Quarantine.Prefix))
+			return fmt.Errorf("%q lies in the quarantine of collection %s: ask for the key that it had, %q", adopt.Brief(key), name, adopt.Brief(strings.TrimPrefix(key, c.Quarantine.Prefix)))
 		}
 		switch below := strings.HasPrefix(key, c.Prefix); {
 		case below && asked[name]:

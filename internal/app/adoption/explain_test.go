@@ -77,11 +77,13 @@ func TestExplainFolders(t *testing.T) {
 func TestExplainUnknownKeys(t *testing.T) {
 	f := newFiles(t, nil)
 	for key, want := range map[string]string{
-		"files/never": `would belong to collection files, below the prefix "files/"`,
-		"other/a":     `lies outside of the prefix "files/" of files`,
-		"42":          "no receipt names it",
+		"files/never":                        `would belong to collection files, below the prefix "files/"`,
+		"other/a":                            `lies outside of the prefix "files/" of files`,
+		"42":                                 "no receipt names it",
+		"files/":                             "it is the prefix of collection files itself: lethe touches no object with this key",
+		"files/" + strings.Repeat("k", 1100): "kkk... (1106 bytes, and services have no keys above 1024)",
 	} {
-		if err := f.Unknown([]string{"files"}, key); !strings.Contains(err.Error(), want) {
+		if err := f.Unknown([]string{"files"}, key); !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
 			t.Errorf("%s: %v, want %q", key, err, want)
 		}
 	}
