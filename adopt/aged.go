@@ -56,7 +56,7 @@ func (a Aged) Delete(ctx context.Context, keys []string) ([]blob.Result, error) 
 		case err != nil:
 			results[i].Err = err
 		default:
-			results[i].Err = fmt.Errorf("no answer: %w", blob.ErrUnknown)
+			results[i].Err = fmt.Errorf("no result: %w", blob.ErrUnknown)
 		}
 	}
 	return results, err

@@ -51,7 +51,7 @@ func (w Within) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	}
 	some, err := w.Store.Delete(ctx, inside)
 	for j, i := range at {
-		results[i] = blob.Result{Key: keys[i], Err: fmt.Errorf("no answer: %w", blob.ErrUnknown)}
+		results[i] = blob.Result{Key: keys[i], Err: fmt.Errorf("no result: %w", blob.ErrUnknown)}
 		if j < len(some) {
 			results[i].Err = some[j].Err
 		} else if err != nil {

@@ -136,7 +136,7 @@ func (c *Clean) remove(ctx context.Context, began lethe.Time, marked Marked, add
 
 // errTooLate reports that the mark may have been taken over, and the name
 // reused.
-var errTooLate = errors.New("it took too long since it was looked that nobody refers to them: that is done again later")
+var errTooLate = errors.New("too long after the check that nothing refers to them: a later run checks again")
 
 // inTime lets nothing be sent once a worker's findings may be outdated: another
 // one may have taken over the mark, or the name may be in use again.
@@ -164,7 +164,7 @@ func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []O
 		o := Outcome{Content: c.Content}
 		switch {
 		case i >= len(results):
-			o.Failed, o.Unseen = "no answer", err == nil || blob.Unknown(err)
+			o.Failed, o.Unseen = "no result", err == nil || blob.Unknown(err)
 			if err != nil {
 				o.Failed = err.Error()
 			}

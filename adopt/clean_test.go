@@ -52,11 +52,11 @@ func TestCleanLooksOn(t *testing.T) {
 // A row with an empty key has no object: none is reported as outside of the
 // prefix.
 func TestEmptyKeysAreNotOutside(t *testing.T) {
-	var told []string
-	e := &Events{Outside: func(_ string, keys []string) { told = append(told, keys...) }}
+	var reported []string
+	e := &Events{Outside: func(_ string, keys []string) { reported = append(reported, keys...) }}
 	e.outside("photos", []string{""})
 	e.outside("photos", []string{"", "elsewhere/x"})
-	if len(told) != 1 || told[0] != "elsewhere/x" {
-		t.Errorf("told of %q", told)
+	if len(reported) != 1 || reported[0] != "elsewhere/x" {
+		t.Errorf("reported %q", reported)
 	}
 }

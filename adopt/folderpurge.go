@@ -114,7 +114,7 @@ func (p *folderPass) remove(ctx context.Context, found page, add func(string, in
 	for i, key := range found.keys {
 		switch {
 		case i >= len(results):
-			failed = append(failed, fmt.Errorf("%s%s: no answer: %w", p.Prefix, key, blob.ErrUnknown))
+			failed = append(failed, fmt.Errorf("%s%s: no result: %w", p.Prefix, key, blob.ErrUnknown))
 		case results[i].Err == nil || errors.Is(results[i].Err, blob.ErrNotExist):
 			gone = append(gone, p.Prefix+key)
 		default:

@@ -240,7 +240,7 @@ func (f *Folders) backendNow(ctx context.Context) (lethe.Time, error) {
 		return 0, err
 	}
 	if info.ModTime == 0 {
-		return 0, errors.New("the backend does not tell the times of objects, so that it cannot be known how old a marker is")
+		return 0, errors.New("the backend does not report the times of objects, so the age of a marker is unknown")
 	}
 	_, err = f.Store.Delete(ctx, []string{clockProbe})
 	return second(info.ModTime), err
@@ -352,7 +352,7 @@ func (p *folderPass) cancel(ctx context.Context, s Step, add func(string, int64)
 func (p *folderPass) unmark(ctx context.Context, folder string) error {
 	results, err := p.Store.Delete(ctx, []string{markerOf(folder)})
 	if err == nil && len(results) != 1 {
-		err = fmt.Errorf("no answer: %w", blob.ErrUnknown)
+		err = fmt.Errorf("no result: %w", blob.ErrUnknown)
 	}
 	if err == nil && !errors.Is(results[0].Err, blob.ErrNotExist) {
 		err = results[0].Err

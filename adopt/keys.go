@@ -193,14 +193,14 @@ type comparison struct {
 
 	at      lethe.Time // when the rows were read
 	below   int64      // keys below the prefix
-	rows    *spool
+	rows    *keyBuffer
 	found   []OrphanObject // not yet checked again
 	missing []string
 }
 
 // run reads the keys, lists the objects, and merges them.
 func (c *comparison) run(ctx context.Context, record bool) (err error) {
-	c.rows = new(spool)
+	c.rows = new(keyBuffer)
 	defer func() { err = errors.Join(err, c.rows.close()) }()
 	var last int64
 	if c.at, last, err = c.Rows.Stream(ctx, c.named); err != nil {
@@ -312,8 +312,8 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 		return nil
 	}
 	if err := c.hook(ctx, missing); err != nil {
-		c.add("untold", int64(len(missing)))
-		c.Events.untold(c.Collection, err)
+		c.add("hook_failed", int64(len(missing)))
+		c.Events.hookFailed(c.Collection, err)
 	}
 	return nil
 }
@@ -321,10 +321,10 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 // errOrder reports that the database does not return keys in byte order.
 var errOrder = errors.New("the database returns keys out of order")
 
-// spool is sorted keys, in a temporary file if they are many, so that no
-// transaction is open while a bucket is listed. key is the next one, empty at
-// the end.
-type spool struct {
+// keyBuffer buffers sorted keys, in memory up to keyBufferSize and then in a
+// temporary file, so that no transaction is open while a bucket is listed. key
+// is the next one, empty at the end.
+type keyBuffer struct {
 	file *os.File     // nil while all keys are in held
 	held bytes.Buffer // not yet in the file
 	r    *bufio.Reader
@@ -332,11 +332,11 @@ type spool struct {
 	key  string
 }
 
-// spoolHolds bounds the keys held in memory, in bytes.
-const spoolHolds = 64 << 10
+// keyBufferSize is how much is buffered in memory, in bytes.
+const keyBufferSize = 64 << 10
 
 // put appends a key, unless it is a repetition.
-func (s *spool) put(key string) error {
+func (s *keyBuffer) put(key string) error {
 	switch {
 	case key == "" || s.n > 0 && key == s.key:
 		return nil
@@ -347,14 +347,14 @@ func (s *spool) put(key string) error {
 	s.n++
 	s.held.Write(binary.AppendUvarint(nil, uint64(len(key))))
 	s.held.WriteString(key)
-	if s.held.Len() < spoolHolds {
+	if s.held.Len() < keyBufferSize {
 		return nil
 	}
 	return s.flush()
 }
 
 // flush writes held keys to the file.
-func (s *spool) flush() (err error) {
+func (s *keyBuffer) flush() (err error) {
 	if s.file == nil {
 		if s.file, err = os.CreateTemp("", "lethe-keys-"); err != nil {
 			return err
@@ -365,7 +365,7 @@ func (s *spool) flush() (err error) {
 }
 
 // rewind goes to the first key.
-func (s *spool) rewind() error {
+func (s *keyBuffer) rewind() error {
 	if s.r = bufio.NewReader(&s.held); s.file == nil {
 		return s.next()
 	}
@@ -380,7 +380,7 @@ func (s *spool) rewind() error {
 }
 
 // next goes to the next key.
-func (s *spool) next() error {
+func (s *keyBuffer) next() error {
 	s.key = ""
 	size, err := binary.ReadUvarint(s.r)
 	if errors.Is(err, io.EOF) {
@@ -395,7 +395,7 @@ func (s *spool) next() error {
 	return err
 }
 
-func (s *spool) close() error {
+func (s *keyBuffer) close() error {
 	if s.file == nil {
 		return nil
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 // Keys are returned in order, in memory or not, and leave no file behind.
-func TestSpool(t *testing.T) {
+func TestKeyBuffer(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, n := range []int{0, 1, 100, 100_000} {
-		s := new(spool)
+		s := new(keyBuffer)
 		for i := range n {
 			for range 2 { // a repeated key is ignored
 				if err := s.put(fmt.Sprintf("files/%08d", i)); err != nil {

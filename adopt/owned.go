@@ -142,19 +142,19 @@ func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error)
 	results, err := e.Store.Delete(ctx, keys)
 	var certain error
 	for i := range keys {
-		said := err
+		keyErr := err
 		if i < len(results) {
-			said = results[i].Err
-		} else if said == nil {
-			said = blob.ErrUnknown
+			keyErr = results[i].Err
+		} else if keyErr == nil {
+			keyErr = blob.ErrUnknown
 		}
 		switch {
-		case said == nil || errors.Is(said, blob.ErrNotExist):
+		case keyErr == nil || errors.Is(keyErr, blob.ErrNotExist):
 			some = true
-		case blob.Unknown(said):
-			return true, said
+		case blob.Unknown(keyErr):
+			return true, keyErr
 		default:
-			certain = said
+			certain = keyErr
 		}
 	}
 	return some, certain

@@ -61,7 +61,8 @@ type moving struct {
 	errs map[string]error // result for each key; those without one continue
 }
 
-func (m *moving) say(key string, err error) {
+// finish records the result of a key.
+func (m *moving) finish(key string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.errs[key] = err
@@ -71,7 +72,7 @@ func (m *moving) say(key string, err error) {
 func (m *moving) each(keys []string, fn func(key string) error) {
 	m.all(keys, func(key string) {
 		if err := fn(key); err != nil {
-			m.say(key, err)
+			m.finish(key, err)
 		}
 	})
 }
@@ -96,7 +97,7 @@ func (q *Quarantine) all(keys []string, fn func(key string)) {
 // left returns the keys without a result.
 func (m *moving) left(keys []string) (out []string) {
 	for _, key := range keys {
-		if _, said := m.errs[key]; !said {
+		if _, done := m.errs[key]; !done {
 			out = append(out, key)
 		}
 	}
@@ -112,9 +113,9 @@ func (q *Quarantine) Delete(ctx context.Context, keys []string) ([]blob.Result, 
 	results := make([]blob.Result, len(keys))
 	for i, key := range keys {
 		results[i].Key = key
-		switch said, ok := m.errs[key]; {
+		switch keyErr, ok := m.errs[key]; {
 		case ok:
-			results[i].Err = said
+			results[i].Err = keyErr
 		case err != nil:
 			results[i].Err = fmt.Errorf("%w: %w", blob.ErrNotDone, err)
 		}
@@ -136,7 +137,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 	going := append(begun.Copy, begun.Remove...)
 	m.wait(found, append(begun.Gone, going...))
 	for _, key := range begun.Gone {
-		m.say(key, nil)
+		m.finish(key, nil)
 	}
 	m.each(begun.Copy, func(key string) error { return m.copy(ctx, key) })
 	m.each(m.left(begun.Copy), func(key string) error { return m.verify(ctx, key) })
@@ -151,13 +152,13 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 }
 
 // look looks at the objects.
-func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
+func (m *moving) look(ctx context.Context, keys []string) (found []FoundObject) {
 	m.each(keys, func(key string) error {
 		rest, ok := below(key, m.Prefix)
 		if !ok {
 			return fmt.Errorf("%q lies outside of the prefix %q: %w: %w", Brief(key), m.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
 		}
-		s := Sighting{Key: key, Copy: m.Into + key}
+		s := FoundObject{Key: key, Copy: m.Into + key}
 		info, err := m.Objects.StatForeign(ctx, rest)
 		switch {
 		case errors.Is(err, blob.ErrNotExist):
@@ -172,20 +173,20 @@ func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
 		found = append(found, s)
 		return nil
 	})
-	slices.SortFunc(found, func(a, b Sighting) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(found, func(a, b FoundObject) int { return strings.Compare(a.Key, b.Key) })
 	return found
 }
 
 // errHeld reports that another worker has the object, or that it is being
 // restored.
-var errHeld = errors.New("it is on its way into quarantine or out of it, or referred to again: that is looked at again later")
+var errHeld = errors.New("it is being moved into quarantine or out of it, or is referred to again: a later run tries again")
 
 // wait records that the objects that were found and do not continue have to
 // wait.
-func (m *moving) wait(found []Sighting, on []string) {
+func (m *moving) wait(found []FoundObject, on []string) {
 	goes := set(on)
 	for _, s := range found {
-		if _, said := m.errs[s.Key]; !said && !goes[s.Key] {
+		if _, done := m.errs[s.Key]; !done && !goes[s.Key] {
 			m.errs[s.Key] = fmt.Errorf("%w: %w", blob.ErrNotDone, errHeld)
 		}
 	}

@@ -115,7 +115,7 @@ func (v *vault) worker() (*adopt.Quarantine, *wire) {
 // ofTheDead is the record for a dead worker: nothing that it sends arrives.
 type ofTheDead struct{ adopt.QuarantineRows }
 
-func (ofTheDead) End(context.Context, int64, []string, adopt.Ending) ([]string, error) {
+func (ofTheDead) End(context.Context, int64, []string, adopt.QuarantineOutcome) ([]string, error) {
 	return nil, errDead
 }
 

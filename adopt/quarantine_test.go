@@ -155,7 +155,7 @@ func TestQuarantineKeepsACopyItCannotSee(t *testing.T) {
 // An object whose copy the service does not vouch for goes only after both were
 // read; so does the copy of a restored object. What the service vouches for is
 // not read.
-func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
+func TestAQuarantineReadsWhatTheServiceDoesNotReport(t *testing.T) {
 	const key, text = "content/a", "some bytes"
 	for _, md5 := range []bool{false, true} {
 		objects, copies := &shelf{bytes: map[string]string{"a": text}, md5: md5}, &shelf{bytes: map[string]string{}, md5: md5, wrong: true}
@@ -170,17 +170,17 @@ func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
 				want = 0
 			}
 			if objects.read != want || copies.read != want {
-				t.Errorf("MD5 is told: %v: %d objects and %d copies were read, want %d", md5, objects.read, copies.read, want)
+				t.Errorf("MD5 is reported: %v: %d objects and %d copies were read, want %d", md5, objects.read, copies.read, want)
 			}
 		}
 		if results, err := q.Delete(t.Context(), []string{key}); err != nil || results[0].Err == nil || blob.Unknown(results[0].Err) || objects.bytes["a"] != text {
-			t.Errorf("MD5 is told: %v: an object went whose copy has other bytes: %v, %v", md5, results, err)
+			t.Errorf("MD5 is reported: %v: an object went whose copy has other bytes: %v, %v", md5, results, err)
 		}
 		reads(1)
 		now.now = now.now.Add(adopt.DefaultGrace.Landed())
 		copies.wrong = false
 		if results, err := q.Delete(t.Context(), []string{key}); err != nil || results[0].Err != nil || objects.bytes["a"] != "" || copies.bytes[key] != text {
-			t.Errorf("MD5 is told: %v: it was not moved: %v, %v", md5, results, err)
+			t.Errorf("MD5 is reported: %v: it was not moved: %v, %v", md5, results, err)
 		}
 		reads(2)
 		objects.wrong = true
@@ -189,7 +189,7 @@ func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
 		}
 		reads(3)
 		if page, err := q.Rows.Held(t.Context(), "", 1); err != nil || len(page.Held) != 1 || page.Held[0].State != adopt.Restoring {
-			t.Errorf("MD5 is told: %v: the copy of what came back as other bytes is let go: %+v, %v", md5, page, err)
+			t.Errorf("MD5 is reported: %v: the copy of what came back as other bytes is removed: %+v, %v", md5, page, err)
 		}
 	}
 }

@@ -20,8 +20,8 @@ const (
 	Purging                                // its copy may be gone at any time
 )
 
-// Sighting is an object at its original key.
-type Sighting struct {
+// FoundObject is an object at its original key.
+type FoundObject struct {
 	Key    string `json:"key"` // the whole key
 	Copy   string `json:"copy"`
 	Size   int64  `json:"size"`
@@ -46,7 +46,7 @@ type QuarantineMoves interface {
 	// Begin records that objects are about to be moved, for late: after that
 	// others may take them over. An object whose last delete may yet take
 	// effect is begun again only if it is unchanged.
-	Begin(ctx context.Context, found []Sighting, late time.Duration) (Begun, error)
+	Begin(ctx context.Context, found []FoundObject, late time.Duration) (Begun, error)
 	// Moved records that copies are complete, unless something refers to the
 	// objects again or a hold keeps them. It returns those that may be deleted
 	// now.
@@ -78,8 +78,8 @@ type QuarantinePage struct {
 	Held []Held
 }
 
-// Custody requests recorded objects, to restore or to purge them.
-type Custody struct {
+// ClaimRequest requests recorded objects, to restore or to purge them.
+type ClaimRequest struct {
 	Keys []string
 	For  QuarantineState // Restoring or Purging
 	Late time.Duration   // after that others may take them over
@@ -88,15 +88,15 @@ type Custody struct {
 	Spare, Early bool
 }
 
-// Ending is the outcome of claimed objects.
-type Ending int
+// QuarantineOutcome is the outcome of claimed objects.
+type QuarantineOutcome int
 
-// Endings.
+// Outcomes of claimed objects.
 const (
-	Left     Ending = iota + 1 // nothing was done; a purge is still due
-	Restored                   // they are at their original keys; their copies stay for a while
-	Purged                     // their copies are gone
-	Lost                       // as Purged, and something refers to the objects
+	Left     QuarantineOutcome = iota + 1 // nothing was done; a purge is still due
+	Restored                              // they are at their original keys; their copies stay for a while
+	Purged                                // their copies are gone
+	Lost                                  // as Purged, and something refers to the objects
 )
 
 // QuarantineRecords are the objects of a collection in quarantine. Each method is one
@@ -108,10 +108,10 @@ type QuarantineRecords interface {
 	// that are wanted or referenced. To purge: those that are not known, wanted
 	// or held, whose retention is over, and no delete of which may yet take
 	// effect.
-	Claim(ctx context.Context, c Custody) (fence int64, keys []string, err error)
+	Claim(ctx context.Context, c ClaimRequest) (fence int64, keys []string, err error)
 	// End records the outcome of objects under the fence. It returns those that
 	// were still under it.
-	End(ctx context.Context, fence int64, keys []string, how Ending) ([]string, error)
+	End(ctx context.Context, fence int64, keys []string, how QuarantineOutcome) ([]string, error)
 	// Want records a request to restore an object although nothing refers to
 	// it. It reports whether the object is recorded.
 	Want(ctx context.Context, key string) (bool, error)
@@ -128,7 +128,7 @@ type QuarantineRows interface {
 
 // May reports whether a recorded object may be claimed at an instant of the
 // database's clock.
-func (c Custody) May(h Held, now lethe.Time) bool {
+func (c ClaimRequest) May(h Held, now lethe.Time) bool {
 	switch {
 	case h.Due > now:
 		return false

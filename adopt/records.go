@@ -189,8 +189,8 @@ type Events struct {
 	Refused func(collection, key, why string)
 	// Missing receives keys that rows name and that have no object.
 	Missing func(collection string, keys []string)
-	// Untold receives the error of a hook for missing objects.
-	Untold func(collection string, err error)
+	// HookFailed receives the error of a hook for missing objects.
+	HookFailed func(collection string, err error)
 	// Outside receives objects that are not below the prefix, and are left
 	// alone.
 	Outside func(collection string, keys []string)
@@ -260,9 +260,9 @@ func (e *Events) outside(collection string, keys []string) {
 	}
 }
 
-func (e *Events) untold(collection string, err error) {
-	if e != nil && e.Untold != nil {
-		e.Untold(collection, err)
+func (e *Events) hookFailed(collection string, err error) {
+	if e != nil && e.HookFailed != nil {
+		e.HookFailed(collection, err)
 	}
 }
 

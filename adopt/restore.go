@@ -30,7 +30,7 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 		if last = len(page.Held) < q.Batch; !last {
 			after = page.Held[len(page.Held)-1].Key
 		}
-		c := &care{Quarantine: q, add: add, now: page.Now}
+		c := &pageStep{Quarantine: q, add: add, now: page.Now}
 		if err := c.page(ctx, page.Held, false); err != nil || !last {
 			return !last, err
 		}
@@ -54,7 +54,7 @@ func (q *Quarantine) Restore(ctx context.Context, key string) error {
 		return fmt.Errorf("%q is not in quarantine", key)
 	}
 	restored := false
-	c := &care{Quarantine: q, add: func(what string, n int64) { restored = restored || what == "restored" && n > 0 }}
+	c := &pageStep{Quarantine: q, add: func(what string, n int64) { restored = restored || what == "restored" && n > 0 }}
 	if err := c.restore(ctx, []string{key}); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 			return purged, err
 		}
 		after = page.Held[len(page.Held)-1].Key
-		c := &care{Quarantine: q, now: page.Now, add: func(what string, n int64) {
+		c := &pageStep{Quarantine: q, now: page.Now, add: func(what string, n int64) {
 			if what == "purged" {
 				purged += n
 			}
@@ -87,15 +87,15 @@ func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 	}
 }
 
-// care is a look at some recorded objects.
-type care struct {
+// pageStep processes a page of recorded objects.
+type pageStep struct {
 	*Quarantine
 	add func(string, int64)
 	now lethe.Time // by the database's clock
 }
 
 // page processes some objects.
-func (c *care) page(ctx context.Context, held []Held, early bool) error {
+func (c *pageStep) page(ctx context.Context, held []Held, early bool) error {
 	var back, over, spare []string
 	for _, h := range held {
 		switch {
@@ -121,13 +121,13 @@ func (c *care) page(ctx context.Context, held []Held, early bool) error {
 	if c.RestoresOnly.Load() && !early {
 		return c.restore(ctx, back)
 	}
-	return errors.Join(c.restore(ctx, back), c.purge(ctx, Custody{Keys: over, Early: early}), c.purge(ctx, Custody{Keys: spare, Spare: true}))
+	return errors.Join(c.restore(ctx, back), c.purge(ctx, ClaimRequest{Keys: over, Early: early}), c.purge(ctx, ClaimRequest{Keys: spare, Spare: true}))
 }
 
 // inPlace reports whether a wanted object is at its original key, and whether
 // its copy is not needed: the backend vouches for equal bytes, or the copy was
 // kept long enough.
-func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
+func (c *pageStep) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
 	rest, ok := below(h.Key, c.Prefix)
 	if !ok || h.Copy != c.Into+h.Key {
 		return false, false, fmt.Errorf("%q lies in quarantine as %q: the description had another prefix then; set it back", h.Key, h.Copy)
@@ -150,12 +150,12 @@ func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err e
 }
 
 // restore copies objects back.
-func (c *care) restore(ctx context.Context, keys []string) error {
+func (c *pageStep) restore(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	began := c.Boot.Now()
-	fence, claimed, err := c.Rows.Claim(ctx, Custody{Keys: keys, For: Restoring, Late: c.Grace.Landed()})
+	fence, claimed, err := c.Rows.Claim(ctx, ClaimRequest{Keys: keys, For: Restoring, Late: c.Grace.Landed()})
 	if err != nil {
 		return err
 	}
@@ -181,14 +181,14 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	if why != "" {
 		c.Events.failed(c.Collection, len(claimed)-len(back)-len(lost), why)
 	}
-	gone, err := c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Lost: lost})
+	gone, err := c.end(ctx, fence, map[QuarantineOutcome][]string{Restored: back, Left: left, Lost: lost})
 	c.Events.lost(c.Collection, gone)
 	return err
 }
 
 // end records the outcome of claimed objects, and returns those that are lost.
-func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (gone []string, err error) {
-	for _, how := range []Ending{Left, Restored, Purged, Lost} {
+func (c *pageStep) end(ctx context.Context, fence int64, ends map[QuarantineOutcome][]string) (gone []string, err error) {
+	for _, how := range []QuarantineOutcome{Left, Restored, Purged, Lost} {
 		if len(ends[how]) == 0 {
 			continue
 		}
@@ -212,7 +212,7 @@ type claim struct {
 }
 
 // copyBack copies an object back, and compares it.
-func (c *care) copyBack(ctx context.Context, of claim) error {
+func (c *pageStep) copyBack(ctx context.Context, of claim) error {
 	key := of.key
 	rest, ok := below(key, c.Prefix)
 	if !ok {
@@ -243,7 +243,7 @@ func (c *care) copyBack(ctx context.Context, of claim) error {
 }
 
 // purge deletes copies.
-func (c *care) purge(ctx context.Context, what Custody) error {
+func (c *pageStep) purge(ctx context.Context, what ClaimRequest) error {
 	if len(what.Keys) == 0 {
 		return nil
 	}
@@ -262,24 +262,24 @@ func (c *care) purge(ctx context.Context, what Custody) error {
 	var gone, left []string
 	why := ""
 	for i, key := range claimed {
-		said := err
+		keyErr := err
 		if i < len(results) {
-			said = results[i].Err
-		} else if said == nil {
-			said = blob.ErrUnknown
+			keyErr = results[i].Err
+		} else if keyErr == nil {
+			keyErr = blob.ErrUnknown
 		}
 		switch {
-		case said == nil || errors.Is(said, blob.ErrNotExist):
+		case keyErr == nil || errors.Is(keyErr, blob.ErrNotExist):
 			gone = append(gone, key)
-		case !blob.Unknown(said):
+		case !blob.Unknown(keyErr):
 			left = append(left, key)
-			why = said.Error()
+			why = keyErr.Error()
 		default:
-			why = said.Error()
+			why = keyErr.Error()
 		}
 	}
 	c.add("purged", int64(len(gone)))
 	c.Events.failed(c.Collection, len(claimed)-len(gone), why)
-	_, ended := c.end(ctx, fence, map[Ending][]string{Purged: gone, Left: left})
+	_, ended := c.end(ctx, fence, map[QuarantineOutcome][]string{Purged: gone, Left: left})
 	return errors.Join(err, ended)
 }

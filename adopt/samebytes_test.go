@@ -14,7 +14,7 @@ import (
 
 // Everything that a backend returns about both has to be equal; only some of it
 // proves equal bytes.
-func TestTold(t *testing.T) {
+func TestLikeness(t *testing.T) {
 	of := func(size int64, md5, alike string, sums map[string]string) blob.ForeignInfo {
 		return blob.ForeignInfo{Info: blob.Info{Size: size}, MD5: md5, Alike: alike, Sums: sums}
 	}

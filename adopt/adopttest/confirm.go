@@ -95,7 +95,7 @@ func confirmForgotten(w *world) {
 
 func confirmPerhaps(w *world) {
 	m := w.condemned("x")
-	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no answer", Unseen: true})
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no result", Unseen: true})
 	w.App.Pass(2 * grace.Late)
 	m = w.mark()
 	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "access denied"})
@@ -113,7 +113,7 @@ func confirmSilent(w *world) {
 
 func confirmUnseen(w *world) {
 	m := w.condemned("x")
-	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no answer", Unseen: true})
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no result", Unseen: true})
 	w.App.Pass(time.Minute)
 	m = w.mark()
 	equal(w, "marked again", len(m.Contents), 1)

@@ -116,7 +116,7 @@ func heldPrefix(w *world) {
 
 func heldAgain(w *world) {
 	m := w.condemned("x")
-	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no answer", Unseen: true})
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no result", Unseen: true})
 	w.hold(adopt.HoldObject, ObjectOf("x"))
 	w.App.Pass(grace.Late)
 	m = w.mark()
@@ -213,8 +213,8 @@ func heldFromQuarantine(w *world) {
 		w.Errorf("under way are %+v, want the delete of what was moved", under)
 	}
 	w.App.Pass(terms.Retention)
-	w.taken(adopt.Custody{Keys: keys, For: adopt.Purging})
+	w.taken(adopt.ClaimRequest{Keys: keys, For: adopt.Purging})
 	w.lift(adopt.HoldPrefix, ObjectOf(""))
-	w.taken(adopt.Custody{Keys: keys, For: adopt.Purging}, "x")
+	w.taken(adopt.ClaimRequest{Keys: keys, For: adopt.Purging}, "x")
 	equal(w, "under way of the purge", w.hold(adopt.HoldObject, ObjectOf("x")).Objects, 1)
 }

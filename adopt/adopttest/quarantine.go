@@ -40,9 +40,9 @@ var (
 	window = 20 * time.Minute
 )
 
-func sighted(tag string, contents ...string) (out []adopt.Sighting) {
+func sighted(tag string, contents ...string) (out []adopt.FoundObject) {
 	for _, c := range contents {
-		out = append(out, adopt.Sighting{Key: ObjectOf(c), Copy: "kept/" + ObjectOf(c), Size: 7, Tag: tag, Absent: tag == ""})
+		out = append(out, adopt.FoundObject{Key: ObjectOf(c), Copy: "kept/" + ObjectOf(c), Size: 7, Tag: tag, Absent: tag == ""})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func (w *world) away(contents ...string) {
 }
 
 // taken claims objects, as it has to.
-func (w *world) taken(c adopt.Custody, want ...string) int64 {
+func (w *world) taken(c adopt.ClaimRequest, want ...string) int64 {
 	w.Helper()
 	c.Late = window
 	fence, keys, err := w.Quarantine.Claim(w.ctx, c)
@@ -87,7 +87,7 @@ func (w *world) taken(c adopt.Custody, want ...string) int64 {
 }
 
 // ended records what became of objects; those of the fence are told.
-func (w *world) ended(fence int64, keys []string, how adopt.Ending, want ...string) {
+func (w *world) ended(fence int64, keys []string, how adopt.QuarantineOutcome, want ...string) {
 	w.Helper()
 	got := must(w.Quarantine.End(w.ctx, fence, keys, how))(w)
 	equal(w, "ended", strings.Join(got, " "), strings.Join(objectsOf(want...), " "))
@@ -157,7 +157,7 @@ func movesAgain(w *world) {
 	w.away("x")
 	w.App.Pass(margin)
 	fence := w.begun("1", adopt.Begun{Remove: objectsOf("x")}, "x")
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
 	w.copied(fence, objectsOf("x"), objectsOf("x"))
 	h := w.record("x")
 	equal(w, "late", h.Late.Sub(h.Since), terms.Late)
@@ -177,16 +177,16 @@ func restores(w *world) {
 	w.away("x", "y", "z")
 	w.put("x", Never, "again")
 	equal(w, "named", w.record("x").Named, true)
-	fence := w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Restoring}, "x")
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring})
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Restoring}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring})
 	w.ended(fence+2, objectsOf("x"), adopt.Restored)
 	equal(w, "state", w.record("x").State, adopt.Restoring)
 	w.ended(fence, objectsOf("x"), adopt.Restored, "x")
 	equal(w, "state", w.record("x").State, adopt.Quarantined)
 	w.App.Pass(window)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 	w.App.Pass(window)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 }
 
 func restoresWanted(w *world) {
@@ -194,14 +194,14 @@ func restoresWanted(w *world) {
 	equal(w, "known", must(w.Quarantine.Want(w.ctx, ObjectOf("y")))(w), false)
 	equal(w, "known", must(w.Quarantine.Want(w.ctx, ObjectOf("x")))(w), true)
 	w.App.Pass(2 * terms.Retention)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging})
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 }
 
 func restoresAlone(w *world) {
 	w.away("x")
 	w.put("x", -time.Second, "again")
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 	w.expire()
 	w.begun("", adopt.Begun{}, "x")
 	w.App.Pass(window)
@@ -211,25 +211,25 @@ func restoresAlone(w *world) {
 func purges(w *world) {
 	w.away("x", "y")
 	w.App.Pass(terms.Retention - margin)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging})
-	fence := w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true}, "y")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging})
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("y"), For: adopt.Purging, Early: true}, "y")
 	w.App.Pass(margin)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging}, "x")
 	w.ended(fence, objectsOf("x", "y"), adopt.Purged, "y")
 	equal(w, "state", w.record("x").State, adopt.Purging)
 	equal(w, "state", w.record("y").State, 0)
 	w.App.Pass(window)
-	fence = w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+	fence = w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging}, "x")
 	w.ended(fence, objectsOf("x"), adopt.Left, "x")
 	equal(w, "state", w.record("x").State, adopt.Purging)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging}, "x")
 }
 
 // A copy that was never complete is not taken for one.
 func purgesSilent(w *world) {
 	w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
 	w.App.Pass(window)
-	fence := w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Spare: true}, "x")
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging, Spare: true}, "x")
 	w.ended(fence, objectsOf("x"), adopt.Left, "x")
 	w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
 }
@@ -238,7 +238,7 @@ func purgesUnreferenced(w *world) {
 	w.away("x", "y")
 	w.put("x", Never, "again")
 	w.App.Pass(terms.Retention)
-	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Early: true}, "y")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Purging, Early: true}, "y")
 }
 
 func purgesUnknown(w *world) {
@@ -247,8 +247,8 @@ func purgesUnknown(w *world) {
 	equal(w, "named", w.record("x").Named, false)
 	equal(w, "known", w.record("x").Known, true)
 	w.App.Pass(terms.Retention)
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
-	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring})
 }
 
 func purgesSpare(w *world) {
@@ -256,10 +256,10 @@ func purgesSpare(w *world) {
 	w.put("x", Never, "again")
 	w.begun("1", adopt.Begun{Copy: objectsOf("y")}, "y")
 	w.App.Pass(terms.Late - margin)
-	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true})
 	w.App.Pass(margin)
-	w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true})
-	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true}, "x", "y")
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("y"), For: adopt.Purging, Early: true})
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true}, "x", "y")
 }
 
 func heldPages(w *world) {

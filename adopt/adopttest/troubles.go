@@ -93,7 +93,7 @@ func troublePages(w *world) {
 func troubleLost(w *world) {
 	w.away("x", "y")
 	w.put("x", Never, "again")
-	fence := w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 	w.ended(fence+2, objectsOf("x"), adopt.Lost)
 	w.wrong(adopt.Troubles{})
 	w.ended(fence, objectsOf("x"), adopt.Lost, "x")

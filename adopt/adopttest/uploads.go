@@ -55,7 +55,7 @@ func uploadsSilent(w *world) {
 func uploadsEnded(w *world) {
 	w.away("x")
 	w.put("x", Never, "again")
-	fence := w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
 	back := upload("x", fence, "back")
 	back.Name = ObjectOf("x")
 	w.uploading(back, true)
@@ -63,7 +63,7 @@ func uploadsEnded(w *world) {
 	w.ended(fence, objectsOf("x"), adopt.Restored, "x")
 	w.unfinished(back)
 	w.App.Pass(window)
-	fence = w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Spare: true}, "x")
+	fence = w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging, Spare: true}, "x")
 	w.ended(fence, objectsOf("x"), adopt.Purged, "x")
 	w.unfinished(back)
 }

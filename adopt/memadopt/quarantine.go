@@ -38,7 +38,7 @@ func (db *DB) named(object string) (referred, known bool) {
 }
 
 // Begin implements adopt.QuarantineMoves.
-func (r Quarantine) Begin(_ context.Context, found []adopt.Sighting, late time.Duration) (out adopt.Begun, err error) {
+func (r Quarantine) Begin(_ context.Context, found []adopt.FoundObject, late time.Duration) (out adopt.Begun, err error) {
 	db := r.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -110,7 +110,7 @@ func (db *DB) look(key string) adopt.Held {
 }
 
 // Claim implements adopt.QuarantineRecords.
-func (r Quarantine) Claim(_ context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+func (r Quarantine) Claim(_ context.Context, c adopt.ClaimRequest) (fence int64, keys []string, err error) {
 	db := r.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -128,7 +128,7 @@ func (r Quarantine) Claim(_ context.Context, c adopt.Custody) (fence int64, keys
 }
 
 // End implements adopt.QuarantineRecords.
-func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt.Ending) (ours []string, err error) {
+func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt.QuarantineOutcome) (ours []string, err error) {
 	db := r.db
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -100,7 +100,7 @@ func (q *Quarantine) records(t *tx, keys []string) (map[string]onRecord, error) 
 }
 
 // Begin implements adopt.QuarantineMoves.
-func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late time.Duration) (out adopt.Begun, err error) {
+func (q *Quarantine) Begin(ctx context.Context, found []adopt.FoundObject, late time.Duration) (out adopt.Begun, err error) {
 	keys := make([]string, len(found))
 	for i, f := range found {
 		keys[i] = f.Key
@@ -111,7 +111,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 			return err
 		}
 		out = adopt.Begun{Fence: drawFence()}
-		var fresh, again []adopt.Sighting
+		var fresh, again []adopt.FoundObject
 		for _, f := range found {
 			o, recorded := known[f.Key]
 			switch {
@@ -129,7 +129,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 		}
 		for _, step := range []struct {
 			text string
-			list []adopt.Sighting
+			list []adopt.FoundObject
 		}{{newMoves, fresh}, {beginMoves, again}} {
 			if len(step.list) == 0 {
 				continue
@@ -230,7 +230,7 @@ func (q *Quarantine) Held(ctx context.Context, after string, limit int) (out ado
 }
 
 // Claim implements adopt.QuarantineRecords.
-func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+func (q *Quarantine) Claim(ctx context.Context, c adopt.ClaimRequest) (fence int64, keys []string, err error) {
 	err = q.write(ctx, "claim objects in quarantine", func(t *tx) error {
 		if _, err := q.holding(t); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, k
 }
 
 // End implements adopt.QuarantineRecords.
-func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) (ours []string, err error) {
+func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how adopt.QuarantineOutcome) (ours []string, err error) {
 	err = q.write(ctx, "end what was claimed in quarantine", func(t *tx) error {
 		known, err := q.records(t, keys)
 		if err != nil {

@@ -22,7 +22,7 @@ func TestNearing(t *testing.T) {
 		var keys []string
 		for _, retention := range []time.Duration{time.Minute, time.Hour * 3} {
 			key := adopttest.ObjectOf(retention.String())
-			begun, err := q.Begin(t.Context(), []adopt.Sighting{{Key: key, Copy: "kept/" + key, Size: 7, Tag: "1"}}, time.Minute)
+			begun, err := q.Begin(t.Context(), []adopt.FoundObject{{Key: key, Copy: "kept/" + key, Size: 7, Tag: "1"}}, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -121,9 +121,9 @@ func (s site) marks() []action {
 	return []action{
 		s.mark(),
 		s.do("Confirm", []string{"marked"}, confirm(marker, adopt.Outcome{Content: "marked"})),
-		s.do("Confirm as failed", []string{"marked"}, confirm(marker, adopt.Outcome{Content: "marked", Failed: "no answer", Unseen: true})),
+		s.do("Confirm as failed", []string{"marked"}, confirm(marker, adopt.Outcome{Content: "marked", Failed: "no result", Unseen: true})),
 		s.do("Confirm late", []string{"silent"}, confirm(silentMarker, adopt.Outcome{Content: "silent"})),
-		s.do("Confirm late as failed", []string{"silent"}, confirm(silentMarker, adopt.Outcome{Content: "silent", Failed: "no answer", Unseen: true})),
+		s.do("Confirm late as failed", []string{"silent"}, confirm(silentMarker, adopt.Outcome{Content: "silent", Failed: "no result", Unseen: true})),
 		s.pass("Unmark", []string{"over"}, func(a *act, c *sqladopt.Collection) ([]string, error) { return some(c.Unmark(a.ctx, 100)) }),
 	}
 }

@@ -21,7 +21,7 @@ func quarantine() []action {
 			return q.Moved(a.ctx, fence, []string{key}, adopt.Terms{Retention: time.Hour, Late: graces.Late})
 		}
 	}
-	claim := func(c adopt.Custody) func(a *act, q *sqladopt.Quarantine) (any, error) {
+	claim := func(c adopt.ClaimRequest) func(a *act, q *sqladopt.Quarantine) (any, error) {
 		return func(a *act, q *sqladopt.Quarantine) (any, error) {
 			c.Late = graces.Late
 			fence, keys, err := q.Claim(a.ctx, c)
@@ -29,7 +29,7 @@ func quarantine() []action {
 			return keys, err
 		}
 	}
-	end := func(how adopt.Ending) func(a *act, q *sqladopt.Quarantine) (any, error) {
+	end := func(how adopt.QuarantineOutcome) func(a *act, q *sqladopt.Quarantine) (any, error) {
 		return func(a *act, q *sqladopt.Quarantine) (any, error) {
 			return q.End(a.ctx, marker, []string{"claimed"}, how)
 		}
@@ -44,8 +44,8 @@ func quarantine() []action {
 		moved("Begin", []string{"moving", "stale", "held"}, beginMoves("moving", "stale", "held")),
 		moved("Moved", []string{"moving"}, record(marker, "moving")),
 		moved("Moved late", []string{"stale"}, record(silentMarker, "stale")),
-		moved("Claim to purge", []string{"held", "wanted"}, claim(adopt.Custody{Keys: []string{"held", "wanted"}, For: adopt.Purging})),
-		moved("Claim to restore", []string{"held", "wanted"}, claim(adopt.Custody{Keys: []string{"held", "wanted"}, For: adopt.Restoring})),
+		moved("Claim to purge", []string{"held", "wanted"}, claim(adopt.ClaimRequest{Keys: []string{"held", "wanted"}, For: adopt.Purging})),
+		moved("Claim to restore", []string{"held", "wanted"}, claim(adopt.ClaimRequest{Keys: []string{"held", "wanted"}, For: adopt.Restoring})),
 		moved("End as purged", []string{"claimed"}, end(adopt.Purged)),
 		moved("End as left", []string{"claimed"}, end(adopt.Left)),
 		moved("Want", []string{"held"}, func(a *act, q *sqladopt.Quarantine) (any, error) { return q.Want(a.ctx, "held") }),
@@ -56,9 +56,9 @@ func quarantine() []action {
 // beginMoves begins to move objects.
 func beginMoves(keys ...string) func(a *act, q *sqladopt.Quarantine) (any, error) {
 	return func(a *act, q *sqladopt.Quarantine) (any, error) {
-		var found []adopt.Sighting
+		var found []adopt.FoundObject
 		for _, key := range keys {
-			found = append(found, adopt.Sighting{Key: key, Copy: "away/" + key, Size: 1, Tag: "tag"})
+			found = append(found, adopt.FoundObject{Key: key, Copy: "away/" + key, Size: 1, Tag: "tag"})
 		}
 		got, err := q.Begin(a.ctx, found, graces.Late)
 		a.fenced(got.Fence)

@@ -31,7 +31,7 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "each page has its own time", rule: "a page is deleted while its mark stands", file: owned,
 		edits: edit("results, err := e.Store.Delete(ctx, keys)", "results, err := e.Store.Delete(context.WithoutCancel(blob.WithCheck(context.Background(), func() error { return nil })), keys)")},
 	{name: "what an answer leaves out of a page is gone", rule: "an answer is checked against the request", file: owned,
-		edits: edit("			said = blob.ErrUnknown", "			said = nil")},
+		edits: edit("			keyErr = blob.ErrUnknown", "			keyErr = nil")},
 	{name: "pages whose end was not seen are forgotten", rule: "Late: a delete may take effect later", file: contents,
 		edits: edit("m.Unseen = max(m.Unseen, now.Add(g.Late))", "m.Unseen = max(m.Unseen, now)")},
 	{name: "folders are taken over at once", rule: "Late: the worker before may still delete", file: contents,

@@ -46,7 +46,7 @@ type moves struct {
 	db memadopt.Quarantine
 }
 
-func (m moves) Begin(ctx context.Context, found []adopt.Sighting, late time.Duration) (adopt.Begun, error) {
+func (m moves) Begin(ctx context.Context, found []adopt.FoundObject, late time.Duration) (adopt.Begun, error) {
 	return write(m.w, "begin-move", fmt.Sprint(found), func() (adopt.Begun, error) { return m.db.Begin(ctx, found, late) })
 }
 
@@ -58,7 +58,7 @@ func (m moves) Held(ctx context.Context, after string, limit int) (adopt.Quarant
 	return read(m.w, "held", after, func() (adopt.QuarantinePage, error) { return m.db.Held(ctx, after, limit) })
 }
 
-func (m moves) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+func (m moves) Claim(ctx context.Context, c adopt.ClaimRequest) (fence int64, keys []string, err error) {
 	keys, err = write(m.w, "claim-held", fmt.Sprint(c.For, c.Keys), func() (claimed []string, err error) {
 		fence, claimed, err = m.db.Claim(ctx, c)
 		return claimed, err
@@ -66,7 +66,7 @@ func (m moves) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []
 	return fence, keys, err
 }
 
-func (m moves) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) ([]string, error) {
+func (m moves) End(ctx context.Context, fence int64, keys []string, how adopt.QuarantineOutcome) ([]string, error) {
 	return write(m.w, "end-held", fmt.Sprint(fence, how, keys), func() ([]string, error) { return m.db.End(ctx, fence, keys, how) })
 }
 

@@ -354,8 +354,8 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		Missing: func(collection string, keys []string) {
 			a.o.Log.Warn("rows name objects that are not in the bucket", "collection", collection, "objects", len(keys), "first", keys[0])
 		},
-		Untold: func(collection string, err error) {
-			a.o.Log.Error("the hook was not told of all objects that are missing: the next run tells it again", "collection", collection, "error", err)
+		HookFailed: func(collection string, err error) {
+			a.o.Log.Error("the hook failed for some missing objects: the next run repeats them", "collection", collection, "error", err)
 		},
 		Restored: func(collection string, keys []string) {
 			a.o.Log.Warn("objects were copied back from quarantine", "collection", collection, "objects", len(keys), "first", keys[0])

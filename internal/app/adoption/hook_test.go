@@ -30,12 +30,12 @@ func TestHookIsToldOfMissingObjects(t *testing.T) {
 	if _, err := os.Stat(told); err == nil {
 		t.Error("a report ran the hook")
 	}
-	f.passes(map[string]int64{"missing": 2, "untold": 2})
+	f.passes(map[string]int64{"missing": 2, "hook_failed": 2})
 	if err := os.WriteFile(told+".works", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.exec(`UPDATE lethe.runs SET finished_at = finished_at - 86400000000 * 2`) // the interval passes
-	f.passes(map[string]int64{"missing": 2, "untold": 0})
+	f.passes(map[string]int64{"missing": 2, "hook_failed": 0})
 	text, err := os.ReadFile(told)
 	want := `{"collection":"files","bucket":"main","key":"files/lost"}
 {"collection":"files","bucket":"main","key":"files/q\"<\n"}
