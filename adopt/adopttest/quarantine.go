@@ -136,6 +136,8 @@ func movesUnreferenced(w *world) {
 	w.must(w.App.SetCount(w.ctx, "y", 0))
 	w.copied(fence, objectsOf("x", "y", "z"), objectsOf("z"))
 	equal(w, "state", w.record("x").State, adopt.Moving)
+	w.App.Pass(window)
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring})
 }
 
 func movesOnce(w *world) {
