@@ -3,13 +3,14 @@ package app
 import (
 	"cmp"
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/routine"
@@ -21,20 +22,42 @@ import (
 // its objects: an object of many parts has many.
 const blobsPerObject = 4
 
-// unthrottled are the routines that do not slow down while clients wait or the
-// database is busy. Watch takes back what dead workers held, in a few short
-// transactions, and its delay would block all others.
-var unthrottled = []string{"watch"}
+// traits are what the loop does differently with a routine.
+type traits struct {
+	// solo: it walks over everything, and only one instance runs it.
+	solo bool
+	// unthrottled: it does not slow down while clients wait or the database is busy.
+	unthrottled bool
+	// unpaced: its own rate and workers bound its calls, not those of the loop.
+	unpaced bool
+	// placing: it is of package placement, and needs several backends.
+	placing bool
+	// takes is the count that limits the deletions of a run, where that is not its
+	// items: clean also counts retries, lifecycle the objects that it reads.
+	takes string
+}
 
-// solo are the routines that walk over everything: only one instance runs each.
-var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
-
-// placing are the routines of package placement, which need several backends.
-var placing = []string{"replicate", "drain", "rebalance", "survey"}
-
-// takes are the counts by which the deletions of a run are limited, where those are
-// not its items: clean also counts retries, lifecycle the objects that it reads.
-var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
+// routineTraits has every routine by name. Store.routine makes them.
+var routineTraits = map[string]traits{
+	"expire":    {},
+	"clean":     {takes: "gone"},
+	"reap":      {},
+	"multipart": {},
+	"lifecycle": {solo: true, takes: "aborted"},
+	"purge":     {},
+	// watch takes back what dead workers held, in a few short transactions, and its
+	// delay would block all others.
+	"watch":     {unthrottled: true},
+	"receipts":  {solo: true},
+	"verify":    {solo: true},
+	"checksums": {solo: true},
+	"replicate": {placing: true},
+	"drain":     {solo: true, placing: true},
+	"rebalance": {solo: true, placing: true},
+	"survey":    {solo: true, placing: true},
+	"reconcile": {solo: true, unpaced: true},
+	"recount":   {solo: true},
+}
 
 // makeEngine makes the configured routines, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
@@ -53,23 +76,29 @@ func (s *Store) makeEngine(context.Context) error {
 	s.locks = s.claimLock()
 	s.makeBus()
 	for _, r := range s.Config.Reclaim.Routines() {
-		if slices.Contains(placing, r.Name) && len(s.Config.Backends) < 2 {
+		is, known := routineTraits[r.Name]
+		if !known {
+			return fmt.Errorf("the traits of the routine %s are unknown", r.Name)
+		}
+		if is.placing && len(s.Config.Backends) < 2 {
 			continue
 		}
 		most := s.Config.Reclaim.Guards.PerRun.Of(r.Name)
 		if most > 0 {
 			r.Batch = int(min(int64(r.Batch), most))
 		}
-		out := scheduled(s.routine(r, events), r)
-		out.Most, out.Takes = most, takes[r.Name]
-		if r.Name == "reconcile" {
-			// Its rate and its workers bound its calls to backends.
+		made, err := s.routine(r, events)
+		if err != nil {
+			return err
+		}
+		out := scheduled(made, r)
+		out.Most, out.Takes, out.Solo = most, is.takes, is.solo
+		if is.unpaced {
 			out.Workers, out.Rate = 1, nil
 		}
-		if !slices.Contains(unthrottled, r.Name) {
+		if !is.unthrottled {
 			out.Controller = s.watch.throttle
 		}
-		out.Solo = slices.Contains(solo, r.Name)
 		if r.Enabled && s.Config.Has(config.RoleReclaim) {
 			s.watch.metrics.Routine(r.Name, r.Batch, interval(out.Timetable, s.opt.Clock.Now()))
 		}
@@ -88,50 +117,57 @@ func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 	return t.Next(first).Sub(first)
 }
 
-// routine returns the routine with a name.
-func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
+// routine returns the routine with a name, or an error if no routine has it.
+func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.Routine, error) {
 	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
 	switch c.Name {
 	case "expire":
 		return &routine.Expire{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
-		}
+		}, nil
 	case "clean":
 		return &routine.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
 			Lock: s.locks, Plans: s.Ledger,
 			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: routine.RestartInterval{Time: s.safety.PassTime},
-		}
+		}, nil
 	case "reap":
 		return &routine.Reap{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Lock: s.locks, Plans: s.Ledger,
-		}
+		}, nil
 	case "multipart":
-		return &routine.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
+		return &routine.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}, nil
 	case "recount":
-		return &routine.Recount{Ledger: s.Ledger, Events: events}
+		return &routine.Recount{Ledger: s.Ledger, Events: events}, nil
 	case "lifecycle":
-		return s.lifecycle(c, events)
+		return s.lifecycle(c, events), nil
 	case "purge":
 		return &routine.Purge{
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
-		}
+		}, nil
 	case "reconcile":
-		return s.Reconciler(nil, false, nil)
+		return s.Reconciler(nil, false, nil), nil
 	case "receipts":
 		return &routine.Receipts{
 			Ledger: s.Ledger, Age: s.Ledger, Store: s.Identity.ID, Keep: s.Config.Receipts.Keep.Std(), Safety: s.safety, Events: events,
-		}
+		}, nil
 	case "watch":
-		return &routine.Watch{Ledger: s.Ledger, Safety: s.safety, Limit: c.Batch, Events: events}
+		return &routine.Watch{Ledger: s.Ledger, Safety: s.safety, Limit: c.Batch, Events: events}, nil
+	case "verify", "checksums":
+		return s.Verifier(c.Batch, c.Name == "checksums"), nil
+	case "replicate":
+		return placement.NewReplicate(s.placing(c)), nil
+	case "drain":
+		return placement.NewDrain(s.placing(c)), nil
+	case "rebalance":
+		return placement.NewRebalance(s.placing(c)), nil
+	case "survey":
+		return placement.NewSurvey(s.placing(c)), nil
 	}
-	if slices.Contains(placing, c.Name) {
-		return s.placer(c)
-	}
-	return s.Verifier(c.Batch, c.Name == "checksums")
+	return nil, fmt.Errorf("no routine is named %s", c.Name)
 }
 
 // staleOn are the backends on which uploads become stale sooner.

@@ -7,7 +7,6 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/placement"
-	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -38,23 +37,14 @@ func (s *Store) order() (names []string) {
 	return names
 }
 
-// placer returns a routine of package placement.
-func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
+// placing returns the options of a routine of package placement.
+func (s *Store) placing(c config.NamedRoutine) placement.Options {
 	p := s.Config.Placement
-	o := placement.Options{
+	return placement.Options{
 		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Order: s.order(),
 		Strategy: placement.Strategy(p.Strategy), Replicas: p.Replicas, Health: s.health,
 		Threshold: p.Threshold, MaxMove: int64(p.MaxMove), Limit: c.Batch, Lease: s.safety.ClaimGrace, Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge,
 		Throttle: s.copyRate, Clock: lethe.Monotonic{}, NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Events: s.watch.placing(),
 	}
-	switch c.Name {
-	case "replicate":
-		return placement.NewReplicate(o)
-	case "drain":
-		return placement.NewDrain(o)
-	case "rebalance":
-		return placement.NewRebalance(o)
-	}
-	return placement.NewSurvey(o)
 }
