@@ -1,6 +1,6 @@
 // Package memcache is a cache.Cache in this process, bounded in bytes. Rarely read
 // values are evicted first. An expired value is never returned, and is removed when
-// room is made or time advances.
+// room is needed: there is no periodic clean-up.
 package memcache
 
 import (

@@ -14,7 +14,8 @@ type Account struct {
 // Account opens an empty account for a client.
 func (b *Budget) Account(client string) *Account { return &Account{b: b, client: client} }
 
-// Hold takes what is missing to n bytes, or nothing: then it returns false.
+// Hold raises the account to n bytes. It reports false, and changes nothing, if the
+// budget lacks them.
 func (a *Account) Hold(n int64) bool {
 	lacks := n - a.held
 	if lacks <= 0 {

@@ -34,8 +34,7 @@ type Options struct {
 	// Prefix begins every key (default "lethe:"); Store keeps stores apart.
 	Prefix string
 	Store  lethe.ID
-	// TTL is how long a lock is held at most (default 30 s), such as a dead
-	// holder's.
+	// TTL is when a lock expires that its holder did not release (default 30 s).
 	TTL    time.Duration
 	Random io.Reader // of tokens (default crypto/rand)
 	// Sleep waits for d or the end of ctx (default: a timer).
@@ -92,8 +91,8 @@ func (l *Lock) Around(ctx context.Context, name string, claim func(context.Conte
 	return claim(ctx)
 }
 
-// errHeld reports that the lock was not released although its time is over.
-var errHeld = errors.New("claimlock: the lock was not released in time")
+// errNotReleased reports that the lock was not released although its time is over.
+var errNotReleased = errors.New("claimlock: the lock was not released in time")
 
 // acquire tries until it has the lock. It waits no longer than a holder may
 // have it.
@@ -116,7 +115,7 @@ func (l *Lock) acquire(ctx context.Context, name string) (token string, err erro
 			}
 			return token, nil
 		case waited > l.TTL:
-			return "", errHeld
+			return "", errNotReleased
 		}
 		if l.Sleep(ctx, pause); ctx.Err() != nil {
 			return "", ctx.Err()

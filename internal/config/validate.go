@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxBatch      = 1000 // rows per transaction and keys per backend call, design section 4
+	maxBatch      = 1000 // rows per transaction and keys per backend call
 	maxWorkers    = 64
 	maxMemoryBody = 64 * mib
 	maxPaste      = 64 * mib

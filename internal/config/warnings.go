@@ -16,8 +16,8 @@ func (c *Config) Warnings() []string {
 	return out
 }
 
-// open reports whether other machines can reach the listener without TLS: its
-// own, or a trusted proxy's.
+// open reports whether the listener is reachable from other machines, with no TLS
+// of its own and no https public_url.
 func (l Listener) open() bool {
 	if _, unix := l.Unix(); unix || l.Off() || l.TLS.On() || strings.HasPrefix(strings.ToLower(l.PublicURL), "https://") {
 		return false
