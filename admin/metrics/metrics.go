@@ -74,16 +74,16 @@ func (m *Metrics) plain(name, help string) prometheus.Counter {
 	return c
 }
 
-// hours are the histogram buckets from a blob's condemnation until its bytes
-// are deleted: the read grace is a minute, the late window an hour, the longest
-// backoff a day.
-var hours = []float64{1, 5, 15, 30, 60, 90, 120, 300, 900, 3600, 4500, 7200, 6 * 3600, 86400, 3 * 86400, 10 * 86400}
+// diedBuckets are the histogram buckets, in seconds, of the time from the end of a
+// blob's last reference until its bytes are gone: the read grace is a minute, the
+// late window an hour, the longest backoff a day.
+var diedBuckets = []float64{1, 5, 15, 30, 60, 90, 120, 300, 900, 3600, 4500, 7200, 6 * 3600, 86400, 3 * 86400, 10 * 86400}
 
 func (m *Metrics) engine() {
 	m.transitions = m.counter("blob_transitions_total", "Blobs that changed their state, by reason. State none is no row.", "backend", "from", "to", "reason")
 	m.transitionBytes = m.counter("blob_transition_bytes_total", "Bytes of blobs that changed their state.", "backend", "from", "to", "reason")
 	m.died = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "lethe_blob_died_to_gone_seconds", Help: "Time from the last reference's end (an expiry's due time) to the bytes confirmed gone.", Buckets: hours,
+		Name: "lethe_blob_died_to_gone_seconds", Help: "Time from the last reference's end (an expiry's due time) to the bytes confirmed gone.", Buckets: diedBuckets,
 	})
 	m.registry.MustRegister(m.died)
 	m.removed = m.counter("objects_reclaimed_total", "Objects removed by the engine.", "reason")
