@@ -114,7 +114,6 @@ func (h *Handler) put(v *visit, s submission) (o ledger.Object, token string, er
 		res, err := h.opt.Store.Put(v.Context(), req)
 		switch {
 		case err == nil:
-			h.opt.Events.created(res.Object, res.Duplicate)
 			return res.Object, token, nil
 		case !errors.Is(err, lethe.ErrPreconditionFailed):
 			return o, "", err

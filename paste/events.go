@@ -20,9 +20,8 @@ type RequestEvent struct {
 // Any may be nil. None of them receives a delete token.
 type Events struct {
 	Request func(RequestEvent)
-	Created func(o ledger.Object, duplicate bool) // duplicate: its bytes existed already
-	Deleted func(o ledger.Object)                 // by its delete token
-	Limited func(address string)                  // refused for its rate
+	Deleted func(o ledger.Object) // by its delete token
+	Limited func(address string)  // refused for its rate
 	// Failed reports an error that the client was not shown in full.
 	Failed func(what string, err error)
 }
@@ -30,12 +29,6 @@ type Events struct {
 func (e Events) request(r RequestEvent) {
 	if e.Request != nil {
 		e.Request(r)
-	}
-}
-
-func (e Events) created(o ledger.Object, duplicate bool) {
-	if e.Created != nil {
-		e.Created(o, duplicate)
 	}
 }
 

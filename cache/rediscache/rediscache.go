@@ -1,7 +1,7 @@
 // Package rediscache is a cache.Cache in Redis or Valkey, shared by all instances
 // of a store.
 //
-// A value has the key "<prefix>c:<store id>/<content id>" and the time to live of
+// A value has the key "lethe:c:<store id>/<content id>" and the time to live of
 // the object that was read: no value outlives the latest expiry among the objects
 // that share it. Neither id is ever reused, and whether an object may be read is
 // decided by its row (docs/protocol.md, rule 11).
@@ -31,11 +31,12 @@ import (
 // ones would block other clients for too long.
 const dropChunk = 1000
 
+// keyPrefix begins every key.
+const keyPrefix = redisconn.KeyPrefix + "c:"
+
 // Options of a Cache.
 type Options struct {
 	Conn *redisconn.Conn
-	// Prefix begins every key (default "lethe:"), for a server shared with others.
-	Prefix string
 	// MaxValue is the largest value held, in bytes (default 256 KiB): moving larger
 	// ones twice costs more than a backend's response time.
 	MaxValue int64
@@ -51,11 +52,10 @@ type Events struct {
 // Cache implements cache.Cache and cache.Stater.
 type Cache struct {
 	conn     *redisconn.Conn
-	prefix   string
 	maxValue int64
 	events   Events
 
-	hits, misses, rejected, failures atomic.Int64
+	hits, misses, rejected atomic.Int64
 }
 
 // New makes a cache on the connection, which stays the caller's to close.
@@ -64,14 +64,14 @@ func New(o Options) (*Cache, error) {
 	if o.Conn == nil || o.MaxValue < 0 || o.MaxValue > 512<<20 {
 		return nil, fmt.Errorf("rediscache: values of up to %d bytes are not possible; use 1 byte to 512 MiB, which is Redis's own limit", o.MaxValue)
 	}
-	return &Cache{conn: o.Conn, prefix: cmp.Or(o.Prefix, "lethe:") + "c:", maxValue: o.MaxValue, events: o.Events}, nil
+	return &Cache{conn: o.Conn, maxValue: o.MaxValue, events: o.Events}, nil
 }
 
 // Get returns the value held under the key.
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	var value []byte
 	err := c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) (err error) {
-		value, err = r.Get(ctx, c.prefix+key).Bytes()
+		value, err = r.Get(ctx, keyPrefix+key).Bytes()
 		return err
 	})
 	return value, c.found(ctx, err)
@@ -83,7 +83,7 @@ func (c *Cache) GetAged(ctx context.Context, key string) (value []byte, left tim
 		var got *redis.StringCmd
 		var ttl *redis.DurationCmd
 		_, piped := r.Pipelined(ctx, func(p redis.Pipeliner) error {
-			got, ttl = p.Get(ctx, c.prefix+key), p.PTTL(ctx, c.prefix+key)
+			got, ttl = p.Get(ctx, keyPrefix+key), p.PTTL(ctx, keyPrefix+key)
 			return nil
 		})
 		if err := errors.Join(got.Err(), ttl.Err()); err != nil {
@@ -121,7 +121,7 @@ func (c *Cache) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 		return
 	}
 	err := c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
-		return r.Set(ctx, c.prefix+key, value, ttl).Err()
+		return r.Set(ctx, keyPrefix+key, value, ttl).Err()
 	})
 	c.failed(ctx, "put", err)
 }
@@ -132,7 +132,7 @@ func (c *Cache) Drop(ctx context.Context, keys ...string) {
 	for chunk := range slices.Chunk(keys, dropChunk) {
 		names := make([]string, len(chunk))
 		for i, key := range chunk {
-			names[i] = c.prefix + key
+			names[i] = keyPrefix + key
 		}
 		c.failed(ctx, "drop", c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
 			if c.conn.Clustered() {
@@ -163,12 +163,11 @@ func unlinkSingly(ctx context.Context, r redis.UniversalClient, names []string) 
 	return fmt.Errorf("%d of %d keys: %w", len(errs), len(names), errs[0])
 }
 
-// failed counts and reports an error; nil is none, nor is a caller that gave up.
+// failed reports an error; nil is none, nor is a caller that gave up.
 func (c *Cache) failed(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	c.failures.Add(1)
 	if c.events.Failed != nil && !errors.Is(err, redisconn.ErrDown) {
 		c.events.Failed(what, err)
 	}
@@ -179,6 +178,3 @@ func (c *Cache) failed(ctx context.Context, what string, err error) {
 func (c *Cache) Stats() cache.Stats {
 	return cache.Stats{Hits: c.hits.Load(), Misses: c.misses.Load(), Rejected: c.rejected.Load()}
 }
-
-// Failures counts the calls that failed, including those while the server was down.
-func (c *Cache) Failures() int64 { return c.failures.Load() }

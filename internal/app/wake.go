@@ -11,9 +11,6 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
-// redisPrefix begins all keys in Redis.
-const redisPrefix = "lethe:"
-
 // wakeGap is the least time between two wake-ups of a routine, in which batches
 // grow.
 const wakeGap = 5 * time.Second
@@ -25,7 +22,7 @@ func (s *Store) makeBus() {
 		return
 	}
 	o := wake.Options{
-		Conn: s.redis, Channel: wake.Channel(redisPrefix, s.Identity.ID), Self: s.worker, Gap: wakeGap,
+		Conn: s.redis, Channel: wake.Channel(s.Identity.ID), Self: s.worker, Gap: wakeGap,
 		Wake: func(routine string) { s.Loop.Wake(routine) },
 		Events: wake.Events{
 			Failed: func(err error) { s.opt.Log.Debug("other instances could not be woken", "error", err) },
@@ -74,7 +71,7 @@ func (s *Store) claimLock() routine.ClaimLock {
 		return nil
 	}
 	return claimlock.New(claimlock.Options{
-		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLockTime,
+		Conn: s.redis, Store: s.Identity.ID,
 		Events: claimlock.Events{
 			Without: func(name string, err error) {
 				s.opt.Log.Debug("a claim continued without the lock", "lock", name, "error", err)
@@ -82,6 +79,3 @@ func (s *Store) claimLock() routine.ClaimLock {
 		},
 	}).Around
 }
-
-// claimLockTime is the longest time that a claim's lock is held.
-const claimLockTime = 30 * time.Second

@@ -31,7 +31,7 @@ const (
 // Options of a Lock.
 type Options struct {
 	Conn *redisconn.Conn
-	// Prefix begins every key (default "lethe:"); Store keeps stores apart.
+	// Prefix begins every key (default redisconn.KeyPrefix); Store keeps stores apart.
 	Prefix string
 	Store  lethe.ID
 	// TTL is when a lock expires that its holder did not release (default 30 s).
@@ -45,8 +45,6 @@ type Options struct {
 
 // Events report the use of locks. Nil funcs are skipped.
 type Events struct {
-	// Waited: another claimer held the lock for that long.
-	Waited func(name string, d time.Duration)
 	// Without: the claim went on without the lock, because Redis is down, or
 	// the lock was not released in time.
 	Without func(name string, err error)
@@ -57,7 +55,7 @@ type Lock struct{ Options }
 
 // New returns locks on the connection, which the caller closes.
 func New(o Options) *Lock {
-	o.Prefix = cmp.Or(o.Prefix, "lethe:")
+	o.Prefix = cmp.Or(o.Prefix, redisconn.KeyPrefix)
 	o.TTL = cmp.Or(o.TTL, 30*time.Second)
 	if o.Random == nil {
 		o.Random = rand.Reader
@@ -110,9 +108,6 @@ func (l *Lock) acquire(ctx context.Context, name string) (token string, err erro
 		case err != nil:
 			return "", err
 		case got:
-			if pause > retryMin && l.Events.Waited != nil {
-				l.Events.Waited(name, waited)
-			}
 			return token, nil
 		case waited > l.TTL:
 			return "", errNotReleased

@@ -39,11 +39,10 @@ func client(t *testing.T, addr string) *redis.Client {
 
 func TestOneClaimerAtATime(t *testing.T) {
 	s := servers.NewRedis(t)
-	var waited, inside, claims atomic.Int64
+	var inside, claims atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
 		lock := open(t, s.Addr, claimlock.Options{Events: claimlock.Events{
-			Waited:  func(string, time.Duration) { waited.Add(1) },
 			Without: func(_ string, err error) { t.Errorf("without the lock: %v", err) },
 		}})
 		wg.Go(func() {

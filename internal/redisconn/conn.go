@@ -25,6 +25,9 @@ import (
 // not respond recently.
 var ErrDown = errors.New("redis does not answer; it is tried again soon")
 
+// KeyPrefix begins all keys and channels, on a server that is shared with others.
+const KeyPrefix = "lethe:"
+
 // Kinds of URL.
 const (
 	Single   = "single"   // redis://[user:password@]host:port[/database]; rediss:// for TLS

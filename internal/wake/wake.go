@@ -47,12 +47,12 @@ type Options struct {
 
 // Events report notices. Nil funcs are skipped.
 type Events struct {
-	Heard  func(routine string) // one came from another instance
+	Heard  func(routine string) // one came from another instance; tests wait for it
 	Failed func(err error)      // one could not be sent
 }
 
 // Channel returns the channel of a store's instances.
-func Channel(prefix string, store lethe.ID) string { return prefix + "wake:" + string(store) }
+func Channel(store lethe.ID) string { return redisconn.KeyPrefix + "wake:" + string(store) }
 
 // Bus sends and receives notices. Notify and Run may be called from any
 // goroutine, Run once.

@@ -32,7 +32,7 @@ func startOn(t *testing.T, name string, server redisconn.Options) *instance {
 	t.Helper()
 	i := &instance{woken: make(chan string, 1000), heard: make(chan string, 1000)}
 	o := Options{
-		Channel: Channel("lethe:", "store"), Self: name, Routines: []string{"clean", "expire"}, Gap: 20 * time.Millisecond,
+		Channel: Channel("store"), Self: name, Routines: []string{"clean", "expire"}, Gap: 20 * time.Millisecond,
 		Wake: func(routine string) { i.woken <- routine }, Events: Events{Heard: func(routine string) { i.heard <- routine }},
 	}
 	if server.URL != "" {

@@ -297,7 +297,7 @@ func (a *Adoption) claiming(name string, c adopt.Collection, rows *sqladopt.Coll
 	if !c.Lock {
 		return rows
 	}
-	return lockedRecords{rows, claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
+	return lockedRecords{rows, claimlock.New(claimlock.Options{Conn: a.redis, Prefix: redisconn.KeyPrefix + "adopt:"}), name}
 }
 
 // lockedRecords are records that one worker claims at a time.
