@@ -105,12 +105,8 @@ func (s *store) drop() routine.Drop {
 	}
 	return func(ctx context.Context, contents []lethe.ID) {
 		defer s.watch.began("cache")()
-		keys := make([]string, len(contents))
-		for i, id := range contents {
-			keys[i] = cache.Key(s.id, id)
-		}
 		s.cache.n.Add(1)
-		s.cache.Drop(ctx, keys...)
+		cache.DropContents(ctx, s.cache, s.id, contents)
 	}
 }
 

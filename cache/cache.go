@@ -44,6 +44,18 @@ type Keeper interface {
 // never outdated.
 func Key(store, content lethe.ID) string { return string(store) + "/" + string(content) }
 
+// DropContents removes contents of a store that lost their last reference.
+func DropContents(ctx context.Context, c Cache, store lethe.ID, contents []lethe.ID) {
+	if len(contents) == 0 {
+		return
+	}
+	keys := make([]string, len(contents))
+	for i, id := range contents {
+		keys[i] = Key(store, id)
+	}
+	c.Drop(ctx, keys...)
+}
+
 // Stats counts the work of a cache since it was made.
 type Stats struct {
 	Hits      int64

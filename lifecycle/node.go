@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -160,7 +161,7 @@ func (n *node) only(repeated string, names ...string) error {
 	for _, c := range n.children {
 		switch {
 		case c.name == repeated:
-		case !contains(names, c.name):
+		case !slices.Contains(names, c.name):
 			return malformed("%s has no place in %s", c.name, n.name)
 		case seen[c.name]:
 			return malformed("there are two of %s in %s", c.name, n.name)
@@ -168,15 +169,6 @@ func (n *node) only(repeated string, names ...string) error {
 		seen[c.name] = true
 	}
 	return nil
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // find returns the child with the name, nil if there is none.

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +55,7 @@ var unsupported = []string{"Transition", "NoncurrentVersionTransition", "Noncurr
 
 func (n *node) rule(r *Rule) error {
 	for _, c := range n.children {
-		if contains(unsupported, c.name) {
+		if slices.Contains(unsupported, c.name) {
 			return missing(c.name)
 		}
 	}
@@ -66,7 +68,7 @@ func (n *node) rule(r *Rule) error {
 		return malformed("a rule has either a Filter or a Prefix")
 	}
 	r.Legacy = prefix != nil
-	return first(
+	return cmp.Or(
 		n.each(map[string]func(*node) error{
 			"ID": r.setID, "Prefix": r.setPrefix, "Filter": r.setFilter, "Status": r.setStatus,
 			"Expiration": r.setExpiration, "AbortIncompleteMultipartUpload": r.setAbort,
@@ -91,15 +93,6 @@ func (n *node) each(by map[string]func(*node) error) error {
 func (n *node) needs(name string) error {
 	if n.find(name) == nil {
 		return malformed("%s has no %s", n.name, name)
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -171,7 +164,7 @@ func (n *node) size(to **int64) error {
 }
 
 func (r *Rule) addTag(n *node) error {
-	if err := first(n.only("", "Key", "Value"), n.needs("Key"), n.needs("Value")); err != nil {
+	if err := cmp.Or(n.only("", "Key", "Value"), n.needs("Key"), n.needs("Value")); err != nil {
 		return err
 	}
 	key, err := n.find("Key").leaf()
@@ -210,7 +203,7 @@ func (r *Rule) setExpiration(n *node) error {
 }
 
 func (r *Rule) setAbort(n *node) error {
-	if err := first(n.only("", "DaysAfterInitiation"), n.needs("DaysAfterInitiation")); err != nil {
+	if err := cmp.Or(n.only("", "DaysAfterInitiation"), n.needs("DaysAfterInitiation")); err != nil {
 		return err
 	}
 	return n.find("DaysAfterInitiation").days(&r.AbortDays)

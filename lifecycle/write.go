@@ -51,8 +51,8 @@ var holders = []string{rootName, "Rule", "Filter"}
 
 // plain returns the node as a value for encoding/json.
 func (n *node) plain() any {
-	if len(n.children) == 0 && !contains(holders, n.name) {
-		if contains(numbers, n.name) {
+	if len(n.children) == 0 && !slices.Contains(holders, n.name) {
+		if slices.Contains(numbers, n.name) {
 			return json.Number(n.text)
 		}
 		return n.text

@@ -161,14 +161,7 @@ func (s *Store) bookkeeping(ctx context.Context) (context.Context, context.Cance
 
 // drop removes contents without references from the cache.
 func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
-	if len(contents) == 0 {
-		return
-	}
-	keys := make([]string, len(contents))
-	for i, id := range contents {
-		keys[i] = cache.Key(s.opt.StoreID, id)
-	}
-	s.opt.Cache.Drop(context.WithoutCancel(ctx), keys...)
+	cache.DropContents(context.WithoutCancel(ctx), s.opt.Cache, s.opt.StoreID, contents)
 }
 
 // named wraps err with what was done to which object; nil stays nil.

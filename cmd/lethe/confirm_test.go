@@ -69,9 +69,11 @@ func leaves(cmd *cobra.Command, path string, into map[string]*cobra.Command) map
 	return into
 }
 
+func newCLI() *cli { return &cli{streams: streams{strings.NewReader(""), io.Discard, io.Discard}} }
+
 // Each command has a class, and exactly those that ask have --yes.
 func TestEveryCommandIsOfAClass(t *testing.T) {
-	all := leaves(newRoot(streams{strings.NewReader(""), io.Discard, io.Discard}), "", map[string]*cobra.Command{})
+	all := leaves(newCLI().root(), "", map[string]*cobra.Command{})
 	for name, cmd := range all {
 		class, known := classes[name]
 		if !known {
@@ -90,7 +92,7 @@ func TestEveryCommandIsOfAClass(t *testing.T) {
 
 // withYes adds --yes to a command that asks.
 func withYes(command []string) []string {
-	cmd, _, err := newRoot(streams{strings.NewReader(""), io.Discard, io.Discard}).Find(command)
+	cmd, _, err := newCLI().root().Find(command)
 	if err != nil || cmd.Flags().Lookup("yes") == nil || slices.Contains(command, "--yes") {
 		return command
 	}

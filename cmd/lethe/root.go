@@ -20,8 +20,6 @@ type cli struct {
 	token    string   // for the admin API; empty for that of the data folder
 }
 
-func newRoot(io streams) *cobra.Command { return (&cli{streams: io}).root() }
-
 // root returns the command with all subcommands.
 func (c *cli) root() *cobra.Command {
 	io := c.streams

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -34,18 +35,11 @@ func printSurroundings(w io.Writer, s api.Status) error {
 		if i.Silent {
 			seen += ", SILENT"
 		}
-		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), dash(i.S3), i.Version, when(i.Started, s.Now), seen})
+		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), cmp.Or(i.S3, "-"), i.Version, when(i.Started, s.Now), seen})
 	}
 	err := table(w, rows)
 	printf(w, "\n")
 	return err
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // printBackend shows the peculiarities of a backend.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -141,7 +142,7 @@ func roomOf(b api.BackendStatus) string {
 	case b.Free != nil:
 		return size(*b.Free) + " free on the disk"
 	}
-	return dash(b.Place)
+	return cmp.Or(b.Place, "-")
 }
 
 func printRoutines(w io.Writer, s api.Status) error {

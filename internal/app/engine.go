@@ -212,9 +212,5 @@ func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
 
 // drop removes cached contents that lost their last reference.
 func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
-	keys := make([]string, len(contents))
-	for i, id := range contents {
-		keys[i] = cache.Key(s.Identity.ID, id)
-	}
-	s.Cache.Drop(ctx, keys...)
+	cache.DropContents(ctx, s.Cache, s.Identity.ID, contents)
 }

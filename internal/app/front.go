@@ -12,7 +12,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
@@ -39,7 +38,7 @@ func (a *App) openFront(context.Context) (err error) {
 		return nil
 	}
 	c := a.Config.Server
-	store := tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}
+	store := newBuckets{tracedObjects{a.Objects, a.watch.trace}, settingsOf(a.Config.Store), a.mayName}
 	o := gateway.Options{
 		Store: s3.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
 		Keys:  a.Ledger, Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
@@ -68,9 +67,9 @@ func (a *App) openFront(context.Context) (err error) {
 
 // newBuckets gives new buckets the configured settings.
 type newBuckets struct {
-	*object.Store
+	tracedObjects
 	settings ledger.BucketSettings
-	mayName  func(context.Context, ledger.Bucket) error // nil allows any name
+	mayName  func(context.Context, ledger.Bucket) error
 }
 
 // mayName reserves the bucket names in keys' lists for those keys and the root.
@@ -98,13 +97,11 @@ func (a *App) mayName(ctx context.Context, b ledger.Bucket) error {
 
 // CreateBucket fills in the initial settings of a bucket.
 func (n newBuckets) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
-	if n.mayName != nil {
-		if err := n.mayName(ctx, b); err != nil {
-			return ledger.Bucket{}, err
-		}
+	if err := n.mayName(ctx, b); err != nil {
+		return ledger.Bucket{}, err
 	}
 	b.BucketSettings = n.settings
-	return n.Store.CreateBucket(ctx, b)
+	return n.tracedObjects.CreateBucket(ctx, b)
 }
 
 func settingsOf(c config.Store) ledger.BucketSettings {

@@ -27,9 +27,8 @@ func (a *App) openPaste(ctx context.Context) error {
 	if !c.Enabled || l.Off() || !a.Config.Has(config.RoleServe) {
 		return nil
 	}
-	settings := ledger.BucketSettings{Undo: a.Config.Store.Undo.Std()}
 	o := paste.Options{
-		Store: tracedObjects{newBuckets{Store: a.Objects, settings: settings}, a.watch.trace}, Bucket: c.Bucket, Settings: settings,
+		Store: tracedObjects{a.Objects, a.watch.trace}, Bucket: c.Bucket, Settings: ledger.BucketSettings{Undo: a.Config.Store.Undo.Std()},
 		PublicURL: l.PublicURL, MaxSize: int64(c.MaxSize), DefaultTTL: c.DefaultTTL.Std(), MaxTTL: c.MaxTTL.Std(),
 		TrustedProxies: prefixes(a.Config.Server.TrustedProxies), Clock: a.opt.Clock, Events: a.watch.pastes(),
 	}

@@ -14,7 +14,7 @@ import (
 
 // tracedObjects gives each operation on objects a span.
 type tracedObjects struct {
-	newBuckets
+	*object.Store
 	t *tracer
 }
 
@@ -25,7 +25,7 @@ func (o tracedObjects) begin(ctx context.Context, name, bucket, key string) (con
 // Get traces an object's opening, and the transfer of its body.
 func (o tracedObjects) Get(ctx context.Context, r object.GetRequest) (*object.Reader, error) {
 	ctx, sp := o.begin(ctx, "get", r.Bucket, r.Key)
-	rd, err := o.newBuckets.Get(ctx, r)
+	rd, err := o.Store.Get(ctx, r)
 	if err != nil || sp == nil {
 		sp.end(err)
 		return rd, err
@@ -52,7 +52,7 @@ func (b *tracedBody) Close() error {
 // Head traces a look-up of an object.
 func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "head", r.Bucket, r.Key)
-	obj, err := o.newBuckets.Head(ctx, r)
+	obj, err := o.Store.Head(ctx, r)
 	sp.end(err)
 	return obj, err
 }
@@ -60,7 +60,7 @@ func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (ledger.Ob
 // List traces a page of a listing.
 func (o tracedObjects) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
 	ctx, sp := o.begin(ctx, "list", q.Bucket, "")
-	page, err := o.newBuckets.List(ctx, q)
+	page, err := o.Store.List(ctx, q)
 	sp.end(err)
 	return page, err
 }
@@ -68,7 +68,7 @@ func (o tracedObjects) List(ctx context.Context, q ledger.ListQuery) (ledger.Lis
 // Put traces the creation of an object.
 func (o tracedObjects) Put(ctx context.Context, r object.PutRequest) (object.PutResult, error) {
 	ctx, sp := o.begin(ctx, "put", r.Bucket, r.Key)
-	res, err := o.newBuckets.Put(ctx, r)
+	res, err := o.Store.Put(ctx, r)
 	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
 	return res, err
 }
@@ -76,7 +76,7 @@ func (o tracedObjects) Put(ctx context.Context, r object.PutRequest) (object.Put
 // Copy traces a copy.
 func (o tracedObjects) Copy(ctx context.Context, r object.CopyRequest) (object.PutResult, error) {
 	ctx, sp := o.begin(ctx, "copy", r.Bucket, r.Key)
-	res, err := o.newBuckets.Copy(ctx, r)
+	res, err := o.Store.Copy(ctx, r)
 	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
 	return res, err
 }
@@ -84,7 +84,7 @@ func (o tracedObjects) Copy(ctx context.Context, r object.CopyRequest) (object.P
 // Update traces a change of an object's attributes.
 func (o tracedObjects) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "update", u.Bucket, u.Key)
-	obj, err := o.newBuckets.Update(ctx, u)
+	obj, err := o.Store.Update(ctx, u)
 	sp.end(err)
 	return obj, err
 }
@@ -92,7 +92,7 @@ func (o tracedObjects) Update(ctx context.Context, u ledger.Update) (ledger.Obje
 // Delete traces a deletion.
 func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]ledger.Deleted, error) {
 	ctx, sp := o.begin(ctx, "delete", r.Bucket, "")
-	gone, err := o.newBuckets.Delete(ctx, r)
+	gone, err := o.Store.Delete(ctx, r)
 	sp.end(err, attribute.Int("lethe.keys", len(gone)))
 	return gone, err
 }
@@ -100,7 +100,7 @@ func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]le
 // PutPart traces the upload of a part.
 func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (ledger.Part, error) {
 	ctx, sp := o.begin(ctx, "put part", r.Bucket, r.Key)
-	part, err := o.newBuckets.PutPart(ctx, r)
+	part, err := o.Store.PutPart(ctx, r)
 	sp.end(err, attribute.Int64("lethe.bytes", part.Size))
 	return part, err
 }
@@ -108,7 +108,7 @@ func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (ledge
 // Complete traces the completion of a multipart upload.
 func (o tracedObjects) Complete(ctx context.Context, r object.CompleteRequest) (object.PutResult, error) {
 	ctx, sp := o.begin(ctx, "complete", r.Bucket, r.Key)
-	res, err := o.newBuckets.Complete(ctx, r)
+	res, err := o.Store.Complete(ctx, r)
 	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
 	return res, err
 }
@@ -116,7 +116,7 @@ func (o tracedObjects) Complete(ctx context.Context, r object.CompleteRequest) (
 // Abort traces the abort of a multipart upload.
 func (o tracedObjects) Abort(ctx context.Context, bucket, key string, id lethe.ID) error {
 	ctx, sp := o.begin(ctx, "abort", bucket, key)
-	err := o.newBuckets.Abort(ctx, bucket, key, id)
+	err := o.Store.Abort(ctx, bucket, key, id)
 	sp.end(err)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/yamlfile"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Roles of a process.
@@ -108,9 +109,6 @@ func (s Secret) OrFile(path string) (Secret, error) {
 	return NewSecret(value), nil
 }
 
-// sealingKeySize is the length of a sealing key in bytes.
-const sealingKeySize = 32
-
 // SealingKeys reads the sealing keys, the one that seals first. Without a file there
 // are none.
 func (d Database) SealingKeys() (keys [][]byte, err error) {
@@ -123,9 +121,9 @@ func (d Database) SealingKeys() (keys [][]byte, err error) {
 			continue
 		}
 		key, err := base64.StdEncoding.DecodeString(line)
-		if err != nil || len(key) != sealingKeySize {
+		if err != nil || len(key) != ledger.SealingKeySize {
 			return nil, fmt.Errorf("database.sealing_key_file: line %d of %s is no key of %d bytes in base64; \"openssl rand -base64 32\" makes one",
-				i+1, d.SealingKeyFile, sealingKeySize)
+				i+1, d.SealingKeyFile, ledger.SealingKeySize)
 		}
 		keys = append(keys, key)
 	}
