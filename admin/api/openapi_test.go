@@ -87,11 +87,14 @@ func newSchemas(t *testing.T) *schemas {
 		}
 		return t.Name()
 	}}
+	// It takes the folder's path for the end of the package's.
+	t.Chdir("../..")
 	for _, room := range []string{"admin/api", "ledger", "cache", "receipt", "reclaim/plan"} {
-		if err := r.AddGoComments("github.com/lethe-storage/lethe", "../../"+room, jsonschema.WithFullComment()); err != nil {
+		if err := r.AddGoComments("github.com/lethe-storage/lethe", room, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}
 	}
+	t.Chdir("admin/api")
 	return &schemas{t, r, fields{}}
 }
 
