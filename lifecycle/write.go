@@ -157,7 +157,7 @@ func (r *Rule) String() string {
 		if b.Len() > 0 {
 			b.WriteString(" and ")
 		}
-		b.WriteString("gives uploads up " + days(r.AbortDays) + " after they were begun")
+		b.WriteString("aborts uploads " + days(r.AbortDays) + " after they were begun")
 	}
 	b.WriteString(" under " + strconv.Quote(r.Prefix))
 	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
