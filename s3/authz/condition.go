@@ -268,7 +268,7 @@ func statementsOf(policy []byte) (doc map[string]json.RawMessage, name string, e
 			continue
 		}
 		if name != "" {
-			return nil, "", errors.New("s3: the policy has Statement twice")
+			return nil, "", errors.New("authz: the policy has Statement twice")
 		}
 		name = n
 	}

@@ -51,12 +51,17 @@ func (l List) With(grants ...ledger.Grant) List {
 }
 
 // Admitting returns the list with the grants of authenticated accounts given to
-// the requester, too. An empty requester is anonymous and gets none.
+// the requester, too.
 func (l List) Admitting(requester string) List {
-	out := l.With()
-	for _, g := range l.Grants {
+	return l.With(asAuthenticated(l.Grants, requester)...)
+}
+
+// asAuthenticated returns the grants of authenticated accounts as those of the
+// requester. An empty requester is anonymous and gets none.
+func asAuthenticated(grants []ledger.Grant, requester string) (out []ledger.Grant) {
+	for _, g := range grants {
 		if requester != "" && g.Group == AuthenticatedUsers {
-			out.Grants = append(out.Grants, ledger.Grant{Account: requester, Permission: g.Permission})
+			out = append(out, ledger.Grant{Account: requester, Permission: g.Permission})
 		}
 	}
 	return out
@@ -112,14 +117,11 @@ func (l List) GroupsFirst() []ledger.Grant {
 // accounts.
 func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) {
 	for _, g := range grants {
-		switch {
-		case g.Group == AuthenticatedUsers && requester != "":
-			out = append(out, ledger.Grant{Account: requester, Permission: g.Permission})
-		case g.Group == AllUsers || g.Account != "":
+		if g.Group == AllUsers || g.Account != "" {
 			out = append(out, g)
 		}
 	}
-	return out
+	return append(out, asAuthenticated(grants, requester)...)
 }
 
 // Wish is the access control list that a request specifies, in headers or a

@@ -28,7 +28,7 @@ func TestListsAreNarrowed(t *testing.T) {
 		"who signs":            {list.Admitting("bob").Grants, append(slices.Clone(list.Grants), ledger.Grant{Account: "bob", Permission: authz.Write})},
 		"who does not":         {list.Admitting("").Grants, list.Grants},
 		"each once":            {list.With(public, alices).Once().Grants, list.Grants},
-		"object, who signs":    {authz.ForRequester([]ledger.Grant{signers, public}, "bob"), []ledger.Grant{{Account: "bob", Permission: authz.Write}, public}},
+		"object, who signs":    {authz.ForRequester([]ledger.Grant{signers, public}, "bob"), []ledger.Grant{public, {Account: "bob", Permission: authz.Write}}},
 		"object, who does not": {authz.ForRequester([]ledger.Grant{signers, public}, ""), []ledger.Grant{public}},
 	} {
 		if !slices.Equal(c.got, c.want) {

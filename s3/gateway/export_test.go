@@ -1,6 +1,16 @@
 package gateway
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/versity/versitygw/auth"
+)
+
+// WithAccounts returns the options of a server with versitygw's own accounts.
+func (o Options) WithAccounts(accounts auth.IAMService) Options {
+	o.accounts = accounts
+	return o
+}
 
 // SubResources are the names of queries that name a sub-resource of a bucket or
 // an object.

@@ -158,7 +158,7 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if e := unruly(ctx, req); e != nil {
 		return e
 	}
-	if !slices.Contains(methods, req.event.Method) && !(s.opt.Admin && req.event.Method == http.MethodPatch) {
+	if !slices.Contains(methods, req.event.Method) && !(s.opt.accounts != nil && req.event.Method == http.MethodPatch) {
 		return s3err.GetMethodNotAllowedErr(req.event.Method, s3err.ResourceTypeObject, methods)
 	}
 	path, err := url.PathUnescape(string(ctx.Request().URI().PathOriginal()))

@@ -33,12 +33,11 @@ type Options struct {
 	// Keys are the access keys besides the root's, each confined to its
 	// buckets.
 	Keys s3.AccessKeys
-	// Accounts replaces Keys by accounts that are not confined to chosen
-	// buckets, but own those that they create: versitygw's own model.
-	Accounts auth.IAMService
-	// Admin serves versitygw's administration of Accounts beside the S3 API.
-	Admin bool
-	Root  Credentials
+	Root Credentials
+
+	// accounts replaces Keys by versitygw's own accounts, whose administration is then
+	// served beside the S3 API. Its suite needs both.
+	accounts auth.IAMService
 
 	Region string   // default us-east-1
 	Domain string   // of virtual-host addressing; empty: path style only
@@ -165,7 +164,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 		Store: o.Store, Keys: o.Keys, Clock: o.Clock, Region: o.Region, MinPart: o.MinPart,
 		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, AccountBuckets: o.AccountBuckets, Events: o.Events,
 	}
-	iam := o.Accounts
+	iam := o.accounts
 	switch {
 	case iam != nil:
 		b.Keys = nil
@@ -182,7 +181,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	if o.Domain != "" {
 		opts = append(opts, s3api.WithHostStyle(o.Domain))
 	}
-	if o.Admin {
+	if o.accounts != nil {
 		opts = append(opts, s3api.WithAdminServer())
 	}
 	root := middlewares.RootUserConfig{Access: o.Root.Access, Secret: o.Root.Secret}

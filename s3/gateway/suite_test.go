@@ -88,11 +88,11 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 		return
 	}
 	server, err := gateway.New(gateway.Options{
-		Store: storeOf(store), Accounts: accounts, Admin: true, Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
+		Store: storeOf(store), Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
 		Ownership: o.ownership,
 		Events:    s3.Events{Failure: func(f s3.Failure) { fmt.Fprintln(os.Stderr, "failure:", f.Operation, f.Bucket, f.Key, f.Err) }},
 		Ready:     o.ready,
-	})
+	}.WithAccounts(accounts))
 	if err == nil {
 		err = server.Serve(ctx)
 	}
