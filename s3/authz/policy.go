@@ -1,146 +1,178 @@
 package authz
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/lethe-storage/lethe/s3"
 )
 
-// Elements that a policy and its statements may have here; * is required. The
-// gateway's library ignores any other, so that a Deny with NotPrincipal would
-// deny nothing, and an Allow with a misspelt Condition would be unconditional.
-var (
-	policyElements    = []string{"Version", "Id", "Statement*"}
-	statementElements = []string{"Sid", "Effect*", "Principal*", "Action*", "Resource*", "Condition"}
-	principalElements = []string{"AWS*"}
-)
+// Rule is a statement of a policy. It is immutable.
+type Rule struct {
+	Allow      bool
+	Principals map[string]struct{} // ids of keys; "*" is everyone
+	Actions    ActionSet
+	Resources  []Pattern       // of buckets, and of bucket/key
+	Condition  json.RawMessage // of the keys that Request.Meets knows; nil: none
+	Clauses    []Clause        // the conditions that are evaluated here
+}
 
-// version2012 is the policy version that introduced variables.
-const version2012 = "2012-10-17"
+// covers reports whether the statement applies to a resource.
+func (r Rule) covers(resource string) bool {
+	text := characters(resource)
+	return slices.ContainsFunc(r.Resources, func(p Pattern) bool { return p.matches(text) })
+}
 
-// CheckPolicy refuses the parts of a policy that would have no effect. It fails
-// with an s3.Error.
-func CheckPolicy(policy []byte) error {
-	doc, err := elements("The policy", policy, policyElements)
-	if err != nil {
-		return err
-	}
-	var statements []json.RawMessage
-	if err := json.Unmarshal(doc["statement"], &statements); err != nil {
-		return malformedPolicy("Statement has to be a list")
-	}
-	for _, s := range statements {
-		parts, err := elements("A statement", s, statementElements)
-		if err != nil {
-			return err
+// concerns reports whether the statement applies to an account, by its id or as
+// everyone.
+func (r Rule) concerns(access string) bool {
+	_, named := r.Principals[access]
+	_, everybody := r.Principals["*"]
+	return named || everybody
+}
+
+// Policy is a bucket's policy, parsed for evaluation. It is immutable.
+type Policy struct {
+	Body    []byte
+	Version string
+	Rules   []Rule
+	Err     error // why it cannot be parsed
+}
+
+// Public reports whether the policy allows something to everyone. A denial does
+// not count.
+func (p *Policy) Public() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool {
+		_, everybody := r.Principals["*"]
+		return everybody && r.Allow
+	})
+}
+
+// Denials returns the statements that deny something.
+func (p *Policy) Denials() []Rule {
+	return slices.DeleteFunc(slices.Clone(p.Rules), func(r Rule) bool { return r.Allow })
+}
+
+// Request provides the values that the conditions of a policy are compared
+// with: a request, and a bucket that it names.
+type Request interface {
+	// Header returns the values of a header, in the order in which they came.
+	Header(name string) []string
+	// CopySource returns the source of a copy, decoded: bucket/key. It is empty if the
+	// request copies nothing.
+	CopySource() (string, error)
+	// ObjectTags returns the tags of the stored object that an action is about.
+	ObjectTags(a Action) (map[string]string, error)
+	// GivenTags returns the tags that the request sets.
+	GivenTags() (map[string]string, error)
+	// Meets reports whether the request meets the condition of a statement;
+	// known is false if that cannot be determined.
+	Meets(condition json.RawMessage) (holds, known bool)
+}
+
+// Ruling is what a policy allows and denies to one request. It is not safe for
+// concurrent use.
+type Ruling struct {
+	req   Request
+	rules []Rule
+	// found caches the verdict of each rule, once its conditions were
+	// evaluated.
+	found map[int]Verdict
+}
+
+// NewRuling returns the ruling of the rules that apply to an account, which is
+// empty if anonymous. further rules apply to every account.
+func NewRuling(req Request, access string, rules []Rule, further ...Rule) *Ruling {
+	r := &Ruling{req: req, found: map[int]Verdict{}}
+	for _, rule := range rules {
+		if rule.concerns(access) {
+			r.rules = append(r.rules, rule)
 		}
-		if who := bytes.TrimSpace(parts["principal"]); bytes.HasPrefix(who, []byte("{")) {
-			if _, err := elements("Principal", who, principalElements); err != nil {
-				return err
+	}
+	r.rules = append(r.rules, further...)
+	return r
+}
+
+// Verdict is what is allowed and what is denied; nil is nothing.
+type Verdict struct{ Allows, Denies ActionSet }
+
+// On returns what is allowed and denied on a resource: a bucket, or bucket/key.
+func (r *Ruling) On(resource string) (v Verdict, err error) {
+	v = Verdict{make(ActionSet, len(Actions)), make(ActionSet, len(Actions))}
+	for i := range r.rules {
+		found, err := r.counts(i, resource)
+		if err != nil {
+			return v, err
+		}
+		v.Allows.add(found.Allows)
+		v.Denies.add(found.Denies)
+	}
+	return v, nil
+}
+
+// Decides reports whether an action on a resource is allowed, and whether it is
+// denied, which takes precedence.
+func (r *Ruling) Decides(a Action, resource string) (allowed, denied bool, err error) {
+	for i, rule := range r.rules {
+		if !rule.Actions.has(a) {
+			continue
+		}
+		found, err := r.counts(i, resource)
+		if err != nil {
+			return false, false, err
+		}
+		if found.Denies.has(a) {
+			return false, true, nil
+		}
+		allowed = allowed || found.Allows.has(a)
+	}
+	return allowed, false, nil
+}
+
+// counts returns what a rule allows and denies on a resource.
+func (r *Ruling) counts(i int, resource string) (v Verdict, err error) {
+	rule := r.rules[i]
+	if !rule.covers(resource) {
+		return v, nil
+	}
+	v, ok := r.found[i]
+	if !ok {
+		if v, err = r.judge(rule); err != nil {
+			return v, err
+		}
+		r.found[i] = v
+	}
+	return v, nil
+}
+
+// judge evaluates a statement's conditions. If they cannot be evaluated, a Deny
+// holds.
+func (r *Ruling) judge(rule Rule) (v Verdict, err error) {
+	actions := rule.Actions
+	if len(rule.Clauses) > 0 {
+		actions = slices.Clone(actions)
+		for i, has := range actions {
+			if has {
+				if actions[i], err = hold(r.req, rule.Clauses, Actions[i]); err != nil {
+					return v, err
+				}
 			}
 		}
-		if err := strictCondition(parts["condition"]); err != nil {
-			return err
-		}
-		if err := strictResource(parts["resource"], doc["version"]); err != nil {
-			return err
-		}
 	}
-	return nil
+	holds, known := true, true
+	if rule.Condition != nil {
+		holds, known = r.req.Meets(rule.Condition)
+	}
+	switch {
+	case known && !holds:
+	case known && rule.Allow:
+		v.Allows = actions
+	default:
+		v.Denies = actions
+	}
+	return v, nil
 }
 
-// strictResource refuses variables from policy version 2012-10-17 on: the
-// gateway's library takes them for object names.
-func strictResource(resource, version json.RawMessage) error {
-	var names, since any
-	if err := json.Unmarshal(resource, &names); err != nil {
-		return malformedPolicy("Resource is no JSON")
-	}
-	if len(version) > 0 && json.Unmarshal(version, &since) != nil {
-		return malformedPolicy("Version is no JSON")
-	}
-	if since == version2012 && strings.Contains(fmt.Sprint(names), "${") {
-		return malformedPolicy("Resource has a variable, which is not supported there: nothing of the policy was taken")
-	}
-	return nil
-}
-
-// noRequestHas are the condition keys, in lower case, that the gateway's
-// library accepts and never evaluates: a Deny by them would deny nothing.
-var noRequestHas = []string{"aws:principalarn", "aws:username", "aws:userid"}
-
-// strictCondition refuses conditions that would be ignored: of two of a kind
-// the gateway's library takes the last.
-func strictCondition(condition []byte) error {
-	if condition == nil {
-		return nil
-	}
-	operators, err := elements("Condition", condition, nil)
-	if err != nil {
-		return err
-	}
-	for name, operator := range operators {
-		keys, err := elements("Condition "+name, operator, nil)
-		if err != nil {
-			return err
-		}
-		for key := range keys {
-			if slices.Contains(noRequestHas, key) {
-				return malformedPolicy("Policy has a condition key that is not known of requests here: " + key + "; name accounts by Principal")
-			}
-		}
-	}
-	return nil
-}
-
-// elements reads an object by the names of its elements in lower case. Each may
-// occur once, and has to be in known (nil: any).
-func elements(what string, object []byte, known []string) (map[string]json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, malformedPolicy(what + " has to be an object")
-	}
-	out := map[string]json.RawMessage{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, malformedPolicy(what + " is no JSON")
-		}
-		given := fmt.Sprint(t)
-		name := strings.ToLower(given)
-		if known != nil && !slices.ContainsFunc(known, func(k string) bool { return strings.ToLower(strings.TrimSuffix(k, "*")) == name }) {
-			return nil, malformedPolicy(fmt.Sprintf("%s has an element %.100q, which is not supported: nothing of the policy was taken", what, given))
-		}
-		if _, again := out[name]; again {
-			return nil, malformedPolicy(fmt.Sprintf("%s has %s twice", what, given))
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, malformedPolicy(what + " is no JSON")
-		}
-		out[name] = value
-	}
-	for _, k := range known {
-		if name, needed := strings.CutSuffix(k, "*"); needed && out[strings.ToLower(name)] == nil {
-			return nil, malformedPolicy(what + " lacks " + name)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, malformedPolicy(what + " is no JSON")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, malformedPolicy("something follows " + what)
-	}
-	return out, nil
-}
-
-func malformedPolicy(why string) error {
-	return &s3.Error{Code: "MalformedPolicy", Message: why + ".", Status: http.StatusBadRequest}
+// HasPattern reports whether a condition uses patterns.
+func HasPattern(condition json.RawMessage) bool {
+	return strings.Contains(strings.ToLower(string(condition)), "like")
 }
