@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 )
 
 const redacted = "REDACTED"
@@ -58,4 +60,21 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	}
 	*s = NewSecret(string(text))
 	return nil
+}
+
+// OrFile returns the secret, or if it is empty the contents of the file at path
+// without surrounding white space; without either it is empty.
+func (s Secret) OrFile(path string) (Secret, error) {
+	if !s.IsZero() || path == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Secret{}, err
+	}
+	value := strings.TrimSpace(string(text))
+	if value == "" {
+		return Secret{}, fmt.Errorf("%s is empty", path)
+	}
+	return NewSecret(value), nil
 }

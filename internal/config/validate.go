@@ -69,6 +69,7 @@ func (c *Config) listeners() []struct {
 	key string
 	Listener
 } {
+
 	s := c.Server
 	return []struct {
 		key string
@@ -202,4 +203,10 @@ func (r *Reclaim) validate(p *Problems) {
 	p.check(r.Load == 0 || r.Load >= 1 && r.Load <= 1000, "reclaim.load", "is %g; use 0, or 1 to 1000", r.Load)
 	r.Limits.validate(p, "reclaim.limits")
 	p.check(g.Attempts >= 1, "reclaim.grace.attempts", "is %d; use at least 1", g.Attempts)
+}
+
+// isServiceURL reports whether s is a URL of one of the schemes, with a host.
+func isServiceURL(s string, schemes ...string) bool {
+	u, err := url.Parse(s)
+	return err == nil && slices.Contains(schemes, u.Scheme) && (u.Hostname() != "" || u.Query().Get("host") != "")
 }
