@@ -82,8 +82,8 @@ func midnightAfter(t lethe.Time, days int) lethe.Time {
 	return at - at%perDay + perDay
 }
 
-// same reports whether two rules have the same effect and the same ID.
-func (r *Rule) same(o *Rule) bool {
+// sameEffect reports whether two rules have the same effect and the same ID.
+func (r *Rule) sameEffect(o *Rule) bool {
 	return r.ID == o.ID && r.Disabled == o.Disabled && r.Prefix == o.Prefix &&
 		maps.Equal(r.Tags, o.Tags) && equal(r.Over, o.Over) && equal(r.Under, o.Under) &&
 		r.Days == o.Days && r.Date == o.Date && r.AbortDays == o.AbortDays

@@ -88,7 +88,7 @@ func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 	for i := range out {
 		out[i].Number = 0
 		for j := range old {
-			if old[j].Number != 0 && out[i].same(&old[j]) {
+			if old[j].Number != 0 && out[i].sameEffect(&old[j]) {
 				out[i].Number = old[j].Number
 			}
 		}
@@ -102,7 +102,7 @@ func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 
 // Same reports whether both have the same rules in the same order, ignoring numbers.
 func (rs Rules) Same(old Rules) bool {
-	return slices.EqualFunc(rs, old, func(a, b Rule) bool { return a.same(&b) })
+	return slices.EqualFunc(rs, old, func(a, b Rule) bool { return a.sameEffect(&b) })
 }
 
 // SameEnds reports whether both rule sets end the same objects at the same instants under

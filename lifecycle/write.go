@@ -76,7 +76,7 @@ func (n *node) plain() any {
 	return out
 }
 
-func leaf(name, text string) node { return node{name: name, text: text} }
+func element(name, text string) node { return node{name: name, text: text} }
 
 func (rs Rules) tree() node {
 	root := node{name: rootName}
@@ -87,17 +87,17 @@ func (rs Rules) tree() node {
 }
 
 func (r *Rule) tree() node {
-	n := node{name: "Rule", children: []node{leaf("ID", r.ID), r.filter(), leaf("Status", r.Status())}}
+	n := node{name: "Rule", children: []node{element("ID", r.ID), r.filter(), element("Status", r.Status())}}
 	if r.Expires() {
-		end := leaf("Days", strconv.Itoa(r.Days))
+		end := element("Days", strconv.Itoa(r.Days))
 		if r.Date != 0 {
-			end = leaf("Date", r.Date.Time().Format("2006-01-02T15:04:05.000Z"))
+			end = element("Date", r.Date.Time().Format("2006-01-02T15:04:05.000Z"))
 		}
 		n.children = append(n.children, node{name: "Expiration", children: []node{end}})
 	}
 	if r.AbortDays != 0 {
 		n.children = append(n.children, node{name: "AbortIncompleteMultipartUpload",
-			children: []node{leaf("DaysAfterInitiation", strconv.Itoa(r.AbortDays))}})
+			children: []node{element("DaysAfterInitiation", strconv.Itoa(r.AbortDays))}})
 	}
 	return n
 }
@@ -115,11 +115,11 @@ func (r *Rule) filter() node {
 	conditions := r.conditions()
 	switch {
 	case r.Legacy && len(conditions) == 0:
-		return leaf("Prefix", "")
+		return element("Prefix", "")
 	case r.Legacy && len(conditions) == 1 && r.Prefix != "":
 		return conditions[0]
 	case len(conditions) == 0:
-		conditions = []node{leaf("Prefix", "")}
+		conditions = []node{element("Prefix", "")}
 	case len(conditions) > 1:
 		conditions = []node{{name: "And", children: conditions}}
 	}
@@ -128,16 +128,16 @@ func (r *Rule) filter() node {
 
 func (r *Rule) conditions() (out []node) {
 	if r.Prefix != "" {
-		out = append(out, leaf("Prefix", r.Prefix))
+		out = append(out, element("Prefix", r.Prefix))
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
-		out = append(out, node{name: "Tag", children: []node{leaf("Key", k), leaf("Value", r.Tags[k])}})
+		out = append(out, node{name: "Tag", children: []node{element("Key", k), element("Value", r.Tags[k])}})
 	}
 	if r.Over != nil {
-		out = append(out, leaf("ObjectSizeGreaterThan", strconv.FormatInt(*r.Over, 10)))
+		out = append(out, element("ObjectSizeGreaterThan", strconv.FormatInt(*r.Over, 10)))
 	}
 	if r.Under != nil {
-		out = append(out, leaf("ObjectSizeLessThan", strconv.FormatInt(*r.Under, 10)))
+		out = append(out, element("ObjectSizeLessThan", strconv.FormatInt(*r.Under, 10)))
 	}
 	return out
 }
@@ -150,14 +150,14 @@ func (r *Rule) String() string {
 		if r.Date != 0 {
 			b.WriteString(" from " + r.Date.Time().Format(time.DateOnly) + " on")
 		} else {
-			b.WriteString(" " + days(r.Days) + " after they were modified")
+			b.WriteString(" " + daysText(r.Days) + " after they were modified")
 		}
 	}
 	if r.AbortDays > 0 {
 		if b.Len() > 0 {
 			b.WriteString(" and ")
 		}
-		b.WriteString("aborts uploads " + days(r.AbortDays) + " after they were begun")
+		b.WriteString("aborts uploads " + daysText(r.AbortDays) + " after they were begun")
 	}
 	b.WriteString(" under " + strconv.Quote(r.Prefix))
 	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
@@ -172,7 +172,7 @@ func (r *Rule) String() string {
 	return b.String()
 }
 
-func days(n int) string {
+func daysText(n int) string {
 	if n == 1 {
 		return "1 day"
 	}

@@ -35,8 +35,8 @@ const (
 	headerSunset = "Sunset" // RFC 8594: when the paste will be gone
 )
 
-// created is the response to the maker of a paste.
-type created struct {
+// creation is the response to the maker of a paste.
+type creation struct {
 	Code        string  `json:"code"`
 	URL         string  `json:"url"`
 	RawURL      string  `json:"raw_url"`
@@ -48,7 +48,7 @@ type created struct {
 func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 	v.held = h.held.Account(v.limit)
 	defer v.held.Close()
-	s, err := h.submission(v)
+	s, err := h.readSubmission(v)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Location", at)
 	w.Header().Set(headerToken, token)
 	w.Header().Set("Cache-Control", "no-store")
-	sunset(w, o)
+	setSunset(w, o)
 	switch {
 	case v.browser:
 		// Within the site: the policy of the page with the form allows no other.
@@ -68,7 +68,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 		http.SetCookie(w, v.cookie(o.Key, token, int(tokenKept.Seconds())))
 		w.WriteHeader(http.StatusSeeOther)
 	case v.json:
-		c := created{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size}
+		c := creation{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size}
 		if due := o.DueAt(); due != 0 {
 			text := due.Time().Format(time.RFC3339Nano)
 			c.ExpiresAt = &text
@@ -90,8 +90,8 @@ func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 	return h.create(w, v)
 }
 
-// sunset returns when a paste ends, in whole seconds.
-func sunset(w http.ResponseWriter, o ledger.Object) {
+// setSunset sets the header for when a paste ends, in whole seconds.
+func setSunset(w http.ResponseWriter, o ledger.Object) {
 	if due := o.DueAt(); due != 0 {
 		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
 	}

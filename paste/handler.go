@@ -92,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(rec, v, err)
 		return
 	}
-	v.Body = &steady{v.Body, rec.control}
+	v.Body = &idleTimeoutBody{v.Body, rec.control}
 	ctx, cancel := outliving(r.Context())
 	defer cancel()
 	h.mux.ServeHTTP(rec, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
@@ -207,14 +207,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// steady is a request body that fails when nothing comes.
-type steady struct {
+// idleTimeoutBody is a request body that fails when nothing comes.
+type idleTimeoutBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 }
 
 // Read implements io.Reader.
-func (s *steady) Read(p []byte) (int, error) {
+func (s *idleTimeoutBody) Read(p []byte) (int, error) {
 	if err := s.control.SetReadDeadline(deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, fmt.Errorf("paste: read deadline: %w", err)
 	}

@@ -12,8 +12,8 @@ import (
 // itself, and the buffer into which it grows or is decoded.
 const heldPerByte = 3
 
-// busy is the response when there is no memory left for more.
-var busy = &problem{
+// errBusy is the response when there is no memory left for more.
+var errBusy = &problem{
 	status: http.StatusServiceUnavailable, retry: 5 * time.Second,
 	text: "too many pastes are being received; try again in a moment",
 }
@@ -23,5 +23,5 @@ func charged(body io.ReadCloser, held *budget.Account) io.ReadCloser {
 	return struct {
 		io.Reader
 		io.Closer
-	}{&budget.Reader{R: body, Held: held, Times: heldPerByte, Beyond: busy}, body}
+	}{&budget.Reader{R: body, Account: held, Factor: heldPerByte, ErrFull: errBusy}, body}
 }

@@ -60,9 +60,9 @@ func render(w http.ResponseWriter, status int, page []byte) {
 func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Cache-Control", "no-cache")
-	a := &advice{Base: v.base, Size: sizeText(h.opt.MaxSize), Default: spoken(h.opt.DefaultTTL), Longest: "no limit"}
+	a := &advice{Base: v.base, Size: sizeText(h.opt.MaxSize), Default: ttlText(h.opt.DefaultTTL), Longest: "no limit"}
 	if h.opt.MaxTTL > 0 {
-		a.Longest = spoken(h.opt.MaxTTL)
+		a.Longest = ttlText(h.opt.MaxTTL)
 	}
 	if v.browser {
 		render(w, http.StatusOK, helpPage(v.root+"/", a))
@@ -73,8 +73,8 @@ func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// spoken writes a time to live for people; zero is unlimited.
-func spoken(d time.Duration) string {
+// ttlText writes a time to live for people; zero is unlimited.
+func ttlText(d time.Duration) string {
 	if d == 0 {
 		return "forever"
 	}
@@ -98,7 +98,7 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 	}
 	// The page may show the delete token.
 	w.Header().Set("Cache-Control", "no-store")
-	sunset(w, o)
+	setSunset(w, o)
 	render(w, http.StatusOK, pastePage(v.root+"/", s))
 	return nil
 }
@@ -111,16 +111,16 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 	if due := o.DueAt(); due != 0 {
 		s.Expires = due.Time().Format("2 January 2006, 15:04:05 UTC")
 		s.ExpiresISO = due.Time().Format(time.RFC3339)
-		s.Left = left(due.Sub(h.opt.Clock.Now()))
+		s.Left = leftText(due.Sub(h.opt.Clock.Now()))
 	}
-	if c, err := v.Cookie(tokenCookie); err == nil && opens(c.Value, o.Attrs.User[metaToken]) {
+	if c, err := v.Cookie(tokenCookie); err == nil && tokenMatches(c.Value, o.Attrs.User[metaToken]) {
 		s.Token = c.Value
 	}
 	return s
 }
 
-// left writes the remaining time of a paste, in its two largest units.
-func left(d time.Duration) string {
+// leftText writes the remaining time of a paste, in its two largest units.
+func leftText(d time.Duration) string {
 	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
 		if d >= 2*unit {
 			return "in " + lethe.FormatTTL(d.Truncate(unit))

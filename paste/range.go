@@ -31,8 +31,8 @@ func partial(w http.ResponseWriter, rd *object.Reader) {
 	w.WriteHeader(http.StatusPartialContent)
 }
 
-// beyond adds to an error what the client needs to request a valid range.
-func beyond(w http.ResponseWriter, o ledger.Object, err error) error {
+// rangeError adds to an error what the client needs to request a valid range.
+func rangeError(w http.ResponseWriter, o ledger.Object, err error) error {
 	if !errors.Is(err, lethe.ErrInvalidRange) {
 		return err
 	}

@@ -46,7 +46,7 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: conditionOf(v.Request)}
 	if v.Method == http.MethodHead {
 		if _, err := h.opt.Store.Head(v.Context(), req); err != nil {
-			return unless(w, o, err)
+			return notModifiedHeaders(w, o, err)
 		}
 		describe(w, o)
 		w.WriteHeader(http.StatusOK)
@@ -55,7 +55,7 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	req.Range = rangeOf(v.Request, o)
 	rd, err := h.opt.Store.Get(v.Context(), req)
 	if err != nil {
-		return beyond(w, o, unless(w, o, err))
+		return rangeError(w, o, notModifiedHeaders(w, o, err))
 	}
 	defer rd.Body.Close()
 	if rd.Object.Attrs.User[metaToken] == "" {
@@ -72,12 +72,12 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// unless adds to "not modified" what the client needs to keep its copy.
-func unless(w http.ResponseWriter, o ledger.Object, err error) error {
+// notModifiedHeaders adds to "not modified" what the client needs to keep its copy.
+func notModifiedHeaders(w http.ResponseWriter, o ledger.Object, err error) error {
 	if errors.Is(err, lethe.ErrNotModified) {
 		w.Header().Set("ETag", strconv.Quote(o.ETag))
 		w.Header().Set("Cache-Control", "no-cache")
-		sunset(w, o)
+		setSunset(w, o)
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func describe(w http.ResponseWriter, o ledger.Object) {
 	// A copy may be kept, and is revalidated before each use: it ends when the
 	// paste does.
 	header.Set("Cache-Control", "no-cache")
-	sunset(w, o)
+	setSunset(w, o)
 }
 
 func isBinary(o ledger.Object) bool { return o.Attrs.ContentType == binaryType }

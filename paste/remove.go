@@ -74,7 +74,7 @@ func (h *Handler) delete(v *visit, token string) error {
 	if token == "" {
 		return errNoToken
 	}
-	if !opens(token, o.Attrs.User[metaToken]) {
+	if !tokenMatches(token, o.Attrs.User[metaToken]) {
 		return errWrongToken
 	}
 	done, err := h.opt.Store.Delete(v.Context(), object.DeleteRequest{

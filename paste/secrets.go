@@ -50,7 +50,7 @@ func hashed(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// opens reports whether the token has the stored hash, in constant time.
-func opens(token, hash string) bool {
+// tokenMatches reports whether the token has the stored hash, in constant time.
+func tokenMatches(token, hash string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashed(token)), []byte(hash)) == 1
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// fields are those that a form may have; content or file is the paste itself.
+// The fields that a form may have; content or file is the paste itself.
 const (
 	fieldContent = "content"
 	fieldFile    = "file"
@@ -38,12 +38,12 @@ type submission struct {
 	label   string // the type that the client gives, such as text/markdown; shown, never used
 }
 
-// wishes are the fields as they were sent.
-type wishes map[string]string
+// fields are the values of fields as they were sent.
+type fields map[string]string
 
-// submission reads the request's body to its end. Fields that the body does not
+// readSubmission reads the request's body to its end. Fields that the body does not
 // have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type.
-func (h *Handler) submission(v *visit) (submission, error) {
+func (h *Handler) readSubmission(v *visit) (submission, error) {
 	query, err := url.ParseQuery(v.URL.RawQuery)
 	if err != nil {
 		return submission{}, badRequest("the query cannot be read: %v", err)
@@ -105,7 +105,7 @@ func (h *Handler) tooLarge() error {
 }
 
 // body takes the paste and its fields from the request's body.
-func (h *Handler) body(v *visit) ([]byte, wishes, error) {
+func (h *Handler) body(v *visit) ([]byte, fields, error) {
 	header := v.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(header)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Handler) body(v *visit) ([]byte, wishes, error) {
 	}
 	switch kind {
 	case "multipart/form-data":
-		return h.multipart(v, params["boundary"])
+		return h.readForm(v, params["boundary"])
 	case "application/json":
 		data, err := h.read(v, encodedRoom(h.opt.MaxSize))
 		if err != nil {
@@ -135,7 +135,7 @@ func (h *Handler) body(v *visit) ([]byte, wishes, error) {
 		return data, nil, nil
 	}
 	data, err := h.read(v, h.opt.MaxSize)
-	return data, wishes{fieldType: kind}, err
+	return data, fields{fieldType: kind}, err
 }
 
 // encodedRoom is how long a body may be whose paste is encoded: three bytes for
@@ -168,7 +168,7 @@ func cutShort(err error) error {
 }
 
 // fromJSON reads a paste in JSON.
-func fromJSON(data []byte) ([]byte, wishes, error) {
+func fromJSON(data []byte) ([]byte, fields, error) {
 	const how = `send {"content": "...", "ttl": "1h", "alias": "...", "type": "..."} with content alone required; ` +
 		"a JSON document that is the paste itself goes with Content-Type: text/plain"
 	var in struct{ Content, TTL, Alias, Type *string }
@@ -183,7 +183,7 @@ func fromJSON(data []byte) ([]byte, wishes, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, nil, badRequest("something follows the JSON object; %s", how)
 	}
-	said := wishes{}
+	said := fields{}
 	for name, value := range map[string]*string{fieldTTL: in.TTL, fieldAlias: in.Alias, fieldType: in.Type} {
 		if value != nil {
 			said[name] = *value
@@ -198,11 +198,11 @@ func fromJSON(data []byte) ([]byte, wishes, error) {
 // fromForm parses a URL-encoded form. curl --data-binary declares every body as
 // one. So it is one only if it can hardly be anything else: a single line of known
 // fields, each once, with content among them.
-func fromForm(data []byte) (content []byte, said wishes, ok bool) {
+func fromForm(data []byte) (content []byte, said fields, ok bool) {
 	if bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, nil, false
 	}
-	said = wishes{}
+	said = fields{}
 	for pair := range strings.SplitSeq(string(data), "&") {
 		name, value, found := strings.Cut(pair, "=")
 		_, again := said[name]
@@ -223,8 +223,8 @@ func fromForm(data []byte) (content []byte, said wishes, ok bool) {
 // unixLines undoes the line endings that browsers put into forms.
 func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
-// multipart parses a form with parts, as curl -F and browsers send it.
-func (h *Handler) multipart(v *visit, boundary string) ([]byte, wishes, error) {
+// readForm parses a form with parts, as curl -F and browsers send it.
+func (h *Handler) readForm(v *visit, boundary string) ([]byte, fields, error) {
 	if boundary == "" {
 		return nil, nil, badRequest("the form has no boundary in its Content-Type")
 	}
@@ -232,7 +232,7 @@ func (h *Handler) multipart(v *visit, boundary string) ([]byte, wishes, error) {
 		return nil, nil, h.tooLarge()
 	}
 	var content []byte
-	said := wishes{}
+	said := fields{}
 	// The bound ends a body of endless parts and preambles.
 	reader := multipart.NewReader(io.LimitReader(v.Body, h.opt.MaxSize+1<<20), boundary)
 	for {

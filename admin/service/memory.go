@@ -37,5 +37,5 @@ func charged(r *http.Request, body io.Reader) io.Reader {
 	if !ok {
 		return body
 	}
-	return &budget.Reader{R: body, Held: held, Times: heldPerByte, Beyond: errBusy}
+	return &budget.Reader{R: body, Account: held, Factor: heldPerByte, ErrFull: errBusy}
 }

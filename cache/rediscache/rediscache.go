@@ -77,8 +77,8 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	return value, c.found(ctx, err)
 }
 
-// GetAged is Get that also returns the remaining time to live, which is above zero.
-func (c *Cache) GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool) {
+// GetWithTTL is Get that also returns the remaining time to live, which is above zero.
+func (c *Cache) GetWithTTL(ctx context.Context, key string) (value []byte, left time.Duration, ok bool) {
 	err := c.conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
 		var got *redis.StringCmd
 		var ttl *redis.DurationCmd

@@ -19,8 +19,8 @@ import (
 // one.
 type Far interface {
 	cache.Cache
-	// GetAged is Get with the remaining time, above zero.
-	GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool)
+	// GetWithTTL is Get with the remaining time, above zero.
+	GetWithTTL(ctx context.Context, key string) (value []byte, left time.Duration, ok bool)
 }
 
 // Cache implements cache.Cache, cache.Keeper and cache.Stater.
@@ -38,7 +38,7 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	if value, ok := c.near.Get(ctx, key); ok {
 		return value, true
 	}
-	value, left, ok := c.far.GetAged(ctx, key)
+	value, left, ok := c.far.GetWithTTL(ctx, key)
 	if ok {
 		c.near.Put(ctx, key, value, left)
 	}

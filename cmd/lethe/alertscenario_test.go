@@ -52,10 +52,10 @@ func (w *world) scrape() moment {
 	return m
 }
 
-// course is what Prometheus sees of a server: a normal state, then a fault, and
+// scenario is what Prometheus sees of a server: a normal state, then a fault, and
 // at last the state after the runbook was followed. Each moment lasts for some
 // samples.
-type course struct {
+type scenario struct {
 	alert   string
 	well    moment
 	bad     []moment
@@ -66,7 +66,7 @@ type course struct {
 
 // judge checks by promtool that the alert is silent, then fires, then is silent
 // again.
-func (w *world) judge(c course) {
+func (w *world) judge(c scenario) {
 	w.t.Helper()
 	if c.samples == 0 {
 		c.samples = 20
@@ -89,7 +89,7 @@ func (w *world) judge(c course) {
 }
 
 // moments returns all of a course, one after the other.
-func (c *course) moments() []moment {
+func (c *scenario) moments() []moment {
 	list := slices.Concat([]moment{c.well}, c.bad)
 	if c.good != nil {
 		list = append(list, *c.good, *c.good, *c.good) // range of the expressions
@@ -99,7 +99,7 @@ func (c *course) moments() []moment {
 
 // questions returns the checks at the end of each part whether the alert fired
 // within it, and at the very end whether it still does.
-func (c *course) questions() string {
+func (c *scenario) questions() string {
 	fired := func(moments int) string {
 		return fmt.Sprintf("count_over_time(ALERTS{alertname=%q,alertstate=\"firing\"}[%s])", c.alert, time.Duration(moments*c.samples)*c.every-c.every/2)
 	}
@@ -116,7 +116,7 @@ func (c *course) questions() string {
 
 // inputs returns the series of the alert's rule. One that was not exported at a
 // moment is missing then, as in Prometheus.
-func (c *course) inputs(rules []rule) string {
+func (c *scenario) inputs(rules []rule) string {
 	at := slices.IndexFunc(rules, func(r rule) bool { return r.Alert == c.alert })
 	names := append(metricName.FindAllString(rules[at].Expr, -1), "up")
 	list := c.moments()
@@ -136,7 +136,7 @@ func (c *course) inputs(rules []rule) string {
 	return b.String()
 }
 
-func (c *course) values(series string, list []moment) string {
+func (c *scenario) values(series string, list []moment) string {
 	var out []string
 	there := false
 	for n, m := range list {
@@ -165,7 +165,7 @@ func repeated(value string, times int) string {
 
 // value returns a value in promtool's notation, without an exponent. An instant
 // keeps its distance from the moment.
-func (c *course) value(series, text string, n int, at lethe.Time) string {
+func (c *scenario) value(series, text string, n int, at lethe.Time) string {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {
 		return strings.TrimPrefix(text, "+")

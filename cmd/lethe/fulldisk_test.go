@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	w.ok("check", "--checksums")
 	w.fresh()
 	good := w.scrape()
-	w.judge(course{alert: "LetheLedgerFull", well: well, bad: []moment{bad}, good: &good})
+	w.judge(scenario{alert: "LetheLedgerFull", well: well, bad: []moment{bad}, good: &good})
 }
 
 // hasNoRoom puts an object, which has to be refused for lack of room.

@@ -135,7 +135,7 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 	w.put("first", "a", "bytes", "")
 	w.ok("reclaim", "--once", "--only", "replicate")
 	w.state("live", 1)
-	open := course{alert: "LetheBreakerOpen", well: w.scrape()}
+	open := scenario{alert: "LetheBreakerOpen", well: w.scrape()}
 	way.Down()
 	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
 	answer(t, ready, http.StatusOK, "")
@@ -203,7 +203,7 @@ func TestTheDatabaseGoesAndComes(t *testing.T) {
 	w.fresh()
 	good := w.scrape()
 	for _, alert := range []string{"LetheDatabaseDown", "LetheDatabaseErrors"} {
-		w.judge(course{alert: alert, well: well, bad: bad, good: &good, samples: 8})
+		w.judge(scenario{alert: alert, well: well, bad: bad, good: &good, samples: 8})
 	}
 }
 

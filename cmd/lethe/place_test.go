@@ -109,7 +109,7 @@ func (w *world) missing(well moment, mount func()) {
 	}
 	w.fresh()
 	good := w.scrape()
-	w.judge(course{alert: "LetheBackendUnwritable", well: well, bad: []moment{bad}, good: &good})
+	w.judge(scenario{alert: "LetheBackendUnwritable", well: well, bad: []moment{bad}, good: &good})
 }
 
 // condemned returns how many blobs wait to be deleted on the first backend.

@@ -119,8 +119,8 @@ func ofTTL(object string, req api.TTLRequest) question {
 	}
 }
 
-// ofBucket returns a question with a bucket's size.
-func ofBucket(ctx context.Context, client *api.Client, name string) (string, error) {
+// bucketAmount returns the phrase of a question that has a bucket's size.
+func bucketAmount(ctx context.Context, client *api.Client, name string) (string, error) {
 	list, err := api.Call[[]api.Bucket](ctx, client, "buckets/list", api.None{})
 	for _, b := range list {
 		if b.Name == name {
@@ -132,7 +132,7 @@ func ofBucket(ctx context.Context, client *api.Client, name string) (string, err
 
 func ofSettings(bucket string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
-		has, err := ofBucket(ctx, client, bucket)
+		has, err := bucketAmount(ctx, client, bucket)
 		return fmt.Sprintf("Change the settings of %s? Now %s", bucket, has), err
 	}
 }
@@ -149,7 +149,7 @@ func ofHold(req *api.HoldRequest) question {
 			}
 			return fmt.Sprintf("Lift the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
 		}
-		has, err := ofBucket(ctx, client, req.Bucket)
+		has, err := bucketAmount(ctx, client, req.Bucket)
 		return fmt.Sprintf("Lift the hold on s3://%s/%s*? What became due meanwhile is deleted; %s", req.Bucket, req.Prefix, has), err
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-func trials() []trial {
+func runbookCases() []runbookCase {
 	var blocked string
-	return []trial{
+	return []runbookCase{
 		{alert: "LetheDeadLetters", settings: []string{"reclaim.grace.attempts=1"}, provoke: func(w *world) {
 			w.one("")
 			blocked = w.blobFile()
@@ -62,8 +62,8 @@ func trials() []trial {
 }
 
 // tooMuchForARun is a run that reaches its limit, and leaves the rest.
-func tooMuchForARun() trial {
-	return trial{alert: "LetheRunLimited", settings: []string{"reclaim.guards.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
+func tooMuchForARun() runbookCase {
+	return runbookCase{alert: "LetheRunLimited", settings: []string{"reclaim.guards.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
 		w.bucket("first")
 		for _, key := range []string{"a", "b", "c"} {
 			w.put("first", key, "bytes "+key, "1h")
@@ -85,8 +85,8 @@ func tooMuchForARun() trial {
 
 // apart is a ledger whose clock differs from that of the machine that stamps
 // the folder's files.
-func apart() trial {
-	return trial{alert: "LetheBackendClockInDoubt", provoke: func(w *world) {
+func apart() runbookCase {
+	return runbookCase{alert: "LetheBackendClockInDoubt", provoke: func(w *world) {
 		w.stop()
 		w.clock.Advance(time.Hour)
 		w.start()
@@ -101,9 +101,9 @@ func apart() trial {
 	}}
 }
 
-// doubts returns trials of untrustworthy states.
-func doubts() []trial {
-	return []trial{
+// doubtCases returns the cases of untrustworthy states.
+func doubtCases() []runbookCase {
+	return []runbookCase{
 		{alert: "LetheBackendHeld", provoke: func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },
 			mend: func(w *world) { w.ok("backend", "accept", "main") }},
 		apart(),

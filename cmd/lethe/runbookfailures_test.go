@@ -65,11 +65,11 @@ func (w *world) manyDue() {
 	w.clock.Advance(time.Hour)
 }
 
-// failures returns trials of faulty services.
-func failures() []trial {
+// failureCases returns the cases of faulty services.
+func failureCases() []runbookCase {
 	var mount func()
 	reap := func(w *world) { w.ok("reclaim", "--once", "--only", "reap") }
-	return []trial{
+	return []runbookCase{
 		{alert: "LetheDown", provoke: func(w *world) { w.stop() }, mend: func(w *world) { w.start() }},
 		{alert: "LetheIntentsAmbiguous", samples: 10, provoke: func(w *world) {
 			w.orphaned()
@@ -107,10 +107,10 @@ func failures() []trial {
 }
 
 // lost is a removed file without another copy.
-func lost() trial {
+func lost() runbookCase {
 	var file string
 	var bytes []byte
-	return trial{alert: "LetheObjectsLost", provoke: func(w *world) {
+	return runbookCase{alert: "LetheObjectsLost", provoke: func(w *world) {
 		w.one("")
 		file = w.blobFile()
 		var err error
@@ -135,10 +135,10 @@ func lost() trial {
 	}}
 }
 
-// absences returns trials of missing services.
-func absences() []trial {
+// absenceCases returns the cases of missing services.
+func absenceCases() []runbookCase {
 	var redis *servers.RedisServer
-	return []trial{
+	return []runbookCase{
 		{alert: "LetheRedisDown", services: func(w *world) []string {
 			redis = servers.NewRedis(w.t)
 			return []string{"redis.url=redis://" + redis.Addr}

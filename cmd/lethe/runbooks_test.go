@@ -14,8 +14,8 @@ import (
 // fresh lets cached values of scrapes expire.
 func (w *world) fresh() { w.clock.Advance(10 * time.Second) }
 
-// trial is an alert whose state is provoked, and whose runbook is followed.
-type trial struct {
+// runbookCase is an alert whose state is provoked, and whose runbook is followed.
+type runbookCase struct {
 	alert    string
 	settings []string
 	services func(*world) []string // settings of the processes to start
@@ -52,18 +52,18 @@ func (w *world) one(ttl string) {
 // TestTheDatabaseGoesAndComes, TestOneOfTwoServicesGoes, TestFullDisk and
 // TestTheDiskGoesWhileServing.
 func TestRunbooks(t *testing.T) {
-	for _, c := range slices.Concat(trials(), doubts(), failures(), absences(), slowness()) {
+	for _, c := range slices.Concat(runbookCases(), doubtCases(), failureCases(), absenceCases(), slowCases()) {
 		t.Run(c.alert, func(t *testing.T) { c.run(newWorld(t, c.settings...)) })
 	}
 }
 
-func (c trial) run(w *world) {
+func (c runbookCase) run(w *world) {
 	w.stopwatch = clocktest.New()
 	if c.services != nil {
 		w.settings = append(w.settings, c.services(w)...)
 	}
 	w.start()
-	out := course{alert: c.alert, well: w.scrape(), samples: c.samples, every: c.every}
+	out := scenario{alert: c.alert, well: w.scrape(), samples: c.samples, every: c.every}
 	look := func(do func(*world)) moment {
 		w.fresh()
 		do(w)

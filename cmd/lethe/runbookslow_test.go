@@ -81,8 +81,8 @@ func (w *world) reload() {
 	w.await("configuration reloaded")
 }
 
-// slowness returns trials of slow operations and of throttling.
-func slowness() []trial {
+// slowCases returns the cases of slow operations and of throttling.
+func slowCases() []runbookCase {
 	var s slowService
 	slow := func(w *world) {
 		s.takes.Store(int64(6 * time.Second))
@@ -99,7 +99,7 @@ func slowness() []trial {
 		w.shed(1)
 	}
 	limited := "backends=[{name: main, kind: dir, path: blobs, limits: {deletes_per_second: 1}}]"
-	return []trial{
+	return []runbookCase{
 		{alert: "LetheBackendSlow", services: s.start, samples: 5, provoke: func(w *world) {
 			w.bucket("first")
 			slow(w)

@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
-// printSurroundings shows what the store works with, if that is more than a
+// printRuntimeInfo shows what the store works with, if that is more than a
 // folder.
-func printSurroundings(w io.Writer, s api.Status) error {
+func printRuntimeInfo(w io.Writer, s api.Status) error {
 	if s.LedgerKind != "postgres" && s.Redis == nil {
 		return nil
 	}

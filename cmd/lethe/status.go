@@ -72,7 +72,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error
 	}
 	printf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
 		plural(s.Objects, "object", "objects"), size(s.Bytes), plural(int64(s.Buckets), "bucket", "buckets"))
-	if err := printSurroundings(c.out, s); err != nil {
+	if err := printRuntimeInfo(c.out, s); err != nil {
 		return err
 	}
 	if err := printBackends(c.out, s.Backends); err != nil {

@@ -2,14 +2,14 @@ package budget
 
 import "io"
 
-// Reader takes memory for the bytes read through it, times Times. If there is
-// none left it fails with Beyond, and is Spent.
+// Reader counts Factor bytes of memory for each byte read. When the budget is used
+// up, Read returns ErrFull and Full is set.
 type Reader struct {
-	R      io.Reader
-	Held   *Account
-	Times  int64
-	Beyond error
-	Spent  bool
+	R       io.Reader
+	Account *Account
+	Factor  int64
+	ErrFull error
+	Full    bool
 
 	n int64
 }
@@ -18,9 +18,9 @@ type Reader struct {
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.R.Read(p)
 	r.n += int64(n)
-	if !r.Held.Hold(r.Times * r.n) {
-		r.Spent = true
-		return 0, r.Beyond
+	if !r.Account.Hold(r.Factor * r.n) {
+		r.Full = true
+		return 0, r.ErrFull
 	}
 	return n, err
 }

@@ -50,11 +50,11 @@ type Events struct {
 	Without func(name string, err error)
 }
 
-// Lock is a set of named locks.
-type Lock struct{ Options }
+// Locks is a set of named locks.
+type Locks struct{ Options }
 
 // New returns locks on the connection, which the caller closes.
-func New(o Options) *Lock {
+func New(o Options) *Locks {
 	o.Prefix = cmp.Or(o.Prefix, redisconn.KeyPrefix)
 	o.TTL = cmp.Or(o.TTL, 30*time.Second)
 	if o.Random == nil {
@@ -66,15 +66,15 @@ func New(o Options) *Lock {
 	if o.Sleep == nil {
 		o.Sleep = func(ctx context.Context, d time.Duration) { _ = lethe.Sleep(ctx, d) }
 	}
-	return &Lock{o}
+	return &Locks{o}
 }
 
 // Key returns the Redis key of a name's lock.
-func (l *Lock) Key(name string) string { return l.Prefix + "lock:" + string(l.Store) + ":" + name }
+func (l *Locks) Key(name string) string { return l.Prefix + "lock:" + string(l.Store) + ":" + name }
 
 // Around runs claim with the lock, or without it if it cannot be acquired. The
 // error is the claim's, or that of a ctx that ended during the wait.
-func (l *Lock) Around(ctx context.Context, name string, claim func(context.Context) error) error {
+func (l *Locks) Around(ctx context.Context, name string, claim func(context.Context) error) error {
 	token, err := l.acquire(ctx, name)
 	if ctx.Err() != nil && token == "" {
 		return ctx.Err()
@@ -94,7 +94,7 @@ var errNotReleased = errors.New("claimlock: the lock was not released in time")
 
 // acquire tries until it has the lock. It waits no longer than a holder may
 // have it.
-func (l *Lock) acquire(ctx context.Context, name string) (token string, err error) {
+func (l *Locks) acquire(ctx context.Context, name string) (token string, err error) {
 	random := make([]byte, 16)
 	if _, err := io.ReadFull(l.Random, random); err != nil {
 		return "", fmt.Errorf("claimlock: %w", err)
@@ -120,7 +120,7 @@ func (l *Lock) acquire(ctx context.Context, name string) (token string, err erro
 
 // try tries once. A SET that was repeated, because its first response was lost,
 // looks refused; the stored token shows the holder.
-func (l *Lock) try(ctx context.Context, key, token string) (got bool, err error) {
+func (l *Locks) try(ctx context.Context, key, token string) (got bool, err error) {
 	err = l.Conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
 		got, err = r.SetNX(ctx, key, token, l.TTL).Result()
 		if err != nil || got {
@@ -144,7 +144,7 @@ func (l *Lock) try(ctx context.Context, key, token string) (got bool, err error)
 var unlock = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
 
 // release releases the lock; if that fails the lock expires.
-func (l *Lock) release(ctx context.Context, name, token string) {
+func (l *Locks) release(ctx context.Context, name, token string) {
 	_ = l.Conn.Do(context.WithoutCancel(ctx), func(ctx context.Context, r redis.UniversalClient) error {
 		return unlock.Run(ctx, r, []string{l.Key(name)}, token).Err()
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-func open(t *testing.T, addr string, o claimlock.Options) *claimlock.Lock {
+func open(t *testing.T, addr string, o claimlock.Options) *claimlock.Locks {
 	t.Helper()
 	conn, err := redisconn.Open(redisconn.Options{URL: "redis://" + addr, Timeout: time.Second})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestWaitingEnds(t *testing.T) {
 	s := servers.NewRedis(t)
 	clock := clocktest.New()
 	ctx, cancel := context.WithCancel(t.Context())
-	var lock *claimlock.Lock
+	var lock *claimlock.Locks
 	var without error
 	pauses := 0
 	lock = open(t, s.Addr, claimlock.Options{

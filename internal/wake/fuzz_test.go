@@ -35,7 +35,7 @@ func FuzzMessage(f *testing.F) {
 			t.Fatalf("%q is %d notices", text, heard)
 		}
 		for routine, due := range b.mine.due {
-			if !slices.Contains(routines, routine) || len(due) > agendaKept || !slices.IsSorted(due) {
+			if !slices.Contains(routines, routine) || len(due) > maxTimers || !slices.IsSorted(due) {
 				t.Fatalf("%q has %q due at %v", text, routine, due)
 			}
 			if last := clock.Now().Add(maxDelay + b.Gap); due[0] < clock.Now() || due[len(due)-1] > last {

@@ -7,9 +7,9 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// agendaKept bounds the future wake-ups of one routine; more are left to the
+// maxTimers bounds the future wake-ups of one routine; more are left to the
 // ticks.
-const agendaKept = 64
+const maxTimers = 64
 
 // timers has future wake-ups, at least a gap apart.
 type timers struct {
@@ -18,7 +18,7 @@ type timers struct {
 	last map[string]lethe.Time   // when the routine was last taken
 }
 
-func newAgenda(gap time.Duration) timers {
+func newTimers(gap time.Duration) timers {
 	return timers{gap: gap, due: map[string][]lethe.Time{}, last: map[string]lethe.Time{}}
 }
 
@@ -34,7 +34,7 @@ func (a *timers) add(routine string, now lethe.Time, in time.Duration) {
 	}
 	i, found := slices.BinarySearch(ahead, at)
 	// A waiting wake-up is taken from now on, so it covers work that is due.
-	if found || in <= 0 && i > 0 || len(ahead) >= agendaKept {
+	if found || in <= 0 && i > 0 || len(ahead) >= maxTimers {
 		return
 	}
 	a.due[routine] = slices.Insert(ahead, i, at)

@@ -12,7 +12,7 @@ import (
 const second = lethe.Time(1_000_000)
 
 func TestManyNoticesAreOneWakeUpPerGap(t *testing.T) {
-	a, now, taken := newAgenda(time.Second), 100*second, 0
+	a, now, taken := newTimers(time.Second), 100*second, 0
 	for range 100_000 { // ten seconds
 		now += 100
 		a.add("clean", now, 0)
@@ -25,7 +25,7 @@ func TestManyNoticesAreOneWakeUpPerGap(t *testing.T) {
 
 func TestNothingThatIsDueIsForgotten(t *testing.T) {
 	for _, in := range []time.Duration{0, time.Millisecond, 1500 * time.Millisecond, time.Minute} {
-		a, now := newAgenda(time.Second), 100*second
+		a, now := newTimers(time.Second), 100*second
 		var last lethe.Time // when the latest has work
 		for i := range 3_000 {
 			now += 10_000
@@ -53,17 +53,17 @@ func TestNothingThatIsDueIsForgotten(t *testing.T) {
 }
 
 func TestAgendaIsBounded(t *testing.T) {
-	a := newAgenda(time.Second)
+	a := newTimers(time.Second)
 	for i := range 10_000 {
 		a.add("clean", 100*second, time.Duration(i)*time.Second)
 	}
-	if got := len(a.due["clean"]); got != agendaKept {
-		t.Errorf("%d wake-ups are kept, want %d", got, agendaKept)
+	if got := len(a.due["clean"]); got != maxTimers {
+		t.Errorf("%d wake-ups are kept, want %d", got, maxTimers)
 	}
 }
 
 func TestTakesWhatIsDueInOrder(t *testing.T) {
-	a := newAgenda(time.Second)
+	a := newTimers(time.Second)
 	a.add("reap", 100*second, 0)
 	a.add("clean", 100*second, 0)
 	a.add("clean", 100*second, 5*time.Second)

@@ -71,7 +71,7 @@ func New(o Options) *Bus {
 	if o.Monotonic == nil {
 		o.Monotonic = lethe.Monotonic{}
 	}
-	return &Bus{Options: o, changed: make(chan struct{}, 1), mine: newAgenda(o.Gap), theirs: newAgenda(o.Gap)}
+	return &Bus{Options: o, changed: make(chan struct{}, 1), mine: newTimers(o.Gap), theirs: newTimers(o.Gap)}
 }
 
 // notice is the message: routines, with the milliseconds until they have work.
@@ -210,7 +210,7 @@ func (b *Bus) hear(text string) {
 		if !slices.Contains(b.Routines, routine) {
 			continue
 		}
-		for _, ms := range delays[:min(len(delays), agendaKept)] {
+		for _, ms := range delays[:min(len(delays), maxTimers)] {
 			if ms >= 0 && ms <= maxDelay.Milliseconds() {
 				b.deliver(routine, time.Duration(ms)*time.Millisecond)
 			}

@@ -88,8 +88,8 @@ func header(name string) func(Request, Action, string) (*string, error) {
 	}
 }
 
-// hold reports whether all conditions of a statement hold for an action.
-func hold(r Request, clauses []Clause, a Action) (bool, error) {
+// allHold reports whether all conditions of a statement hold for an action.
+func allHold(r Request, clauses []Clause, a Action) (bool, error) {
 	for _, c := range clauses {
 		have, err := c.key.value(r, a, c.tag)
 		if err != nil || !c.holds(have) {
@@ -123,9 +123,9 @@ type Clause struct {
 	values   []string
 }
 
-// Statement is a statement of a policy: the conditions evaluated here, and the
-// rest.
-type Statement struct {
+// RawStatement is a statement as a policy has it: the conditions evaluated here,
+// and the rest.
+type RawStatement struct {
 	Clauses []Clause
 
 	rest      map[string]json.RawMessage
@@ -135,10 +135,10 @@ type Statement struct {
 }
 
 // Condition returns the conditions of the rest, nil if there are none.
-func (r *Statement) Condition() json.RawMessage { return r.rest[r.condition] }
+func (r *RawStatement) Condition() json.RawMessage { return r.rest[r.condition] }
 
 // ReadStatement parses a statement.
-func ReadStatement(statement json.RawMessage) (r Statement, err error) {
+func ReadStatement(statement json.RawMessage) (r RawStatement, err error) {
 	if err := json.Unmarshal(statement, &r.rest); err != nil {
 		return r, nil
 	}
@@ -181,7 +181,7 @@ func ReadStatement(statement json.RawMessage) (r Statement, err error) {
 }
 
 // set puts the conditions into the statement.
-func (r *Statement) set(block map[string]map[string]json.RawMessage) (err error) {
+func (r *RawStatement) set(block map[string]map[string]json.RawMessage) (err error) {
 	if len(block) == 0 {
 		delete(r.rest, r.condition)
 		return nil
@@ -203,7 +203,7 @@ func texts(value json.RawMessage) (out []string, err error) {
 }
 
 // check refuses what would be ignored or is ambiguous.
-func (r *Statement) check() error {
+func (r *RawStatement) check() error {
 	for _, c := range r.Clauses {
 		if _, ok := operatorOf(c.operator); !ok {
 			return malformedPolicy(fmt.Sprintf("The condition on %s%s knows the operators of strings and Null, not %.100q", c.key.name, c.tag, c.operator))

@@ -56,8 +56,8 @@ func KeyGrants(k ledger.AccessKey) (out []ledger.Grant) {
 
 // KeyRule returns the rights of a key in a bucket of its list, as a statement
 // of the bucket's policy: a policy makes grants ineffective.
-func KeyRule(bucket string, k ledger.AccessKey) Rule {
-	return Rule{
+func KeyRule(bucket string, k ledger.AccessKey) PolicyStatement {
+	return PolicyStatement{
 		Allow: true, Principals: map[string]struct{}{k.ID: {}},
 		Actions: ActionsThat(func(a Action) bool {
 			return !k.ReadOnly || strings.HasPrefix(string(a), "s3:Get") || strings.HasPrefix(string(a), "s3:List")

@@ -8,21 +8,21 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// List is an access control list. Its methods return new lists and do not
+// ACL is an access control list. Its methods return new lists and do not
 // change it.
-type List struct {
+type ACL struct {
 	Owner  string
 	Grants []ledger.Grant
 }
 
 // OwnersOnly returns a list that grants all to its owner, and nothing else.
-func OwnersOnly(owner string) List {
-	return List{Owner: owner, Grants: []ledger.Grant{{Account: owner, Permission: FullControl}}}
+func OwnersOnly(owner string) ACL {
+	return ACL{Owner: owner, Grants: []ledger.Grant{{Account: owner, Permission: FullControl}}}
 }
 
 // BucketList returns the list of a bucket, which always includes its owner's
 // full control.
-func BucketList(owner string, grants []ledger.Grant) List {
+func BucketList(owner string, grants []ledger.Grant) ACL {
 	out := OwnersOnly(owner)
 	for _, g := range grants {
 		if g != out.Grants[0] {
@@ -32,8 +32,8 @@ func BucketList(owner string, grants []ledger.Grant) List {
 	return out
 }
 
-// Once returns the list without repeated grants.
-func (l List) Once() List {
+// Unique returns the list without repeated grants.
+func (l ACL) Unique() ACL {
 	var once []ledger.Grant
 	for _, g := range l.Grants {
 		if !slices.Contains(once, g) {
@@ -45,14 +45,14 @@ func (l List) Once() List {
 }
 
 // With returns the list with further grants.
-func (l List) With(grants ...ledger.Grant) List {
+func (l ACL) With(grants ...ledger.Grant) ACL {
 	l.Grants = append(slices.Clone(l.Grants), grants...)
 	return l
 }
 
-// Admitting returns the list with the grants of authenticated accounts given to
+// ForRequester returns the list with the grants of authenticated accounts given to
 // the requester, too.
-func (l List) Admitting(requester string) List {
+func (l ACL) ForRequester(requester string) ACL {
 	return l.With(asAuthenticated(l.Grants, requester)...)
 }
 
@@ -68,21 +68,21 @@ func asAuthenticated(grants []ledger.Grant, requester string) (out []ledger.Gran
 }
 
 // OwnersAlone returns what the list grants to its owner.
-func (l List) OwnersAlone() List {
+func (l ACL) OwnersAlone() ACL {
 	return l.without(func(g ledger.Grant) bool { return g.Group != "" || g.Account != l.Owner })
 }
 
 // Shared reports whether the list grants something to others than its owner.
-func (l List) Shared() bool { return len(l.OwnersAlone().Grants) < len(l.Grants) }
+func (l ACL) Shared() bool { return len(l.OwnersAlone().Grants) < len(l.Grants) }
 
 // WithoutGroups returns what the list grants to accounts.
-func (l List) WithoutGroups() List {
+func (l ACL) WithoutGroups() ACL {
 	return l.without(func(g ledger.Grant) bool { return g.Group != "" })
 }
 
-// Settling returns the grants that allow setting an object's list, as WRITE:
+// AsWrite returns the grants that allow setting an object's list, as WRITE:
 // the gateway's library checks that where S3 requires WRITE_ACP.
-func (l List) Settling() List {
+func (l ACL) AsWrite() ACL {
 	l = l.without(func(g ledger.Grant) bool { return g.Permission != FullControl && g.Permission != WriteACP })
 	for i := range l.Grants {
 		if l.Grants[i].Permission == WriteACP {
@@ -92,13 +92,13 @@ func (l List) Settling() List {
 	return l
 }
 
-func (l List) without(gone func(ledger.Grant) bool) List {
+func (l ACL) without(gone func(ledger.Grant) bool) ACL {
 	l.Grants = slices.DeleteFunc(slices.Clone(l.Grants), gone)
 	return l
 }
 
 // GroupsFirst returns the grants of the list, those to groups first.
-func (l List) GroupsFirst() []ledger.Grant {
+func (l ACL) GroupsFirst() []ledger.Grant {
 	out := slices.Clone(l.Grants)
 	slices.SortStableFunc(out, func(a, b ledger.Grant) int {
 		switch {
@@ -112,10 +112,10 @@ func (l List) GroupsFirst() []ledger.Grant {
 	return out
 }
 
-// ForRequester returns an object's grants for one requester, empty if
+// GrantsFor returns an object's grants for one requester, empty if
 // anonymous. An authenticated requester gets the grants of authenticated
 // accounts.
-func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) {
+func GrantsFor(grants []ledger.Grant, requester string) (out []ledger.Grant) {
 	for _, g := range grants {
 		if g.Group == AllUsers || g.Account != "" {
 			out = append(out, g)
@@ -124,20 +124,20 @@ func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) 
 	return append(out, asAuthenticated(grants, requester)...)
 }
 
-// Wish is the access control list that a request specifies, in headers or a
+// RequestedACL is the access control list that a request specifies, in headers or a
 // form.
-type Wish struct {
+type RequestedACL struct {
 	Canned types.ObjectCannedACL
 	Grants []ledger.Grant // of headers
 }
 
 // Empty reports whether the request specifies none.
-func (w Wish) Empty() bool { return w.Canned == "" && len(w.Grants) == 0 }
+func (w RequestedACL) Empty() bool { return w.Canned == "" && len(w.Grants) == 0 }
 
-// Ordinary reports whether a wish is equivalent to the default of a bucket
+// IsDefault reports whether the list is equivalent to the default of a bucket
 // without lists, in any notation: clients send back the list that they
 // received.
-func (w Wish) Ordinary(owner string) bool {
+func (w RequestedACL) IsDefault(owner string) bool {
 	switch w.Canned {
 	case "":
 		return len(w.Grants) == 1 && w.Grants[0] == ledger.Grant{Account: owner, Permission: FullControl}

@@ -24,12 +24,12 @@ func TestListsAreNarrowed(t *testing.T) {
 		"groups first":         {list.GroupsFirst(), []ledger.Grant{public, signers, owners, alices}},
 		"owner":                {list.OwnersAlone().Grants, []ledger.Grant{owners}},
 		"without groups":       {list.WithoutGroups().Grants, []ledger.Grant{owners, alices}},
-		"who may set it":       {list.Settling().Grants, []ledger.Grant{owners, {Account: "alice", Permission: authz.Write}}},
-		"who signs":            {list.Admitting("bob").Grants, append(slices.Clone(list.Grants), ledger.Grant{Account: "bob", Permission: authz.Write})},
-		"who does not":         {list.Admitting("").Grants, list.Grants},
-		"each once":            {list.With(public, alices).Once().Grants, list.Grants},
-		"object, who signs":    {authz.ForRequester([]ledger.Grant{signers, public}, "bob"), []ledger.Grant{public, {Account: "bob", Permission: authz.Write}}},
-		"object, who does not": {authz.ForRequester([]ledger.Grant{signers, public}, ""), []ledger.Grant{public}},
+		"who may set it":       {list.AsWrite().Grants, []ledger.Grant{owners, {Account: "alice", Permission: authz.Write}}},
+		"who signs":            {list.ForRequester("bob").Grants, append(slices.Clone(list.Grants), ledger.Grant{Account: "bob", Permission: authz.Write})},
+		"who does not":         {list.ForRequester("").Grants, list.Grants},
+		"each once":            {list.With(public, alices).Unique().Grants, list.Grants},
+		"object, who signs":    {authz.GrantsFor([]ledger.Grant{signers, public}, "bob"), []ledger.Grant{public, {Account: "bob", Permission: authz.Write}}},
+		"object, who does not": {authz.GrantsFor([]ledger.Grant{signers, public}, ""), []ledger.Grant{public}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, c.got, c.want)

@@ -101,7 +101,7 @@ func ObjectListXML(owner string, grants []ledger.Grant) []byte {
 
 // BucketListXML writes a bucket's list as S3 does. groupID returns the
 // additional ID of a group in the gateway's library.
-func BucketListXML(list List, groupID func(group string) string) []byte {
+func BucketListXML(list ACL, groupID func(group string) string) []byte {
 	b := openList(list.Owner)
 	for _, g := range list.Grants {
 		b.grant(g, groupID(g.Group))

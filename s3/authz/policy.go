@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Rule is a statement of a policy. It is immutable.
-type Rule struct {
+// PolicyStatement is a statement of a policy, parsed for evaluation. It is immutable.
+type PolicyStatement struct {
 	Allow      bool
 	Principals map[string]struct{} // ids of keys; "*" is everyone
 	Actions    ActionSet
@@ -17,14 +17,14 @@ type Rule struct {
 }
 
 // covers reports whether the statement applies to a resource.
-func (r Rule) covers(resource string) bool {
+func (r PolicyStatement) covers(resource string) bool {
 	text := characters(resource)
 	return slices.ContainsFunc(r.Resources, func(p Pattern) bool { return p.matches(text) })
 }
 
 // concerns reports whether the statement applies to an account, by its id or as
 // everyone.
-func (r Rule) concerns(access string) bool {
+func (r PolicyStatement) concerns(access string) bool {
 	_, named := r.Principals[access]
 	_, everybody := r.Principals["*"]
 	return named || everybody
@@ -32,24 +32,24 @@ func (r Rule) concerns(access string) bool {
 
 // Policy is a bucket's policy, parsed for evaluation. It is immutable.
 type Policy struct {
-	Body    []byte
-	Version string
-	Rules   []Rule
-	Err     error // why it cannot be parsed
+	Body       []byte
+	Version    string
+	Statements []PolicyStatement
+	Err        error // why it cannot be parsed
 }
 
 // Public reports whether the policy allows something to everyone. A denial does
 // not count.
 func (p *Policy) Public() bool {
-	return slices.ContainsFunc(p.Rules, func(r Rule) bool {
+	return slices.ContainsFunc(p.Statements, func(r PolicyStatement) bool {
 		_, everybody := r.Principals["*"]
 		return everybody && r.Allow
 	})
 }
 
 // Denials returns the statements that deny something.
-func (p *Policy) Denials() []Rule {
-	return slices.DeleteFunc(slices.Clone(p.Rules), func(r Rule) bool { return r.Allow })
+func (p *Policy) Denials() []PolicyStatement {
+	return slices.DeleteFunc(slices.Clone(p.Statements), func(r PolicyStatement) bool { return r.Allow })
 }
 
 // Request provides the values that the conditions of a policy are compared
@@ -72,8 +72,8 @@ type Request interface {
 // Ruling is what a policy allows and denies to one request. It is not safe for
 // concurrent use.
 type Ruling struct {
-	req   Request
-	rules []Rule
+	req        Request
+	statements []PolicyStatement
 	// found caches the verdict of each rule, once its conditions were
 	// evaluated.
 	found map[int]Verdict
@@ -81,14 +81,14 @@ type Ruling struct {
 
 // NewRuling returns the ruling of the rules that apply to an account, which is
 // empty if anonymous. further rules apply to every account.
-func NewRuling(req Request, access string, rules []Rule, further ...Rule) *Ruling {
+func NewRuling(req Request, access string, rules []PolicyStatement, further ...PolicyStatement) *Ruling {
 	r := &Ruling{req: req, found: map[int]Verdict{}}
 	for _, rule := range rules {
 		if rule.concerns(access) {
-			r.rules = append(r.rules, rule)
+			r.statements = append(r.statements, rule)
 		}
 	}
-	r.rules = append(r.rules, further...)
+	r.statements = append(r.statements, further...)
 	return r
 }
 
@@ -98,7 +98,7 @@ type Verdict struct{ Allows, Denies ActionSet }
 // On returns what is allowed and denied on a resource: a bucket, or bucket/key.
 func (r *Ruling) On(resource string) (v Verdict, err error) {
 	v = Verdict{make(ActionSet, len(Actions)), make(ActionSet, len(Actions))}
-	for i := range r.rules {
+	for i := range r.statements {
 		found, err := r.counts(i, resource)
 		if err != nil {
 			return v, err
@@ -112,7 +112,7 @@ func (r *Ruling) On(resource string) (v Verdict, err error) {
 // Decides reports whether an action on a resource is allowed, and whether it is
 // denied, which takes precedence.
 func (r *Ruling) Decides(a Action, resource string) (allowed, denied bool, err error) {
-	for i, rule := range r.rules {
+	for i, rule := range r.statements {
 		if !rule.Actions.has(a) {
 			continue
 		}
@@ -130,7 +130,7 @@ func (r *Ruling) Decides(a Action, resource string) (allowed, denied bool, err e
 
 // counts returns what a rule allows and denies on a resource.
 func (r *Ruling) counts(i int, resource string) (v Verdict, err error) {
-	rule := r.rules[i]
+	rule := r.statements[i]
 	if !rule.covers(resource) {
 		return v, nil
 	}
@@ -146,13 +146,13 @@ func (r *Ruling) counts(i int, resource string) (v Verdict, err error) {
 
 // judge evaluates a statement's conditions. If they cannot be evaluated, a Deny
 // holds.
-func (r *Ruling) judge(rule Rule) (v Verdict, err error) {
+func (r *Ruling) judge(rule PolicyStatement) (v Verdict, err error) {
 	actions := rule.Actions
 	if len(rule.Clauses) > 0 {
 		actions = slices.Clone(actions)
 		for i, has := range actions {
 			if has {
-				if actions[i], err = hold(r.req, rule.Clauses, Actions[i]); err != nil {
+				if actions[i], err = allHold(r.req, rule.Clauses, Actions[i]); err != nil {
 					return v, err
 				}
 			}

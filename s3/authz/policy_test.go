@@ -23,13 +23,13 @@ func (asked) GivenTags() (map[string]string, error)                { return nil,
 func (a asked) Meets(json.RawMessage) (holds, known bool)          { return true, a.known }
 
 // rule reads one statement about everything in a bucket.
-func rule(t *testing.T, allow bool, who, condition string) authz.Rule {
+func rule(t *testing.T, allow bool, who, condition string) authz.PolicyStatement {
 	t.Helper()
 	s, err := authz.ReadStatement(json.RawMessage(`{"Action":"s3:GetObject"` + condition + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return authz.Rule{
+	return authz.PolicyStatement{
 		Allow: allow, Principals: map[string]struct{}{who: {}}, Clauses: s.Clauses, Condition: s.Condition(),
 		Actions:   authz.ActionsThat(func(a authz.Action) bool { return a == "s3:GetObject" }),
 		Resources: []authz.Pattern{authz.PatternOf("b/*")},
@@ -48,18 +48,18 @@ func TestRulings(t *testing.T) {
 	for name, c := range map[string]struct {
 		req             asked
 		access          string
-		rules           []authz.Rule
+		rules           []authz.PolicyStatement
 		allowed, denied bool
 	}{
 		"nothing":                    {rules: nil},
-		"everybody":                  {rules: []authz.Rule{rule(t, true, "*", none)}, allowed: true},
-		"another":                    {access: "bob", rules: []authz.Rule{rule(t, true, "alice", none)}},
-		"a Deny behind":              {access: "bob", rules: []authz.Rule{rule(t, true, "*", none), rule(t, false, "bob", none)}, denied: true},
-		"a Deny before":              {access: "bob", rules: []authz.Rule{rule(t, false, "bob", none), rule(t, true, "*", none)}, denied: true},
-		"a tag that it has":          {req: secret, rules: []authz.Rule{rule(t, true, "*", tagged)}, allowed: true},
-		"a tag that it lacks":        {rules: []authz.Rule{rule(t, true, "*", tagged)}},
-		"a condition that is met":    {req: asked{known: true}, rules: []authz.Rule{rule(t, true, "*", other)}, allowed: true},
-		"an Allow that is not known": {rules: []authz.Rule{rule(t, true, "*", other)}, denied: true},
+		"everybody":                  {rules: []authz.PolicyStatement{rule(t, true, "*", none)}, allowed: true},
+		"another":                    {access: "bob", rules: []authz.PolicyStatement{rule(t, true, "alice", none)}},
+		"a Deny behind":              {access: "bob", rules: []authz.PolicyStatement{rule(t, true, "*", none), rule(t, false, "bob", none)}, denied: true},
+		"a Deny before":              {access: "bob", rules: []authz.PolicyStatement{rule(t, false, "bob", none), rule(t, true, "*", none)}, denied: true},
+		"a tag that it has":          {req: secret, rules: []authz.PolicyStatement{rule(t, true, "*", tagged)}, allowed: true},
+		"a tag that it lacks":        {rules: []authz.PolicyStatement{rule(t, true, "*", tagged)}},
+		"a condition that is met":    {req: asked{known: true}, rules: []authz.PolicyStatement{rule(t, true, "*", other)}, allowed: true},
+		"an Allow that is not known": {rules: []authz.PolicyStatement{rule(t, true, "*", other)}, denied: true},
 	} {
 		allowed, denied, err := authz.NewRuling(c.req, c.access, c.rules).Decides("s3:GetObject", "b/k")
 		if err != nil || allowed != c.allowed || denied != c.denied {
@@ -67,7 +67,7 @@ func TestRulings(t *testing.T) {
 		}
 	}
 	broken := asked{err: errors.New("no answer")}
-	if _, _, err := authz.NewRuling(broken, "", []authz.Rule{rule(t, true, "*", tagged)}).Decides("s3:GetObject", "b/k"); !errors.Is(err, broken.err) {
+	if _, _, err := authz.NewRuling(broken, "", []authz.PolicyStatement{rule(t, true, "*", tagged)}).Decides("s3:GetObject", "b/k"); !errors.Is(err, broken.err) {
 		t.Errorf("tags that cannot be looked up: %v", err)
 	}
 }

@@ -27,10 +27,10 @@ func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) 
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: str(&bucket)}}, err)
 	}
 	// versitygw adds the owner's grant also to a list that has it already.
-	return b.setBucketList(ctx, str(&bucket), list.Once())
+	return b.setBucketList(ctx, str(&bucket), list.Unique())
 }
 
-func (b *Backend) setBucketList(ctx context.Context, bucket string, list authz.List) error {
+func (b *Backend) setBucketList(ctx context.Context, bucket string, list authz.ACL) error {
 	if err := b.unblockedGrants(ctx, bucket, list.Grants); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (b *Backend) putBucketList(ctx context.Context, bucket string, body []byte)
 	return &controllers.Response{}, err
 }
 
-func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (list authz.List, err error) {
+func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (list authz.ACL, err error) {
 	off, err := b.listsOff(ctx, bucket)
 	if err == nil && off {
 		err = s3err.GetAPIError(s3err.ErrAclNotSupported)
@@ -81,7 +81,7 @@ func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (l
 	if list.Owner, err = b.bucketOwner(ctx, bucket); err != nil {
 		return list, err
 	}
-	var w authz.Wish
+	var w authz.RequestedACL
 	if web := requestOf(ctx).web; web != nil {
 		if w, err = wished(&web.Request().Header); err != nil {
 			return list, err

@@ -87,7 +87,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		requestOf(ctx).document = authz.BucketListXML(acl, groupID)
 	}
 	acct, _ := account(ctx)
-	acl, err = b.deciding(ctx, bucket, acl.Admitting(strings.Clone(acct.Access)))
+	acl, err = b.deciding(ctx, bucket, acl.ForRequester(strings.Clone(acct.Access)))
 	if err == nil {
 		acl, err = b.unignored(ctx, bucket, acl)
 	}

@@ -33,9 +33,9 @@ func groupID(group string) string {
 }
 
 // parseList reads a bucket's list as versitygw writes it, the stored form.
-func parseList(doc []byte) (authz.List, error) {
+func parseList(doc []byte) (authz.ACL, error) {
 	acl, err := auth.ParseACL(doc)
-	list := authz.List{Owner: acl.Owner}
+	list := authz.ACL{Owner: acl.Owner}
 	for _, g := range acl.Grantees {
 		grant := ledger.Grant{Account: g.Access, Permission: string(g.Permission)}
 		switch {
@@ -50,7 +50,7 @@ func parseList(doc []byte) (authz.List, error) {
 }
 
 // writeList writes a list in versitygw's form.
-func writeList(list authz.List) ([]byte, error) {
+func writeList(list authz.ACL) ([]byte, error) {
 	acl := auth.ACL{Owner: list.Owner}
 	for _, g := range list.Grants {
 		to := auth.Grantee{Permission: auth.Permission(g.Permission), Access: g.Account, Type: types.TypeCanonicalUser}
@@ -80,39 +80,39 @@ var grantHeaders = []grantHeader{
 }
 
 // wished reads a wish from a request's headers.
-func wished(h *fasthttp.RequestHeader) (w authz.Wish, err error) {
+func wished(h *fasthttp.RequestHeader) (w authz.RequestedACL, err error) {
 	w.Canned = types.ObjectCannedACL(h.Peek(headerACL))
 	for _, g := range grantHeaders {
 		for _, value := range h.PeekAll(g.name) {
 			list, err := authz.HeaderGrants(string(value), g.permission)
 			if err != nil {
-				return authz.Wish{}, refusal(err)
+				return authz.RequestedACL{}, refusal(err)
 			}
 			w.Grants = append(w.Grants, list...)
 		}
 	}
 	if w.Canned != "" && len(w.Grants) > 0 {
-		return authz.Wish{}, s3err.GetAPIError(s3err.ErrBothCannedAndHeaderGrants)
+		return authz.RequestedACL{}, s3err.GetAPIError(s3err.ErrBothCannedAndHeaderGrants)
 	}
 	return w, nil
 }
 
 // wishedByForm reads a wish from a form's fields. A form's policy covers only
 // those: with one for a private object, a header must not make it public.
-func wishedByForm(h *fasthttp.RequestHeader, fields map[string]string) (authz.Wish, error) {
+func wishedByForm(h *fasthttp.RequestHeader, fields map[string]string) (authz.RequestedACL, error) {
 	names := []string{headerACL}
 	for _, g := range grantHeaders {
 		names = append(names, g.name)
 	}
 	for _, name := range names {
 		if len(h.PeekAll(name)) > 0 {
-			return authz.Wish{}, s3err.InvalidArgumentError{
+			return authz.RequestedACL{}, s3err.InvalidArgumentError{
 				Description:  "A form asks for an access control list in its field acl, which its policy covers, and not in a header.",
 				ArgumentName: name, ArgumentValue: string(h.Peek(name)),
 			}
 		}
 	}
-	return authz.Wish{Canned: types.ObjectCannedACL(strings.Clone(fields["acl"]))}, nil
+	return authz.RequestedACL{Canned: types.ObjectCannedACL(strings.Clone(fields["acl"]))}, nil
 }
 
 // canned returns the grants of a canned list, or refuses it as versitygw does.

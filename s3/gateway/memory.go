@@ -32,7 +32,7 @@ func (s *Server) charge(ctx fiber.Ctx, req *request) (release func()) {
 		return func() {}
 	}
 	held := s.documents.Account(limitedBy(req.event.Address))
-	req.body = &budget.Reader{R: stream, Held: held, Times: heldPerByte, Beyond: io.ErrUnexpectedEOF}
+	req.body = &budget.Reader{R: stream, Account: held, Factor: heldPerByte, ErrFull: io.ErrUnexpectedEOF}
 	setBody(ctx.Request(), req.body)
 	return func() {
 		held.Close()
@@ -44,4 +44,4 @@ func (s *Server) charge(ctx fiber.Ctx, req *request) (release func()) {
 }
 
 // starved reports whether the budget had no memory for the request's body.
-func (r *request) starved() bool { return r.body != nil && r.body.Spent }
+func (r *request) starved() bool { return r.body != nil && r.body.Full }

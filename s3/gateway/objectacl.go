@@ -86,7 +86,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 
 // replacement returns the list that a PutObjectAcl requests, nil if that is the
 // default of a bucket without lists.
-func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []byte) (*ledger.ACL, error) {
+func (b *Backend) replacement(ctx context.Context, o *op, w authz.RequestedACL, body []byte) (*ledger.ACL, error) {
 	switch given := !w.Empty(); {
 	case given && len(body) > 0:
 		return nil, s3err.GetAPIError(s3err.ErrUnexpectedContent)
@@ -125,7 +125,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*ledger.ACL, error) {
 		return nil, err
 	}
 	owner, err := b.bucketOwner(ctx, o.names.bucket)
-	if err == nil && !w.Ordinary(owner) {
+	if err == nil && !w.IsDefault(owner) {
 		err = b.allow(ctx, o.req, o.names.bucket, authz.Setting)
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*ledger.ACL, error) {
 }
 
 // granted converts a wish to a list. Grants without effect are refused.
-func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*ledger.ACL, error) {
+func (b *Backend) granted(ctx context.Context, o *op, w authz.RequestedACL) (*ledger.ACL, error) {
 	bucket := o.names.bucket
 	off, err := b.listsOff(ctx, bucket)
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*ledger.ACL
 	}
 	if off {
 		owner, err := b.bucketOwner(ctx, bucket)
-		if err == nil && !w.Ordinary(owner) {
+		if err == nil && !w.IsDefault(owner) {
 			err = s3err.GetAPIError(s3err.ErrAclNotSupported)
 		}
 		return nil, err
@@ -229,10 +229,10 @@ func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error
 }
 
 // storedACL returns the bucket's list as it was set.
-func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.List, error) {
+func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.ACL, error) {
 	doc, err := b.documentACL(ctx, bucket)
 	if err != nil {
-		return authz.List{}, err
+		return authz.ACL{}, err
 	}
 	list, err := parseList(doc)
 	return list, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
@@ -241,7 +241,7 @@ func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.List, err
 // deciding returns the list by which versitygw has to decide on the request:
 // the object's own, if there is one and the request reads the object or is
 // about its list; else the bucket's.
-func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
+func (b *Backend) deciding(ctx context.Context, bucket string, list authz.ACL) (authz.ACL, error) {
 	if _, root := account(ctx); root {
 		return list, nil
 	}
@@ -257,7 +257,7 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) 
 	defer cancel()
 	obj, err := b.store.Objects.Head(own, object.GetRequest{Bucket: bucket, Key: key})
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
-		return authz.List{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
+		return authz.ACL{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
@@ -266,10 +266,10 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) 
 	}
 	out := authz.OwnersOnly(list.Owner)
 	if grants != nil {
-		out = out.With(authz.ForRequester(grants.Grants, strings.Clone(acct.Access))...)
+		out = out.With(authz.GrantsFor(grants.Grants, strings.Clone(acct.Access))...)
 	}
 	if settles {
-		out = out.Settling()
+		out = out.AsWrite()
 	}
 	return out, nil
 }

@@ -69,7 +69,7 @@ var bucketCanned = []types.ObjectCannedACL{
 }
 
 // wishedList returns the requested list for a bucket of owner.
-func wishedList(w authz.Wish, owner string) (authz.List, error) {
+func wishedList(w authz.RequestedACL, owner string) (authz.ACL, error) {
 	grants, err := w.Grants, error(nil)
 	if w.Canned != "" {
 		grants, err = canned(w.Canned, "", "")

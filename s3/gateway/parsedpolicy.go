@@ -38,7 +38,7 @@ func readPolicy(p *authz.Policy) error {
 		if err != nil {
 			return err
 		}
-		r := authz.Rule{
+		r := authz.PolicyStatement{
 			Allow: s.Effect == auth.BucketPolicyAccessTypeAllow, Principals: s.Principals,
 			Actions:   authz.ActionsThat(func(a authz.Action) bool { return s.Actions.FindMatch(auth.Action(a)) }),
 			Condition: s.Condition, Clauses: own.Clauses,
@@ -49,7 +49,7 @@ func readPolicy(p *authz.Policy) error {
 		if len(r.Clauses) > 0 {
 			r.Condition = own.Condition()
 		}
-		p.Rules = append(p.Rules, r)
+		p.Statements = append(p.Statements, r)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (b *Backend) unblockedPolicy(ctx context.Context, bucket string, policy []b
 
 // unignored removes grants to groups from a list, where the bucket ignores
 // them.
-func (b *Backend) unignored(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
+func (b *Backend) unignored(ctx context.Context, bucket string, list authz.ACL) (authz.ACL, error) {
 	if !authz.ToGroups(list.Grants) {
 		return list, nil
 	}
@@ -126,17 +126,17 @@ func (b *Backend) unignored(ctx context.Context, bucket string, list authz.List)
 
 // restricted returns a policy's statements, or, where it is public and the
 // bucket restricts it to its owner, only its denials.
-func (b *Backend) restricted(ctx context.Context, bucket string, p *authz.Policy) ([]authz.Rule, error) {
+func (b *Backend) restricted(ctx context.Context, bucket string, p *authz.Policy) ([]authz.PolicyStatement, error) {
 	block, _, err := b.publicAccess(ctx, bucket)
 	if err != nil || !block.RestrictPublicBuckets || !p.Public() {
-		return p.Rules, err
+		return p.Statements, err
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
 	if acct, root := account(ctx); root || (acct.Access != "" && acct.Access == owner) {
-		return p.Rules, nil
+		return p.Statements, nil
 	}
 	return p.Denials(), nil
 }

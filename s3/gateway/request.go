@@ -46,7 +46,7 @@ type request struct {
 	// document replaces the response's body.
 	document []byte
 	// wish is the access control list of a new bucket that versitygw refused.
-	wish *authz.Wish
+	wish *authz.RequestedACL
 	// referred reports that the response has marks instead of characters.
 	referred bool
 	// parts is the number of parts in a response of object attributes.

@@ -39,7 +39,7 @@ func (b *Backend) rulingOf(ctx context.Context, bucket string, policy []byte) (*
 		return nil, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
 	}
 	rules, err := b.restricted(ctx, bucket, p)
-	if err != nil || len(rules) == 0 && len(p.Rules) > 0 {
+	if err != nil || len(rules) == 0 && len(p.Statements) > 0 {
 		return nil, err
 	}
 	key, err := b.policyGrantee(ctx, req, bucket)
@@ -48,7 +48,7 @@ func (b *Backend) rulingOf(ctx context.Context, bucket string, policy []byte) (*
 	}
 	acct, _ := account(ctx)
 	r := &ruling{conditionValues: conditionValues{ctx: ctx, b: b, req: req, bucket: bucket, version: auth.PolicyVersion(p.Version)}}
-	var further []authz.Rule
+	var further []authz.PolicyStatement
 	if key != nil {
 		further = append(further, authz.KeyRule(bucket, *key))
 	}

@@ -168,7 +168,7 @@ func TestDistribution4269_TheCacheOutlivesTheCollection(t *testing.T) {
 func TestQuay10909_TheLockInRedisLapses(t *testing.T) {
 	s := servers.NewRedis(t)
 	each(t, func(w *world) {
-		lock := func() *claimlock.Lock {
+		lock := func() *claimlock.Locks {
 			return claimlock.New(claimlock.Options{Conn: connect(w.T, s.Addr, redisconn.Single), Store: w.store, TTL: time.Minute})
 		}
 		claimer := func() *routine.Clean {

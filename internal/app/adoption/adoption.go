@@ -303,7 +303,7 @@ func (a *Adoption) claiming(name string, c adopt.Collection, rows *sqladopt.Coll
 // lockedRecords are records that one worker claims at a time.
 type lockedRecords struct {
 	*sqladopt.Collection
-	lock *claimlock.Lock
+	lock *claimlock.Locks
 	name string
 }
 
