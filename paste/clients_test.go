@@ -42,7 +42,7 @@ func TestRateIsLimitedPerClient(t *testing.T) {
 	}
 }
 
-func TestStrangersCannotNameTheirAddress(t *testing.T) {
+func TestUntrustedForwardedForIsIgnored(t *testing.T) {
 	var mu sync.Mutex
 	var seen []paste.RequestEvent
 	s := newSite(t, func(o *paste.Options) {
@@ -74,7 +74,7 @@ func TestLinksFollowAProxy(t *testing.T) {
 	}
 }
 
-func TestHostIsNoPlaceForMarkup(t *testing.T) {
+func TestHostIsEscaped(t *testing.T) {
 	s := newSite(t, nil)
 	r, err := http.NewRequest("GET", s.URL+"/", nil)
 	s.must(err)

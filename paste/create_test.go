@@ -47,7 +47,7 @@ func TestAnswerInJSON(t *testing.T) {
 	}
 }
 
-func TestLivesForEverOnlyWithoutALimit(t *testing.T) {
+func TestPasteIsUnlimitedOnlyWithoutAMaximum(t *testing.T) {
 	s := newSite(t, func(o *paste.Options) { o.DefaultTTL, o.MaxTTL = 0, 0 })
 	if m := s.paste("hello"); m.ExpiresAt != nil {
 		t.Errorf("expires at %s without any limit", *m.ExpiresAt)
@@ -59,7 +59,7 @@ func TestLivesForEverOnlyWithoutALimit(t *testing.T) {
 	}
 }
 
-func TestGoneAtItsInstant(t *testing.T) {
+func TestPasteEndsAtItsInstant(t *testing.T) {
 	s := newSite(t, nil)
 	m := s.paste("hello", "X-Ttl", "90s")
 	s.clock.Advance(90*time.Second - time.Microsecond)
@@ -101,7 +101,7 @@ func TestAliasIsTakenOnce(t *testing.T) {
 	s.holds("my_Notes-1", "third")
 }
 
-func TestWishesThatAreRefused(t *testing.T) {
+func TestInvalidFieldsAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	for _, c := range []struct{ name, path, body, says string }{
 		{"short alias", "/?alias=ab", "x", "3 to 64"},
@@ -183,7 +183,7 @@ func TestOnlyPastesAreShown(t *testing.T) {
 	s.wants(s.ask("DELETE", "/secret", "", "X-Delete-Token", "x"), http.StatusNotFound)
 }
 
-func TestOptionsThatCannotWork(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	store := newSite(t, nil).store
 	for name, o := range map[string]paste.Options{
 		"no store":     {},

@@ -42,8 +42,8 @@ func (s *shell) file(name, text string) {
 	s.must(os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600))
 }
 
-// TestCurlIsAllItTakes sends files as people do, and gets them back to the byte.
-func TestCurlIsAllItTakes(t *testing.T) {
+// TestCurlRoundTrip sends files as people do, and gets them back to the byte.
+func TestCurlRoundTrip(t *testing.T) {
 	s := newShell(t)
 	for name, text := range map[string]string{
 		"text": "hello\nworld\n", "windows": "a\r\nb\r\n", "settings": "content=x\nttl=1h\n", "query": "a=b&c=%41\n",
@@ -68,7 +68,7 @@ func TestCurlIsAllItTakes(t *testing.T) {
 	}
 }
 
-func TestCurlWithWishes(t *testing.T) {
+func TestCurlWithOptions(t *testing.T) {
 	s := newShell(t)
 	s.file("notes", "hello\n")
 	for _, args := range [][]string{

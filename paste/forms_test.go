@@ -14,8 +14,8 @@ import (
 
 const urlencoded = "application/x-www-form-urlencoded"
 
-// TestWhatCurlClaimsIsAForm: curl --data-binary declares every file as a form.
-func TestWhatCurlClaimsIsAForm(t *testing.T) {
+// TestCurlBodyLabelledAsFormIsThePaste: curl --data-binary declares every file as a form.
+func TestCurlBodyLabelledAsFormIsThePaste(t *testing.T) {
 	s := newSite(t, nil)
 	for name, c := range map[string]struct{ sent, want string }{
 		"text":                  {"hello world\n", "hello world\n"},

@@ -64,7 +64,7 @@ func (s slowly) Put(ctx context.Context, r object.PutRequest) (object.PutResult,
 
 // A client that closes the half on which all was sent gets its response on the
 // other.
-func TestAClosedHalfIsNoFailure(t *testing.T) {
+func TestHalfClosedConnectionIsServed(t *testing.T) {
 	s := newSite(t, func(o *paste.Options) { o.Store = slowly{o.Store} })
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	s.must(err)
@@ -81,7 +81,7 @@ func TestAClosedHalfIsNoFailure(t *testing.T) {
 }
 
 // A paste whose bytes come too slowly is cut off, and its client gets the reason.
-func TestSecurityAPasteThatDripsIsCut(t *testing.T) {
+func TestSecuritySlowPasteIsCut(t *testing.T) {
 	s := newSite(t, nil)
 	front := httptest.NewServer(netlimit.Pace{PerSecond: 1000, Window: 300 * time.Millisecond}.Bodies(s.Config.Handler))
 	defer front.Close()

@@ -44,7 +44,7 @@ func TestPageShowsTheText(t *testing.T) {
 	}
 }
 
-func TestPageTellsWhenItGoes(t *testing.T) {
+func TestPageShowsTheExpiry(t *testing.T) {
 	s := newSite(t, nil)
 	for ttl, want := range map[string]string{"90s": "in 1m30s", "45s": "in 45s", "3h10m": "in 3h", "47h": "in 1d23h", "30d": "in 30d", "150m": "in 2h"} {
 		m := s.paste("hello", "X-Ttl", ttl, "X-Type", "text/markdown")

@@ -111,7 +111,7 @@ func TestConditionalGet(t *testing.T) {
 	s.wants(s.ask("GET", "/"+m.Code, "", "If-None-Match", etag), http.StatusNotFound)
 }
 
-func TestMethodsThatAreNone(t *testing.T) {
+func TestUnsupportedMethodsAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	m := s.paste("hello")
 	for _, c := range [][2]string{{"PUT", "/" + m.Code}, {"PATCH", "/" + m.Code}, {"DELETE", "/"}, {"POST", "/" + m.Code + "/raw"}} {

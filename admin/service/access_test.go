@@ -82,7 +82,7 @@ func TestRolesOpenTheirRoutes(t *testing.T) {
 }
 
 // A removed, expired or slightly wrong token opens nothing.
-func TestTokensThatDoNotHold(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	g := newGated(t)
 	token, brief := g.token("watcher", "read", ""), g.token("brief", "destroy", "1us")
 	if code, body := g.as(token, "whoami", ""); code != http.StatusOK || !strings.Contains(body, `"watcher"`) || !strings.Contains(body, `"read"`) {
@@ -183,7 +183,7 @@ func TestTokensAreChecked(t *testing.T) {
 }
 
 // Callers without a token do not use up the limit of those with one.
-func TestCallsWithoutATokenLockNobodyOut(t *testing.T) {
+func TestCallsWithoutATokenDoNotCountAsGuesses(t *testing.T) {
 	g := newGated(t)
 	token := g.token("watcher", "read", "")
 	for range 100 {
@@ -225,7 +225,7 @@ func TestGoodTokensPassWhereOthersGuess(t *testing.T) {
 	}
 }
 
-func TestClientsBehindAProxyAreToldApart(t *testing.T) {
+func TestClientsBehindAProxyAreDistinguished(t *testing.T) {
 	log, clock := &lines{}, clocktest.At(1_800_000_000_000_000)
 	for _, c := range []struct {
 		trusted []netip.Prefix

@@ -43,10 +43,10 @@ func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
 	return New(Options{Ledger: db, Clock: clock, Audit: func(string, string, ...slog.Attr) {}}), clock, id
 }
 
-// TestWriteOffOfWhatMayLand checks that a write-off leaves a dead letter whose
+// TestWriteOffOfALateUpload checks that a write-off leaves a dead letter whose
 // upload may still take effect, with the time until then, and that a plan
 // excludes it, too.
-func TestWriteOffOfWhatMayLand(t *testing.T) {
+func TestWriteOffOfALateUpload(t *testing.T) {
 	s, clock, id := lateLetter(t)
 	all := api.DeadRequest{All: true}
 	planned := func() (items []plan.Item) {

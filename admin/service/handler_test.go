@@ -134,7 +134,7 @@ func TestEveryCallWantsTheToken(t *testing.T) {
 
 // Hole 13: credentials of the S3 API, or of other services, are not accepted
 // here: signatures in a header or the address, cookies, and foreign tokens.
-func TestOtherCredentialsOpenNothing(t *testing.T) {
+func TestOtherCredentialsAreRefused(t *testing.T) {
 	srv := httptest.NewServer(service.Handler(newServiceWith(t, func(string, string, ...slog.Attr) {}, &rush{}), service.Access{Token: "the-token"}))
 	defer srv.Close()
 	const scope = "rootkey/20260101/us-east-1/s3/aws4_request"

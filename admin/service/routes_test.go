@@ -137,7 +137,7 @@ func TestAuditLines(t *testing.T) {
 }
 
 // A call without authentication is attributed to this process.
-func TestCallsWithoutAGateAreTold(t *testing.T) {
+func TestUnauthenticatedCallsAreAttributedToTheProcess(t *testing.T) {
 	var log lines
 	s := newServiceWith(t, log.audit)
 	if _, err := s.HoldBackend(context.Background(), api.BackendRequest{ID: "main"}); err != nil {

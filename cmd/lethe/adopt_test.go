@@ -286,7 +286,7 @@ func TestWrongDescriptions(t *testing.T) {
 
 // A template whose keys the bucket does not have, or that are elsewhere, is a
 // problem: nothing is reclaimed by it.
-func TestKeysThatDoNotFit(t *testing.T) {
+func TestAdoptCheckFindsKeysThatDoNotMatch(t *testing.T) {
 	for what, c := range map[string]struct{ from, to, want string }{
 		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled objects"},
 		"elsewhere": {"prefix: content/ ", "prefix: other/ ", "lie outside of the prefix"},

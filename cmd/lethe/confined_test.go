@@ -68,7 +68,7 @@ func TestNamesOfKeysAreNotTaken(t *testing.T) {
 // A key cannot be created for a bucket that an account owns, unless it acts for
 // that account. The root's buckets, and those of keys made for them, are
 // allowed.
-func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
+func TestKeyForAnothersBucketIsRefused(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()
 	squatter := asked[api.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")

@@ -199,7 +199,7 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 
 // On a terminal each shows numbers and sizes before it does anything, and a no
 // is respected.
-func TestQuestionsSayHowMuch(t *testing.T) {
+func TestQuestionsNameAmounts(t *testing.T) {
 	w := newWorld(t).start()
 	acting, named := w.worth()
 	lines := w.audits()

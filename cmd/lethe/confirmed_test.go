@@ -58,7 +58,7 @@ func (w *world) books() string {
 
 // A restored ledger does nothing before it is accepted: no routine that
 // destroys takes a step, and no plan is applied. Afterwards everything is done.
-func TestARestoredLedgerWaitsForEveryRoutine(t *testing.T) {
+func TestRestoredLedgerHoldsEveryRoutine(t *testing.T) {
 	w := newWorld(t)
 	w.settings = append(w.settings, "backends=[{name: main, kind: dir, path: blobs}, {name: other, kind: dir, path: others}]")
 	w.start()

@@ -45,7 +45,7 @@ func (w *world) readyz() string {
 
 // A backup that is written back into its source file is an older copy, however
 // little happened since.
-func TestABackupWrittenBackInPlace(t *testing.T) {
+func TestBackupRestoredInPlaceIsAnOlderCopy(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "ends", "bytes", "1h")

@@ -109,7 +109,7 @@ func TestDeadPlans(t *testing.T) {
 
 // A blob that is written off although its bytes exist is an orphan for
 // reconcile, which deletes it after two walks.
-func TestWrittenOffTooSoon(t *testing.T) {
+func TestWrittenOffBlobsBecomeOrphans(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
 	if text := w.ok("dead", "write-off", "--all"); !strings.Contains(text, "lethe reconcile") {

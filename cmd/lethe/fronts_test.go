@@ -212,7 +212,7 @@ func TestSecurityNestedDocumentsTakeBoundedMemory(t *testing.T) {
 
 // Thousands of idle connections need little memory, and do not block clients of
 // another address.
-func TestSecurityIdleConnectionsSilenceNobody(t *testing.T) {
+func TestSecurityIdleConnectionsDoNotBlockOthers(t *testing.T) {
 	addr, pid := started(t)
 	for _, name := range []string{"s3", "paste", "admin", "metrics"} {
 		unfinished(t, addr[name], 3000, "", "")

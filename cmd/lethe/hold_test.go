@@ -110,9 +110,9 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestStopsEndWithTheirLimit checks that stopped deletions continue once the
+// TestStopsEndWhenTheLimitIsRemoved checks that stopped deletions continue once the
 // configuration no longer has the limit, and that the log has it.
-func TestStopsEndWithTheirLimit(t *testing.T) {
+func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.ttl.ask=1").start()
 	w.bucket("bucket")
 	w.put("bucket", "a", "bytes a", "1h")
@@ -141,9 +141,9 @@ func TestStopsEndWithTheirLimit(t *testing.T) {
 	left(0, false)
 }
 
-// TestAnHoursLimit checks that the hourly limit is used in each hour, however
+// TestPerHourLimitResets checks that the hourly limit is used in each hour, however
 // many are due at once.
-func TestAnHoursLimit(t *testing.T) {
+func TestPerHourLimitResets(t *testing.T) {
 	w := newWorld(t, "reclaim.guards.ttl.per_hour=3").start()
 	w.bucket("bucket")
 	for _, key := range []string{"a", "b", "c", "d", "e"} {

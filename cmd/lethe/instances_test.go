@@ -124,7 +124,7 @@ func TestABackendIsDrainedAndRemoved(t *testing.T) {
 
 // While one of two services is down the store stays ready: reads of copies fail
 // over, and writes go to the other.
-func TestOneOfTwoServicesGoes(t *testing.T) {
+func TestOneOfTwoBackendsFails(t *testing.T) {
 	settings := shared(t, servers.Postgres(t), "steady", "shaky")
 	at := strings.Index(settings[1], "endpoint: ") + len("endpoint: ")
 	steady, _, _ := strings.Cut(settings[1][at:], ",")
@@ -163,7 +163,7 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 
 // While the database is down requests are refused with the reason, and
 // everything continues once it is back.
-func TestTheDatabaseGoesAndComes(t *testing.T) {
+func TestDatabaseOutageAndRecovery(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	w := newWorld(t, shared(t, pg.Database(), "cloud")...).start()
 	w.bucket("first")

@@ -16,7 +16,7 @@ import (
 // An object comes in through S3 with a time to live, is shared, expires, and
 // its bytes are deleted from the disk. Status, explain and check agree
 // throughout.
-func TestAnObjectComesAndGoes(t *testing.T) {
+func TestObjectLifeCycle(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "a", "the same bytes", "1h")

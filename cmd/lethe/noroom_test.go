@@ -15,7 +15,7 @@ import (
 
 // A put for which no backend has room is refused with S3's error, which names
 // each backend and the reason, and no more.
-func TestNoRoomSaysWhereAndWhy(t *testing.T) {
+func TestFullDiskErrorNamesPlaceAndCause(t *testing.T) {
 	w := newWorld(t, "backends=[{name: tiny, kind: dir, path: tiny, quota: 50B}, {name: tinier, kind: dir, path: tinier, quota: 5B}]").start()
 	w.bucket("first")
 	w.put("first", "fits", strings.Repeat("x", 40), "")

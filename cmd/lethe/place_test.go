@@ -123,7 +123,7 @@ func (w *world) condemned() (n int64) {
 	return n
 }
 
-func TestStartedWithoutTheDisk(t *testing.T) {
+func TestStartWithAMissingDisk(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
@@ -135,7 +135,7 @@ func TestStartedWithoutTheDisk(t *testing.T) {
 	w.missing(well, mount)
 }
 
-func TestTheDiskGoesWhileServing(t *testing.T) {
+func TestDiskVanishesWhileServing(t *testing.T) {
 	w := newWorld(t, "cache.size=none").start() // which needs no disk
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
@@ -160,7 +160,7 @@ func TestANewDiskIsAccepted(t *testing.T) {
 
 // A folder that is emptied in place, and filled again, has lost nothing. What
 // is missing meanwhile is an outage, and no blob becomes suspect.
-func TestAnEmptiedFolderProvesNothing(t *testing.T) {
+func TestEmptiedFolderIsAnOutage(t *testing.T) {
 	w := newWorld(t, "cache.size=none").start()
 	w.bucket("first")
 	w.put("first", "a", strings.Repeat("bytes", 1<<18), "")

@@ -110,7 +110,7 @@ func TestAdminOverTCP(t *testing.T) {
 
 // If a server works on the folder and its admin API is elsewhere, commands fail
 // with that instead of bypassing it.
-func TestNeverAroundAServer(t *testing.T) {
+func TestCommandsDoNotBypassAServer(t *testing.T) {
 	w := newWorld(t).start()
 	w.settings = append(w.settings, "server.admin.listen=unix:elsewhere.sock")
 	w.fails("does not answer on unix:elsewhere.sock", "status")

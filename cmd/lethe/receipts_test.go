@@ -133,7 +133,7 @@ func TestReceiptsSayWhy(t *testing.T) {
 
 // For a key that was overwritten often the last versions are shown, and how
 // many went before.
-func TestManyVersionsGone(t *testing.T) {
+func TestExplainOfManyDeletedVersions(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	for i := range 25 {

@@ -49,8 +49,8 @@ func (w *world) one(ttl string) {
 
 // Each alert fires on the metrics of a real server in its state, and stops once
 // its runbook was followed. Those that need servers of their own are in
-// TestTheDatabaseGoesAndComes, TestOneOfTwoServicesGoes, TestFullDisk and
-// TestTheDiskGoesWhileServing.
+// TestDatabaseOutageAndRecovery, TestOneOfTwoBackendsFails, TestFullDisk and
+// TestDiskVanishesWhileServing.
 func TestRunbooks(t *testing.T) {
 	for _, c := range slices.Concat(runbookCases(), doubtCases(), failureCases(), absenceCases(), slowCases()) {
 		t.Run(c.alert, func(t *testing.T) { c.run(newWorld(t, c.settings...)) })

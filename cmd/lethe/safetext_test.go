@@ -35,7 +35,7 @@ func harm(text string) string {
 
 // Every command that prints untrusted names prints them readable and without
 // effect; JSON stays the same JSON.
-func TestNamesDoNothingToATerminal(t *testing.T) {
+func TestNamesCannotControlATerminal(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.ok("buckets", "set", "first", "--undo", "1d")
@@ -89,7 +89,7 @@ func TestNamesDoNothingToATerminal(t *testing.T) {
 }
 
 // Output for a file is exact, except on a terminal.
-func TestADocumentOnATerminal(t *testing.T) {
+func TestDocumentsAreEscapedOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	e := &escaping{w: &b}
 	for _, part := range []string{"a\xe2\x80", "\xaeb\x1b", "\n"} {

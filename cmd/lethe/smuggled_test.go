@@ -13,7 +13,7 @@ import (
 
 // A request with both a length and chunks is the last of its connection: what
 // one reader takes for the rest of the body is never handled as a request.
-func TestSecurityALengthBesideChunksHidesNoRequest(t *testing.T) {
+func TestSecurityLengthBesideChunksSmugglesNoRequest(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	at := w.app.Addresses()
 	for name, url := range map[string]string{"paste": at.Paste, "admin": at.Admin, "metrics": at.Metrics} {

@@ -110,7 +110,7 @@ func rows(text, head string) (out []string) {
 
 // The runbook of LetheEnqueueFailures explains exactly the stages in the
 // sources, and the metric's section has a row for each reason.
-func TestStagesAreExplained(t *testing.T) {
+func TestExplainNamesTheStage(t *testing.T) {
 	book, err := os.ReadFile(runbooks)
 	if err != nil {
 		t.Fatal(err)

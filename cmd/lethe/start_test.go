@@ -177,7 +177,7 @@ func scrub(t *testing.T, text string) string {
 }
 
 // Damaged ledgers are refused with what to do, and not changed.
-func TestLedgersThatAreNone(t *testing.T) {
+func TestDamagedLedgersAreRefused(t *testing.T) {
 	newer := func(t *testing.T, path string) {
 		execute(t, path, "INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'from the future', 0)")
 	}

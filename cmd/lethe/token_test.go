@@ -43,7 +43,7 @@ func TestCommandsOverTheNetwork(t *testing.T) {
 }
 
 // The owner of the socket needs no token; a given one takes precedence.
-func TestTokensOverTheSocket(t *testing.T) {
+func TestTokenTakesPrecedenceOnTheSocket(t *testing.T) {
 	w := newWorld(t).start()
 	if out := w.ok("token", "who"); !strings.Contains(out, "owner of the socket (destroy)") {
 		t.Errorf("who: %q", out)

@@ -83,7 +83,7 @@ func (w *world) enqueueFailures(backend, reason, stage string) string {
 // neither commit nor abort can be recorded. That is counted once and leaves an
 // audit line with key and size. Once the database is back the reaper condemns
 // the bytes.
-func TestTheDatabaseGoesBeforeTheCommit(t *testing.T) {
+func TestDatabaseFailsBeforeTheCommit(t *testing.T) {
 	pg := servers.NewPostgres(t)
 	w := newWorld(t, append(shared(t, pg.Database(), "cloud"), "store.memory_body=64KB")...).start()
 	w.bucket("first")
@@ -116,7 +116,7 @@ func TestTheDatabaseGoesBeforeTheCommit(t *testing.T) {
 
 // A failed batch of expiry that had blobs is counted once for each backend, and
 // its audit lines, of bounded length, name all of them.
-func TestABatchThatFailsIsTold(t *testing.T) {
+func TestFailedBatchIsReported(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	const n = auditLine + 5

@@ -61,7 +61,7 @@ func TestEmptyTimeToLiveIsRefused(t *testing.T) {
 }
 
 // Nonsensical arguments are refused, with what to do.
-func TestSenselessWishesAreRefused(t *testing.T) {
+func TestNonsensicalArgumentsAreRefused(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "a", "bytes", "1d")

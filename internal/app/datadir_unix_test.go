@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-func TestDataFolderThatOthersMayChange(t *testing.T) {
+func TestDataFolderWritableByOthersIsRefused(t *testing.T) {
 	other := 12345
 	tests := []struct {
 		name   string

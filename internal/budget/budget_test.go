@@ -2,7 +2,7 @@ package budget
 
 import "testing"
 
-func TestNobodyHoldsMoreThanItsShareNorAllMoreThanTheWhole(t *testing.T) {
+func TestClientShareAndTotalAreBounded(t *testing.T) {
 	b := New(100, 60)
 	for _, c := range []struct {
 		client string

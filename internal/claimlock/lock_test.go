@@ -70,7 +70,7 @@ func TestOneClaimerAtATime(t *testing.T) {
 	}
 }
 
-func TestWhatADeadHolderLeavesLapses(t *testing.T) {
+func TestDeadHoldersLockExpires(t *testing.T) {
 	s := servers.NewRedis(t)
 	lock := open(t, s.Addr, claimlock.Options{TTL: 100 * time.Millisecond})
 	c := client(t, s.Addr)
@@ -114,7 +114,7 @@ type same struct{}
 
 func (same) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestASetThatWasSentTwiceIsOurs(t *testing.T) {
+func TestRepeatedSetIsAcquired(t *testing.T) {
 	s := servers.NewRedis(t)
 	lock, c := open(t, s.Addr, claimlock.Options{Random: same{}}), client(t, s.Addr)
 	// The first SET arrived, its response did not.
@@ -145,7 +145,7 @@ func TestClaimsGoOnWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestWaitingEnds(t *testing.T) {
+func TestWaitIsBounded(t *testing.T) {
 	s := servers.NewRedis(t)
 	clock := clocktest.New()
 	ctx, cancel := context.WithCancel(t.Context())

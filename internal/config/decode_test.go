@@ -77,7 +77,7 @@ func TestScheduleForms(t *testing.T) {
 	}
 }
 
-func TestMarksAndLineEndsOfOtherSystems(t *testing.T) {
+func TestByteOrderMarksAndCRLFAreAccepted(t *testing.T) {
 	c := mustParse(t, "\ufeffdata_dir: x\r\ncache:\r\n  size: 1GiB\r\n")
 	if c.DataDir != "x" || c.Cache.Size != 1<<30 {
 		t.Errorf("read:\n%s", printed(t, c))

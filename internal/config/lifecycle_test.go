@@ -45,7 +45,7 @@ lifecycle:
 	}
 }
 
-func TestLifecycleRulesThatCannotBeMeant(t *testing.T) {
+func TestImplausibleLifecycleRulesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"prefix=x expiration_days=1":                                   "names no bucket",
 		"bucket=abc expiration_days=1":                                 "has no prefix",

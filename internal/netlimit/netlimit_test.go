@@ -121,7 +121,7 @@ func TestPatience(t *testing.T) {
 }
 
 // A body with an occasional byte is cut, and one at the least rate is not.
-func TestSecurityBodiesThatDripAreCut(t *testing.T) {
+func TestSecuritySlowBodiesAreCut(t *testing.T) {
 	result := make(chan error, 1)
 	s := httptest.NewServer(Pace{PerSecond: 1000, Window: 300 * time.Millisecond}.Bodies(http.HandlerFunc(
 		func(_ http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func TestManyNoticesAreOneWakeUpPerGap(t *testing.T) {
 	}
 }
 
-func TestNothingThatIsDueIsForgotten(t *testing.T) {
+func TestEveryDueWakeUpIsDelivered(t *testing.T) {
 	for _, in := range []time.Duration{0, time.Millisecond, 1500 * time.Millisecond, time.Minute} {
 		a, now := newTimers(time.Second), 100*second
 		var last lethe.Time // when the latest has work
@@ -52,7 +52,7 @@ func TestNothingThatIsDueIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAgendaIsBounded(t *testing.T) {
+func TestTimersAreBounded(t *testing.T) {
 	a := newTimers(time.Second)
 	for i := range 10_000 {
 		a.add("clean", 100*second, time.Duration(i)*time.Second)

@@ -84,7 +84,7 @@ func invalidGrantee(who string) error {
 // owner, written by writer. An empty owner or writer gets no grant.
 func Canned(list types.ObjectCannedACL, owner, writer string) ([]ledger.Grant, error) {
 	var out []ledger.Grant
-	everybody := func(group string, permissions ...string) {
+	toGroup := func(group string, permissions ...string) {
 		for _, p := range permissions {
 			out = append(out, ledger.Grant{Group: group, Permission: p})
 		}
@@ -92,11 +92,11 @@ func Canned(list types.ObjectCannedACL, owner, writer string) ([]ledger.Grant, e
 	switch list {
 	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
 	case types.ObjectCannedACLPublicRead:
-		everybody(AllUsers, Read)
+		toGroup(AllUsers, Read)
 	case types.ObjectCannedACLPublicReadWrite:
-		everybody(AllUsers, Read, Write)
+		toGroup(AllUsers, Read, Write)
 	case types.ObjectCannedACLAuthenticatedRead:
-		everybody(AuthenticatedUsers, Read)
+		toGroup(AuthenticatedUsers, Read)
 	case types.ObjectCannedACLBucketOwnerRead, types.ObjectCannedACLAwsExecRead:
 		return nil, ErrUnsupportedCanned
 	default:

@@ -10,7 +10,7 @@ import (
 
 // An account may own a limited number of buckets, the root any. A deleted
 // bucket does not count.
-func TestAccountsHaveSoManyBuckets(t *testing.T) {
+func TestAccountsHaveABucketLimit(t *testing.T) {
 	s := newSite(t)
 	c, name := s.account("collector")
 	other, otherName := s.account("bystander")

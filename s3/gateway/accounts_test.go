@@ -148,7 +148,7 @@ func TestAccountsAreListedTheirBuckets(t *testing.T) {
 
 // No address, method or query shows or changes anything in a bucket without a
 // grant for the account.
-func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
+func TestRequestsCannotBypassAnAccountsGrants(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "secret body", map[string]string{"a": "b"})
 	bob := s.key("bob", false, ledger.AccountBuckets)
@@ -291,7 +291,7 @@ func TestPoliciesOfAccounts(t *testing.T) {
 }
 
 // Keys that are not accounts, and missing ones, cannot be granted anything.
-func TestGrantsToWhoIsNoAccount(t *testing.T) {
+func TestGrantsToUnknownAccountsAreRefused(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "x", nil)
 	confined, nobody := s.key("rw", false, "elsewhere").Access, "nobody"

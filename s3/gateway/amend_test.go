@@ -18,7 +18,7 @@ import (
 
 // A listing that is not URL-encoded never shows a wrong key: what XML cannot
 // represent makes it unreadable.
-func TestListingsCarryKeysAsTheyAreOrNotAtAll(t *testing.T) {
+func TestUnencodedListingsNeverShowAWrongKey(t *testing.T) {
 	s := newSite(t)
 	fine := "a\tb\nc\rd\ufffd"
 	s.put(fine, "", nil)

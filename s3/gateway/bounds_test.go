@@ -56,7 +56,7 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 }
 
 // An ambiguous signature is invalid.
-func TestSecuritySignaturesStandThereOnce(t *testing.T) {
+func TestSecurityRepeatedSignaturesAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	for _, name := range []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256"} {

@@ -90,9 +90,9 @@ func (s *site) openingSteps() []step {
 	}
 }
 
-// TestChangesAreTold checks the states before and after in the record of each
+// TestChangesAreReported checks the states before and after in the record of each
 // request that changes what retains, expires or exposes objects.
-func TestChangesAreTold(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "body", nil)
 	check := func(st step) {
@@ -130,10 +130,10 @@ func TestChangesAreTold(t *testing.T) {
 	}})
 }
 
-// TestChangesThatAreNotMade checks that a failed change records an unchanged
+// TestFailedChangesRecordNoChange checks that a failed change records an unchanged
 // state, and that a denied request, or one that changes only objects, records
 // nothing.
-func TestChangesThatAreNotMade(t *testing.T) {
+func TestFailedChangesRecordNoChange(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))
 	stranger := s.key("stranger", false, "elsewhere")

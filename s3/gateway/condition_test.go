@@ -213,7 +213,7 @@ func TestPoliciesOnHeaders(t *testing.T) {
 
 // A policy whose conditions do not hold is still a policy: the bucket's list
 // does not apply.
-func TestAPolicyThatDoesNotHoldIsOne(t *testing.T) {
+func TestUnmetPolicyStillExists(t *testing.T) {
 	s := newSite(t)
 	bob, bobs := s.account("listbob")
 	s.bucket = s.makes(s.Client, s.bucket+"-lists")
@@ -226,7 +226,7 @@ func TestAPolicyThatDoesNotHoldIsOne(t *testing.T) {
 
 // Conditions that would be ignored, or that do not fit the actions, are
 // refused.
-func TestConditionsThatAreNone(t *testing.T) {
+func TestInvalidConditionsAreRefused(t *testing.T) {
 	s := newSite(t)
 	for actions, condition := range map[string]string{
 		`"s3:*"`:                             `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,

@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// TestCRC64IsVersitygws checks the fast sum against versitygw's reader, at
+// TestCRC64MatchesVersitygw checks the fast sum against versitygw's reader, at
 // sizes around the start of the fast path and in pieces of any size.
-func TestCRC64IsVersitygws(t *testing.T) {
+func TestCRC64MatchesVersitygw(t *testing.T) {
 	body := bytes.Repeat([]byte("Lethe forgets. \x00\xff"), 1<<10)
 	for _, n := range []int{0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, len(body)} {
 		theirs, err := utils.NewHashReader(bytes.NewReader(body[:n]), "", utils.HashTypeCRC64NVME)

@@ -59,7 +59,7 @@ func (d *dates) Do(r *http.Request) (*http.Response, error) {
 
 // U16: dates have HTTP's form in headers and ISO 8601 in documents, in every
 // response that has one. Documents are in S3's namespace.
-func TestDatesOfAllAnswers(t *testing.T) {
+func TestEveryResponseHasADate(t *testing.T) {
 	s := newSite(t)
 	d := &dates{t: t, seen: map[string]int{}}
 	s.Client = client(root, func(o *awss3.Options) { o.HTTPClient = d })

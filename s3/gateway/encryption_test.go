@@ -28,7 +28,7 @@ var unkept = map[string]string{
 
 // U1: requests for encryption, another storage class or appending are refused
 // by name, wherever objects are created, and leave nothing behind.
-func TestWhatIsNotKeptIsRefusedByName(t *testing.T) {
+func TestUnsupportedHeadersAreRefusedByName(t *testing.T) {
 	s := newSite(t)
 	s.put("source", "source", nil)
 	up := s.create("up", nil)

@@ -14,7 +14,7 @@ import (
 
 // A policy's conditions on the list and tags of a write apply to the fields of
 // forms, too.
-func TestPoliciesHoldForWhatFormsGive(t *testing.T) {
+func TestPoliciesApplyToFormFields(t *testing.T) {
 	s := newSite(t)
 	hers := s.key("formalice", false, ledger.AccountBuckets)
 	alice := client(hers, nil)

@@ -29,7 +29,7 @@ func (s *site) exchange(method, path string, lines ...string) (*http.Response, s
 }
 
 // An upload without a length would be an empty object.
-func TestAnUploadSaysItsLength(t *testing.T) {
+func TestUploadNeedsALength(t *testing.T) {
 	s := newSite(t)
 	resp, body := s.exchange(http.MethodPut, "/k")
 	if resp.StatusCode != http.StatusLengthRequired || !strings.Contains(body, "<Code>MissingContentLength</Code>") {
@@ -48,7 +48,7 @@ func TestAnUploadSaysItsLength(t *testing.T) {
 }
 
 // Every response has its request id, once.
-func TestRequestsAreNamedOnce(t *testing.T) {
+func TestRequestIDIsSentOnce(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	for _, c := range []struct{ method, path string }{
@@ -64,7 +64,7 @@ func TestRequestsAreNamedOnce(t *testing.T) {
 	}
 }
 
-func TestADeletionThatIsNoDocument(t *testing.T) {
+func TestMalformedMultiDeleteIsRefused(t *testing.T) {
 	s := newSite(t)
 	for _, body := range []string{"bogus", "<Delete>", "<Delete><Object><Size>many</Size></Object></Delete>"} {
 		if status, answer := s.sendSigned(http.MethodPost, "?delete", body); status != 400 || !strings.Contains(answer, "<Code>MalformedXML</Code>") {

@@ -80,7 +80,7 @@ func TestRetentionIsRefused(t *testing.T) {
 }
 
 // A key with the root's name does not get the root's rights.
-func TestAKeyCannotTakeTheRootsPlace(t *testing.T) {
+func TestKeyCannotImpersonateTheRoot(t *testing.T) {
 	s := newSite(t)
 	fake := gateway.Credentials{Access: root.Access, Secret: "secret of another"}
 	if _, err := w.db.AddAccessKey(s.ctx, ledger.AccessKey{ID: fake.Access, Secret: fake.Secret, Buckets: []string{"*"}}); err == nil {
@@ -137,7 +137,7 @@ func TestLinksTakeNoOtherHeaders(t *testing.T) {
 }
 
 // Hole 4: bypassing a retention does not bypass a legal hold.
-func TestABypassPassesNoLegalHold(t *testing.T) {
+func TestGovernanceBypassDoesNotBypassLegalHold(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))

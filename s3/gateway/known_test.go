@@ -159,11 +159,11 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// TestFailuresAreExcused checks the known failures. What fails of versitygw's
+// TestKnownFailuresAreExplained checks the known failures. What fails of versitygw's
 // and Ceph's suites fails on versitygw's posix gateway too, or is of a feature
 // that docs/s3.md lists as absent, or was decided otherwise. What fails of
 // minio-go's is one of the last two.
-func TestFailuresAreExcused(t *testing.T) {
+func TestKnownFailuresAreExplained(t *testing.T) {
 	absent := absentFeatures(t)
 	for posix, suites := range map[string][]string{
 		"versitygw-posix": {"versitygw", "versitygw-serve"}, "s3tests-posix": {"s3tests", "s3tests-serve", "s3tests-front"},

@@ -81,7 +81,7 @@ func TestLifecycleRulesComeBack(t *testing.T) {
 
 // Terraform waits until it reads the rules that it has set, with the smallest
 // size for transitions.
-func TestLifecycleRulesTellTheLeastTransition(t *testing.T) {
+func TestLifecycleReportsTheMinimumTransitionSize(t *testing.T) {
 	s := newSite(t)
 	set := func(least types.TransitionDefaultMinimumObjectSize) (*awss3.PutBucketLifecycleConfigurationOutput, error) {
 		return s.PutBucketLifecycleConfiguration(s.ctx, &awss3.PutBucketLifecycleConfigurationInput{
@@ -159,9 +159,9 @@ func TestLifecycleHeader(t *testing.T) {
 
 const someRules = `<LifecycleConfiguration><Rule><ID>x</ID><Prefix>x</Prefix><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
 
-// TestLifecycleIsNotForEverybody checks that reading and changing rules needs
+// TestLifecycleNeedsPermission checks that reading and changing rules needs
 // the right to, whatever the method.
-func TestLifecycleIsNotForEverybody(t *testing.T) {
+func TestLifecycleNeedsPermission(t *testing.T) {
 	s := newSite(t)
 	s.must(s.setRules(s.Client, rule()))
 	digest := md5.Sum([]byte(someRules))

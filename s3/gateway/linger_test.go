@@ -13,7 +13,7 @@ import (
 )
 
 // A client that sends a long body without reading still receives the refusal.
-func TestRefusalsReachClientsThatSendOn(t *testing.T) {
+func TestRefusalReachesAClientThatKeepsSending(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	const length = 32 << 20

@@ -11,7 +11,7 @@ import (
 
 // Only the operation that versitygw routes to decides: of several
 // sub-resources, and with a copy's source.
-func TestOneOperationDecides(t *testing.T) {
+func TestOneOperationIsAuthorized(t *testing.T) {
 	type decided struct {
 		key     string
 		settles bool

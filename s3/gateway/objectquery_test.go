@@ -17,7 +17,7 @@ var objectQueries = []string{
 
 // No query, and no two of them, bypass an object's own list, for its body or
 // its headers.
-func TestNoQueryPassesAnObjectsList(t *testing.T) {
+func TestQueriesCannotBypassAnObjectACL(t *testing.T) {
 	s := withLists(t)
 	_, err := s.PutBucketAcl(s.ctx, &awss3.PutBucketAclInput{Bucket: &s.bucket, ACL: types.BucketCannedACLPublicRead})
 	s.must(err)
@@ -43,7 +43,7 @@ func TestNoQueryPassesAnObjectsList(t *testing.T) {
 }
 
 // An object's list does not open what the bucket's list decides on.
-func TestNoQueryPassesTheBucketsList(t *testing.T) {
+func TestQueriesCannotBypassABucketACL(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "body", nil)
 	s.must(s.setACL("k", types.ObjectCannedACLPublicRead))

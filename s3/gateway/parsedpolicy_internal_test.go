@@ -50,7 +50,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPolicyIsNotTakenApart(t *testing.T) {
+func TestInvalidPolicyIsNotParsed(t *testing.T) {
 	for _, broken := range []string{``, `{}`, `{"Statement":[],"statement":[]}`, `{"Statement":{}}`, `[]`} {
 		if p := parsePolicy([]byte(broken)); p.Err == nil {
 			t.Errorf("%s is a policy", broken)

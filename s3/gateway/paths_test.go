@@ -61,7 +61,7 @@ func TestEncodedPaths(t *testing.T) {
 }
 
 // Holes 14, 15: nothing in a request makes the server connect to an address.
-func TestNoAddressOfARequestIsCalled(t *testing.T) {
+func TestRequestsTriggerNoOutgoingCalls(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

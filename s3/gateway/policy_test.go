@@ -12,7 +12,7 @@ import (
 
 // A policy that would be partly ignored is refused: it would deny less, or
 // allow more.
-func TestPoliciesAreTakenWholeOrNot(t *testing.T) {
+func TestPartlyUnsupportedPoliciesAreRefused(t *testing.T) {
 	s := newSite(t)
 	const rest = `"Effect":"Deny","Resource":"arn:aws:s3:::BUCKET/*"`
 	for what, statement := range map[string]string{

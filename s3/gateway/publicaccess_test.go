@@ -94,7 +94,7 @@ func (s *site) publicIs(list, k, secret int) {
 	}
 }
 
-func TestPublicAccessBlockIsTheOwners(t *testing.T) {
+func TestOnlyTheOwnerSetsPublicAccessBlock(t *testing.T) {
 	s := newSite(t)
 	body := []byte(`<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls></PublicAccessBlockConfiguration>`)
 	foreign := map[string]gateway.Credentials{

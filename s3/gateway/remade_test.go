@@ -55,7 +55,7 @@ func (i *interposed) SetRules(ctx context.Context, c ledger.RulesChange) (ledger
 
 // An authorised change of a bucket's documents does not apply to another
 // account's bucket that got the name between authorisation and change.
-func TestSettingsDoNotEndInABucketMadeAnew(t *testing.T) {
+func TestSettingsDoNotReachARecreatedBucket(t *testing.T) {
 	s := newSite(t)
 	alice := s.key("alice", false, "@account")
 	hers, his := client(alice, nil), s.restricted("bob", false, "@account")
@@ -113,7 +113,7 @@ func TestSettingsDoNotEndInABucketMadeAnew(t *testing.T) {
 
 // A write that an account began does not end in another account's bucket that
 // got the name meanwhile.
-func TestBodiesDoNotEndInABucketMadeAnew(t *testing.T) {
+func TestBodiesDoNotReachARecreatedBucket(t *testing.T) {
 	s := newSite(t)
 	alice := s.key("alice", false, "@account")
 	hers, his := client(alice, nil), s.restricted("bob", false, "@account")

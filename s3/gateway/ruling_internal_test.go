@@ -98,7 +98,7 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 
 // The policy refuses the keys of a deletion that it denies or does not allow,
 // each by its own action; the others are deleted.
-func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
+func TestMultiDeleteChecksThePolicyForEachKey(t *testing.T) {
 	b, docs, rc := requested(t, http.MethodPost, "/b?delete", "alice")
 	docs[s3.KindPolicy] = policyOf(
 		`{"Effect":"Allow","Principal":{"AWS":["alice"]},"Action":"s3:DeleteObject","Resource":"arn:aws:s3:::b/*"}`,
@@ -126,7 +126,7 @@ func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
 // The decisions here equal versitygw's by the policy itself: for each action
 // and resource, signed and not, under conditions that hold, do not, and cannot
 // be evaluated.
-func TestDecisionsAreVersitygws(t *testing.T) {
+func TestDecisionsMatchVersitygw(t *testing.T) {
 	seeds := uint64(300)
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -174,7 +174,7 @@ func TestDecisionsAreVersitygws(t *testing.T) {
 }
 
 // An action of versitygw that is missing here would be refused.
-func TestPolicyActionsAreVersitygws(t *testing.T) {
+func TestPolicyActionsMatchVersitygw(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/versity/versitygw/auth").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestPolicyActionsAreVersitygws(t *testing.T) {
 
 // A * or a ? in a name that a client sends is an ordinary character for
 // patterns: it bypasses no denial, and prevents no permission.
-func TestSecurityPatternsInWhatClientsName(t *testing.T) {
+func TestSecurityPatternsInNamesAreLiteral(t *testing.T) {
 	statement := func(effect, resource, condition string) string {
 		return fmt.Sprintf(`{"Effect":%q,"Principal":"*","Action":["s3:GetObject","s3:PutObject"],"Resource":"arn:aws:s3:::%s"%s}`, effect, resource, condition)
 	}

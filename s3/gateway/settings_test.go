@@ -84,7 +84,7 @@ func TestKeysWithoutSettings(t *testing.T) {
 }
 
 // A key without settings cannot open what it stores to others.
-func TestKeysWithoutSettingsOpenNothing(t *testing.T) {
+func TestKeysWithoutSettingsCannotShare(t *testing.T) {
 	s := newSite(t)
 	s.withLists()
 	_, err := s.DeletePublicAccessBlock(s.ctx, &awss3.DeletePublicAccessBlockInput{Bucket: &s.bucket})

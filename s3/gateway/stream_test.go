@@ -216,7 +216,7 @@ func TestChunkedBodiesThatEndEarly(t *testing.T) {
 }
 
 // A chunk's size has only digits, and nothing follows the last chunk.
-func TestSecurityChunksAreReadInOneWay(t *testing.T) {
+func TestSecurityChunksHaveOneReading(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
 	for name, chunk := range map[string]func(int, []byte) []byte{

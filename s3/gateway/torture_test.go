@@ -72,7 +72,7 @@ func (s *site) urlEncodedKeys() (keys []string) {
 	}
 }
 
-func TestKeysThatAreNone(t *testing.T) {
+func TestInvalidKeysAreRefused(t *testing.T) {
 	s := newSite(t)
 	_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String(strings.Repeat("k", 1025)), Body: strings.NewReader("x")})
 	s.fails(err, 400, "KeyTooLongError")
@@ -94,7 +94,7 @@ func TestKeysThatAreNone(t *testing.T) {
 	}
 }
 
-func TestPathsCannotLeaveTheirBucket(t *testing.T) {
+func TestPathsCannotEscapeTheirBucket(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	other.put("secret", "theirs", nil)
 	c := s.restricted("rw", false, s.bucket)
@@ -140,7 +140,7 @@ func TestHeaderInjection(t *testing.T) {
 }
 
 // A listing returns the parameters of its request, also empty ones.
-func TestListingsTellOfEmptyParameters(t *testing.T) {
+func TestListingsEchoEmptyParameters(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
 	for query, told := range map[string]string{

@@ -12,7 +12,7 @@ import (
 )
 
 // Terraform's provider reads all of these: a bucket has none of them.
-func TestWhatIsNotConfiguredIsSaidSo(t *testing.T) {
+func TestUnsetConfigurationsReturnTheirError(t *testing.T) {
 	s := newSite(t)
 	for query, want := range map[string]string{
 		"encryption":          "404 <Code>ServerSideEncryptionConfigurationNotFoundError</Code>",
@@ -95,7 +95,7 @@ func TestAbsentSettingsAreNamed(t *testing.T) {
 
 // Access to unsupported configurations is authorised as to others, by
 // signatures, lists and policies.
-func TestWhatIsNotConfiguredIsNotForEverybody(t *testing.T) {
+func TestUnsetConfigurationsNeedPermission(t *testing.T) {
 	s := newSite(t)
 	foreign := gateway.Credentials{Access: "nobody", Secret: "nobody"}
 	forged := gateway.Credentials{Access: root.Access, Secret: "wrong"}

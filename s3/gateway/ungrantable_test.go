@@ -47,7 +47,7 @@ func (s *site) ungrantable(c *awss3.Client) map[string]error {
 // An access control list allows accounts to read, write and delete objects, and
 // never to change the bucket: a writer could otherwise set a policy that allows
 // everything.
-func TestListsGrantNoSettings(t *testing.T) {
+func TestACLsGrantNoSettings(t *testing.T) {
 	s := withLists(t)
 	keyOfBob := s.key("bob", false, ledger.AccountBuckets)
 	bob, bobs := client(keyOfBob, nil), keyOfBob.Access
