@@ -23,7 +23,7 @@ var ruleMutants = []mutant{
 		file: "ledger/sqlledger/rules.go", old: "	return t.beginRestamp(id)\n", new: "	return nil\n",
 	}, {
 		name: "a changed rule keeps its number", rule: "a number names one rule for ever", within: 8000, known: 460, sqlite: true,
-		file: "lifecycle/rules.go", old: "out[i].same(&old[j])", new: "out[i].ID == old[j].ID",
+		file: "lifecycle/rules.go", old: "out[i].sameEffect(&old[j])", new: "out[i].ID == old[j].ID",
 	}, {
 		name: "uploads are given up by rules that are gone", rule: "21: rules are re-checked where it counts", within: 20000, known: 6740,
 		file: "ledger/memledger/overdue.go", old: "	r, at := u.bucket.rules.Aborts(u.Key, u.CreatedAt)\n	if r == nil || at > db.now {",
