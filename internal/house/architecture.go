@@ -118,3 +118,42 @@ func namesBy(spec ast.Spec, add func(name string)) {
 		}
 	}
 }
+
+// embeddingTypes calls add with each type of a Go file that embeds others, alone and
+// qualified by its package: it has more members than it declares.
+func embeddingTypes(f *File, add func(name string)) {
+	for _, d := range f.Go.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range g.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok && embeds(t.Type) {
+				add(t.Name.Name)
+				add(f.Go.Name.Name + "." + t.Name.Name)
+			}
+		}
+	}
+}
+
+// embeds reports whether a type has members that it does not declare: by embedding, or as
+// another name of a type.
+func embeds(t ast.Expr) bool {
+	var members *ast.FieldList
+	switch t := t.(type) {
+	case *ast.StructType:
+		members = t.Fields
+	case *ast.InterfaceType:
+		members = t.Methods
+	case *ast.Ident, *ast.SelectorExpr:
+		return true
+	default:
+		return false
+	}
+	for _, m := range members.List {
+		if len(m.Names) == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -71,6 +71,7 @@ var Rules = []Rule{
 	{"links", Links},
 	{"page size", PageSize},
 	{"architecture", Architecture},
+	{"comment names", CommentNames},
 }
 
 // NewFile makes a File; Go sources outside testdata folders are parsed.

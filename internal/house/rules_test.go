@@ -23,7 +23,7 @@ func one(name, src string, want int) sample {
 // against sources that only look like it.
 func TestEveryRuleCanFail(t *testing.T) {
 	samples := map[string][]sample{}
-	for _, table := range []map[string][]sample{sizeSamples(), docSamples(), importSamples(), banSamples(), textSamples()} {
+	for _, table := range []map[string][]sample{sizeSamples(), docSamples(), importSamples(), banSamples(), textSamples(), nameSamples()} {
 		for rule, list := range table {
 			samples[rule] = list
 		}
@@ -288,17 +288,6 @@ func textSamples() map[string][]sample {
 			{"elsewhere", map[string]string{"README.md": strings.Repeat("x", 2*pageBytes), "docs/x.yaml": strings.Repeat("x", 2*docsBytes)}, 0},
 			{"long together", manyPages(docsBytes/pageBytes + 1), 1},
 		},
-		"architecture": {
-			{"what exists", map[string]string{
-				"object/x.go":     "package object\n\ntype Store struct{ Cache int }\n\nfunc (s *Store) Put() {}\n\ntype L interface{ Get() }\n\nvar small = 1\n",
-				"ARCHITECTURE.md": "`object` `object/x.go` `Store` `object.Store.Put` `Store.Cache` `L.Get` (`object/x.go`) `small`, not `make test`\n```\n`x`\n```\n",
-			}, 0},
-			{"what does not", map[string]string{
-				"object/x.go": "package object\n\nfunc Put() { var Local int; _ = Local }\n", "object/y.go": "package object\n",
-				"ARCHITECTURE.md": "`object/z.go` `Get` `Local` `Store.Put` `Put` (`object/y.go`) and `Put`\n(`object/z.go`)\n",
-			}, 6},
-			{"elsewhere", map[string]string{"README.md": "`Get`\n"}, 0},
-		},
 		"words": {
 			text("path", "see /wo"+"rk/main\n", 1),
 			text("path alone", "see `/wo"+"rk`\n", 1),
@@ -319,4 +308,32 @@ func manyPages(n int) map[string]string {
 		pages[fmt.Sprintf("docs/%d.md", i)] = strings.Repeat("x", pageBytes)
 	}
 	return pages
+}
+
+func nameSamples() map[string][]sample {
+	return map[string][]sample{
+		"architecture": {
+			{"what exists", map[string]string{
+				"object/x.go":     "package object\n\ntype Store struct{ Cache int }\n\nfunc (s *Store) Put() {}\n\ntype L interface{ Get() }\n\nvar small = 1\n",
+				"ARCHITECTURE.md": "`object` `object/x.go` `Store` `object.Store.Put` `Store.Cache` `L.Get` (`object/x.go`) `small`, not `make test`\n```\n`x`\n```\n",
+			}, 0},
+			{"what does not", map[string]string{
+				"object/x.go": "package object\n\nfunc Put() { var Local int; _ = Local }\n", "object/y.go": "package object\n",
+				"ARCHITECTURE.md": "`object/z.go` `Get` `Local` `Store.Put` `Put` (`object/y.go`) and `Put`\n(`object/z.go`)\n",
+			}, 6},
+			{"elsewhere", map[string]string{"README.md": "`Get`\n"}, 0},
+		},
+		"comment names": {
+			{"what exists", map[string]string{
+				"object/x.go": "package object\n\ntype Store struct{ Inner }\n\nfunc Put() {}\n\ntype Inner struct{}\n",
+				"s3/x.go":     "package s3\n\n// See object.Store, object.Store.Get, object.Put, os.File and object.go.\nvar a int\n",
+				"docs/x.md":   "`object.Store`, `Store.Get`, `store.get`\n",
+			}, 0},
+			{"what does not", map[string]string{
+				"object/x.go": "package object\n\ntype Store struct{}\n",
+				"s3/x.go":     "package s3\n\n// See object.Get and object.Store.Get.\nvar a int\n",
+				"docs/x.md":   "`Store.Get`\n",
+			}, 3},
+		},
+	}
 }
