@@ -21,7 +21,6 @@ import (
 // is released as if it had expired. Every transaction that writes or removes a key,
 // even an absent one, removes the promotions of the key (docs/protocol.md, rule
 // 19).
-// the key away (docs/protocol.md, rule 19).
 type Ledger interface {
 	BucketLedger
 	DocumentLedger

@@ -63,8 +63,8 @@ type ReadCondition struct {
 }
 
 // Reader is an open object. Body delivers exactly Length bytes from Offset or
-// fails; it verifies each segment read as a whole against its digest. The caller
-// closes it.
+// fails. It verifies each block by its CRC-32C, or a segment of one block by its
+// digest, before it returns a byte of it. The caller closes it.
 type Reader struct {
 	Object         ledger.Object
 	Offset, Length int64
@@ -123,8 +123,8 @@ type PartCopyRequest struct {
 	Finish func() (map[string]string, error)
 }
 
-// CompleteRequest makes an object of parts. ETag empty: computed as in S3 (MD5 of
-// the parts' MD5s, "-", number of parts).
+// CompleteRequest makes an object of parts. The object's ETag is that of S3: the MD5
+// of the parts' MD5s, "-", and the number of parts.
 type CompleteRequest struct {
 	Bucket, Key string
 	Upload      lethe.ID
