@@ -13,6 +13,11 @@ type Time int64
 // Forever is later than every instant that is stored.
 const Forever Time = math.MaxInt64
 
+// DefaultReadGrace is how long the bytes of a removed object stay for those who read it
+// (docs/protocol.md, rule 18), unless configured otherwise. Readers, the ledger and the
+// engine use the same value.
+const DefaultReadGrace = time.Minute
+
 // FromTime converts a time.Time, truncating to microseconds.
 func FromTime(t time.Time) Time { return Time(t.UnixMicro()) }
 

@@ -453,7 +453,7 @@ type Options struct {
 	// MaxRefs closes a content at this number of references (default 100,000).
 	MaxRefs int64
 	// ReadGrace is how long blobs that were live are kept after they were condemned, so that
-	// readers can finish (docs/protocol.md, rule 18).
+	// readers can finish (docs/protocol.md, rule 18; default lethe.DefaultReadGrace).
 	ReadGrace time.Duration
 	// LateWindow is the longest time in which an upload whose caller has given up may still
 	// land (docs/protocol.md, rule 9).

@@ -49,7 +49,7 @@ type Options struct {
 
 	Beat      time.Duration // heartbeat of an upload (default 30 s)
 	MinAge    time.Duration // age at which the reaper takes an intent (default 5 min)
-	ReadGrace time.Duration // the ledger's (default 1 min); readers extend it after half of it
+	ReadGrace time.Duration // the ledger's (default lethe.DefaultReadGrace); readers extend it after half of it
 	// Patience is how long a write is settled after its client has left or while
 	// the ledger does not answer (default 30 s).
 	Patience time.Duration
@@ -130,7 +130,7 @@ func (o Options) withDefaults() Options {
 	o.CacheTTL = cmp.Or(o.CacheTTL, time.Hour)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)
 	o.MinAge = cmp.Or(o.MinAge, 5*time.Minute)
-	o.ReadGrace = cmp.Or(o.ReadGrace, time.Minute)
+	o.ReadGrace = cmp.Or(o.ReadGrace, lethe.DefaultReadGrace)
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	o.OpsKept = cmp.Or(o.OpsKept, 24*time.Hour)
 	return o

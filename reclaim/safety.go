@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Safety is every grace period and limit of the engine, with what each protects
@@ -67,7 +69,7 @@ func (s Safety) WithDefaults() Safety {
 	return Safety{
 		MinAge:         cmp.Or(s.MinAge, 5*time.Minute),
 		LateWindow:     cmp.Or(s.LateWindow, time.Hour),
-		ReadGrace:      cmp.Or(s.ReadGrace, time.Minute),
+		ReadGrace:      cmp.Or(s.ReadGrace, lethe.DefaultReadGrace),
 		ClaimGrace:     cmp.Or(s.ClaimGrace, 5*time.Minute),
 		MultipartStale: cmp.Or(s.MultipartStale, 24*time.Hour),
 		BackoffMin:     cmp.Or(s.BackoffMin, time.Minute),

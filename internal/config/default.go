@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
@@ -73,7 +74,7 @@ func defaultReclaim() Reclaim {
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),
 			LateWindow:     Duration(time.Hour),
-			ReadGrace:      Duration(time.Minute),
+			ReadGrace:      Duration(lethe.DefaultReadGrace),
 			ClaimGrace:     Duration(5 * time.Minute),
 			MultipartStale: day,
 			BackoffMin:     Duration(time.Minute),

@@ -12,7 +12,6 @@ package memledger
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"sync"
@@ -68,26 +67,9 @@ type DB struct {
 
 // New returns an empty ledger; zero options take the defaults of ledger.Options.
 func New(o ledger.Options) *DB {
+	o = o.WithDefaults()
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
-	}
-	if o.Random == nil {
-		o.Random = rand.Reader
-	}
-	if o.MaxRefs == 0 {
-		o.MaxRefs = 100_000
-	}
-	if o.ReadGrace == 0 {
-		o.ReadGrace = time.Hour
-	}
-	if o.LateWindow == 0 {
-		o.LateWindow = time.Hour
-	}
-	if o.TrustWindow == 0 {
-		o.TrustWindow = ledger.DefaultTrust
-	}
-	if o.OpsKept == 0 {
-		o.OpsKept = 24 * time.Hour
 	}
 	db := &DB{opts: o, random: o.Random, jump: ledger.Jump{Boot: o.Boot, Most: o.ClockJump}}
 	db.init()
