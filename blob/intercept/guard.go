@@ -46,6 +46,15 @@ func (g *MountGuard) Misplaced() string {
 	return ""
 }
 
+// Writable returns why the backend should get no writes now: blob.ErrDown with
+// blob.ErrMisplaced while the guard is shut.
+func (g *MountGuard) Writable() error {
+	if why := g.Misplaced(); why != "" {
+		return misplaced(why)
+	}
+	return nil
+}
+
 // Down implements blob.Downer.
 func (g *MountGuard) Down() string { return g.Misplaced() }
 

@@ -87,10 +87,13 @@ func (s *Store) absent(ctx context.Context, id, key string) error {
 	return s.within(ctx, id, s.Guard.Absent)
 }
 
-// health returns why a backend should be given no writes now.
+// health returns why a backend should be given no writes now: blob.ErrMisplaced, or what
+// its breaker says.
 func (s *Store) health(id string) error {
-	if d, ok := s.Backends[id].(blob.Downer); ok && d.Down() != "" {
-		return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, d.Down())
+	if g := s.guards[id]; g != nil {
+		if err := g.Writable(); err != nil {
+			return err
+		}
 	}
 	if b := s.breakers[id]; b != nil {
 		return b.Writable()
