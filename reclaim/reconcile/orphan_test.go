@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,11 +177,11 @@ func TestBrokenListing(t *testing.T) {
 		w.later(grace)
 		rows := len(w.main.Keys())
 		for _, f := range []blobtest.Fault{{Kind: blobtest.Down}, {Kind: blobtest.NotDone}, {Kind: blobtest.Partial, Keep: 1}, {Kind: blobtest.Disorder}} {
-			broken := false
+			var broken atomic.Bool // listings run in parallel
 			w.fault = func(c blobtest.Call) blobtest.Fault {
 				// The guard lists the epoch objects, and bypasses the faulty store.
 				if c.Op == blobtest.OpList && f.Kind != blobtest.Disorder {
-					broken = true
+					broken.Store(true)
 					return f
 				}
 				if c.Op == blobtest.OpList {
@@ -189,7 +190,7 @@ func TestBrokenListing(t *testing.T) {
 				return blobtest.Fault{}
 			}
 			got, err := w.try()
-			if err == nil && (broken || got[reconcile.Keys] == 0) {
+			if err == nil && (broken.Load() || got[reconcile.Keys] == 0) {
 				w.Errorf("%s: no error", f.Kind)
 			}
 			if err != nil && got[reconcile.Condemned]+got[reconcile.Missing]+got[reconcile.Lost] > 0 {
