@@ -99,7 +99,7 @@ func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 		}
 		t.counts.move(ledger.Move{Backend: r.Backend, From: lethe.Dead, To: to, Reason: how, Blobs: 1, Bytes: r.Size})
 	}
-	return len(rows), firstError(err, t.dropBlocks(sums))
+	return len(rows), cmp.Or(err, t.dropBlocks(sums))
 }
 
 // Totals returns the exact numbers of blobs and bytes by backend and state, without zeros.

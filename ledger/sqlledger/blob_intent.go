@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -56,7 +57,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 		// The end of an upload condemns its intents, so this one must be inserted before
 		// that or not at all.
 		if found, err := t.exists(openUpload, in.UploadID); err != nil || !found {
-			return b, firstError(err, lethe.ErrNoSuchUpload)
+			return b, cmp.Or(err, lethe.ErrNoSuchUpload)
 		}
 	}
 	if err := t.admits(in.Backend, in.Size); err != nil {
@@ -160,12 +161,4 @@ func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 		_, err := t.Exec(extendGrace, content, t.Now.Add(t.db.o.ReadGrace))
 		return err
 	})
-}
-
-// firstError returns err, or other if err is nil.
-func firstError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -157,7 +158,7 @@ func (p *settling) apply(fence int64) error {
 		err := p.t.KeepChecks(len(p.gone), func() error {
 			return p.t.Must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
 		})
-		if err = firstError(err, p.t.dropBlocks(p.sums)); err != nil {
+		if err = cmp.Or(err, p.t.dropBlocks(p.sums)); err != nil {
 			return err
 		}
 	}

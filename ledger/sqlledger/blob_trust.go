@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 
@@ -42,7 +43,7 @@ func (t *tx) verified(content lethe.ID) error {
 		return err
 	}
 	live, err := t.liveCopies(content)
-	return firstError(err, t.db.o.Unverified(live))
+	return cmp.Or(err, t.db.o.Unverified(live))
 }
 
 func (t *tx) liveCopies(content lethe.ID) ([]ledger.Copy, error) {

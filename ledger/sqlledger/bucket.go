@@ -64,7 +64,7 @@ func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket,
 }
 
 func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
-	if err := firstError(t.NeedsRoom(), b.BucketSettings.Check()); err != nil {
+	if err := cmp.Or(t.NeedsRoom(), b.BucketSettings.Check()); err != nil {
 		return b, err
 	}
 	if err := t.mayOwn(b.Owner, b.Most); err != nil {

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -70,7 +71,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	}
 	found, err := all(t, scanHold, selectHold, b.ID, h.Scope, h.Key, b.Name)
 	if err != nil || len(found) == 0 {
-		return h, firstError(err, lethe.ErrCorrupt)
+		return h, cmp.Or(err, lethe.ErrCorrupt)
 	}
 	return found[0], nil
 }

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -31,7 +32,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.By = c.By
 	}
-	if err := firstError(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return ledger.Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {

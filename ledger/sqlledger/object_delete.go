@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -161,7 +162,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.Now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
-		return nil, firstError(err, sqldb.ErrAgain)
+		return nil, cmp.Or(err, sqldb.ErrAgain)
 	}
 	return lies, nil
 }

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -48,7 +49,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 			return err
 		case !found:
 			_, err = t.bucket(bucket)
-			return firstError(err, lethe.ErrNoSuchKey)
+			return cmp.Or(err, lethe.ErrNoSuchKey)
 		}
 		out.Segments, err = t.segments(out.Object)
 		return err

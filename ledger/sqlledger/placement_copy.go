@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -73,7 +74,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	src, err := t.oneBlob(sourceBlob, id)
 	if err != nil || src == nil {
-		return ledger.Blob{}, firstError(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
+		return ledger.Blob{}, cmp.Or(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
 	}
 	lock, owner := lockContent, src.ContentID
 	if owner == "" {
@@ -183,7 +184,7 @@ func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) 
 		}
 		for _, s := range segments {
 			if ok, err := t.exists(soundBeside, r.Content, s, names, t.lately()); err != nil || !ok {
-				return firstError(err, fmt.Errorf("segment %d has no verified copy beside these: %w", s, lethe.ErrPreconditionFailed))
+				return cmp.Or(err, fmt.Errorf("segment %d has no verified copy beside these: %w", s, lethe.ErrPreconditionFailed))
 			}
 		}
 		c, err := t.condemnCopies(r)

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -105,7 +106,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.Rules, error) {
 	found, err := all(t, scanTrash, takeTrash, entry)
 	if err != nil || len(found) == 0 {
-		return ledger.TrashEntry{}, ledger.Bucket{}, nil, firstError(err, lethe.ErrTrashNotFound)
+		return ledger.TrashEntry{}, ledger.Bucket{}, nil, cmp.Or(err, lethe.ErrTrashNotFound)
 	}
 	e := found[0]
 	b, rules, err := t.holdKey(e.Object.Bucket, e.Object.Key)

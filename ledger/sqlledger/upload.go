@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -37,7 +38,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 }
 
 func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
-	if err := firstError(t.NeedsRoom(), ledger.CheckKey(u.Key)); err != nil {
+	if err := cmp.Or(t.NeedsRoom(), ledger.CheckKey(u.Key)); err != nil {
 		return u, err
 	}
 	b, err := t.bucket(u.Bucket)
@@ -112,7 +113,7 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 // storePart makes a pending blob a live one that the upload owns: ErrReaped, ErrNoRoom.
 func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	backend, reserved, err := t.pending(p.BlobID, 0)
-	if err = firstError(err, c.Blocks.Check(p.Size)); err != nil {
+	if err = cmp.Or(err, c.Blocks.Check(p.Size)); err != nil {
 		return err
 	}
 	until := lethe.Time(0)

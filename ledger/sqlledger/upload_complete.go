@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error
 		return ledger.Committed{}, gone
 	}
 	if out, found, err := t.outcome(c.Op); err != nil || !found || out.What != "complete" {
-		return ledger.Committed{}, firstError(err, gone)
+		return ledger.Committed{}, cmp.Or(err, gone)
 	}
 	b, rules, err := t.ruledBucket(c.Bucket)
 	if err != nil {
@@ -82,7 +83,7 @@ func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error
 	}
 	o, err := t.object(b, c.Key)
 	if err != nil || !o.VisibleAt(t.Now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
-		return ledger.Committed{}, firstError(err, gone)
+		return ledger.Committed{}, cmp.Or(err, gone)
 	}
 	o.NameRule(rules)
 	return ledger.Committed{Object: *o}, nil
