@@ -25,8 +25,8 @@ func (p Precondition) Holds(o *Object) error {
 		return fmt.Errorf("the key has no object: %w", lethe.ErrPreconditionFailed)
 	case o == nil:
 		return nil
-	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
-		p.IfNoneMatch != "" && matches(p.IfNoneMatch, o.ETag),
+	case p.IfMatch != "" && !MatchesETag(p.IfMatch, o.ETag),
+		p.IfNoneMatch != "" && MatchesETag(p.IfNoneMatch, o.ETag),
 		p.IfID != "" && p.IfID != o.ID,
 		p.IfSize != nil && *p.IfSize != o.Size,
 		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
@@ -35,10 +35,12 @@ func (p Precondition) Holds(o *Object) error {
 	return nil
 }
 
-// matches reports whether an ETag is in a comma separated list; "*" matches every ETag.
-func matches(list, etag string) bool {
+// MatchesETag reports whether the list names an object with this ETag: it is "*", or ETags
+// separated by commas, with or without quotes. Weak ETags ("W/") match none.
+func MatchesETag(list, etag string) bool {
 	for m := range strings.SplitSeq(list, ",") {
-		if m = strings.TrimSpace(m); m == "*" || m == etag {
+		m = strings.TrimSpace(m)
+		if m == "*" || strings.Trim(m, `"`) == etag {
 			return true
 		}
 	}
@@ -65,10 +67,20 @@ func (b *Bucket) EndOf(now lethe.Time, wish TTLChange, byDefault time.Duration) 
 		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
 	case end != 0:
 		return end, nil
-	case byDefault > 0:
-		return min(now.Add(byDefault), latest), nil
-	case b.MaxTTL > 0:
-		return latest, nil
+	}
+	if ttl := b.ttlWithout(byDefault); ttl > 0 {
+		return now.Add(ttl), nil
 	}
 	return 0, nil
+}
+
+// NewTTL returns the time to live of an object for which none is asked; 0: it has no end.
+func (b BucketSettings) NewTTL() time.Duration { return b.ttlWithout(b.DefaultTTL) }
+
+// ttlWithout returns the default at most as long as the bucket permits; 0: no end.
+func (b BucketSettings) ttlWithout(byDefault time.Duration) time.Duration {
+	if b.MaxTTL > 0 && (byDefault <= 0 || byDefault > b.MaxTTL) {
+		return b.MaxTTL
+	}
+	return max(byDefault, 0)
 }

@@ -238,6 +238,7 @@ func (b *body) someCopy(try func(ledger.Blob) error) error {
 	}
 }
 
+// openBlob opens length bytes of a copy from offset on; below 0: to its end.
 func (s *Store) openBlob(ctx context.Context, c ledger.Blob, offset, length int64) (io.ReadCloser, error) {
 	store, ok := s.opt.Backends[c.Backend]
 	if !ok {

@@ -8,22 +8,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// matches reports whether the list names an object with this ETag: it is "*", or
-// ETags separated by commas, with or without quotes. Weak ETags ("W/") match none.
-func matches(list, etag string) bool {
-	for item := range strings.SplitSeq(list, ",") {
-		item = strings.TrimSpace(item)
-		if item == "*" || strings.Trim(item, `"`) == etag {
-			return true
-		}
-	}
-	return false
-}
-
-// matchesWeakly is matches by weak comparison, as If-None-Match requires.
+// matchesWeakly is ledger.MatchesETag by weak comparison, as If-None-Match requires.
 func matchesWeakly(list, etag string) bool {
 	for item := range strings.SplitSeq(list, ",") {
-		if matches(strings.TrimPrefix(strings.TrimSpace(item), "W/"), etag) {
+		if ledger.MatchesETag(strings.TrimPrefix(strings.TrimSpace(item), "W/"), etag) {
 			return true
 		}
 	}
@@ -36,7 +24,7 @@ func (c ReadCondition) check(o ledger.Object) error {
 	modified := seconds(o.ModifiedAt)
 	switch {
 	case c.IfMatch != "":
-		if !matches(c.IfMatch, o.ETag) {
+		if !ledger.MatchesETag(c.IfMatch, o.ETag) {
 			return fmt.Errorf("%w: If-Match", lethe.ErrPreconditionFailed)
 		}
 	case c.IfUnmodifiedSince != 0 && modified > seconds(c.IfUnmodifiedSince):

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -28,7 +27,7 @@ func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 const copyTries = 5
 
 func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
-	if err := checkKey(r.Key); err != nil {
+	if err := ledger.CheckKey(r.Key); err != nil {
 		return PutResult{}, err
 	}
 	for n := 1; ; n++ {
@@ -122,11 +121,7 @@ func (s *Store) verifySegment(ctx context.Context, seg ledger.Segment) (lethe.ID
 
 // readBlob reads a blob to its end and compares its digest with its row.
 func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
-	store, ok := s.opt.Backends[b.Backend]
-	if !ok {
-		return fmt.Errorf("%w: backend %q is not configured", lethe.ErrUnavailable, b.Backend)
-	}
-	in, err := store.Get(ctx, lethe.BlobKey(s.opt.StoreID, b.ID), 0, -1)
+	in, err := s.openBlob(ctx, b, 0, -1)
 	if err != nil {
 		return err
 	}
@@ -223,12 +218,5 @@ func (s *Store) newLife(ctx context.Context, r *CopyRequest) (ledger.TTLChange, 
 		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
 	}
 	b, err := s.ledger.Bucket(ctx, r.Bucket)
-	return ledger.TTLChange{TTL: defaultTTL(b.BucketSettings)}, err
-}
-
-func defaultTTL(b ledger.BucketSettings) time.Duration {
-	if b.MaxTTL > 0 && (b.DefaultTTL == 0 || b.DefaultTTL > b.MaxTTL) {
-		return b.MaxTTL
-	}
-	return b.DefaultTTL
+	return ledger.TTLChange{TTL: b.NewTTL()}, err
 }

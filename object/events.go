@@ -28,8 +28,6 @@ type Events struct {
 	Unrecorded func(u Unrecorded)
 	// Unknown: a transaction returned that its outcome is unknown.
 	Unknown func(op lethe.ID, what string)
-	// LookedUp: the outcome of an operation was looked up; err if that failed.
-	LookedUp func(op lethe.ID, found bool, err error)
 	// Failover: a copy could not be opened or broke off; the next one is tried.
 	Failover func(b ledger.Blob, err error)
 	// Corrupt: the bytes of a copy do not match their digest.
@@ -81,12 +79,6 @@ func (e Events) deduped(o ledger.Object, uploaded bool) {
 func (e Events) unknown(op lethe.ID, what string) {
 	if e.Unknown != nil {
 		e.Unknown(op, what)
-	}
-}
-
-func (e Events) lookedUp(op lethe.ID, found bool, err error) {
-	if e.LookedUp != nil {
-		e.LookedUp(op, found, err)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
 // ErrInvalidTTL.
 func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Upload, error) {
-	if err := checkKey(r.Key); err != nil {
+	if err := ledger.CheckKey(r.Key); err != nil {
 		return ledger.Upload{}, named("create upload", r.Bucket, r.Key, err)
 	}
 	u, err := s.ledger.CreateUpload(ctx, ledger.Upload{
@@ -100,52 +100,31 @@ func completionOp(upload lethe.ID) lethe.ID {
 
 // chosen returns the stored parts that the request names, in its order.
 func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]ledger.Part, error) {
-	if len(r.Parts) == 0 {
-		return nil, fmt.Errorf("%w: no part is named", lethe.ErrInvalidPart)
+	names := make([]ledger.PartName, len(r.Parts))
+	for i, name := range r.Parts {
+		names[i] = ledger.PartName{Number: name.Number, ETag: strings.Trim(name.ETag, `"`)}
 	}
 	stored, err := s.stored(ctx, r.Upload)
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]ledger.Part, len(r.Parts))
-	for i, name := range r.Parts {
-		if i > 0 && name.Number <= r.Parts[i-1].Number {
-			return nil, fmt.Errorf("%w: part %d after part %d", lethe.ErrInvalidPartOrder, name.Number, r.Parts[i-1].Number)
-		}
-		part, ok := stored[name.Number]
-		if !ok || strings.Trim(name.ETag, `"`) != part.ETag {
-			return nil, fmt.Errorf("%w: part %d with ETag %q", lethe.ErrInvalidPart, name.Number, name.ETag)
-		}
-		parts[i] = part
-	}
-	return parts, s.longEnough(parts)
+	return ledger.Completion{Parts: names, MinPart: s.opt.MinPart}.Choose(stored)
 }
 
-func (s *Store) longEnough(parts []ledger.Part) error {
-	for _, p := range parts[:len(parts)-1] {
-		if p.Size < s.opt.MinPart {
-			return fmt.Errorf("%w: part %d has %d bytes, at least %d", lethe.ErrPartTooSmall, p.Number, p.Size, s.opt.MinPart)
-		}
-	}
-	return nil
-}
-
-// stored returns all parts of an upload by their numbers.
-func (s *Store) stored(ctx context.Context, upload lethe.ID) (map[int]ledger.Part, error) {
+// stored returns all parts of an upload.
+func (s *Store) stored(ctx context.Context, upload lethe.ID) ([]ledger.Part, error) {
 	const page = 1000
-	all := map[int]ledger.Part{}
+	var all []ledger.Part
 	for after := 0; ; {
 		parts, err := s.ledger.Parts(ctx, upload, after, page)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range parts {
-			all[p.Number] = p
-			after = p.Number
-		}
+		all = append(all, parts...)
 		if len(parts) < page {
 			return all, nil
 		}
+		after = parts[len(parts)-1].Number
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Put(ctx context.Context, r PutRequest) (PutResult, error) {
 
 // put stores r; etag, if not empty, replaces the body's MD5.
 func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult, error) {
-	if err := checkKey(r.Key); err != nil {
+	if err := ledger.CheckKey(r.Key); err != nil {
 		return PutResult{}, err
 	}
 	w := &write{s: s, r: r, etag: etag, op: s.newID()}

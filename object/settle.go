@@ -97,7 +97,6 @@ func (s *Store) lookUp(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, 
 	until := s.opt.Monotonic.Now().Add(s.opt.Patience)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, longest) {
 		out, found, err := s.ledger.Outcome(ctx, op)
-		s.events.lookedUp(op, found, err)
 		if err == nil {
 			return out, found, nil
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -199,20 +198,4 @@ func backendError(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w: %w", errBackend, lethe.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w", errBackend, err)
-}
-
-// checkKey refuses keys that no object can have.
-func checkKey(key string) error {
-	const most = 1024 // bytes, as S3 has it
-	switch {
-	case key == "":
-		return fmt.Errorf("%w: it is empty", lethe.ErrInvalidKey)
-	case len(key) > most:
-		return fmt.Errorf("%w: it has %d bytes, at most %d", lethe.ErrInvalidKey, len(key), most)
-	case strings.ToValidUTF8(key, "") != key:
-		return fmt.Errorf("%w: it is not UTF-8", lethe.ErrInvalidKey)
-	case strings.IndexByte(key, 0) >= 0:
-		return fmt.Errorf("%w: it holds a NUL", lethe.ErrInvalidKey)
-	}
-	return nil
 }

@@ -137,7 +137,6 @@ func (w *world) record() object.Events {
 		},
 		Deduped:  func(ledger.Object, int64, bool) { w.event("deduped") },
 		Unknown:  func(lethe.ID, string) { w.event("unknown") },
-		LookedUp: func(lethe.ID, bool, error) { w.event("looked up") },
 		Failover: func(ledger.Blob, error) { w.event("failover") },
 		Corrupt:  func(ledger.Blob, error) { w.event("corrupt") },
 		Extended: func(lethe.ID, error) { w.event("extended") },

@@ -48,7 +48,7 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 	case h.Scope < ledger.HoldObject || h.Scope > ledger.HoldLegal:
 		return h, fmt.Errorf("memledger: a hold on %s", h.Scope)
 	case h.Scope != ledger.HoldPrefix || h.Key != "":
-		if err := checkKey(h.Key); err != nil {
+		if err := ledger.CheckKey(h.Key); err != nil {
 			return h, err
 		}
 	}

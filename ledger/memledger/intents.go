@@ -30,7 +30,7 @@ func (db *DB) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) 
 // intent checks an intent and makes its rows.
 func (db *DB) intent(in ledger.Intent) (*blob, *promotion, error) {
 	if in.Promotion != nil {
-		if err := checkKey(in.Promotion.Commit.Object.Key); err != nil {
+		if err := ledger.CheckKey(in.Promotion.Commit.Object.Key); err != nil {
 			return nil, nil, err
 		}
 	}

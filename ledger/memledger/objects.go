@@ -3,26 +3,14 @@ package memledger
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// maxKey is the longest key in bytes, as in S3.
-const maxKey = 1024
-
 // maxDeletion is the most keys that one Deletion may name.
 const maxDeletion = 1000
-
-func checkKey(key string) error {
-	if key == "" || len(key) > maxKey || !utf8.ValidString(key) || strings.IndexByte(key, 0) >= 0 {
-		return fmt.Errorf("key %q must have 1 to %d bytes of UTF-8 without NUL: %w", key, maxKey, lethe.ErrInvalidKey)
-	}
-	return nil
-}
 
 // add inserts an object row under a free key.
 func (db *DB) add(b *bucket, o *object) {
@@ -150,7 +138,7 @@ func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, 
 
 func (db *DB) delete(b *bucket, item ledger.DeleteItem, g *gone) ledger.Deleted {
 	out := ledger.Deleted{Key: item.Key}
-	if out.Err = checkKey(item.Key); out.Err != nil {
+	if out.Err = ledger.CheckKey(item.Key); out.Err != nil {
 		return out
 	}
 	o := db.visible(b, item.Key)

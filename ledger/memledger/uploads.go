@@ -17,7 +17,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 		return u, err
 	}
 	defer db.mu.Unlock()
-	if err := checkKey(u.Key); err != nil {
+	if err := ledger.CheckKey(u.Key); err != nil {
 		return u, err
 	}
 	b, err := db.find(u.Bucket)

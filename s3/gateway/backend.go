@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// maxKey is the longest object key in bytes, as in S3.
-	maxKey = 1024
 	// defaultMinPart is the smallest part but the last, in bytes, as in S3.
 	defaultMinPart = 5 << 20
 	// defaultTimeout bounds operations without a body.

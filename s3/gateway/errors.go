@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -152,8 +153,8 @@ func invalidKey(key, why string) s3err.S3Error {
 // A NUL cannot be stored by every ledger.
 func checkKey(key string) error {
 	switch {
-	case len(key) > maxKey:
-		return s3err.GetKeyTooLongErr(int64(len(key)), maxKey)
+	case len(key) > ledger.MaxKey:
+		return s3err.GetKeyTooLongErr(int64(len(key)), ledger.MaxKey)
 	case !utf8.ValidString(key):
 		return invalidKey(key, "An object key has to be UTF-8.")
 	}
