@@ -109,7 +109,7 @@ func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.Pl
 		return said(moves.Changed, "it was changed meanwhile")
 	case err != nil:
 		w.add(stuck, 1)
-		end.Error, end.RetryAt = err.Error(), w.now.Add(w.o.backoff(w.p.Attempts))
+		end.Error, end.RetryAt = err.Error(), w.now.Add(backoff(w.p.Attempts))
 		return said(moves.Failed, err.Error())
 	}
 	return said(moves.Done, "")

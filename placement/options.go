@@ -36,9 +36,6 @@ type Options struct {
 	// MinAge is the age at which the reaper takes the intent of a copy (default 5
 	// min).
 	MinAge time.Duration
-	// RetryMin and RetryMax bound the waits between attempts, which double (default
-	// 1 min and 1 h).
-	RetryMin, RetryMax time.Duration
 	// Throttle is called with the number of bytes before they are copied or read
 	// back, and waits as long as a rate limit requires. Nil: no limit.
 	Throttle func(ctx context.Context, bytes int64) error
@@ -56,8 +53,6 @@ func (o Options) withDefaults() *Options {
 	o.Lease = cmp.Or(o.Lease, 5*time.Minute)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)
 	o.MinAge = cmp.Or(o.MinAge, 5*time.Minute)
-	o.RetryMin = cmp.Or(o.RetryMin, time.Minute)
-	o.RetryMax = cmp.Or(o.RetryMax, time.Hour)
 	if o.Events == nil {
 		o.Events = &Events{}
 	}
@@ -72,12 +67,15 @@ func (o *Options) page() int {
 	return 500
 }
 
+// minRetry and maxRetry bound the waits between attempts, which double.
+const minRetry, maxRetry = time.Minute, time.Hour
+
 // backoff is the wait after so many failed attempts.
-func (o *Options) backoff(attempts int) time.Duration {
-	d := o.RetryMin
+func backoff(attempts int) time.Duration {
+	d := minRetry
 	for range attempts {
-		if d *= 2; d >= o.RetryMax {
-			return o.RetryMax
+		if d *= 2; d >= maxRetry {
+			return maxRetry
 		}
 	}
 	return d
@@ -93,12 +91,8 @@ func (o *Options) aims(ctx context.Context) (aims, error) {
 		if sp, ok := o.Stores[figures[i].ID].(blob.Spacer); ok {
 			figures[i].ask(ctx, sp)
 		}
-		if o.Health != nil {
-			if err := o.Health(figures[i].ID); err != nil {
-				figures[i].Down = unwell(err)
-			}
-		}
 	}
+	markDown(figures, o.Health)
 	return newAims(o, figures), nil
 }
 

@@ -112,11 +112,11 @@ func (w *work) do(ctx context.Context) ledger.PlacementResult {
 	case err == nil && plan.stuck == "":
 		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
 	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
-		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(w.o.RetryMin)}
+		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(minRetry)}
 	case err == nil:
 		err = errors.New(plan.stuck)
 	}
-	res := ledger.PlacementResult{ID: w.p.ID, Error: err.Error(), RetryAt: w.now.Add(w.o.backoff(w.p.Attempts))}
+	res := ledger.PlacementResult{ID: w.p.ID, Error: err.Error(), RetryAt: w.now.Add(backoff(w.p.Attempts))}
 	w.add(stuck, 1)
 	if w.o.Events.Stuck != nil {
 		w.o.Events.Stuck(w.p.Subject, res.Error, res.RetryAt)

@@ -116,14 +116,20 @@ func (r *Router) Usage() []Usage {
 		out[i] = u
 	}
 	r.mu.Unlock()
-	if r.o.Health != nil {
-		for i := range out {
-			if err := r.o.Health(out[i].ID); err != nil {
-				out[i].Down = unwell(err)
-			}
+	markDown(out, r.o.Health)
+	return out
+}
+
+// markDown records which backends take no writes now by health, which may be nil.
+func markDown(figures []Usage, health func(backend string) error) {
+	if health == nil {
+		return
+	}
+	for i := range figures {
+		if err := health(figures[i].ID); err != nil {
+			figures[i].Down = unwell(err)
 		}
 	}
-	return out
 }
 
 // unwell describes to clients why a backend takes no writes.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -122,15 +123,7 @@ const (
 func (s Strategy) choose(all []Usage, size int64) []string {
 	sorted := slices.Clone(all)
 	if s == Spread {
-		slices.SortStableFunc(sorted, func(a, b Usage) int {
-			switch p, q := a.Ratio(), b.Ratio(); {
-			case p < q:
-				return -1
-			case p > q:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(sorted, func(a, b Usage) int { return cmp.Compare(a.Ratio(), b.Ratio()) })
 	}
 	var able, full []string
 	for _, u := range sorted {
