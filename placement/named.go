@@ -15,7 +15,7 @@ import (
 // claim on its subject, and only if a pass would still do so. Everything else stays
 // queued.
 func (r *Replicate) Apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
-	for some := range slices.Chunk(list, r.limit()) {
+	for some := range slices.Chunk(list, r.o.Claim) {
 		results, err := r.apply(ctx, worker, some, add)
 		out = append(out, results...)
 		if err != nil || ctx.Err() != nil {

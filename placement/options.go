@@ -30,7 +30,10 @@ type Options struct {
 	// MaxMove is the most that one pass of Rebalance queues, in bytes (default 10 GiB).
 	MaxMove int64
 
-	Limit int           // subjects per claim, and rows per page of a walk (default 16 and 500)
+	// Claim is how many subjects Replicate claims at once (default 16): few, because the
+	// last waits for the others within its lease.
+	Claim int
+	Page  int           // rows read at once (default 500)
 	Lease time.Duration // of a claim (default 5 min)
 	Beat  time.Duration // heartbeat of a copy in flight (default 30 s)
 	// MinAge is the age at which the reaper takes the intent of a copy (default 5
@@ -50,6 +53,8 @@ func (o Options) withDefaults() *Options {
 	o.Replicas = max(o.Replicas, 1)
 	o.Threshold = cmp.Or(o.Threshold, 0.1)
 	o.MaxMove = cmp.Or(o.MaxMove, 10<<30)
+	o.Claim = cmp.Or(max(o.Claim, 0), 16)
+	o.Page = cmp.Or(max(o.Page, 0), 500)
 	o.Lease = cmp.Or(o.Lease, 5*time.Minute)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)
 	o.MinAge = cmp.Or(o.MinAge, 5*time.Minute)
@@ -57,14 +62,6 @@ func (o Options) withDefaults() *Options {
 		o.Events = &Events{}
 	}
 	return &o
-}
-
-// page is how many rows a walk reads at once.
-func (o *Options) page() int {
-	if o.Limit > 0 {
-		return o.Limit
-	}
-	return 500
 }
 
 // minRetry and maxRetry bound the waits between attempts, which double.

@@ -45,7 +45,7 @@ func (w *world) applied(r planner, items []plan.Item) map[plan.Outcome]int {
 // A plan of a drain names what replicate then does, room that moves fill included.
 func TestAPlanOfADrain(t *testing.T) {
 	w := newWorld(t, 1, map[string]int64{"a": 100 * kb, "b": 10 * kb, "c": 100 * kb})
-	w.opt.Limit = 7
+	w.opt.Page = 7
 	for i := range 30 {
 		w.put("a", fmt.Sprint("k", i), kb)
 	}
@@ -66,7 +66,7 @@ func TestAPlanOfADrain(t *testing.T) {
 	w.want("freed", freed, 30*kb+500)
 	w.want("applied", w.applied(drain, items), map[plan.Outcome]int{plan.Done: 31})
 	w.want("applied again", w.applied(drain, items), map[plan.Outcome]int{plan.Already: 31})
-	w.opt.Limit = 1 // the figures are read anew for each, as the plan counts
+	w.opt.Claim = 1 // the figures are read anew for each, as the plan counts
 	w.replicate()
 	for _, i := range items[:30] {
 		rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{lethe.ID(i.ID)})

@@ -26,30 +26,18 @@ func (r *Replicate) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return r.o.Ledger.PlaceBacklog(ctx)
 }
 
-// defaultLimit is how many subjects are claimed at once: few, because the last
-// waits for the others within its lease.
-const defaultLimit = 16
-
-func (r *Replicate) limit() int {
-	if r.o.Limit <= 0 {
-		return defaultLimit
-	}
-	return r.o.Limit
-}
-
 // Pass processes the queue until nothing is due.
 func (r *Replicate) Pass(worker string) Step {
-	limit := r.limit()
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		a, err := r.o.aims(ctx)
 		if err != nil {
 			return false, err
 		}
-		claimed, err := r.o.Ledger.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: worker, Limit: limit, Lease: r.o.Lease})
+		claimed, err := r.o.Ledger.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: worker, Limit: r.o.Claim, Lease: r.o.Lease})
 		if err != nil {
 			return false, fmt.Errorf("placement: claim: %w", err)
 		}
-		more := len(claimed.Items) == limit
+		more := len(claimed.Items) == r.o.Claim
 		for _, p := range claimed.Items {
 			if ctx.Err() != nil {
 				return false, nil // the claims expire

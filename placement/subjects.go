@@ -19,7 +19,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 	if err != nil {
 		return err
 	}
-	for q := (ledger.PlacementQuery{Limit: r.o.page()}); ; {
+	for q := (ledger.PlacementQuery{Limit: r.o.Page}); ; {
 		rows, err := r.o.Ledger.QueuedPlacements(ctx, q)
 		if err != nil {
 			return fmt.Errorf("placement: what is queued: %w", err)

@@ -30,7 +30,7 @@ func (w *world) queued() (out []plan.Item) {
 // those of the items that it is given and no others.
 func TestAPlanOfCopies(t *testing.T) {
 	w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 3 * kb, "c": 100 * kb})
-	w.opt.Limit = 2
+	w.opt.Claim, w.opt.Page = 2, 2
 	for i := range 5 {
 		w.put("a", fmt.Sprint("k", i), kb)
 	}

@@ -17,11 +17,11 @@ func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error 
 		return err
 	}
 	for after := lethe.ID(""); ; {
-		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.page())
+		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.Page)
 		if err != nil {
 			return fmt.Errorf("placement: contents: %w", err)
 		}
-		more := len(page) == v.o.page()
+		more := len(page) == v.o.Page
 		if more {
 			after = page[len(page)-1].ID
 		}

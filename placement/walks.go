@@ -58,7 +58,7 @@ func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
 
 // next returns the next page of them, by id.
 func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
-	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
+	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.Page})
 	if err != nil {
 		return nil, fmt.Errorf("placement: blobs of %s: %w", l.from[0], err)
 	}
@@ -67,7 +67,7 @@ func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
 		l.left -= blobs[take].Size
 		take++
 	}
-	if len(blobs) < l.o.page() {
+	if len(blobs) < l.o.Page {
 		l.from, l.after = l.from[1:], ""
 	} else {
 		l.after = blobs[len(blobs)-1].ID
@@ -232,7 +232,7 @@ func (v *Survey) Pass(string) Step {
 		if err != nil {
 			return false, err
 		}
-		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.page())
+		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.Page)
 		if err != nil {
 			return false, fmt.Errorf("placement: contents: %w", err)
 		}
@@ -251,6 +251,6 @@ func (v *Survey) Pass(string) Step {
 			}
 			add(queued, int64(n))
 		}
-		return len(page) == v.o.page(), nil
+		return len(page) == v.o.Page, nil
 	}
 }

@@ -28,7 +28,7 @@ func TestDrainingEmptiesABackend(t *testing.T) {
 	u := w.part("a", "m", 500)
 	pending := w.upload(ledger.Intent{Backend: "a"}, "begun before")
 	w.must(w.books.SetDraining(w.ctx, "a", true))
-	w.opt.Limit = 7
+	w.opt.Page = 7
 	plan, err := placement.NewDrain(w.opt).Plan(w.ctx)
 	w.must(err)
 	w.want("plan", plan.Count, 31)
@@ -127,7 +127,7 @@ func TestASurveyFindsWhatTheFactorLacks(t *testing.T) {
 		w.put("a", fmt.Sprint("k", i), 100)
 	}
 	w.want("queued", w.pass(placement.NewSurvey(w.opt))["queued"], 0)
-	w.opt.Replicas, w.opt.Limit = 2, 7
+	w.opt.Replicas, w.opt.Page = 2, 7
 	w.want("queued", w.pass(placement.NewSurvey(w.opt))["queued"], 25)
 	w.replicate()
 	w.want("copies", w.copies("k24"), "a b")
@@ -139,7 +139,7 @@ func TestRoutinesOfTwoInstancesShareTheQueue(t *testing.T) {
 	for i := range 20 {
 		w.put("a", fmt.Sprint("k", i), 100)
 	}
-	w.opt.Limit = 3
+	w.opt.Claim = 3
 	one, other := placement.NewReplicate(w.opt).Pass("one"), placement.NewReplicate(w.opt).Pass("other")
 	made := int64(0)
 	add := func(name string, n int64) {

@@ -92,7 +92,7 @@ func (w *World) placement(l *seam, stores map[string]blob.Store) []reclaim.Routi
 func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options {
 	return placement.Options{
 		Ledger: l, Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
-		Threshold: 0.01, MaxMove: 1000, Limit: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
+		Threshold: 0.01, MaxMove: 1000, Claim: batch, Page: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
 		Events: &placement.Events{Planned: func(s ledger.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
 	}
 }
