@@ -5,7 +5,8 @@
 // It deletes nothing.
 //
 // usage.go and decide.go decide, purely; router.go, replicate.go, walks.go and
-// stream.go act. The routines are driven by the loop of package reclaim, on several
+// stream.go act; drainplan.go, replicateplan.go, replicateapply.go and surveyplan.go make
+// and apply plans. The routines are driven by the loop of package reclaim, on several
 // instances at once, disjoint by claims. Copies are begun, committed and trimmed by
 // the ledger's transitions alone. What a trim condemns is deleted by reclaim's
 // clean like everything else (docs/protocol.md, rules 5 and 17).

@@ -57,7 +57,7 @@ var mutants = []mutant{
 		file: "object/get.go", old: "		if sound(data, res.Segments) {", new: "		if true {",
 	}, {
 		name: "readers do not extend the grace", rule: "18: readers finish", within: 20000, known: 468,
-		file: "object/life.go", old: "	if now.Sub(l.last) < l.s.opt.ReadGrace/2 {", new: "	if true {",
+		file: "object/readgrace.go", old: "	if now.Sub(l.last) < l.s.opt.ReadGrace/2 {", new: "	if true {",
 	}, {
 		name: "a key left out of an answer is taken for deleted", rule: "8: an answer is checked against the request", within: 8000,
 		file: "reclaim/routine/delete.go", old: "		if !ok {\n			err = whole\n		}", new: "		if !ok && !errors.Is(whole, blob.ErrUnknown) {\n			err = whole\n		}",
