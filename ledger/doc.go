@@ -1,8 +1,8 @@
 // Package ledger is the contract of the ledger: the rows that say which bytes exist, why, and
-// until when. Here are the types that are stored (types.go), what is asked and returned
-// (requests.go and one file for each noun), the decisions that need no database (preconditions,
-// ends, limits, holds, fair scheduling), and the errors. It imports the standard library and
-// values of this module only.
+// until when. Here are the types that are stored (types.go), what is asked and returned (a
+// file for each noun; requests.go has what the engine claims and settles), the decisions that
+// need no database (preconditions, ends, limits, holds, fair scheduling), and the errors. It
+// imports the standard library and values of this module only.
 //
 // One method of a ledger is one state transition, and one transaction: guarded by the state
 // and the fence that it leaves, with nothing remote inside. Consumers declare the few methods

@@ -8,6 +8,17 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// Precondition is a condition on the object under the key, checked in the transaction of the
+// write or delete. The zero value always holds. ETags are without quotes; "*" matches any
+// object.
+type Precondition struct {
+	IfMatch     string     `json:"m,omitempty"` // fails unless the object exists with one of these ETags (comma separated)
+	IfNoneMatch string     `json:"n,omitempty"` // fails if the object exists with one of these ETags, or at all with "*"
+	IfID        lethe.ID   `json:"i,omitempty"` // fails unless the object is exactly this version
+	IfSize      *int64     `json:"s,omitempty"` // delete only
+	IfModified  lethe.Time `json:"t,omitempty"` // delete only: ModifiedAt, compared in whole seconds
+}
+
 // VisibleAt reports whether readers see the object at the instant now.
 func (o *Object) VisibleAt(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
 

@@ -1,6 +1,30 @@
 package ledger
 
-import "github.com/lethe-storage/lethe"
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Update changes an object in place without its content. Nil fields stay as they are.
+// ModifiedAt changes only if Attrs is set. ACL replaces the one in Attrs.
+type Update struct {
+	Op     lethe.ID
+	Bucket string
+	Key    string
+	If     Precondition
+	Attrs  *Attrs
+	ACL    *ACL
+	Tags   *map[string]string
+	TTL    *TTLChange
+}
+
+// TTLChange sets a new time to live: relative to the transaction's now, or absolute, or none
+// if both are zero. The bucket's maximum applies.
+type TTLChange struct {
+	TTL time.Duration
+	At  lethe.Time
+}
 
 // Shortens reports whether the update moves the object's end forward to an earlier time.
 func (u Update) Shortens(was, is lethe.Time) bool {

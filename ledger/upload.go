@@ -6,6 +6,44 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// PartCommit makes an uploaded blob a part of its upload (pending to live). It replaces the
+// part of the same number.
+type PartCommit struct {
+	Op   lethe.ID
+	Part Part
+	Late bool
+	// CRC32C and Blocks are those of the part's bytes, as in Uploaded.
+	CRC32C uint32
+	Blocks lethe.BlockSums
+}
+
+// Completion makes an object of exactly the named parts of an upload, in ascending order,
+// without copying bytes. The other parts are condemned.
+type Completion struct {
+	Op       lethe.ID
+	UploadID lethe.ID
+	Bucket   string
+	Key      string
+	Parts    []PartName
+	MinPart  int64  // smallest size of every part but the last
+	Commit   Commit // Object.ETag, Attrs, If; the rest comes from the upload
+}
+
+// PartName identifies a part as the client does.
+type PartName struct {
+	Number int
+	ETag   string
+}
+
+// UploadQuery asks for open uploads of a bucket, ordered by key, then id.
+type UploadQuery struct {
+	Bucket      string
+	Prefix      string
+	AfterKey    string
+	AfterUpload lethe.ID
+	Limit       int
+}
+
 // Choose returns the stored parts that the completion names, in its order.
 func (c Completion) Choose(stored []Part) ([]Part, error) {
 	if len(c.Parts) == 0 {
