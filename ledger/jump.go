@@ -45,9 +45,9 @@ func (j *Jump) Mark() (id string, last lethe.Time) {
 	return j.id, lethe.Time(0).Add(j.last)
 }
 
-// Held returns the given time, or, if the clock was set forward, the time without the jump.
+// Corrected returns the given time, or, if the clock was set forward, the time without the jump.
 // So nothing is stamped ahead, and nothing becomes due by the jump.
-func (j *Jump) Held(wall lethe.Time) lethe.Time {
+func (j *Jump) Corrected(wall lethe.Time) lethe.Time {
 	if j.Boot == nil {
 		return wall
 	}
@@ -67,5 +67,5 @@ func (j *Jump) Held(wall lethe.Time) lethe.Time {
 	return wall.Add(-ahead)
 }
 
-// Ahead returns how far the clock was ahead at the last call of Held.
+// Ahead returns how far the clock was ahead at the last call of Corrected.
 func (j *Jump) Ahead() time.Duration { return time.Duration(j.ahead.Load()) }

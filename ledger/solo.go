@@ -17,8 +17,8 @@ type Solo struct {
 	Seen lethe.Time
 }
 
-// Begun is the result of a Solo.
-type Begun struct {
+// SoloResult is the result of a Solo.
+type SoloResult struct {
 	OK bool
 	// Other is why the run did not begin: the run in progress, or the newer successful one.
 	Other *Run

@@ -37,7 +37,7 @@ type body struct {
 
 	held   []byte // verified, to be handed out
 	buffer []byte // of held
-	life   *life
+	grace  *graceExtender
 	err    error
 }
 
@@ -54,7 +54,7 @@ func (s *Store) newBody(ctx context.Context, res ledger.Resolved, w window) *bod
 // keep the content from being reclaimed during the read.
 func (b *body) begin() error {
 	if len(b.res.Segments) > 1 {
-		b.life = b.s.startLife(b.ctx, b.res.Object.ContentID)
+		b.grace = b.s.startGraceExtender(b.ctx, b.res.Object.ContentID)
 	}
 	_, err := b.next(nil)
 	return err
@@ -77,7 +77,7 @@ func (b *body) read(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	b.life.show()
+	b.grace.extendIfDue()
 	if len(b.held) == 0 {
 		if b.left == 0 {
 			return 0, io.EOF
@@ -103,7 +103,7 @@ func (b *body) next(p []byte) (int, error) {
 	if !straight {
 		p = b.room(to - from)
 	}
-	if err := b.verified(p[:to-from], from); err != nil {
+	if err := b.readVerified(p[:to-from], from); err != nil {
 		return 0, err
 	}
 	skip := b.pos - from
@@ -149,15 +149,15 @@ func (b *body) enter() error {
 		b.check = known
 		return err
 	}
-	return b.someCopy(func(c ledger.Blob) (err error) {
-		b.check, err = b.s.learn(b.ctx, c)
+	return b.eachCopyUntil(func(c ledger.Blob) (err error) {
+		b.check, err = b.s.computeSums(b.ctx, c)
 		return err
 	})
 }
 
-// verified reads the block that begins at from, from the first copy that has it
+// readVerified reads the block that begins at from, from the first copy that has it
 // intact.
-func (b *body) verified(block []byte, from int64) error {
+func (b *body) readVerified(block []byte, from int64) error {
 	for {
 		if err := b.fill(block, from); err != nil {
 			return err
@@ -208,16 +208,16 @@ func (b *body) fill(block []byte, from int64) error {
 // openCopy opens a copy at a block.
 func (b *body) openCopy(from int64) error {
 	_, to := b.check.block(b.end - 1)
-	return b.someCopy(func(c ledger.Blob) (err error) {
+	return b.eachCopyUntil(func(c ledger.Blob) (err error) {
 		b.cur = c
 		b.in, err = b.s.openBlob(b.ctx, c, from, to-from)
 		return err
 	})
 }
 
-// someCopy tries the copies of the segment until one works. If none does it reads
+// eachCopyUntil tries the copies of the segment until one works. If none does it reads
 // their locations from the ledger once more.
-func (b *body) someCopy(try func(ledger.Blob) error) error {
+func (b *body) eachCopyUntil(try func(ledger.Blob) error) error {
 	for {
 		for _, c := range b.res.Segments[b.n].Blobs {
 			if b.failed[c.ID] != nil {
@@ -324,7 +324,7 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closeCopy()
-	b.life.end()
+	b.grace.end()
 	if b.buffer != nil {
 		b.s.bodies.put(b.buffer)
 		b.buffer, b.held = nil, nil
@@ -333,8 +333,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// sound reports whether data is the content of these segments.
-func sound(data []byte, segments []ledger.Segment) bool {
+// matchesDigests reports whether data is the content of these segments.
+func matchesDigests(data []byte, segments []ledger.Segment) bool {
 	for _, seg := range segments {
 		if seg.Size > int64(len(data)) {
 			return false

@@ -16,7 +16,7 @@ import (
 
 // moving is what placement asks of a ledger to move a content.
 type moving interface {
-	Misplace(context.Context, []ledger.Subject) (int, error)
+	QueuePlacements(context.Context, []ledger.Subject) (int, error)
 	ClaimPlacements(context.Context, ledger.PlacementClaim) (ledger.Placements, error)
 	BeginCopy(context.Context, ledger.CopyIntent) (ledger.Blob, error)
 	CommitCopy(context.Context, ledger.CopyCommit) error
@@ -28,7 +28,7 @@ type moving interface {
 func (w *world) move(content lethe.ID, to string, segments ...int) {
 	w.t.Helper()
 	l := w.books.(moving)
-	_, err := l.Misplace(w.ctx, []ledger.Subject{{ID: content}})
+	_, err := l.QueuePlacements(w.ctx, []ledger.Subject{{ID: content}})
 	w.must(err)
 	claim, err := l.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
 	w.must(err)

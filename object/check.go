@@ -82,28 +82,28 @@ func (s *Store) known(ctx context.Context, seg ledger.Segment, from, to int64) (
 	return check{}, nil
 }
 
-// learnTime bounds how long a blob without sums is read, for any number of waiting
+// sumsTime bounds how long a blob without sums is read, for any number of waiting
 // clients.
-const learnTime = 15 * time.Minute
+const sumsTime = 15 * time.Minute
 
-// learnMost is how many blobs without sums a store reads at once.
-const learnMost = 4
+// maxSumReads is how many blobs without sums a store reads at once.
+const maxSumReads = 4
 
-// learn computes the sums of a copy that was written before there were any. It
+// computeSums computes the sums of a copy that was written before there were any. It
 // reads all of it, and if the digest matches the ledger records them, so that this
 // is done once. The read continues if the client leaves, as it will ask again.
-// Concurrent requests for one blob share a read. While learnMost blobs are read a
+// Concurrent requests for one blob share a read. While maxSumReads blobs are read a
 // client waits; one that leaves meanwhile causes no read.
-func (s *Store) learn(ctx context.Context, c ledger.Blob) (check, error) {
+func (s *Store) computeSums(ctx context.Context, c ledger.Blob) (check, error) {
 	if !s.opt.Background {
 		return s.readSums(ctx, c)
 	}
 	for {
-		got, err, _ := s.learning.Do(string(c.ID), func() (any, error) {
-			if err := s.learners.Acquire(ctx, 1); err != nil {
+		got, err, _ := s.sumReads.Do(string(c.ID), func() (any, error) {
+			if err := s.sumSlots.Acquire(ctx, 1); err != nil {
 				return check{}, errNoTurn
 			}
-			defer s.learners.Release(1)
+			defer s.sumSlots.Release(1)
 			return s.readSums(ctx, c)
 		})
 		// The client that waited on behalf of all may have left, with others still
@@ -118,7 +118,7 @@ func (s *Store) learn(ctx context.Context, c ledger.Blob) (check, error) {
 var errNoTurn = fmt.Errorf("%w: the client left before the blob could be read for its sums", lethe.ErrUnavailable)
 
 func (s *Store) readSums(ctx context.Context, c ledger.Blob) (check, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sumsTime)
 	defer cancel()
 	in, err := s.openBlob(ctx, c, 0, c.Size)
 	if err != nil {

@@ -194,7 +194,7 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 		If: ledger.Precondition{IfID: from.ID},
 	}
 	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
-		change, err := s.newLife(ctx, r)
+		change, err := s.newTTL(ctx, r)
 		if err != nil {
 			return PutResult{}, err
 		}
@@ -211,9 +211,9 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 	return PutResult{Object: o, Duplicate: true}, nil
 }
 
-// newLife is the time to live that a copy onto itself requests. Like every new
+// newTTL is the time to live that a copy onto itself requests. Like every new
 // object it takes the bucket's default if it requests none.
-func (s *Store) newLife(ctx context.Context, r *CopyRequest) (ledger.TTLChange, error) {
+func (s *Store) newTTL(ctx context.Context, r *CopyRequest) (ledger.TTLChange, error) {
 	if r.TTL != 0 || r.TTLAt != 0 {
 		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
 	}

@@ -70,7 +70,7 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*
 	case w.length == 0:
 		rd.Body = io.NopCloser(bytes.NewReader(nil))
 	case size <= s.opt.Small && (w.length == size || s.caches()):
-		held := s.held.Account("")
+		held := s.bodyMemory.Account("")
 		// The stream of a shorter object would hold as much.
 		if size > s.opt.Block && !held.Hold(size) {
 			rd.Body, err = s.openLarge(ctx, res, w)
@@ -96,7 +96,7 @@ func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, he
 	o := res.Object
 	key := cache.Key(s.opt.StoreID, o.ContentID)
 	if data, ok := s.opt.Cache.Get(ctx, key); ok {
-		if sound(data, res.Segments) {
+		if matchesDigests(data, res.Segments) {
 			return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), held: held}, nil
 		}
 		s.opt.Cache.Drop(ctx, key)

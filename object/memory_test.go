@@ -40,7 +40,7 @@ func (u *under) ends() {
 // Small bodies under way hold so much memory together; those beyond are streamed, which
 // begins before they have ended, and objects that are read count as well.
 func TestSecurityBodiesUnderWayHoldBoundedMemory(t *testing.T) {
-	w := newWorld(t, func(o *object.Options) { o.Small, o.Held = 1<<20, 1<<20 })
+	w := newWorld(t, func(o *object.Options) { o.Small, o.BodyMemory = 1<<20, 1<<20 })
 	begun := func(when string, want int) {
 		t.Helper()
 		if n := w.seen("begun"); n != want {

@@ -29,7 +29,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 	if _, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); err != nil {
 		return ledger.Part{}, err
 	}
-	if err := s.partFits(ctx, r); err != nil {
+	if err := s.checkPartQuota(ctx, r); err != nil {
 		return ledger.Part{}, err
 	}
 	part := &ledger.Part{UploadID: r.Upload, Number: r.Number}
@@ -46,7 +46,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 	if in.want.size <= s.opt.Small {
 		var whole bool
 		var err error
-		held := s.held.Account("")
+		held := s.bodyMemory.Account("")
 		defer held.Close()
 		data, whole, err = in.readSmall(&s.bodies, s.opt.Small, held)
 		defer func() { s.bodies.put(data) }()
@@ -63,9 +63,9 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 	return s.storePart(ctx, part, u, in)
 }
 
-// partFits refuses early a part that alone exceeds the bucket's quota, even if the
+// checkPartQuota refuses early a part that alone exceeds the bucket's quota, even if the
 // upload replaces the object of its key. Completing decides on what passes here.
-func (s *Store) partFits(ctx context.Context, r *PartRequest) error {
+func (s *Store) checkPartQuota(ctx context.Context, r *PartRequest) error {
 	b, err := s.ledger.Bucket(ctx, r.Bucket)
 	if err != nil || b.QuotaBytes == 0 || r.Size <= 0 || b.Bytes+r.Size <= b.QuotaBytes {
 		return err
@@ -74,11 +74,11 @@ func (s *Store) partFits(ctx context.Context, r *PartRequest) error {
 	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchKey):
-		return fits(b, r.Size, nil)
+		return checkQuota(b, r.Size, nil)
 	case err != nil:
 		return err
 	}
-	return fits(b, r.Size, &res.Object)
+	return checkQuota(b, r.Size, &res.Object)
 }
 
 // storePart sends a part's bytes and commits it; the body's end amends the part.
@@ -100,7 +100,7 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 		return err
 	}})
 	if err != nil {
-		return ledger.Part{}, s.unmake(ctx, blobs, err)
+		return ledger.Part{}, s.abandonBlobs(ctx, blobs, err)
 	}
 	if end.lookedUp {
 		stored = *part

@@ -39,7 +39,7 @@ func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult,
 	if r.Size > s.opt.Small {
 		return w.large(ctx, nil)
 	}
-	held := s.held.Account("")
+	held := s.bodyMemory.Account("")
 	defer held.Close()
 	data, whole, err := w.in.readSmall(&s.bodies, s.opt.Small, held)
 	defer func() { s.bodies.put(data) }()
@@ -187,14 +187,14 @@ func promotion(by lethe.Caller, c ledger.Commit) func(ledger.Uploaded) *ledger.P
 // fails.
 func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutResult, error) {
 	var made ledger.Committed
-	o := operation{op: c.Op, what: c.What, proxy: len(blobs) > 0 && blobs[0].promotable}
+	o := operation{op: c.Op, what: c.What, promotable: len(blobs) > 0 && blobs[0].promotable}
 	o.run = func(ctx context.Context) (err error) {
 		made, err = s.ledger.Commit(ctx, c)
 		return err
 	}
 	end, err := s.settle(ctx, o)
 	if err != nil {
-		return PutResult{}, s.unmake(ctx, blobs, err)
+		return PutResult{}, s.abandonBlobs(ctx, blobs, err)
 	}
 	if end.lookedUp {
 		made.Object = s.recorded(ctx, c, end.outcome)
@@ -212,20 +212,20 @@ func (s *Store) made(ctx context.Context, made ledger.Committed) PutResult {
 	return PutResult{Object: made.Object, Duplicate: made.Duplicate}
 }
 
-// unmake gives up the blobs of a commit that certainly did not happen. Those of an
+// abandonBlobs gives up the blobs of a commit that certainly did not happen. Those of an
 // unknown one are left to the reaper: they may be live.
-func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
+func (s *Store) abandonBlobs(ctx context.Context, blobs []sent, cause error) error {
 	if errors.Is(cause, lethe.ErrUnknownOutcome) {
 		for _, b := range blobs {
 			s.events.unrecorded(Unrecorded{b.Blob, b.backend, b.Size, "commit", cause})
-			if b.overslept {
+			if b.mayBeReaped {
 				s.condemnLate(ctx, ledger.LateBytes{Blob: b.Blob, Backend: b.backend, Size: b.Size})
 			}
 		}
 		return cause
 	}
 	for _, b := range blobs {
-		cause = s.giveUp(ctx, abandonment{blob: b.Blob, backend: b.backend, size: b.Size, overslept: b.overslept, late: b.Late, promotable: b.promotable, cause: cause})
+		cause = s.giveUp(ctx, abandonment{blob: b.Blob, backend: b.backend, size: b.Size, mayBeReaped: b.mayBeReaped, late: b.Late, promotable: b.promotable, cause: cause})
 	}
 	return cause
 }
@@ -272,12 +272,12 @@ func (w *write) precheck(ctx context.Context) error {
 	if err := w.r.If.Holds(old); err != nil || !full {
 		return err
 	}
-	return fits(b, w.r.Size, old)
+	return checkQuota(b, w.r.Size, old)
 }
 
-// fits refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
+// checkQuota refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
 // even if it replaces the object of its key.
-func fits(b ledger.Bucket, size int64, old *ledger.Object) error {
+func checkQuota(b ledger.Bucket, size int64, old *ledger.Object) error {
 	n := int64(1)
 	if old != nil {
 		n, size = 0, size-old.Size

@@ -8,11 +8,11 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// life keeps the blobs of a content from being deleted while a reader may still
+// graceExtender keeps the blobs of a content from being deleted while a reader may still
 // open some of them. An open blob stays readable by the backend's contract. Those
 // opened later stay because the reader extends the read grace before half of it has
 // passed (docs/protocol.md, rule 18).
-type life struct {
+type graceExtender struct {
 	s       *Store
 	ctx     context.Context
 	content lethe.ID
@@ -24,8 +24,8 @@ type life struct {
 	done chan struct{}
 }
 
-func (s *Store) startLife(ctx context.Context, content lethe.ID) *life {
-	l := &life{s: s, ctx: ctx, content: content, last: s.opt.Monotonic.Now()}
+func (s *Store) startGraceExtender(ctx context.Context, content lethe.ID) *graceExtender {
+	l := &graceExtender{s: s, ctx: ctx, content: content, last: s.opt.Monotonic.Now()}
 	if s.opt.Background {
 		l.stop, l.done = make(chan struct{}), make(chan struct{})
 		go l.run()
@@ -33,14 +33,14 @@ func (s *Store) startLife(ctx context.Context, content lethe.ID) *life {
 	return l
 }
 
-func (l *life) run() {
+func (l *graceExtender) run() {
 	defer close(l.done)
 	ticker := time.NewTicker(max(l.s.opt.ReadGrace/4, time.Millisecond))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			l.show()
+			l.extendIfDue()
 		case <-l.stop:
 			return
 		case <-l.ctx.Done():
@@ -49,8 +49,8 @@ func (l *life) run() {
 	}
 }
 
-// show extends the grace if it is time.
-func (l *life) show() {
+// extendIfDue extends the grace if it is time.
+func (l *graceExtender) extendIfDue() {
 	if l == nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (l *life) show() {
 	}
 }
 
-func (l *life) end() {
+func (l *graceExtender) end() {
 	if l != nil && l.stop != nil {
 		close(l.stop)
 		<-l.done

@@ -26,9 +26,9 @@ type operation struct {
 	op   lethe.ID
 	what string
 	run  func(ctx context.Context) error
-	// proxy: the reaper may do it in the place of the writer under the same op, by
+	// promotable: the reaper may do it in the place of the writer under the same op, by
 	// promotion, so that ErrReaped leaves the outcome open.
-	proxy bool
+	promotable bool
 }
 
 // done is how an operation succeeded: by its own response, or by its recorded
@@ -56,7 +56,7 @@ func (s *Store) settle(ctx context.Context, o operation) (done, error) {
 		if err = o.run(ctx); err == nil {
 			return done{}, nil
 		}
-		reaped := o.proxy && errors.Is(err, lethe.ErrReaped)
+		reaped := o.promotable && errors.Is(err, lethe.ErrReaped)
 		if !reaped && refused(err) {
 			return done{}, err
 		}
@@ -108,14 +108,14 @@ func (s *Store) lookUp(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, 
 
 // abandonment is an intent that its writer gives up.
 type abandonment struct {
-	blob       lethe.ID
-	backend    string // empty: no byte was sent
-	size       int64  // reserved, in bytes
-	overslept  bool   // its bytes were sent when the reaper may have taken it
-	late       bool   // they may still land
-	promotable bool   // the reaper could finish it
-	sure       bool   // the ledger has confirmed
-	cause      error
+	blob        lethe.ID
+	backend     string // empty: no byte was sent
+	size        int64  // reserved, in bytes
+	mayBeReaped bool   // its bytes were sent when the reaper may have taken it
+	late        bool   // they may still land
+	promotable  bool   // the reaper could finish it
+	sure        bool   // the ledger has confirmed
+	cause       error
 }
 
 // giveUp abandons an intent and returns the error of the write: the cause, which
@@ -148,7 +148,7 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	if !a.sure && a.backend != "" && !errors.Is(err, lethe.ErrReaped) {
 		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
 	}
-	if !a.sure && a.overslept {
+	if !a.sure && a.mayBeReaped {
 		s.condemnLate(ctx, ledger.LateBytes{Blob: a.blob, Backend: a.backend, Size: a.size})
 	}
 	return a.sure

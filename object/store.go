@@ -41,11 +41,11 @@ type Options struct {
 	Monotonic lethe.Clock
 	Random    io.Reader // random bits of ids (default crypto/rand); used concurrently
 
-	Small    int64         // bodies up to so many bytes are held in memory (default 1 MiB)
-	Block    int64         // bytes that are read and verified at once (default lethe.BlockSize)
-	Held     int64         // bytes of such bodies in flight together; beyond, a body is streamed (default 256 MiB)
-	MinPart  int64         // smallest part but the last, in bytes (default 5 MiB)
-	CacheTTL time.Duration // longest stay in the cache (default 1 h)
+	Small      int64         // bodies up to so many bytes are held in memory (default 1 MiB)
+	Block      int64         // bytes that are read and verified at once (default lethe.BlockSize)
+	BodyMemory int64         // memory for such bodies, in bytes; beyond, a body is streamed (default 256 MiB)
+	MinPart    int64         // smallest part but the last, in bytes (default 5 MiB)
+	CacheTTL   time.Duration // longest stay in the cache (default 1 h)
 
 	Beat      time.Duration // heartbeat of an upload (default 30 s)
 	MinAge    time.Duration // age at which the reaper takes an intent (default 5 min)
@@ -75,15 +75,15 @@ type Store struct {
 	RuleLedger
 	HoldLedger
 
-	opt    Options
-	ledger Ledger
-	events Events
-	bodies pool // of small bodies, up to Options.Small, and of blocks
-	held   *budget.Budget
-	// learning are blobs whose block sums are computed, learners those that are
-	// read for it.
-	learning singleflight.Group
-	learners *semaphore.Weighted
+	opt        Options
+	ledger     Ledger
+	events     Events
+	bodies     pool // of small bodies, up to Options.Small, and of blocks
+	bodyMemory *budget.Budget
+	// sumReads joins concurrent reads of a blob for its block sums, sumSlots bounds how
+	// many blobs are read for that at once.
+	sumReads singleflight.Group
+	sumSlots *semaphore.Weighted
 }
 
 // New makes a store.
@@ -99,7 +99,7 @@ func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	return &Store{
 		BucketLedger: o.Ledger, DocumentLedger: o.Ledger, RuleLedger: o.Ledger, HoldLedger: o.Ledger,
-		opt: o, ledger: o.Ledger, events: o.Events, held: budget.New(o.Held, o.Held), learners: semaphore.NewWeighted(learnMost),
+		opt: o, ledger: o.Ledger, events: o.Events, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
 	}, nil
 }
 
@@ -125,7 +125,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Small = cmp.Or(o.Small, 1<<20)
 	o.Block = cmp.Or(o.Block, lethe.BlockSize)
-	o.Held = cmp.Or(o.Held, 256<<20)
+	o.BodyMemory = cmp.Or(o.BodyMemory, 256<<20)
 	o.MinPart = cmp.Or(o.MinPart, 5<<20)
 	o.CacheTTL = cmp.Or(o.CacheTTL, time.Hour)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)

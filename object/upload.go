@@ -70,9 +70,9 @@ func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
 // sent is a blob whose bytes lie on its backend, verified.
 type sent struct {
 	ledger.Uploaded
-	promotable bool
-	overslept  bool // when the reaper may have taken its intent
-	backend    string
+	promotable  bool
+	mayBeReaped bool // when the reaper may have taken its intent
+	backend     string
 }
 
 // send stores a body as a new blob: the intent, then the bytes (docs/protocol.md,
@@ -138,7 +138,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	}
 	b, err := s.ledger.Begin(ctx, in)
 	if err != nil {
-		return sent{}, s.unbegun(ctx, id, err)
+		return sent{}, s.beginFailed(ctx, id, err)
 	}
 	s.events.begun(b, in.Size)
 	how, err := s.stream(ctx, store, id, u)
@@ -146,7 +146,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 		how.blob, how.backend, how.size, how.cause, how.promotable = id, backend, in.Size, err, out.promotable
 		return sent{}, s.giveUp(ctx, how)
 	}
-	out.overslept = how.overslept
+	out.mayBeReaped = how.mayBeReaped
 	if !u.inMemory() {
 		in := u.stream.in
 		out.Size, out.Digest, out.CRC32C, out.Blocks = in.n, in.digest(), in.sums.CRC32C(), in.sums.Sums()
@@ -154,9 +154,9 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	return out, nil
 }
 
-// unbegun gives up an intent that was not begun, or whose response was lost: no
+// beginFailed gives up an intent that was not begun, or whose response was lost: no
 // byte was sent, so no object can be made of it.
-func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
+func (s *Store) beginFailed(ctx context.Context, id lethe.ID, err error) error {
 	if unknown(err) {
 		s.abandon(ctx, abandonment{blob: id, cause: err})
 	}
@@ -166,14 +166,14 @@ func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
 	return fmt.Errorf("begin: %w", err)
 }
 
-// stream sends the bytes; how is, beside an error, what may lie there nonetheless.
+// stream sends the bytes. After an error, how describes what may be on the backend.
 func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (how abandonment, err error) {
 	p := s.startHeartbeat(ctx, id, u)
 	err = store.Put(blob.WithCheck(p.ctx, p.stands), lethe.BlobKey(s.opt.StoreID, id), p, u.size)
 	stopped := p.stopped()
 	p.close()
 	how.late = blob.Unknown(err)
-	how.overslept = (err == nil || how.late) && p.silence() > s.opt.MinAge/2
+	how.mayBeReaped = (err == nil || how.late) && p.silence() > s.opt.MinAge/2
 	switch {
 	case stopped != nil:
 		return how, stopped

@@ -64,9 +64,9 @@ func (a *aims) wanted() int {
 	return max(min(a.replicas, n), 1)
 }
 
-// plan is what is to be done for a subject, in this order. The zero value does
+// decision is what is to be done for a subject, in this order. The zero value does
 // nothing.
-type plan struct {
+type decision struct {
 	copies []replica
 	trims  []trim
 	// stuck is why less is planned than is wanted; empty if all is planned.
@@ -88,10 +88,10 @@ type trim struct {
 	beside []ledger.Blob // copies that stay, the last verified one first
 }
 
-func (p *plan) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
+func (p *decision) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
 
 // String describes the plan in one line.
-func (p *plan) String() string {
+func (p *decision) String() string {
 	var parts []string
 	for _, r := range p.copies {
 		parts = append(parts, fmt.Sprintf("copy segment %d from %s to %s", r.segment, r.from[0].Backend, r.to[0]))
@@ -108,8 +108,8 @@ func (p *plan) String() string {
 }
 
 // decide plans for a content or part with its blobs in the order of segments.
-func (a *aims) decide(p ledger.Placement) plan {
-	var out plan
+func (a *aims) decide(p ledger.Placement) decision {
+	var out decision
 	if p.Part {
 		for _, b := range p.Blobs {
 			a.part(&out, b, p.Leave)
@@ -132,7 +132,7 @@ func (a *aims) decide(p ledger.Placement) plan {
 
 // part plans for a stored part. It has one copy, which is moved if it has to leave
 // its backend.
-func (a *aims) part(out *plan, b ledger.Blob, leave string) {
+func (a *aims) part(out *decision, b ledger.Blob, leave string) {
 	s := a.site(b.Backend)
 	if s != nil && s.use && !a.leaves(b.Backend, leave, b.Size) {
 		return
@@ -208,7 +208,7 @@ func (a *aims) evens(from, to site, size int64) bool {
 }
 
 // segment plans for the copies of one segment.
-func (a *aims) segment(out *plan, blobs []ledger.Blob, leave string) {
+func (a *aims) segment(out *decision, blobs []ledger.Blob, leave string) {
 	c := a.sort(blobs, leave)
 	from := slices.Concat(c.good, c.spare, c.bad)
 	if len(from) == 0 {
@@ -299,7 +299,7 @@ func (a *aims) why(blobs []ledger.Blob, size int64) string {
 
 // trim plans to condemn what is not needed beside enough good copies: spare ones,
 // suspect ones, and surplus good ones.
-func (a *aims) trim(out *plan, c copies) {
+func (a *aims) trim(out *decision, c copies) {
 	stay, over := c.good[:a.wanted()], c.good[a.wanted():]
 	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y ledger.Blob) int {
 		return cmp.Compare(y.VerifiedAt, x.VerifiedAt)

@@ -7,23 +7,23 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	moves "github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Items are the copies that leave draining backends, and what becomes of them. It
 // decides as Replicate does once they are queued, on the present state; what a move
 // fills counts for the next.
-func (d *Drain) Items(ctx context.Context, yield func(moves.Item) error) error {
+func (d *Drain) Items(ctx context.Context, yield func(plan.Item) error) error {
 	return d.o.leavers(ctx, d.Name(), d.begin, yield)
 }
 
 // Items are the copies that one pass moves off the fullest backend.
-func (r *Rebalance) Items(ctx context.Context, yield func(moves.Item) error) error {
+func (r *Rebalance) Items(ctx context.Context, yield func(plan.Item) error) error {
 	return r.o.leavers(ctx, r.Name(), r.begin, yield)
 }
 
 // leavers decides on the copies that a walk finds to leave.
-func (o *Options) leavers(ctx context.Context, do string, begin func(context.Context) (*leaving, error), yield func(moves.Item) error) error {
+func (o *Options) leavers(ctx context.Context, do string, begin func(context.Context) (*leaving, error), yield func(plan.Item) error) error {
 	a, err := o.aims(ctx)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (o *Options) leavers(ctx context.Context, do string, begin func(context.Con
 	for err == nil && !l.done() {
 		var blobs []ledger.Blob
 		if blobs, err = l.next(ctx); err == nil {
-			err = o.decideOn(ctx, &a, blobs, l.even, func(i moves.Item) error {
+			err = o.decideOn(ctx, &a, blobs, l.even, func(i plan.Item) error {
 				i.Do = do
 				return yield(i)
 			})
@@ -42,7 +42,7 @@ func (o *Options) leavers(ctx context.Context, do string, begin func(context.Con
 }
 
 // decideOn decides on a page of blobs.
-func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, leave string, yield func(moves.Item) error) error {
+func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, leave string, yield func(plan.Item) error) error {
 	var subjects []ledger.Subject
 	known := map[lethe.ID]int{}
 	for _, b := range blobs {
@@ -73,8 +73,8 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, le
 // item describes what a plan does with a copy; leaves is false if it stays. Of
 // several copies of the same bytes that leave, each is given another of the new
 // ones; before is how many come before it. The aims then count the move as made.
-func (a *aims) item(p *plan, b ledger.Blob, before int) (i moves.Item, leaves bool) {
-	i = moves.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
+func (a *aims) item(p *decision, b ledger.Blob, before int) (i plan.Item, leaves bool) {
+	i = plan.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
 	var to []string
 	for _, r := range p.copies {
 		if r.segment == b.Segment || b.ContentID == "" {
@@ -130,12 +130,12 @@ func (a *aims) moved(b ledger.Blob, to string) {
 
 // Apply queues the copies that still lie on a draining backend. Replicate then
 // decides on each anew, under its claim.
-func (d *Drain) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
+func (d *Drain) Apply(ctx context.Context, _ string, list []plan.Item, add func(string, int64)) ([]plan.Result, error) {
 	a, err := d.o.aims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return d.o.leave(ctx, list, add, func(i moves.Item) string {
+	return d.o.leave(ctx, list, add, func(i plan.Item) string {
 		if s := a.site(i.Backend); s == nil || !s.Draining {
 			return "the backend is not drained any more"
 		}
@@ -145,12 +145,12 @@ func (d *Drain) Apply(ctx context.Context, _ string, list []moves.Item, add func
 
 // Apply queues the copies that still lie where they were. Replicate moves them if
 // that still makes the backends more alike.
-func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
+func (r *Rebalance) Apply(ctx context.Context, _ string, list []plan.Item, add func(string, int64)) ([]plan.Result, error) {
 	a, err := r.o.aims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return r.o.leave(ctx, list, add, func(i moves.Item) string {
+	return r.o.leave(ctx, list, add, func(i plan.Item) string {
 		if from, _ := a.uneven(r.o.MaxMove); from != i.Backend {
 			return "the backend is not the fullest any more, or the others are as full"
 		}
@@ -160,7 +160,7 @@ func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add 
 
 // leave queues the copies of a plan that still lie where they were seen, unless
 // refuse returns a reason. Even: they leave only to even out.
-func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string, int64), refuse func(moves.Item) string, even bool) (out []moves.Result, err error) {
+func (o *Options) leave(ctx context.Context, list []plan.Item, add func(string, int64), refuse func(plan.Item) string, even bool) (out []plan.Result, err error) {
 	rows, err := o.Ledger.BlobsByID(ctx, idsOf(list))
 	if err != nil {
 		return nil, fmt.Errorf("placement: read blobs: %w", err)
@@ -180,25 +180,25 @@ func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string,
 }
 
 // counted counts an item, and whether it was queued.
-func counted(add func(string, int64), res moves.Result) moves.Result {
+func counted(add func(string, int64), res plan.Result) plan.Result {
 	add(items, 1)
-	if res.Outcome == moves.Done {
+	if res.Outcome == plan.Done {
 		add(queued, 1)
 	}
 	return res
 }
 
-func (o *Options) leaveOne(ctx context.Context, i moves.Item, b ledger.Blob, refused string, even bool) (moves.Result, error) {
-	res := moves.Result{Item: i, Outcome: moves.Done}
+func (o *Options) leaveOne(ctx context.Context, i plan.Item, b ledger.Blob, refused string, even bool) (plan.Result, error) {
+	res := plan.Result{Item: i, Outcome: plan.Done}
 	switch {
 	case b.ID == "":
-		res.Outcome, res.Detail = moves.Gone, "its row is gone"
+		res.Outcome, res.Detail = plan.Gone, "its row is gone"
 		return res, nil
 	case b.State != lethe.Live || b.Backend != i.Backend:
-		res.Outcome, res.Detail = moves.Changed, "it is "+b.State.String()+" on "+b.Backend
+		res.Outcome, res.Detail = plan.Changed, "it is "+b.State.String()+" on "+b.Backend
 		return res, nil
 	case refused != "":
-		res.Outcome, res.Detail = moves.Changed, refused
+		res.Outcome, res.Detail = plan.Changed, refused
 		return res, nil
 	}
 	leave := ""
@@ -207,7 +207,7 @@ func (o *Options) leaveOne(ctx context.Context, i moves.Item, b ledger.Blob, ref
 	}
 	n, err := o.misplace(ctx, []ledger.Blob{b}, leave)
 	if n == 0 {
-		res.Outcome, res.Detail = moves.Already, "it is queued already"
+		res.Outcome, res.Detail = plan.Already, "it is queued already"
 	}
 	return res, err
 }

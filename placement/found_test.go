@@ -26,7 +26,7 @@ func TestABackendToLeaveCanBeNeeded(t *testing.T) {
 	w.want("copies", w.copies("k"), "a c")
 	w.must(w.books.SetDraining(w.ctx, "b", false))
 	w.must(w.books.SetDraining(w.ctx, "a", true))
-	_, err := w.books.Misplace(w.ctx, []ledger.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
+	_, err := w.books.QueuePlacements(w.ctx, []ledger.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
 	w.must(err)
 	w.replicate()
 	w.want("copies", w.copies("k"), "b c")

@@ -37,8 +37,8 @@ type QueueLedger interface {
 	SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (fenced int, err error)
 	// KeepPlacement renews the lease of a claimed subject: ErrFenced.
 	KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error
-	// Misplace queues subjects that are not queued yet, and returns how many.
-	Misplace(ctx context.Context, subjects []ledger.Subject) (int, error)
+	// QueuePlacements queues subjects that are not queued yet, and returns how many.
+	QueuePlacements(ctx context.Context, subjects []ledger.Subject) (int, error)
 	PlaceBacklog(ctx context.Context) (ledger.Backlog, error)
 }
 

@@ -112,7 +112,7 @@ func (w *work) do(ctx context.Context) ledger.PlacementResult {
 	return res
 }
 
-func (w *work) act(ctx context.Context, plan *plan) error {
+func (w *work) act(ctx context.Context, plan *decision) error {
 	for _, r := range plan.copies {
 		if err := w.replicate(ctx, r); err != nil {
 			return err

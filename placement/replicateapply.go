@@ -8,13 +8,13 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	moves "github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Apply makes the copies and condemns the copies that the items name, each under a
 // claim on its subject, and only if a pass would still do so. Everything else stays
 // queued.
-func (r *Replicate) Apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+func (r *Replicate) Apply(ctx context.Context, worker string, list []plan.Item, add func(string, int64)) (out []plan.Result, err error) {
 	for some := range slices.Chunk(list, r.o.Claim) {
 		results, err := r.apply(ctx, worker, some, add)
 		out = append(out, results...)
@@ -26,7 +26,7 @@ func (r *Replicate) Apply(ctx context.Context, worker string, list []moves.Item,
 }
 
 // apply takes as many items as a claim has.
-func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+func (r *Replicate) apply(ctx context.Context, worker string, list []plan.Item, add func(string, int64)) (out []plan.Result, err error) {
 	a, err := r.o.aims(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 	for _, p := range claimed.Items {
 		mine[string(p.ID)] = p
 	}
-	var rest []moves.Item
+	var rest []plan.Item
 	for _, i := range list {
 		p, found := mine[i.ID]
 		if !found {
@@ -62,7 +62,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 	return append(out, results...), err
 }
 
-func idsOf(list []moves.Item) []lethe.ID {
+func idsOf(list []plan.Item) []lethe.ID {
 	out := make([]lethe.ID, len(list))
 	for n, i := range list {
 		out[n] = lethe.ID(i.ID)
@@ -71,7 +71,7 @@ func idsOf(list []moves.Item) []lethe.ID {
 }
 
 // applied does what an item names and settles its subject.
-func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) {
+func (w *work) applied(ctx context.Context, i plan.Item) (plan.Result, error) {
 	w.add(items, 1)
 	res, end := w.named(ctx, i)
 	_, err := w.settle(ctx, end)
@@ -80,39 +80,39 @@ func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) 
 
 // named does what an item names, if that is part of what would be done now. The
 // subject stays queued for the rest.
-func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.PlacementResult) {
+func (w *work) named(ctx context.Context, i plan.Item) (plan.Result, ledger.PlacementResult) {
 	end := ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
-	said := func(o moves.Outcome, detail string) (moves.Result, ledger.PlacementResult) {
-		return moves.Result{Item: i, Outcome: o, Detail: detail}, end
+	said := func(o plan.Outcome, detail string) (plan.Result, ledger.PlacementResult) {
+		return plan.Result{Item: i, Outcome: o, Detail: detail}, end
 	}
-	want, err := parseDeeds(i.Seen)
+	want, err := parseSteps(i.Seen)
 	if err != nil {
-		return said(moves.Failed, err.Error())
+		return said(plan.Failed, err.Error())
 	}
 	now := w.aims.decide(w.p)
 	switch {
 	case now.empty() && len(w.p.Blobs) == 0:
 		end.Done = true
-		return said(moves.Gone, "nothing refers to it now")
+		return said(plan.Gone, "nothing refers to it now")
 	case now.empty():
 		end.Done = true
-		return said(moves.Already, "its copies are as wanted")
+		return said(plan.Already, "its copies are as wanted")
 	case i.Seen == "":
-		return said(moves.Held, "nothing could be done when it was planned; now: "+now.String())
+		return said(plan.Held, "nothing could be done when it was planned; now: "+now.String())
 	}
 	err = w.carryOut(ctx, now, want)
 	var other changed
 	switch {
 	case errors.As(err, &other):
-		return said(moves.Changed, other.Error())
+		return said(plan.Changed, other.Error())
 	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
-		return said(moves.Changed, "it was changed meanwhile")
+		return said(plan.Changed, "it was changed meanwhile")
 	case err != nil:
 		w.add(stuck, 1)
 		end.Error, end.RetryAt = err.Error(), w.now.Add(backoff(w.p.Attempts))
-		return said(moves.Failed, err.Error())
+		return said(plan.Failed, err.Error())
 	}
-	return said(moves.Done, "")
+	return said(plan.Done, "")
 }
 
 // changed is the error of an item that would not be done now.
@@ -128,13 +128,13 @@ func (c changed) Error() string {
 
 // carryOut makes the wanted copies, then condemns the wanted ones of those that are
 // surplus by then.
-func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
+func (w *work) carryOut(ctx context.Context, now decision, want steps) error {
 	if len(want.copies) > 0 {
 		copies, ok := now.copying(want)
 		if !ok {
 			return changed{now.String()}
 		}
-		if err := w.act(ctx, &plan{copies: copies}); err != nil {
+		if err := w.act(ctx, &decision{copies: copies}); err != nil {
 			return err
 		}
 		if w.p.Part {
@@ -151,12 +151,12 @@ func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
 	if !ok {
 		return changed{now.String()}
 	}
-	return w.act(ctx, &plan{trims: trims})
+	return w.act(ctx, &decision{trims: trims})
 }
 
 // copying returns the wanted copies of a plan, each to the named backend; ok is
 // false if one of them is not to be made.
-func (p *plan) copying(want deeds) (out []replica, ok bool) {
+func (p *decision) copying(want steps) (out []replica, ok bool) {
 	for _, c := range want.copies {
 		at := slices.IndexFunc(p.copies, func(r replica) bool {
 			return r.segment == c.segment && !r.from[0].Suspect && slices.Contains(r.to, c.backend)
@@ -173,11 +173,11 @@ func (p *plan) copying(want deeds) (out []replica, ok bool) {
 
 // ending returns the wanted trims of a plan; ok is false if one of them is not to
 // be made.
-func (p *plan) ending(want deeds) (out []trim, ok bool) {
+func (p *decision) ending(want steps) (out []trim, ok bool) {
 	n := 0
 	for _, t := range p.trims {
 		t.blobs = slices.DeleteFunc(slices.Clone(t.blobs), func(b ledger.Blob) bool {
-			return !slices.ContainsFunc(want.ends, func(e deed) bool { return e.blob == b.ID })
+			return !slices.ContainsFunc(want.ends, func(e step) bool { return e.blob == b.ID })
 		})
 		if n += len(t.blobs); len(t.blobs) > 0 {
 			out = append(out, t)
@@ -187,7 +187,7 @@ func (p *plan) ending(want deeds) (out []trim, ok bool) {
 }
 
 // unclaimed explains why the subjects of items could not be claimed.
-func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves.Result, err error) {
+func (o *Options) unclaimed(ctx context.Context, list []plan.Item) (out []plan.Result, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -196,14 +196,14 @@ func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}
 	for _, i := range list {
-		res := moves.Result{Item: i, Outcome: moves.Gone, Detail: "it is not queued any more: it was processed, or is gone"}
+		res := plan.Result{Item: i, Outcome: plan.Gone, Detail: "it is not queued any more: it was processed, or is gone"}
 		for _, row := range rows {
 			switch {
 			case string(row.ID) != i.ID:
 			case row.Fence != 0:
-				res.Outcome, res.Detail = moves.Busy, "another worker has it"
+				res.Outcome, res.Detail = plan.Busy, "another worker has it"
 			default:
-				res.Outcome, res.Detail = moves.NotDue, "it is tried again at "+row.DueAt.String()
+				res.Outcome, res.Detail = plan.NotDue, "it is tried again at "+row.DueAt.String()
 			}
 		}
 		out = append(out, res)

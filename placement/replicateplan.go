@@ -8,13 +8,13 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	moves "github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Items are the subjects that are due, and what is made and condemned for each in
 // the end. It decides as a pass does, on the present state; what one fills counts
 // for the next.
-func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) error {
+func (r *Replicate) Items(ctx context.Context, yield func(plan.Item) error) error {
 	a, err := r.o.aims(ctx)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 }
 
 // items describes what becomes of subjects.
-func (a *aims) items(do string, placed []ledger.Placement, yield func(moves.Item) error) error {
+func (a *aims) items(do string, placed []ledger.Placement, yield func(plan.Item) error) error {
 	for _, p := range placed {
 		d := a.foresee(p)
 		if d.empty() {
@@ -53,15 +53,15 @@ func (a *aims) items(do string, placed []ledger.Placement, yield func(moves.Item
 	return nil
 }
 
-// deeds are what is done for a subject until nothing is left to do.
-type deeds struct {
-	copies []deed
-	ends   []deed
+// steps are the copies made and condemned for a subject until its copies are as wanted.
+type steps struct {
+	copies []step
+	ends   []step
 	stuck  string // why less is done than wanted
 }
 
-// deed is one copy that is made, or one that is condemned.
-type deed struct {
+// step is one copy that is made, or one that is condemned.
+type step struct {
 	segment int
 	backend string
 	size    int64
@@ -69,11 +69,11 @@ type deed struct {
 	reason  lethe.Reason // condemned
 }
 
-func (d *deeds) empty() bool { return len(d.copies) == 0 && len(d.ends) == 0 && d.stuck == "" }
+func (d *steps) empty() bool { return len(d.copies) == 0 && len(d.ends) == 0 && d.stuck == "" }
 
 // foresee decides on a subject, then on its state afterwards, until only surplus
 // copies are left. The aims then count all of it as done.
-func (a *aims) foresee(p ledger.Placement) (d deeds) {
+func (a *aims) foresee(p ledger.Placement) (d steps) {
 	defer a.order()
 	for range len(a.sites) + 1 {
 		plan := a.decide(p)
@@ -101,15 +101,15 @@ func (a *aims) foresee(p ledger.Placement) (d deeds) {
 }
 
 // copied counts a copy as made, and returns it.
-func (d *deeds) copied(a *aims, r replica) ledger.Blob {
+func (d *steps) copied(a *aims, r replica) ledger.Blob {
 	b := r.from[0]
 	b.ID, b.Backend, b.VerifiedAt = "", r.to[0], 1
-	d.copies = append(d.copies, deed{segment: r.segment, backend: b.Backend, size: b.Size})
+	d.copies = append(d.copies, step{segment: r.segment, backend: b.Backend, size: b.Size})
 	a.site(b.Backend).Live += b.Size
 	return b
 }
 
-func (d *deeds) trims(a *aims, p plan) {
+func (d *steps) trims(a *aims, p decision) {
 	for _, t := range p.trims {
 		for _, b := range t.blobs {
 			d.end(a, b, t.reason)
@@ -118,8 +118,8 @@ func (d *deeds) trims(a *aims, p plan) {
 }
 
 // end counts a copy as condemned.
-func (d *deeds) end(a *aims, b ledger.Blob, why lethe.Reason) {
-	d.ends = append(d.ends, deed{segment: b.Segment, backend: b.Backend, size: b.Size, blob: b.ID, reason: why})
+func (d *steps) end(a *aims, b ledger.Blob, why lethe.Reason) {
+	d.ends = append(d.ends, step{segment: b.Segment, backend: b.Backend, size: b.Size, blob: b.ID, reason: why})
 	if s := a.site(b.Backend); s != nil {
 		s.Live -= b.Size
 		s.Orphan += b.Size
@@ -132,10 +132,10 @@ const (
 	kindPart    = "part"
 )
 
-// item returns the deeds for a subject as an item of a plan. Its size is what is
+// item returns the steps for a subject as an item of a plan. Its size is what is
 // copied, or else what is condemned.
-func (d *deeds) item(do string, p ledger.Placement) moves.Item {
-	i := moves.Item{Do: do, Kind: kindContent, ID: string(p.ID), Copies: int64(len(d.copies)), Blobs: int64(len(d.ends)), Seen: d.String()}
+func (d *steps) item(do string, p ledger.Placement) plan.Item {
+	i := plan.Item{Do: do, Kind: kindContent, ID: string(p.ID), Copies: int64(len(d.copies)), Blobs: int64(len(d.ends)), Seen: d.String()}
 	if p.Part {
 		i.Kind = kindPart
 	}
@@ -152,8 +152,8 @@ func (d *deeds) item(do string, p ledger.Placement) moves.Item {
 	return i
 }
 
-// why describes the deeds by one of a bounded number of texts.
-func (d *deeds) why() string {
+// why describes the steps by one of a bounded number of texts.
+func (d *steps) why() string {
 	var to, ends []string
 	for _, c := range d.copies {
 		to = append(to, c.backend)
@@ -183,8 +183,8 @@ func words(list []string) string {
 	return strings.Join(slices.Compact(list), ", ")
 }
 
-// String names each deed; parseDeeds reads it.
-func (d *deeds) String() string {
+// String names each step; parseSteps reads it.
+func (d *steps) String() string {
 	var out []string
 	for _, c := range d.copies {
 		out = append(out, fmt.Sprintf("copy %d %s", c.segment, c.backend))
@@ -196,14 +196,14 @@ func (d *deeds) String() string {
 }
 
 // parseDeeds reads what String wrote.
-func parseDeeds(text string) (d deeds, err error) {
+func parseSteps(text string) (d steps, err error) {
 	for part := range strings.SplitSeq(text, ";") {
 		if part == "" {
 			continue
 		}
-		var c deed
+		var c step
 		if id, found := strings.CutPrefix(part, "condemn "); found {
-			d.ends = append(d.ends, deed{blob: lethe.ID(id)})
+			d.ends = append(d.ends, step{blob: lethe.ID(id)})
 			continue
 		}
 		if _, err := fmt.Sscanf(part, "copy %d %s", &c.segment, &c.backend); err != nil {

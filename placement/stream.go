@@ -50,14 +50,14 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 		}
 		return ledger.Blob{}, fmt.Errorf("begin: %w", err)
 	}
-	overslept, late, err := c.send(ctx, body, store, id)
+	mayBeReaped, late, err := c.send(ctx, body, store, id)
 	if err == nil {
 		err = c.o.Ledger.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit did happen, no pending row is found here.
 		lost := c.abandon(ctx, id, late)
-		if overslept && lost != nil {
+		if mayBeReaped && lost != nil {
 			c.condemnLate(ctx, b)
 		}
 		if !errors.Is(lost, lethe.ErrReaped) {
@@ -69,19 +69,19 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 }
 
 // send streams the bytes. late reports whether they may land after the error,
-// overslept whether the reaper may have taken the intent before they were sent.
-func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id lethe.ID) (overslept, late bool, err error) {
+// mayBeReaped whether the reaper may have taken the intent before they were sent.
+func (c *copier) send(ctx context.Context, body *verifiedReader, to blob.Store, id lethe.ID) (mayBeReaped, late bool, err error) {
 	body.beat = id
-	err = to.Put(blob.WithCheck(ctx, body.show), lethe.BlobKey(c.o.Store, id), body, body.src.Size)
+	err = to.Put(blob.WithCheck(ctx, body.keepAlive), lethe.BlobKey(c.o.Store, id), body, body.src.Size)
 	late = blob.Unknown(err)
-	overslept = (err == nil || late) && c.o.Clock.Now().Sub(body.last) > c.o.MinAge/2
+	mayBeReaped = (err == nil || late) && c.o.Clock.Now().Sub(body.last) > c.o.MinAge/2
 	switch {
 	case body.err != nil:
-		return overslept, late, body.err
+		return mayBeReaped, late, body.err
 	case err == nil && !body.ended:
-		return overslept, late, errors.New("the backend did not read the bytes to their end")
+		return mayBeReaped, late, errors.New("the backend did not read the bytes to their end")
 	}
-	return overslept, late, err
+	return mayBeReaped, late, err
 }
 
 // abandon gives up a copy, even after ctx has ended. If that fails the reaper
@@ -119,9 +119,9 @@ func (c *copier) unrecorded(b ledger.Blob, stage string, err error) {
 	}
 }
 
-// checked is a copy that is read as a whole. It ends without error only if its size
+// verifiedReader is a copy that is read as a whole. It ends without error only if its size
 // and digest match its row.
-type checked struct {
+type verifiedReader struct {
 	c   *copier
 	ctx context.Context
 	in  io.ReadCloser
@@ -138,7 +138,7 @@ type checked struct {
 }
 
 // open opens a copy to be read as a whole.
-func (c *copier) open(ctx context.Context, src ledger.Blob) (*checked, error) {
+func (c *copier) open(ctx context.Context, src ledger.Blob) (*verifiedReader, error) {
 	store := c.o.Stores[src.Backend]
 	if store == nil {
 		return nil, fmt.Errorf("%w: backend %q is not configured: %w", errSource, src.Backend, lethe.ErrUnavailable)
@@ -152,18 +152,18 @@ func (c *copier) open(ctx context.Context, src ledger.Blob) (*checked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
-	return &checked{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), blocks: lethe.NewBlockHash(cmp.Or(src.Block, lethe.BlockSize)), last: c.o.Clock.Now()}, nil
+	return &verifiedReader{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), blocks: lethe.NewBlockHash(cmp.Or(src.Block, lethe.BlockSize)), last: c.o.Clock.Now()}, nil
 }
 
 // Read implements io.Reader.
-func (r *checked) Read(p []byte) (int, error) {
+func (r *verifiedReader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
 	n, err := r.in.Read(p)
 	// However long the read took: bytes of a copy that was given up meanwhile must
 	// not be sent, or they would land after the late window.
-	if r.err = r.show(); r.err != nil {
+	if r.err = r.keepAlive(); r.err != nil {
 		return 0, r.err
 	}
 	r.n += int64(n)
@@ -171,7 +171,7 @@ func (r *checked) Read(p []byte) (int, error) {
 	r.blocks.Write(p[:n])
 	switch {
 	case err == io.EOF:
-		if r.err = r.verify(); r.err != nil {
+		if r.err = r.verifyCopy(); r.err != nil {
 			return 0, r.err
 		}
 		r.ended = true
@@ -179,12 +179,12 @@ func (r *checked) Read(p []byte) (int, error) {
 	case err != nil:
 		r.err = fmt.Errorf("%w: %w", errSource, err)
 	case r.n > r.src.Size:
-		r.err = r.verify()
+		r.err = r.verifyCopy()
 	}
 	return n, r.err
 }
 
-func (r *checked) verify() error {
+func (r *verifiedReader) verifyCopy() error {
 	digest := hex.EncodeToString(r.sum.Sum(nil))
 	if r.n == r.src.Size && digest == r.src.Digest {
 		return nil
@@ -193,8 +193,8 @@ func (r *checked) verify() error {
 		errSource, lethe.ErrCorrupt, r.src.ID, r.src.Backend, r.n, digest, r.src.Size, r.src.Digest)
 }
 
-// show renews the claim, and the heartbeat of the copy in flight.
-func (r *checked) show() error {
+// keepAlive renews the claim, and the heartbeat of the copy in flight.
+func (r *verifiedReader) keepAlive() error {
 	now := r.c.o.Clock.Now()
 	if now.Sub(r.last) < r.c.o.Beat {
 		return nil
@@ -210,7 +210,7 @@ func (r *checked) show() error {
 }
 
 // Close implements io.Closer.
-func (r *checked) Close() error { return r.in.Close() }
+func (r *verifiedReader) Close() error { return r.in.Close() }
 
 // readBack reads a copy to its end and compares it with its row.
 func (c *copier) readBack(ctx context.Context, b ledger.Blob) error {

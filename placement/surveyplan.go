@@ -7,11 +7,11 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	moves "github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Items are the contents that a walk would queue, and what would become of each.
-func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error {
+func (v *Survey) Items(ctx context.Context, yield func(plan.Item) error) error {
 	a, err := v.o.aims(ctx)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (o *Options) unqueued(ctx context.Context, page []ledger.Placement) ([]ledg
 
 // Apply queues the contents whose copies are still not as wanted. Replicate then
 // decides on each anew, under its claim.
-func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+func (v *Survey) Apply(ctx context.Context, _ string, list []plan.Item, add func(string, int64)) (out []plan.Result, err error) {
 	a, err := v.o.aims(ctx)
 	if err != nil {
 		return nil, err
@@ -81,23 +81,23 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 }
 
 // surveyed queues a content if its copies are not as wanted.
-func (o *Options) surveyed(ctx context.Context, a *aims, p ledger.Placement, i moves.Item) (moves.Result, error) {
-	res := moves.Result{Item: i, Outcome: moves.Done}
+func (o *Options) surveyed(ctx context.Context, a *aims, p ledger.Placement, i plan.Item) (plan.Result, error) {
+	res := plan.Result{Item: i, Outcome: plan.Done}
 	d := a.decide(p)
 	switch {
 	case p.Content.ID == "":
-		res.Outcome, res.Detail = moves.Gone, "the content is gone"
+		res.Outcome, res.Detail = plan.Gone, "the content is gone"
 		return res, nil
 	case d.empty():
-		res.Outcome, res.Detail = moves.Changed, "its copies are as wanted"
+		res.Outcome, res.Detail = plan.Changed, "its copies are as wanted"
 		return res, nil
 	}
-	n, err := o.Ledger.Misplace(ctx, []ledger.Subject{{ID: p.ID}})
+	n, err := o.Ledger.QueuePlacements(ctx, []ledger.Subject{{ID: p.ID}})
 	if err != nil {
 		return res, fmt.Errorf("placement: queue: %w", err)
 	}
 	if n == 0 {
-		res.Outcome, res.Detail = moves.Already, "it is queued already"
+		res.Outcome, res.Detail = plan.Already, "it is queued already"
 	}
 	return res, nil
 }

@@ -38,7 +38,7 @@ func (o *Options) misplace(ctx context.Context, blobs []ledger.Blob, leave strin
 	for i, b := range blobs {
 		subjects[i] = subjectOf(b, leave)
 	}
-	n, err := o.Ledger.Misplace(ctx, subjects)
+	n, err := o.Ledger.QueuePlacements(ctx, subjects)
 	if err != nil {
 		return 0, fmt.Errorf("placement: queue: %w", err)
 	}
@@ -245,7 +245,7 @@ func (v *Survey) Pass(string) Step {
 		}
 		add(items, int64(len(page)))
 		if len(subjects) > 0 {
-			n, err := v.o.Ledger.Misplace(ctx, subjects)
+			n, err := v.o.Ledger.QueuePlacements(ctx, subjects)
 			if err != nil {
 				return false, fmt.Errorf("placement: queue: %w", err)
 			}

@@ -25,7 +25,7 @@ type RunLedger interface {
 	// another BeginRun's is in progress on another worker with a heartbeat younger
 	// than Stale, or a run succeeded that began after Seen. A stale one is ended
 	// first, whether the new run begins or not.
-	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
+	BeginRun(ctx context.Context, s ledger.Solo) (ledger.SoloResult, error)
 }
 
 // beatEvery is the interval of a run's heartbeat.

@@ -13,7 +13,7 @@ import (
 
 // Runs is the history by which of all instances one runs a routine.
 type Runs interface {
-	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
+	BeginRun(ctx context.Context, s ledger.Solo) (ledger.SoloResult, error)
 	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
 	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
 	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
@@ -54,7 +54,7 @@ type runs struct {
 const runStale = time.Minute
 
 // ask asks to run folders as a worker that knows of a success that began then.
-func (r *runs) ask(worker string, seen lethe.Time) (lethe.ID, ledger.Begun) {
+func (r *runs) ask(worker string, seen lethe.Time) (lethe.ID, ledger.SoloResult) {
 	r.Helper()
 	r.ids++
 	run := ledger.Run{ID: lethe.RandomID(r.ids), Routine: "folders", Worker: worker}
@@ -150,7 +150,7 @@ func runFailed(r *runs) {
 }
 
 func runAtOnce(r *runs) {
-	var begun [8]ledger.Begun
+	var begun [8]ledger.SoloResult
 	var errs [8]error
 	var all sync.WaitGroup
 	for i := range begun {

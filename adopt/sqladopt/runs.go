@@ -124,9 +124,9 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledg
 
 // BeginRun starts a run that must be alone, unless another is in progress with a
 // fresh heartbeat or has succeeded since the caller looked.
-func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.SoloResult, err error) {
 	err = db.write(ctx, "begin run of "+s.Run.Routine, func(t *tx) error {
-		out = ledger.Begun{}
+		out = ledger.SoloResult{}
 		open, err := t.oneRun(soloRun, s.Run.Routine)
 		if err != nil {
 			return err

@@ -195,7 +195,7 @@ func (h *history) recordRuns() {
 	case 4:
 		solo := ledger.Solo{Run: ledger.Run{ID: h.id(), Routine: r.Routine, Worker: h.one("w", "v")}, Stale: time.Duration(h.number(3)) * time.Second, Seen: lethe.Forever}
 		h.runs = append(h.runs, solo.Run.ID)
-		ask(h, "begin run", func(l Ledger) (ledger.Begun, error) { return l.BeginRun(h.ctx, solo) })
+		ask(h, "begin run", func(l Ledger) (ledger.SoloResult, error) { return l.BeginRun(h.ctx, solo) })
 	case 5:
 		age := time.Duration(1+h.number(3)) * time.Second
 		ask(h, "end stale runs", func(l Ledger) (int, error) {

@@ -92,7 +92,7 @@ func (h *history) misplace() {
 			subjects = append(subjects, s)
 		}
 	}
-	ask(h, fmt.Sprintf("misplace %d", len(subjects)), func(l Ledger) (int, error) { return l.Misplace(h.ctx, subjects) })
+	ask(h, fmt.Sprintf("misplace %d", len(subjects)), func(l Ledger) (int, error) { return l.QueuePlacements(h.ctx, subjects) })
 }
 
 // drain begins to drain a backend, mostly ends that at once, and tries to remove it.

@@ -204,11 +204,11 @@ func placeRetries(w *world) {
 func placeOnce(w *world) {
 	w.put("k", "body")
 	id := w.onlyBlob("k").ContentID
-	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id, Leave: disk}}))(w), 1)
-	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
+	equal(w, "queued", must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: id, Leave: disk}}))(w), 1)
+	equal(w, "queued", must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
 	p, _ := w.misplaced()
 	equal(w, "leave", p.Leave, disk)
-	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
+	equal(w, "queued", must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
 }
 
 func copied(w *world) {
@@ -293,7 +293,7 @@ func copyOfPart(w *world) {
 	u := w.open("m")
 	name := w.part(u, 1, "part")
 	old := must(w.Parts(w.ctx, u.ID, 0, 0))(w)[0].BlobID
-	must(w.Misplace(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
+	must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
 	p, fence := w.misplaced()
 	if !p.Part || len(p.Blobs) != 1 || p.Blobs[0].ID != old {
 		w.Fatalf("subject %+v", p)
@@ -313,7 +313,7 @@ func copyOfOldPart(w *world) {
 	u := w.open("m")
 	w.part(u, 1, "part")
 	old := must(w.Parts(w.ctx, u.ID, 0, 0))(w)[0].BlobID
-	must(w.Misplace(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
+	must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
 	_, fence := w.misplaced()
 	b := w.copying(old, fence)
 	w.part(u, 1, "another part")

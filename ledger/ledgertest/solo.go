@@ -25,7 +25,7 @@ func soloTests() []test {
 const soloStale = time.Minute
 
 // solo asks to begin a run of verify as a worker.
-func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, ledger.Begun) {
+func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, ledger.SoloResult) {
 	w.Helper()
 	r := ledger.Run{ID: w.id(), Routine: "verify", Worker: worker}
 	return r.ID, must(w.BeginRun(w.ctx, ledger.Solo{Run: r, Stale: soloStale, Seen: seen}))(w)
@@ -127,7 +127,7 @@ func soloAtOnce(w *world) {
 	for i := range reqs {
 		reqs[i] = ledger.Solo{Run: ledger.Run{ID: w.id(), Routine: "verify", Worker: string(rune('a' + i))}, Stale: soloStale}
 	}
-	var begun [askers]ledger.Begun
+	var begun [askers]ledger.SoloResult
 	var errs [askers]error
 	var all sync.WaitGroup
 	for i, r := range reqs {

@@ -211,7 +211,7 @@ func oneOfThree(w *world) {
 
 	p := must(w.Placed(w.ctx, []ledger.Subject{{ID: a.ContentID}}))(w)
 	equal(w, "copies", len(p[0].Blobs), 3)
-	must(w.Misplace(w.ctx, []ledger.Subject{{ID: a.ContentID}}))(w)
+	must(w.QueuePlacements(w.ctx, []ledger.Subject{{ID: a.ContentID}}))(w)
 	trim.Fence = w.placements().Fence
 	trim.Blobs = []lethe.ID{b.ID, c.ID}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })

@@ -73,7 +73,7 @@ func New(o ledger.Options) *DB {
 	}
 	db := &DB{opts: o, random: o.Random, jump: ledger.Jump{Boot: o.Boot, Most: o.ClockJump}}
 	db.init()
-	db.now = db.jump.Held(o.Clock.Now())
+	db.now = db.jump.Corrected(o.Clock.Now())
 	db.store = ledger.Store{ID: db.newID(), DB: db.newID(), CreatedAt: db.now}
 	return db
 }
@@ -113,7 +113,7 @@ func (db *DB) enter(ctx context.Context) error {
 		return fmt.Errorf("memledger: %w", err)
 	}
 	db.mu.Lock()
-	db.now = max(db.now, db.jump.Held(db.opts.Clock.Now()))
+	db.now = max(db.now, db.jump.Corrected(db.opts.Clock.Now()))
 	db.receipts.by = lethe.CallerOf(ctx)
 	return nil
 }
@@ -136,7 +136,7 @@ func (db *DB) behind() time.Duration {
 // ClockAhead returns how far the clock was set forward since the ledger was made, 0 for up
 // to Options.ClockJump. The ledger's own clock continues without the jump.
 func (db *DB) ClockAhead() time.Duration {
-	db.jump.Held(db.opts.Clock.Now())
+	db.jump.Corrected(db.opts.Clock.Now())
 	return db.jump.Ahead()
 }
 

@@ -153,8 +153,8 @@ func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.P
 	return out, nil
 }
 
-// Misplace queues subjects, due now; it returns how many it added.
-func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (int, error) {
+// QueuePlacements queues subjects, due now; it returns how many it added.
+func (db *DB) QueuePlacements(ctx context.Context, subjects []ledger.Subject) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}

@@ -113,7 +113,7 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 
 // BeginRun starts a run that must be alone, unless another one is in progress with a recent
 // heartbeat or has succeeded since Seen.
-func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.SoloResult, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -121,7 +121,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 	if r := db.run(db.solo[s.Run.Routine]); r != nil && r.FinishedAt == 0 {
 		if r.Worker != s.Run.Worker && db.now.Sub(r.BeatAt) < s.Stale {
 			other := copyRun(r)
-			return ledger.Begun{Other: &other}, nil
+			return ledger.SoloResult{Other: &other}, nil
 		}
 		r.FinishedAt, r.Outcome = db.now, "interrupted"
 		out.Ended = []ledger.Run{copyRun(r)}

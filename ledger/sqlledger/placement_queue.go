@@ -187,9 +187,9 @@ func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) (out []ledg
 	return out, err
 }
 
-// Misplace queues subjects, due now, and returns how many it added. Subjects in the queue
+// QueuePlacements queues subjects, due now, and returns how many it added. Subjects in the queue
 // already stay as they are.
-func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (n int, err error) {
+func (db *DB) QueuePlacements(ctx context.Context, subjects []ledger.Subject) (n int, err error) {
 	err = db.batch(ctx, "queue placements", func(t *tx) error {
 		n = 0
 		sorted := slices.SortedFunc(slices.Values(subjects), func(a, b ledger.Subject) int { return cmp.Compare(a.ID, b.ID) })

@@ -147,9 +147,9 @@ const longestInsert = time.Minute
 // BeginRun starts a run that must be alone, unless another one is in progress with a recent
 // heartbeat or has succeeded since Seen. It is one transaction: of two concurrent calls one
 // begins its run.
-func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.SoloResult, err error) {
 	err = db.write(ctx, "begin run of "+s.Run.Routine, func(t *tx) error {
-		out = ledger.Begun{}
+		out = ledger.SoloResult{}
 		open, err := t.oneRun(soloRun, s.Run.Routine)
 		if err != nil {
 			return err

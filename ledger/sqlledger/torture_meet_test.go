@@ -269,6 +269,6 @@ func (h *hand) misplace() {
 			subjects = append(subjects, ledger.Subject{ID: p.BlobID, Part: true, Leave: "tape"})
 		}
 	}
-	_, err = h.db.Misplace(h.ctx, subjects)
+	_, err = h.db.QueuePlacements(h.ctx, subjects)
 	h.fine(err)
 }

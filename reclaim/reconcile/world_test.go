@@ -140,7 +140,7 @@ func (w *world) put(key, body string, copies int) lethe.ID {
 // copied makes one more copy of a blob on spare, as placement does.
 func (w *world) copied(of, content lethe.ID, body string) {
 	w.Helper()
-	_, err := w.ledger.Misplace(w.ctx, []ledger.Subject{{ID: content}})
+	_, err := w.ledger.QueuePlacements(w.ctx, []ledger.Subject{{ID: content}})
 	w.must(err)
 	claimed, err := w.ledger.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 100, Lease: time.Minute})
 	w.must(err)

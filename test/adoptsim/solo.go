@@ -102,7 +102,7 @@ func (s *solo) once(a *actor) {
 		s.w.fail(fmt.Errorf("the last success ended at %s, and it is told that at %s: %w", s.good, last.FinishedAt, err))
 		return
 	}
-	begun, err := write(s.w, "begin-run", string(r.ID), func() (ledger.Begun, error) {
+	begun, err := write(s.w, "begin-run", string(r.ID), func() (ledger.SoloResult, error) {
 		b, err := s.runs.BeginRun(context.Background(), ledger.Solo{Run: r.Run, Stale: silent, Seen: last.StartedAt})
 		if b.OK {
 			s.w.fail(s.begins(r))

@@ -180,8 +180,8 @@ func placed() []action {
 		{name: "KeepPlacement", changes: "placements, content one", run: func(a *act) (any, error) {
 			return none(a.db.KeepPlacement(a.ctx, a.f.one.ContentID, a.f.placed, lease))
 		}},
-		{name: "Misplace", changes: "placements, content one", run: func(a *act) (any, error) {
-			return wrap(a.db.Misplace(a.ctx, []ledger.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
+		{name: "QueuePlacements", changes: "placements, content one", run: func(a *act) (any, error) {
+			return wrap(a.db.QueuePlacements(a.ctx, []ledger.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
 		}},
 	}
 }

@@ -307,7 +307,7 @@ func (b *builder) placements() {
 	b.Helper()
 	one, solo := b.f.versions["b/a"].ContentID, b.f.versions["b/s"].ContentID
 	part := b.f.stored["up"][0].BlobID
-	got(b.db.Misplace(b.ctx, []ledger.Subject{{ID: part, Part: true, Leave: "disk"}, {ID: one}, {ID: solo}, {ID: b.f.versions["q/x"].ContentID}}))(b)
+	got(b.db.QueuePlacements(b.ctx, []ledger.Subject{{ID: part, Part: true, Leave: "disk"}, {ID: one}, {ID: solo}, {ID: b.f.versions["q/x"].ContentID}}))(b)
 	got(b.db.MarkSound(b.ctx, []lethe.ID{b.blob(one).ID}, 0))(b)
 	p := got(b.db.ClaimPlacements(b.ctx, ledger.PlacementClaim{Worker: "w", Lease: 10 * gracePlaced, Only: []lethe.ID{one, solo, part}}))(b)
 	b.f.placed = p.Fence

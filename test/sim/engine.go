@@ -148,7 +148,7 @@ func (s *seam) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.
 	return s.in.LastRuns(ctx)
 }
 
-func (s *seam) BeginRun(ctx context.Context, r ledger.Solo) (ledger.Begun, error) {
+func (s *seam) BeginRun(ctx context.Context, r ledger.Solo) (ledger.SoloResult, error) {
 	return s.in.BeginRun(ctx, r)
 }
 

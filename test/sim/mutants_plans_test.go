@@ -15,12 +15,12 @@ var planMutants = []mutant{
 		file: "ledger/memledger/due.go", old: "	if r.Only == nil || len(due) == 0 {", new: "	if r.Only == nil || len(due) < 99 {",
 	}, {
 		name: "a plan of copies condemns whatever is over", rule: "a plan does that, and nothing else", within: 4000, known: 760, plans: true, in: sim.Placed,
-		file: "placement/replicateapply.go", old: "			return !slices.ContainsFunc(want.ends, func(e deed) bool { return e.blob == b.ID })\n		})\n", new: "			return false\n		})\n",
+		file: "placement/replicateapply.go", old: "			return !slices.ContainsFunc(want.ends, func(e step) bool { return e.blob == b.ID })\n		})\n", new: "			return false\n		})\n",
 		also: []edit{{"	return out, n == len(want.ends)\n", "	return out, true\n"}},
 	}, {
 		name: "a plan condemns copies that are wanted by now", rule: "17: a replica dies only beside a living one", within: 20000, plans: true, in: sim.Placed,
-		file: "placement/replicateapply.go", old: "	trims, ok := now.ending(want)\n	if !ok {\n		return changed{now.String()}\n	}\n	return w.act(ctx, &plan{trims: trims})\n",
-		new:       "	leave := slices.DeleteFunc(slices.Clone(w.p.Blobs), func(b ledger.Blob) bool {\n		return !slices.ContainsFunc(want.ends, func(e deed) bool { return e.blob == b.ID })\n	})\n	if len(leave) == 0 {\n		return changed{now.String()}\n	}\n	_, err := w.o.Ledger.TrimCopies(ctx, ledger.Trim{Content: w.p.ID, Blobs: ids(leave), Reason: lethe.ReasonSurplus, Fence: w.fence, Lease: w.o.Lease})\n	return err\n",
+		file: "placement/replicateapply.go", old: "	trims, ok := now.ending(want)\n	if !ok {\n		return changed{now.String()}\n	}\n	return w.act(ctx, &decision{trims: trims})\n",
+		new:       "	leave := slices.DeleteFunc(slices.Clone(w.p.Blobs), func(b ledger.Blob) bool {\n		return !slices.ContainsFunc(want.ends, func(e step) bool { return e.blob == b.ID })\n	})\n	if len(leave) == 0 {\n		return changed{now.String()}\n	}\n	_, err := w.o.Ledger.TrimCopies(ctx, ledger.Trim{Content: w.p.ID, Blobs: ids(leave), Reason: lethe.ReasonSurplus, Fence: w.fence, Lease: w.o.Lease})\n	return err\n",
 		elsewhere: map[string][]edit{"ledger/memledger/placecopy.go": {{"		if !db.soundBeside(b, r.Blobs) {", "		if false {"}}},
 	}, {
 		name: "a survey's plan queues what is as it is wanted by now", rule: "what is applied is looked at again", within: 4000, plans: true, in: sim.Placed,

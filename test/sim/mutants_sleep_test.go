@@ -8,7 +8,7 @@ var sleepMutants = []mutant{
 		file: "object/heartbeat.go", old: "func (p *heartbeat) stands() error { return p.check(0) }", new: "func (p *heartbeat) stands() error { return nil }",
 	}, {
 		name: "what was sent too late has no row", rule: "19: a condemned row is written for it", within: 8000, known: 382,
-		file: "object/settle.go", old: "	if !a.sure && a.overslept {", new: "	if false {",
+		file: "object/settle.go", old: "	if !a.sure && a.mayBeReaped {", new: "	if false {",
 	},
 }
 

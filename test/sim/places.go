@@ -84,10 +84,10 @@ func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64,
 	return err
 }
 
-func (s *seam) Misplace(ctx context.Context, subjects []ledger.Subject) (int, error) {
+func (s *seam) QueuePlacements(ctx context.Context, subjects []ledger.Subject) (int, error) {
 	a := s.w.cur
 	s.w.fail(a.queues(subjects))
-	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(s.lasting(ctx), subjects) })
+	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.QueuePlacements(s.lasting(ctx), subjects) })
 	if a != nil && err == nil {
 		a.queued += n
 	}

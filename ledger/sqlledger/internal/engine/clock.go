@@ -26,7 +26,7 @@ type ledgerClock struct {
 
 // now returns the wall clock's time, or the highest time used if that is later.
 func (c *ledgerClock) now() lethe.Time {
-	wall := int64(c.jump.Held(c.wall.Now()))
+	wall := int64(c.jump.Corrected(c.wall.Now()))
 	for {
 		high := c.high.Load()
 		if wall <= high {

@@ -60,7 +60,7 @@ func (c *serverClock) read(row []string) (lethe.Time, error) {
 	}
 	c.wall.Store(wall)
 	c.seen.Store(int64(lethe.Monotonic{}.Now()))
-	return lethe.Time(raise(&c.high, max(int64(c.jump.Held(lethe.Time(wall))), saved))), nil
+	return lethe.Time(raise(&c.high, max(int64(c.jump.Corrected(lethe.Time(wall))), saved))), nil
 }
 
 // raise raises v to at least to, and returns it.
