@@ -10,7 +10,7 @@ import (
 var heldMutants = []mutant{
 	{
 		name: "the ledger's clock runs back", rule: "10: the database's clock is the only clock", within: 1000, in: sim.Pacted,
-		file: "ledger/memledger/db.go", old: "	db.now = max(db.now, db.jump.Held(db.opts.Clock.Now()))\n	db.receipts", new: "	db.now = db.jump.Held(db.opts.Clock.Now())\n	db.receipts",
+		file: "ledger/memledger/db.go", old: "	db.now = max(db.now, db.jump.Corrected(db.opts.Clock.Now()))\n	db.receipts", new: "	db.now = db.jump.Corrected(db.opts.Clock.Now())\n	db.receipts",
 	}, {
 		name: "an outage is a failed attempt", rule: "14: an outage is not a failed attempt", within: 500,
 		file: "reclaim/routine/delete.go", old: "	case errors.Is(err, blob.ErrDown), errors.Is(err, errCutOff):", new: "	case errors.Is(err, errCutOff):",

@@ -34,7 +34,7 @@ var mutants = []mutant{
 	{
 		name: "upload without an intent", rule: "1: row before byte", within: 2000,
 		file: "object/upload.go",
-		old:  "	if err != nil {\n		return sent{}, s.unbegun(ctx, id, err)\n	}",
+		old:  "	if err != nil {\n		return sent{}, s.beginFailed(ctx, id, err)\n	}",
 		new:  "	_ = err",
 	}, {
 		name: "unknown uploads are taken for not done", rule: "9: late uploads are expected", within: 6000,
