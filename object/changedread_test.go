@@ -115,7 +115,7 @@ func TestSegmentsMovedWhileTheyAreRead(t *testing.T) {
 
 // What a reader has begun is read to its end where the same bytes lie under the key
 // by then: under a version that differs in its attributes only, or was stored again.
-func TestMovedUnderAnotherVersionOfTheSameBytes(t *testing.T) {
+func TestReadContinuesUnderAnotherVersionOfTheSameBytes(t *testing.T) {
 	parts := layouts["parts"]
 	for name, rewrite := range map[string]func(*world){
 		"retagged": func(w *world) {

@@ -31,7 +31,7 @@ func (l lazy) Put(ctx context.Context, key string, r io.Reader, size int64) erro
 	return l.Store.Put(ctx, key, io.LimitReader(r, size), size)
 }
 
-func TestTheBodysFaultIsNotTheDisks(t *testing.T) {
+func TestBodyFailureIsNotTheBackends(t *testing.T) {
 	w := newWorld(t, func(o *object.Options) {
 		o.Backends = map[string]blob.Store{"disk1": mute{o.Backends["disk1"]}}
 	})
@@ -48,7 +48,7 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
 // Digests are checked at the end of a body: a disk that does not read that far
 // must not get around them.
-func TestADiskThatDoesNotReadToTheEnd(t *testing.T) {
+func TestBackendThatReadsTooLittleFails(t *testing.T) {
 	w := newWorld(t, func(o *object.Options) {
 		o.Backends = map[string]blob.Store{"disk1": lazy{o.Backends["disk1"]}}
 	})
@@ -86,7 +86,7 @@ func TestClaimedForPromotionBeforeTheCommit(t *testing.T) {
 
 // Only a write of which everything is fixed beforehand may be finished by the
 // reaper: not one whose attributes are known at its end.
-func TestWhatMayBePromoted(t *testing.T) {
+func TestOnlyFixedBodiesArePromotable(t *testing.T) {
 	data := noise(50*small, 82)
 	finish := func(*ledger.Attrs) error { return nil }
 	for _, c := range []struct {

@@ -210,7 +210,7 @@ func TestAFailedConditionSparesTheUpload(t *testing.T) {
 }
 
 // Every fault of every disk at the upload's one effect.
-func TestPutOnFaultyDisks(t *testing.T) {
+func TestPutOnFaultyBackends(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		for _, kind := range []blobtest.Kind{blobtest.NotDone, blobtest.DoneError, blobtest.Late, blobtest.Down} {
 			t.Run(fmt.Sprintf("%s of %d", kind, n), func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestPutOnFaultyDisks(t *testing.T) {
 	}
 }
 
-func TestNoDiskTakesIt(t *testing.T) {
+func TestNoBackendTakesIt(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		w := newWorld(t, nil)
 		for disk := range w.disks {

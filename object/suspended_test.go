@@ -36,7 +36,7 @@ func (s sleepy) Put(ctx context.Context, key string, r io.Reader, size int64) er
 // Who stands still until nothing is left of his intent sends nothing any more, and if
 // he could not know gives a row to what he sent: it is deleted, once the late window
 // has passed.
-func TestAWriterThatSleeps(t *testing.T) {
+func TestReapedWriterFails(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		for _, failing := range []string{"", "Abandon"} {
 			var w *world

@@ -142,7 +142,7 @@ func (d doubtful) run(t *testing.T, how func(string, []byte) error) {
 
 // After the answer to a put, a copy or a completion no damage to one older copy of the
 // same bytes loses any of it, be it from before or after, once that is not trusted.
-func TestWhatWasAcknowledgedOutlivesOlderCopies(t *testing.T) {
+func TestAcknowledgedUploadSurvivesLossOfOlderCopies(t *testing.T) {
 	forms := map[string][]string{
 		"small": {"small body"}, "large": {strings.Repeat("large body ", 1000)}, "parts": {"first part", "second part", "last"},
 	}
@@ -244,7 +244,7 @@ func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 
 // A copy that reads its source, and sleeps meanwhile, renews the trust from when it
 // began.
-func TestACopyThatSleptRenewsNothing(t *testing.T) {
+func TestStaleVerificationRenewsNothing(t *testing.T) {
 	clock := clocktest.New()
 	w := worldOn(t, openBooks(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
 	w.put("k", strings.Repeat("large body ", 1000))

@@ -24,7 +24,7 @@ func (w *world) reaching(backends map[string]blob.Store) *world {
 // Bytes that exist already are acknowledged only if they can be read: where
 // their only backend is not configured any more, or is known to be down, those
 // that were sent stay as one more copy.
-func TestWhatCannotBeReadIsStoredAgain(t *testing.T) {
+func TestUnreachableContentIsStoredAgain(t *testing.T) {
 	for _, body := range []string{"small", string(make([]byte, 2*small))} {
 		for _, configured := range []bool{false, true} {
 			w := newWorld(t, nil)

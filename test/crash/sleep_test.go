@@ -17,11 +17,11 @@ import (
 	"github.com/lethe-storage/lethe/internal/instance"
 )
 
-// TestAWriterThatSleeps has a writer stand still in the middle of a put until the reaper
+// TestReapedWriterFails has a writer stand still in the middle of a put until the reaper
 // has taken its intent, the late window has passed and the row has gone, with the whole
 // process stopped before it wakes. It must not send any more, or, if it stood still
 // behind the last look, give a row to what it sent.
-func TestAWriterThatSleeps(t *testing.T) {
+func TestReapedWriterFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs a server")
 	}

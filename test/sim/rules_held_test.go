@@ -60,11 +60,11 @@ var heldBy = map[string]holders{
 	"14": {tests: []string{"TestAnOutageBurnsNoAttempts", "TestACutOffPassBurnsNoAttempts"}},
 	"15": {tests: []string{"TestOtherNames", "TestForeignNames", "TestVerifyFindsHarm", "TestSupabase830_ImagesMatchesImages2"}},
 	"16": {tests: []string{"TestConformance", "TestTorture", "TestGuardsAreTakenAfterBuckets"}},
-	"17": {tests: []string{"TestOzone4589_TwoDecideWhichCopiesGo", "TestOrchestrator260_TheCopyThatStaysIsTheDamagedOne", "TestWhatWasAcknowledgedOutlivesOlderCopies", "TestCallsOfDuplicates"}},
+	"17": {tests: []string{"TestOzone4589_TwoDecideWhichCopiesGo", "TestOrchestrator260_TheCopyThatStaysIsTheDamagedOne", "TestAcknowledgedUploadSurvivesLossOfOlderCopies", "TestCallsOfDuplicates"}},
 	"18": {tests: []string{"TestSegmentsMovedWhileTheyAreRead", "TestReplacedWhileItIsRead", "TestResolvedOnceMore", "TestSlowReadersAreNotCutOff"}},
 	"19": {
 		variants: []string{"PROMOTE_UNPROVEN", "PROMOTE_STALE"},
-		tests:    []string{"TestWhatMayBePromoted", "TestPromoteBesideAWrite", "TestRestic3569_TheLaptopSleeps"},
+		tests:    []string{"TestOnlyFixedBodiesArePromotable", "TestPromoteBesideAWrite", "TestRestic3569_TheLaptopSleeps"},
 	},
 	"20": {
 		variants: []string{"UNCHECKED_REFERENCE"},
