@@ -31,7 +31,7 @@ type store struct {
 	db      *sqlledger.DB
 	id      lethe.ID
 	calls   *blobtest.Counting
-	guard   *pairing.Pairing // nil: the backend holds nothing
+	pairing *pairing.Pairing // nil: the backend holds nothing
 	watch   stopwatch
 	flushes atomic.Int64
 	// of stores on servers
@@ -58,15 +58,15 @@ func openStore(ctx context.Context, dir string, readGrace time.Duration) (s *sto
 
 // pair has each batch of deletes ask first whether ledger and backend belong together.
 func (s *store) pair() {
-	s.guard = &pairing.Pairing{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
+	s.pairing = &pairing.Pairing{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
 }
 
 // admit is what clean asks; it has begun, as when a server starts.
 func (s *store) admit(ctx context.Context) (func(context.Context, string) error, error) {
-	if s.guard == nil {
+	if s.pairing == nil {
 		return nil, nil
 	}
-	return s.guard.Admit, s.guard.Advance(ctx, backendID)
+	return s.pairing.Admit, s.pairing.Advance(ctx, backendID)
 }
 
 func (s *store) stores() map[string]blob.Store {

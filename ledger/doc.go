@@ -4,7 +4,7 @@
 // need no database (preconditions, ends, limits, holds, fair scheduling), and the errors. It
 // imports the standard library and values of this module only.
 //
-// One method of a ledger is one state transition, and one transaction: guarded by the state
+// One method of a ledger is one state transition, and one transaction: limitKey by the state
 // and the fence that it leaves, with nothing remote inside. Consumers declare the few methods
 // that they need (object.Ledger, routine.ExpireLedger and the like). sqlledger implements them
 // on SQLite and PostgreSQL, memledger in memory, and ledgertest holds both to one suite. The

@@ -8,16 +8,16 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// GuardKind is a kind of deletion that a limit counts, or the clock in doubt.
-type GuardKind string
+// LimitKind is a kind of deletion that a limit counts, or the clock in doubt.
+type LimitKind string
 
-// The kinds of guards.
+// The kinds of limits.
 const (
-	GuardRules   GuardKind = "rules"   // objects that only a lifecycle rule ends; by bucket
-	GuardTTL     GuardKind = "ttl"     // objects whose own time to live has passed; by bucket
-	GuardPurge   GuardKind = "purge"   // trash entries; the whole store
-	GuardDeletes GuardKind = "deletes" // deletes claimed for a backend; by backend
-	GuardClock   GuardKind = "clock"   // the clocks of ledger and backend differ; by backend
+	LimitRules   LimitKind = "rules"   // objects that only a lifecycle rule ends; by bucket
+	LimitTTL     LimitKind = "ttl"     // objects whose own time to live has passed; by bucket
+	LimitPurge   LimitKind = "purge"   // trash entries; the whole store
+	LimitDeletes LimitKind = "deletes" // deletes claimed for a backend; by backend
+	LimitClock   LimitKind = "clock"   // the clocks of ledger and backend differ; by backend
 )
 
 // Limit bounds the deletions of one kind from one subject within an hour of the ledger's
@@ -36,30 +36,30 @@ type Limit struct {
 // On reports whether the limit bounds anything.
 func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
 
-// Limits are the limits on what Expire and Purge remove and, for EndStops, on claimed
+// Limits are the limits on what Expire and Purge remove and, for EndTrips, on claimed
 // deletes.
 type Limits struct{ Rules, TTL, Purge, Deletes Limit }
 
-// Guard counts the deletions of one kind from one subject, and records whether its limit has
+// LimitState counts the deletions of one kind from one subject, and records whether its limit has
 // tripped.
-type Guard struct {
-	Kind    GuardKind
+type LimitState struct {
+	Kind    LimitKind
 	Subject string // id of a bucket or of a backend; empty: the store
 	Name    string // of the bucket; filled in for readers only
 	Hour    int64  // hours since 1970; N counts in this one
 	N       int64
-	// HeldAt is when the limit tripped, 0 if it has not. It resets by itself at HeldUntil,
+	// TrippedAt is when the limit tripped, 0 if it has not. It resets by itself at TrippedUntil,
 	// if that is set.
-	HeldAt, HeldUntil lethe.Time
-	Reason            string
+	TrippedAt, TrippedUntil lethe.Time
+	Reason                  string
 	// Until FreeUntil a person allows FreeN more, whatever the limits; any number if FreeN
 	// is negative.
 	FreeUntil lethe.Time
 	FreeN     int64
 }
 
-// Held reports whether nothing of the kind may go now.
-func (g Guard) Held(now lethe.Time) bool { return g.HeldAt != 0 && now < g.HeldUntil }
+// Tripped reports whether nothing of the kind may go now.
+func (g LimitState) Tripped(now lethe.Time) bool { return g.TrippedAt != 0 && now < g.TrippedUntil }
 
 const hourMicros = int64(time.Hour / time.Microsecond)
 
@@ -68,10 +68,10 @@ func HourOf(at lethe.Time) int64 { return int64(at) / hourMicros }
 
 // hour returns the hour to count in. It never goes back: a transaction that waited for
 // another one counts in the later hour of that one.
-func (g Guard) hour(now lethe.Time) int64 { return max(g.Hour, HourOf(now)) }
+func (g LimitState) hour(now lethe.Time) int64 { return max(g.Hour, HourOf(now)) }
 
 // taken returns how many went within the hour.
-func (g Guard) taken(now lethe.Time) int64 {
+func (g LimitState) taken(now lethe.Time) int64 {
 	if g.Hour != g.hour(now) {
 		return 0
 	}
@@ -79,16 +79,16 @@ func (g Guard) taken(now lethe.Time) int64 {
 }
 
 // Left returns how many more may go now, of a subject that has so many.
-func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
+func (g LimitState) Left(now lethe.Time, l Limit, has int64) int64 {
 	switch {
-	case g.Held(now):
+	case g.Tripped(now):
 		return 0
 	case now < g.FreeUntil && g.FreeN < 0:
 		return math.MaxInt64
 	case now < g.FreeUntil:
 		return g.FreeN
 	}
-	left := g.asks(now, l, has)
+	left := g.untilAsked(now, l, has)
 	if l.PerHour > 0 {
 		left = min(left, l.PerHour-g.taken(now))
 	}
@@ -98,15 +98,15 @@ func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
 // Take returns how many of want may go. That is none if a person must be asked before they
 // all do, else at most what the hour or an allowance has left. Removal and forecast both
 // decide by it.
-func (g Guard) Take(now lethe.Time, l Limit, has, want int64) int64 {
-	if now >= g.FreeUntil && want > g.asks(now, l, has) {
+func (g LimitState) Take(now lethe.Time, l Limit, has, want int64) int64 {
+	if now >= g.FreeUntil && want > g.untilAsked(now, l, has) {
 		return 0
 	}
 	return min(want, g.Left(now, l, has))
 }
 
-// asks returns how many may go before a person must be asked.
-func (g Guard) asks(now lethe.Time, l Limit, has int64) int64 {
+// untilAsked returns how many may go before a person must be asked.
+func (g LimitState) untilAsked(now lethe.Time, l Limit, has int64) int64 {
 	n, left := g.taken(now), int64(math.MaxInt64)
 	if l.Ask > 0 {
 		left = l.Ask - n
@@ -117,28 +117,28 @@ func (g Guard) asks(now lethe.Time, l Limit, has int64) int64 {
 	return left
 }
 
-func (g Guard) share(now lethe.Time, l Limit, has int64) int64 {
+func (g LimitState) share(now lethe.Time, l Limit, has int64) int64 {
 	had := has + g.taken(now)
 	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
 }
 
-// Foresees reports whether so many are due that none of them may go, so that the limit trips
+// WouldTrip reports whether so many are due that none of them may go, so that the limit trips
 // now. While some may go, by the hour or by an allowance, those go first.
-func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
-	return due > 0 && !g.Held(now) && g.Take(now, l, has, due) == 0
+func (g LimitState) WouldTrip(now lethe.Time, l Limit, has, due int64) bool {
+	return due > 0 && !g.Tripped(now) && g.Take(now, l, has, due) == 0
 }
 
 // Spend counts n deletions.
-func (g *Guard) Spend(now lethe.Time, n int64) {
+func (g *LimitState) Spend(now lethe.Time, n int64) {
 	g.Hour, g.N = g.hour(now), g.taken(now)+n
 	if now < g.FreeUntil && g.FreeN > 0 {
 		g.FreeN -= n
 	}
 }
 
-// Let counts as many of want as may go now. If those are not all, the limit trips and
+// Admit counts as many of want as may go now. If those are not all, the limit trips and
 // stopped is set.
-func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stopped *Guard) {
+func (g *LimitState) Admit(now lethe.Time, l Limit, has, want int64) (may int64, stopped *LimitState) {
 	may = g.Take(now, l, has, want)
 	if may > 0 {
 		g.Spend(now, may)
@@ -146,35 +146,35 @@ func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stoppe
 	if may == want {
 		return may, nil
 	}
-	g.Stop(now, l, has-may, want-may)
+	g.Trip(now, l, has-may, want-may)
 	at := *g
 	return may, &at
 }
 
-// Foretell returns how many of want would go of a subject that has so many, and if not all,
+// Precheck returns how many of want would go of a subject that has so many, and if not all,
 // why. It counts nothing.
-func (g Guard) Foretell(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
+func (g LimitState) Precheck(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
 	if !l.On() || want == 0 {
 		return want, ""
 	}
-	if g.Held(now) {
+	if g.Tripped(now) {
 		return 0, g.Reason
 	}
-	may, stopped := g.Let(now, l, has, want)
+	may, stopped := g.Admit(now, l, has, want)
 	if stopped != nil {
 		why = stopped.Reason
 	}
 	return may, why
 }
 
-// Stop trips the limit: want more were about to go, of a subject that has so many. It resets
+// Trip trips the limit: want more were about to go, of a subject that has so many. It resets
 // by itself only if no person must be asked: when the hour ends.
-func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
+func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
 	n := g.taken(now)
-	free, asks := now < g.FreeUntil, want > g.asks(now, l, has)
-	g.HeldAt, g.HeldUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
+	free, asks := now < g.FreeUntil, want > g.untilAsked(now, l, has)
+	g.TrippedAt, g.TrippedUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
 	if !asks {
-		g.HeldUntil = lethe.Time((g.hour(now) + 1) * hourMicros)
+		g.TrippedUntil = lethe.Time((g.hour(now) + 1) * hourMicros)
 	}
 	switch {
 	case free:
@@ -186,10 +186,10 @@ func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	}
 }
 
-// Upholds reports whether the limit, as it is now, can explain why the guard is held: a
+// Explains reports whether the limit, as it is now, can explain why the limit is held: a
 // person must be asked, or the hour has not passed.
-func (l Limit) Upholds(g Guard) bool {
-	if g.HeldUntil == lethe.Forever {
+func (l Limit) Explains(g LimitState) bool {
+	if g.TrippedUntil == lethe.Forever {
 		return l.Share > 0 || l.Ask > 0
 	}
 	return l.On()
@@ -209,3 +209,33 @@ func (l Limit) asking() string {
 	}
 	return text + " has to be allowed"
 }
+
+// Of returns the limit for a kind of deletion.
+func (l Limits) Of(k LimitKind) Limit {
+	switch k {
+	case LimitRules:
+		return l.Rules
+	case LimitTTL:
+		return l.TTL
+	case LimitPurge:
+		return l.Purge
+	case LimitDeletes:
+		return l.Deletes
+	}
+	return Limit{}
+}
+
+// Allowance is what a person allows beyond a limit: N more until an instant (any number if N
+// is negative). The zero value restarts the limit's count now.
+type Allowance struct {
+	Kind    LimitKind
+	Subject string
+	Until   lethe.Time
+	N       int64
+}
+
+// Clear resets a limit that has tripped.
+func (g *LimitState) Clear() { g.TrippedAt, g.TrippedUntil, g.Reason = 0, 0, "" }
+
+// Defers reports whether a tripped limit defers rows: those of its own subject.
+func (g LimitState) Defers() bool { return g.Kind == LimitRules || g.Kind == LimitTTL }

@@ -31,13 +31,13 @@ type Reclaimed struct {
 	Dropped   []lethe.ID // contents without references, for caches to drop
 	// Rules counts the objects that lifecycle rules ended, by bucket and rule.
 	Rules []RuleLoss
-	// Restamped counts objects that were due by a rule that is no longer in force. They
+	// Reapplied counts objects that were due by a rule that is no longer in force. They
 	// stay, and the current rules are applied to them.
-	Restamped int
+	Reapplied int
 	// Parked counts rows that were due and are deferred: held, or beyond a limit.
-	Parked int
-	// Stopped are the guards whose limit tripped in this step.
-	Stopped []Guard
+	Deferred int
+	// Tripped are the limits whose limit tripped in this step.
+	Tripped []LimitState
 	LastDue lethe.Time // due time of the last row: the next batch's After; with Turns: the batch's own After
 	More    bool       // more is due now; with Turns: in the buckets asked for
 	Taken   []Named    // the rows taken, if Batch.Only was set
@@ -112,8 +112,8 @@ type Claimed struct {
 	Blobs   []Blob
 	LastDue lethe.Time // with Turns: the request's After
 	Now     lethe.Time
-	// Stopped is the guard whose limit tripped in this claim; nil if none did.
-	Stopped *Guard
+	// Tripped is the limit whose limit tripped in this claim; nil if none did.
+	Tripped *LimitState
 }
 
 // ClaimedIntent is a pending blob claimed by the reaper. Promotion is nil if the write

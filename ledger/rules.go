@@ -20,13 +20,13 @@ type BucketRules struct {
 	Bucket string
 	Rules  lifecycle.Rules
 	By     string // origin of the rules: ByConfig, "s3", "operator"
-	// Restamp is nil if these rules are applied to every object.
-	Restamp *Restamp
-	Objects int64 // in the bucket; Restamp.Seen grows towards it
+	// Reapplication is nil if these rules are applied to every object.
+	Reapplication *Reapplication
+	Objects       int64 // in the bucket; Reapplication.Seen grows towards it
 }
 
-// Restamp is the progress of reapplying the rules to a bucket's objects.
-type Restamp struct {
+// Reapplication is the progress of reapplying the rules to a bucket's objects.
+type Reapplication struct {
 	After     string // keys up to this one are done
 	Seen      int64  // objects looked at
 	Changed   int64  // objects whose end changed
@@ -66,4 +66,13 @@ func (o *Object) NameRule(rs lifecycle.Rules) {
 	} else {
 		o.RuleAt, o.RuleNumber = 0, 0
 	}
+}
+
+// Reapplied is the result of one step that reapplies rules.
+type Reapplied struct {
+	Bucket  string
+	Seen    int  // objects looked at
+	Changed int  // objects whose end changed
+	Done    bool // every object of the bucket carries the current rules
+	More    bool // there is more to do, in this bucket or another
 }

@@ -24,7 +24,7 @@ type Snapshot struct {
 	Parts    []Part
 	Totals   []Total
 	Buckets  []BucketTotal
-	Guards   []Guard // counts of the limits, and clocks in doubt; Name is empty
+	Limits   []LimitState // counts of the limits, and clocks in doubt; Name is empty
 	// Receipts are the receipts of what is gone, in that order.
 	Receipts []receipt.Receipt
 }

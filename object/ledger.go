@@ -186,8 +186,8 @@ type UploadLister interface {
 type HoldLedger interface {
 	// AddHold: ErrNoSuchBucket, ErrInvalidKey. An existing hold is returned.
 	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
-	// LiftHold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
-	LiftHold(ctx context.Context, h ledger.Hold) error
+	// ReleaseHold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
+	ReleaseHold(ctx context.Context, h ledger.Hold) error
 	Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error)
 	// HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
 	HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error)

@@ -118,7 +118,7 @@ func TestPutOverAHeldKey(t *testing.T) {
 		if w.seen("unknown") != 0 {
 			t.Errorf("a refusal was taken for an unknown outcome: %v", w.events)
 		}
-		w.must(w.books.LiftHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"}))
+		w.must(w.books.ReleaseHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"}))
 	}
 }
 

@@ -42,8 +42,8 @@ type Events struct {
 	ClaimsRecovered func(r ledger.Recovered)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
-	// Stopped: deletions of a kind tripped their limit, and wait.
-	Stopped func(g ledger.Guard)
+	// Tripped: deletions of a kind tripped their limit, and wait.
+	Tripped func(g ledger.LimitState)
 	// ClockDoubted: the clocks of ledger and backend differ too much, and why;
 	// empty: they agree again.
 	ClockDoubted func(backend, why string)
@@ -213,13 +213,13 @@ func (e *Events) emitBookkeepingFailed(what string, err error) {
 	}
 }
 
-// EmitStopped calls Stopped for each.
-func (e *Events) EmitStopped(list []ledger.Guard) {
-	if e == nil || e.Stopped == nil {
+// EmitTripped calls Tripped for each.
+func (e *Events) EmitTripped(list []ledger.LimitState) {
+	if e == nil || e.Tripped == nil {
 		return
 	}
 	for _, g := range list {
-		e.Stopped(g)
+		e.Tripped(g)
 	}
 }
 

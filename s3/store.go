@@ -43,7 +43,7 @@ type RuleStore interface {
 // HoldStore keeps holds.
 type HoldStore interface {
 	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
-	LiftHold(ctx context.Context, h ledger.Hold) error
+	ReleaseHold(ctx context.Context, h ledger.Hold) error
 	HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error)
 }
 

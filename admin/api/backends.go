@@ -17,10 +17,10 @@ type BackendFacts struct {
 	Breaker *BreakerFacts `json:"breaker,omitempty"`
 	// Unwritable is why it gets no writes now.
 	Unwritable string `json:"unwritable,omitempty"`
-	// SlowedBy is why deleting there is slower than it could be, and Limits
+	// SlowedBy is why deleting there is slower than it could be, and Rates
 	// describes its rates.
 	SlowedBy string `json:"slowed_by,omitempty"`
-	Limits   string `json:"limits,omitempty"`
+	Rates    string `json:"rates,omitempty"`
 	// BackoffLevel is the level of deletes there for the backend's load: 0 to
 	// 4. Limited reports that its limits delay them.
 	BackoffLevel int  `json:"backoff_level,omitempty"`

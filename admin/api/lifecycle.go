@@ -9,9 +9,9 @@ type Lifecycle struct {
 	// both empty if there are no rules.
 	JSON string `json:"json,omitempty"`
 	XML  string `json:"xml,omitempty"`
-	// Restamp is the progress of reapplying these rules to objects; null if it
+	// ReapplyRules is the progress of reapplying these rules to objects; null if it
 	// is complete.
-	Restamp *Progress `json:"restamp,omitempty"`
+	Reapplication *Progress `json:"reapply,omitempty"`
 }
 
 // Rule is a description of a lifecycle rule.

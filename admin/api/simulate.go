@@ -6,7 +6,7 @@ import "time"
 // about all rules together.
 type Simulation struct {
 	Rules []Forecast `json:"rules"`
-	// Limits are the verdicts of reclaim.guards.rules on what expires today,
+	// Limits are the verdicts of reclaim.limits.rules on what expires today,
 	// and on the later day on which the most would at once.
 	Limits []Verdict `json:"limits"`
 }

@@ -53,19 +53,19 @@ type Status struct {
 	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
 	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
 	// SlowedBy is why the responding process reclaims more slowly than it
-	// could, and Limits describes what all instances together may delete.
+	// could, and Rates describes what all instances together may delete.
 	SlowedBy string `json:"slowed_by,omitempty"`
-	Limits   string `json:"limits,omitempty"`
+	Rates    string `json:"rates,omitempty"`
 	// BackoffLevel is 0 at full speed and 4 at the slowest.
 	BackoffLevel int `json:"backoff_level,omitempty"`
 	// ClockBehind is how far the machine's clock is behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
 	// ClockAhead is by how much the ledger's clock was set forward while the process ran.
 	ClockAhead float64 `json:"clock_ahead_seconds,omitempty"`
-	// Holds is how many holds are set. Stops are the deletion limits that
+	// Holds is how many holds are set. Trips are the deletion limits that
 	// tripped and the clocks in doubt.
 	Holds int64       `json:"holds,omitempty"`
-	Stops []GuardInfo `json:"stops,omitempty"`
+	Trips []LimitInfo `json:"trips,omitempty"`
 }
 
 // LedgerStats counts what the ledger has written since it was opened.

@@ -110,7 +110,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(ahead, s.ClockAhead)
 	tell(full, truth(s.Ledger.Full))
 	tellSurroundings(tell, s)
-	tellGuards(tell, s)
+	setTrips(tell, s)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
 		tellBackendBackoff(tell, b)

@@ -24,7 +24,7 @@ func (s *Service) AcceptBackend(ctx context.Context, req api.BackendRequest) (ap
 	if s.o.Backends[req.ID] == nil {
 		return api.None{}, s.noBackend(req.ID)
 	}
-	err := s.o.Guard.Accept(ctx, req.ID)
+	err := s.o.Pairing.Accept(ctx, req.ID)
 	if err == nil {
 		s.audit(ctx, "backend_accepted", "operator", slog.String("backend", req.ID))
 	}

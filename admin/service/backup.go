@@ -42,7 +42,7 @@ func (s *Service) makeBackup(ctx context.Context) (*os.File, error) {
 	for id := range s.o.Backends {
 		// The running ledger has to differ from its copy. If this fails, the
 		// next heartbeat advances it, and reports the error.
-		_ = s.o.Guard.Advance(ctx, id)
+		_ = s.o.Pairing.Advance(ctx, id)
 	}
 	f, err := os.Open(path)
 	return f, errors.Join(err, os.Remove(path))

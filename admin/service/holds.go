@@ -76,14 +76,14 @@ func (s *Service) RemoveHold(ctx context.Context, req api.HoldRequest) (api.None
 	if err != nil {
 		return api.None{}, err
 	}
-	err = s.o.Ledger.LiftHold(ctx, h)
+	err = s.o.Ledger.ReleaseHold(ctx, h)
 	if errors.Is(err, ledger.ErrNoSuchHold) && h.Scope == ledger.HoldObject {
 		err = fmt.Errorf("%w (a legal hold of a client is another one: --legal)", err)
 	}
 	if err != nil {
 		return api.None{}, err
 	}
-	s.audit(ctx, "hold_lifted", "operator", slog.String("bucket", h.Bucket), slog.String("scope", h.Scope.String()), slog.String("key", h.Key))
+	s.audit(ctx, "hold_released", "operator", slog.String("bucket", h.Bucket), slog.String("scope", h.Scope.String()), slog.String("key", h.Key))
 	s.o.Loop.Wake("expire", "purge")
 	return api.None{}, nil
 }

@@ -19,8 +19,8 @@ func lifecycleOf(b ledger.BucketRules) (api.Lifecycle, error) {
 	for _, r := range b.Rules {
 		out.Rules = append(out.Rules, api.Rule{ID: r.ID, Disabled: r.Disabled, Text: r.String()})
 	}
-	if b.Restamp != nil {
-		out.Restamp = &api.Progress{What: "restamp", Done: b.Restamp.Seen, Total: b.Objects, Counts: map[string]int64{"changed": b.Restamp.Changed}}
+	if b.Reapplication != nil {
+		out.Reapplication = &api.Progress{What: "reapply", Done: b.Reapplication.Seen, Total: b.Objects, Counts: map[string]int64{"changed": b.Reapplication.Changed}}
 	}
 	if len(b.Rules) == 0 {
 		return out, nil

@@ -20,8 +20,8 @@ type RuntimeInfo struct {
 	// Redis reports whether it is configured, and whether it responds.
 	Redis func() (configured, up bool)
 	// SlowedBy returns why this process reclaims more slowly than it could,
-	// empty if it does not. Limits describes those of all backends together.
-	SlowedBy, Limits func() string
+	// empty if it does not. Rates describes those of all backends together.
+	SlowedBy, Rates func() string
 	// BackoffLevel returns this process's backoff level: 0 to 4.
 	BackoffLevel func() int
 	// Backend describes one backend.
@@ -44,7 +44,7 @@ func (s *Service) surround(ctx context.Context, out *api.Status) error {
 		out.LedgerLatency = a.Latency().Seconds()
 	}
 	if a.SlowedBy != nil {
-		out.SlowedBy, out.Limits = a.SlowedBy(), a.Limits()
+		out.SlowedBy, out.Rates = a.SlowedBy(), a.Rates()
 	}
 	if a.BackoffLevel != nil {
 		out.BackoffLevel = a.BackoffLevel()

@@ -24,7 +24,7 @@ type Options struct {
 	Backends map[string]blob.Store
 	Cache    cache.Cache
 	Loop     *reclaim.Loop
-	Guard    *pairing.Pairing
+	Pairing  *pairing.Pairing
 	// Verify returns a pass of the store's fsck.
 	Verify func(checksums bool) *routine.Verify
 	// Reconcile returns a walk over the named backends; nil if there is none.

@@ -121,7 +121,7 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecyc
 	if err != nil {
 		return out, err
 	}
-	list, err := s.o.Ledger.Guards(ctx)
+	list, err := s.o.Ledger.LimitStates(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -129,25 +129,25 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecyc
 	if err != nil {
 		return out, err
 	}
-	guard := ledger.Guard{Kind: ledger.GuardRules, Subject: string(bucket.ID)}
+	limit := ledger.LimitState{Kind: ledger.LimitRules, Subject: string(bucket.ID)}
 	for _, g := range list {
-		if g.Kind == guard.Kind && g.Subject == guard.Subject {
-			guard = g
+		if g.Kind == limit.Kind && g.Subject == limit.Subject {
+			limit = g
 		}
 	}
 	due := int64(0)
 	for _, r := range f.Forecasts() {
 		due += r.Today.Objects
 	}
-	out = append(out, s.verdict(guard, now, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
+	out = append(out, s.verdict(limit, now, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
 	if when, most := f.Peak(); most > 0 {
 		has := b.Objects - due
-		out = append(out, s.verdict(guard, max(when, now), api.Verdict{At: toTime(when), Due: most, Has: has}))
+		out = append(out, s.verdict(limit, max(when, now), api.Verdict{At: toTime(when), Due: most, Has: has}))
 	}
 	return out, nil
 }
 
-func (s *Service) verdict(g ledger.Guard, when lethe.Time, v api.Verdict) api.Verdict {
-	v.Goes, v.Why = g.Foretell(when, s.o.Limits.Rules, v.Has, v.Due)
+func (s *Service) verdict(g ledger.LimitState, when lethe.Time, v api.Verdict) api.Verdict {
+	v.Goes, v.Why = g.Precheck(when, s.o.Limits.Rules, v.Has, v.Due)
 	return v
 }

@@ -27,7 +27,7 @@ func (s *Service) Status(ctx context.Context, _ api.None) (api.Status, error) {
 		err = s.surround(ctx, &out)
 	}
 	if err == nil {
-		out.Stops, err = s.stops(ctx)
+		out.Trips, err = s.trips(ctx)
 	}
 	if err != nil {
 		return out, err

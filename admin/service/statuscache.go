@@ -54,7 +54,7 @@ func (s *Service) Glance(ctx context.Context) (api.Status, error) {
 		return out, err
 	}
 	var err error
-	if out.Stops, err = s.stops(ctx); err != nil {
+	if out.Trips, err = s.trips(ctx); err != nil {
 		return out, err
 	}
 	depths, err := s.depths(ctx)

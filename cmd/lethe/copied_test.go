@@ -100,7 +100,7 @@ func TestACopyOfTheLedgerIsServed(t *testing.T) {
 	if why := v.heldFor(); !strings.HasPrefix(why, ledger.Moved) || !strings.Contains(v.log.String(), "DELETES ARE STOPPED") {
 		t.Fatalf("the copy is held for %q: %s", why, v.log)
 	}
-	if !strings.Contains(v.log.String(), `"event":"ledger_strayed"`) {
+	if !strings.Contains(v.log.String(), `"event":"ledger_relocated"`) {
 		t.Errorf("the audit log does not say so: %s", v.log)
 	}
 	w.clock.Advance(2 * time.Hour)

@@ -77,10 +77,10 @@ func (w *world) refusesToTouch(bucket, key string) {
 	}
 }
 
-// TestGuardsFromTheCommandLine checks that a deletion limit trips before the
+// TestLimitsFromTheCommandLine checks that a deletion limit trips before the
 // first object, is shown, and is released by a person; all else continues.
-func TestGuardsFromTheCommandLine(t *testing.T) {
-	w := newWorld(t, "reclaim.guards.ttl.ask=3").start()
+func TestLimitsFromTheCommandLine(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.ttl.ask=3").start()
 	w.bucket("big")
 	w.bucket("small")
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
@@ -91,29 +91,29 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
 	s := asked[api.Status](w, "status")
-	if s.Objects != 6 || len(s.Stops) != 1 || s.Stops[0].Name != "big" || s.Stops[0].Kind != "ttl" {
-		t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
+	if s.Objects != 6 || len(s.Trips) != 1 || s.Trips[0].Name != "big" || s.Trips[0].Kind != "ttl" {
+		t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Trips)
 	}
-	if out := w.ok("status"); !strings.Contains(out, "DELETIONS ARE STOPPED (ttl of big)") || !strings.Contains(out, "lethe guard allow ttl big") {
+	if out := w.ok("status"); !strings.Contains(out, "DELETIONS ARE STOPPED (ttl of big)") || !strings.Contains(out, "lethe limits allow ttl big") {
 		t.Errorf("status says %s", out)
 	}
-	if out := w.ok("guard", "show"); !strings.Contains(out, "stopped") || !strings.Contains(out, "more than 3") {
+	if out := w.ok("limits", "show"); !strings.Contains(out, "stopped") || !strings.Contains(out, "more than 3") {
 		t.Errorf("show says %s", out)
 	}
-	w.fails("guard show", "guard", "allow", "rules", "big")
-	if out := w.ok("guard", "allow", "ttl", "big"); !strings.Contains(out, "all allowed until") {
+	w.fails("limits show", "limits", "allow", "rules", "big")
+	if out := w.ok("limits", "allow", "ttl", "big"); !strings.Contains(out, "all allowed until") {
 		t.Errorf("allow says %s", out)
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
-	if s := asked[api.Status](w, "status"); s.Objects != 1 || len(s.Stops) != 0 {
-		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Stops)
+	if s := asked[api.Status](w, "status"); s.Objects != 1 || len(s.Trips) != 0 {
+		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Trips)
 	}
 }
 
 // TestStopsEndWhenTheLimitIsRemoved checks that stopped deletions continue once the
 // configuration no longer has the limit, and that the log has it.
 func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
-	w := newWorld(t, "reclaim.guards.ttl.ask=1").start()
+	w := newWorld(t, "reclaim.limits.ttl.ask=1").start()
 	w.bucket("bucket")
 	w.put("bucket", "a", "bytes a", "1h")
 	w.put("bucket", "b", "bytes b", "1h")
@@ -122,9 +122,9 @@ func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
 	left := func(objects int64, stopped bool) {
 		t.Helper()
 		s := asked[api.Status](w, "status")
-		found := slices.ContainsFunc(s.Stops, func(g api.GuardInfo) bool { return g.Kind == "ttl" })
+		found := slices.ContainsFunc(s.Trips, func(g api.LimitInfo) bool { return g.Kind == "ttl" })
 		if s.Objects != objects || found != stopped {
-			t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
+			t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Trips)
 		}
 	}
 	left(2, true)
@@ -132,9 +132,9 @@ func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
 	w.start()
 	left(2, true)
 	w.stop()
-	w.settings = append(w.settings, "reclaim.guards.ttl.ask=0")
+	w.settings = append(w.settings, "reclaim.limits.ttl.ask=0")
 	w.start()
-	if !strings.Contains(w.log.String(), "guard_ended") || !strings.Contains(w.log.String(), "more than 1 (ask)") {
+	if !strings.Contains(w.log.String(), "limit_ended") || !strings.Contains(w.log.String(), "more than 1 (ask)") {
 		t.Errorf("the log does not say what was let go, and why: %s", w.log)
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
@@ -144,7 +144,7 @@ func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
 // TestPerHourLimitResets checks that the hourly limit is used in each hour, however
 // many are due at once.
 func TestPerHourLimitResets(t *testing.T) {
-	w := newWorld(t, "reclaim.guards.ttl.per_hour=3").start()
+	w := newWorld(t, "reclaim.limits.ttl.per_hour=3").start()
 	w.bucket("bucket")
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		w.put("bucket", key, "bytes "+key, "1h")
@@ -153,7 +153,7 @@ func TestPerHourLimitResets(t *testing.T) {
 		w.clock.Advance(2 * time.Hour)
 		w.ok("reclaim", "--once", "--only", "expire")
 		if s := asked[api.Status](w, "status"); s.Objects != left {
-			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Stops)
+			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Trips)
 		}
 		if out := w.ok("status"); left > 0 && !strings.Contains(out, "DELETIONS WAIT until") {
 			t.Errorf("status says %s", out)

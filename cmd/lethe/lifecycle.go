@@ -71,7 +71,7 @@ func (c *cli) printLifecycle(l api.Lifecycle) {
 		}
 		printf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
 	}
-	if p := l.Restamp; p != nil {
+	if p := l.Reapplication; p != nil {
 		printf(c.out, "  reapplying rules: %s of %s objects read, %s changed\n",
 			number(p.Done), number(p.Total), number(p.Counts["changed"]))
 	}
@@ -209,7 +209,7 @@ func uploadsToo(u api.UploadAmount) string {
 
 // printVerdict shows the decision of the limits.
 func (c *cli) printVerdict(v api.Verdict) {
-	text := "within the limits (reclaim.guards.rules)"
+	text := "within the limits (reclaim.limits.rules)"
 	switch {
 	case v.Why != "" && v.Goes == 0:
 		text = "the limits would stop all of it: " + v.Why

@@ -55,7 +55,7 @@ func forShell(word string) string {
 
 // nextStep matches the commands in texts of the server, which does not know the
 // client's options.
-var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|guard show|ledger accept|token add)`)
+var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|limits show|ledger accept|token add)`)
 
 // pasteable completes the commands in a text of the server.
 func (c *cli) pasteable(text string) string {

@@ -154,15 +154,15 @@ func ofHold(req *api.HoldRequest) question {
 	}
 }
 
-// guarded are the routines that each kind of limit stops.
-var guarded = map[string]string{"rules": "expire", "ttl": "expire", "deletes": "clean", "purge": "purge"}
+// routineOfLimit are the routines that each kind of limit stops.
+var routineOfLimit = map[string]string{"rules": "expire", "ttl": "expire", "deletes": "clean", "purge": "purge"}
 
 func ofAllowance(req *api.AllowRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		s, err := client.Status(ctx)
 		due := ""
 		for _, r := range s.Routines {
-			if r.Name == guarded[req.Kind] {
+			if r.Name == routineOfLimit[req.Kind] {
 				due = fmt.Sprintf(" Due in the store: %s of %s", plural(r.Backlog.Due, "item", "items"), size(r.Backlog.Bytes))
 			}
 		}

@@ -42,14 +42,14 @@ func runbookCases() []runbookCase {
 			w.one("1m")
 			w.clock.Advance(time.Hour)
 		}, mend: func(w *world) { w.ok("reclaim", "--once", "--only", "expire") }},
-		{alert: "LetheDeletionsStopped", settings: []string{"reclaim.guards.ttl.ask=3"}, provoke: func(w *world) {
+		{alert: "LetheDeletionsStopped", settings: []string{"reclaim.limits.ttl.ask=3"}, provoke: func(w *world) {
 			w.bucket("first")
 			for _, key := range []string{"a", "b", "c", "d", "e"} {
 				w.put("first", key, "bytes "+key, "1h")
 			}
 			w.clock.Advance(2 * time.Hour)
 			w.ok("reclaim", "--once", "--only", "expire")
-		}, mend: func(w *world) { w.ok("guard", "allow", "ttl", "first") }},
+		}, mend: func(w *world) { w.ok("limits", "allow", "ttl", "first") }},
 		tooMuchForARun(),
 		{alert: "LetheOrphanBytesNearQuota", settings: []string{"backends=[{name: main, kind: dir, path: blobs, quota: 50B}]"}, provoke: func(w *world) {
 			w.one("")
@@ -63,7 +63,7 @@ func runbookCases() []runbookCase {
 
 // tooMuchForARun is a run that reaches its limit, and leaves the rest.
 func tooMuchForARun() runbookCase {
-	return runbookCase{alert: "LetheRunLimited", settings: []string{"reclaim.guards.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
+	return runbookCase{alert: "LetheRunLimited", settings: []string{"reclaim.limits.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
 		w.bucket("first")
 		for _, key := range []string{"a", "b", "c"} {
 			w.put("first", key, "bytes "+key, "1h")
@@ -91,7 +91,7 @@ func apart() runbookCase {
 		w.clock.Advance(time.Hour)
 		w.start()
 		w.await("clock_doubted")
-		w.ok("guard", "show")
+		w.ok("limits", "show")
 	}, mend: func(w *world) {
 		w.stop()
 		w.clock.Advance(-time.Hour)

@@ -98,7 +98,7 @@ func slowCases() []runbookCase {
 		s.fails.Store(false)
 		w.shed(1)
 	}
-	limited := "backends=[{name: main, kind: dir, path: blobs, limits: {deletes_per_second: 1}}]"
+	limited := "backends=[{name: main, kind: dir, path: blobs, rates: {deletes_per_second: 1}}]"
 	return []runbookCase{
 		{alert: "LetheBackendSlow", services: s.start, samples: 5, provoke: func(w *world) {
 			w.bucket("first")

@@ -7,7 +7,7 @@ import (
 )
 
 // printPressure shows why reclaiming is slower than it could be, and the
-// limits, if any.
+// delete rates that are set.
 func printPressure(w io.Writer, s api.Status) {
 	line := func(what, of, text string) {
 		if text != "" {
@@ -18,18 +18,18 @@ func printPressure(w io.Writer, s api.Status) {
 		printf(w, "\n")
 	}
 	line("reclaiming is slowed by", "", s.SlowedBy)
-	line("limits of all backends together", "", s.Limits)
+	line("delete rates of all backends together", "", s.Rates)
 	for _, b := range s.Backends {
 		line("deleting is slowed on ", b.ID, b.SlowedBy)
-		line("limits of ", b.ID, b.Limits)
+		line("delete rates of ", b.ID, b.Rates)
 	}
 }
 
 func pressed(s api.Status) bool {
 	for _, b := range s.Backends {
-		if b.SlowedBy != "" || b.Limits != "" {
+		if b.SlowedBy != "" || b.Rates != "" {
 			return true
 		}
 	}
-	return s.SlowedBy != "" || s.Limits != ""
+	return s.SlowedBy != "" || s.Rates != ""
 }

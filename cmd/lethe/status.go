@@ -83,7 +83,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error
 		return err
 	}
 	printPressure(c.out, s)
-	c.printStops(s)
+	c.printTrips(s)
 	if s.Ledger.Full {
 		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes continue, new objects are refused until there is room.\n")
 	}

@@ -61,7 +61,7 @@ func TestUploadsThatAreLeftLying(t *testing.T) {
 // objects separately, uploads with bytes and names, and the decision of the
 // limits.
 func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
-	w := newWorld(t, "reclaim.guards.rules.share=0", "reclaim.guards.rules.ask=2").start()
+	w := newWorld(t, "reclaim.limits.rules.share=0", "reclaim.limits.rules.ask=2").start()
 	w.bucket("bucket")
 	for _, key := range []string{"drafts/a", "drafts/b", "drafts/c", "drafts/held", "later/a"} {
 		w.put("bucket", key, "bytes", "")

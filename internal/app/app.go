@@ -72,7 +72,7 @@ func (a *App) settle(ctx context.Context) (err error) {
 	a.heartbeat(ctx)
 	a.sweepUnfinished(ctx)
 	a.applyRules(ctx, nil)
-	a.endStops(ctx)
+	a.endTrips(ctx)
 	return nil
 }
 

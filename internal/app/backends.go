@@ -27,7 +27,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 		known[b.ID] = true
 	}
 	s.Backends, s.raw = make(map[string]blob.Store), make(map[string]blob.Store)
-	s.breakers, s.guards = make(map[string]*intercept.Breaker), make(map[string]*intercept.MountGuard)
+	s.breakers, s.mountGuards = make(map[string]*intercept.Breaker), make(map[string]*intercept.MountGuard)
 	s.buckets = make(map[string]*s3blob.Store)
 	for _, b := range s.Config.Backends {
 		open := s.openDir
@@ -69,22 +69,22 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 }
 
 // addBackend puts a circuit breaker before an observed backend, and a mount guard
-// before that. Only the reclaim guard bypasses them.
+// before that. Only the pairing bypasses them.
 func (s *Store) addBackend(id string, st blob.Store) {
 	raw := s.opt.Hooks.Backend(intercept.New(st, intercept.Observation{Watch: s.watch.calls(id), Clock: s.opt.Stopwatch}))
 	s.watch.metrics.Backend(id)
 	b := intercept.NewBreaker(intercept.BreakerOptions{Changed: func(st intercept.BreakerState) { s.watch.breaker(id, st) }})
 	g := &intercept.MountGuard{Absent: func(ctx context.Context, key string) error { return s.absent(ctx, id, key) }}
-	s.raw[id], s.breakers[id], s.guards[id], s.Backends[id] = raw, b, g, intercept.New(raw, g, b)
+	s.raw[id], s.breakers[id], s.mountGuards[id], s.Backends[id] = raw, b, g, intercept.New(raw, g, b)
 }
 
 // absent returns nil if a blob that was not found on a backend is gone for certain.
 // It checks the backend's epoch (docs/protocol.md, rule 13).
 func (s *Store) absent(ctx context.Context, id, key string) error {
-	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Guard == nil {
+	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Pairing == nil {
 		return nil
 	}
-	return s.within(ctx, id, s.Guard.Absent)
+	return s.within(ctx, id, s.Pairing.Absent)
 }
 
 // health returns why a backend should be given no writes now: blob.ErrMisplaced, or what
@@ -115,7 +115,7 @@ func (s *Store) sweeps(before lethe.Time) {
 func (s *Store) sweepUnfinished(ctx context.Context) {
 	for id, before := range s.unswept {
 		u, ok := s.Backends[id].(blob.Unfinished)
-		if ok && s.within(ctx, id, s.Guard.Admit) != nil {
+		if ok && s.within(ctx, id, s.Pairing.Admit) != nil {
 			continue
 		}
 		delete(s.unswept, id)

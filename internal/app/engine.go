@@ -59,17 +59,17 @@ var routineTraits = map[string]traits{
 	"recount":   {solo: true},
 }
 
-// makeEngine makes the configured routines, the loop and the guard.
+// makeEngine makes the configured routines, the loop and the pairing.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
-	s.Guard = &pairing.Pairing{
+	s.Pairing = &pairing.Pairing{
 		Ledger: s.Ledger, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
 	}
 	if !s.opt.Create {
-		s.Guard.Sleep = s.quietly // a separate command
+		s.Pairing.Sleep = s.quietly // a separate command
 	}
 	s.Loop = &reclaim.Loop{
-		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
+		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Pairing.Confirmed, Spans: s.watch.trace.runs(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(s.opt.Hooks.RunBeat, s.safety.RunBeat()),
 	}
 	s.makeThrottle()
@@ -83,7 +83,7 @@ func (s *Store) makeEngine(context.Context) error {
 		if is.placing && len(s.Config.Backends) < 2 {
 			continue
 		}
-		most := s.Config.Reclaim.Guards.PerRun.Of(r.Name)
+		most := s.Config.Reclaim.Limits.PerRun.Of(r.Name)
 		if most > 0 {
 			r.Batch = int(min(int64(r.Batch), most))
 		}
@@ -129,9 +129,9 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 	case "clean":
 		return &routine.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
-			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
+			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Pairing.Admit,
 			Lock: s.locks, Plans: s.Ledger,
-			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: routine.RestartInterval{Time: s.safety.PassTime},
+			Deletes: limitOf(s.Config.Reclaim.Limits.Deletes), Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}, nil
 	case "reap":
 		return &routine.Reap{
@@ -183,11 +183,11 @@ func (s *Store) staleOn() map[string]time.Duration {
 
 // bounds are those of expire and purge.
 func (s *Store) bounds() ledger.Limits {
-	g := s.Config.Reclaim.Guards
-	return ledger.Limits{Rules: boundOf(g.Rules), TTL: boundOf(g.TTL), Purge: boundOf(g.Purge)}
+	g := s.Config.Reclaim.Limits
+	return ledger.Limits{Rules: limitOf(g.Rules), TTL: limitOf(g.TTL), Purge: limitOf(g.Purge)}
 }
 
-func boundOf(l config.GuardLimit) ledger.Limit {
+func limitOf(l config.DeletionLimit) ledger.Limit {
 	return ledger.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
 }
 

@@ -51,8 +51,8 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	s.watch.pulse = s.pulse
 	s.Identity, err = s.Ledger.Identity(ctx)
 	s.watch.store = s.Identity.ID
-	if why := s.Ledger.Strayed(); why != "" {
-		s.watch.audit("ledger_strayed", why)
+	if why := s.Ledger.Relocated(); why != "" {
+		s.watch.audit("ledger_relocated", why)
 	}
 	if !s.Config.Store.Flush {
 		s.opt.Log.Warn("store.flush is false: a power loss loses acknowledged writes; for benchmarks only")

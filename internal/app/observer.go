@@ -145,9 +145,9 @@ func (w *observer) upkeep(e *reclaim.Events) {
 		w.audit("receipts_sealed", "the chain of receipts goes on", slog.Int64("seal", s.Seq), slog.String("hash", s.Hash), slog.Int64("receipts", s.Count))
 	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
-	e.Stopped = func(g ledger.Guard) {
-		w.audit("guard_stopped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
-		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("guard", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
+	e.Tripped = func(g ledger.LimitState) {
+		w.audit("limit_tripped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
+		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("limits", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
 	}
 	e.ClockDoubted = func(backend, why string) {
 		w.audit("clock_doubted", why, slog.String("backend", backend))
@@ -172,7 +172,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			return
 		}
 		if r.Counts[reclaim.Limited] > 0 {
-			w.audit("run_limited", "reclaim.guards.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
+			w.audit("run_limited", "reclaim.limits.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
 			w.log.Warn("a run reached its limit and more is due; the rest waits for the next run", "routine", r.Routine, "run", r.ID, "counts", r.Counts)
 		}
 		w.log.Info("run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)

@@ -39,7 +39,7 @@ func (s *Store) keepPact(ctx context.Context) {
 func (s *Store) heartbeat(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, id := range slices.Sorted(maps.Keys(s.Backends)) {
-		all.Go(func() { s.tellPact(ctx, id, s.within(ctx, id, s.Guard.Heartbeat)) })
+		all.Go(func() { s.tellPact(ctx, id, s.within(ctx, id, s.Pairing.Heartbeat)) })
 	}
 	all.Wait()
 }

@@ -25,7 +25,7 @@ const notLookedAt = "it could not be read yet"
 
 // place shuts or opens the mount guard of a backend.
 func (s *Store) place(id, why string) {
-	switch g := s.guards[id]; {
+	switch g := s.mountGuards[id]; {
 	case why == "" && g.Open():
 		s.opt.Log.Info("the backend is in its place again and is used", "backend", id)
 	case why != "" && g.Shut(why):
@@ -47,7 +47,7 @@ func (s *Store) lookAtPlaces(ctx context.Context) error {
 		return err
 	}
 	for _, b := range list {
-		if b.Epoch == 0 || s.guards[b.ID] == nil {
+		if b.Epoch == 0 || s.mountGuards[b.ID] == nil {
 			continue
 		}
 		if err := s.look(ctx, b.ID); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
@@ -61,7 +61,7 @@ func (s *Store) lookAtPlaces(ctx context.Context) error {
 func (s *Store) look(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	return s.Guard.Check(ctx, id)
+	return s.Pairing.Check(ctx, id)
 }
 
 // watchPlaces follows disks that are mounted and unmounted until ctx ends.
@@ -73,7 +73,7 @@ func (s *Store) watchPlaces(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			for _, id := range slices.Sorted(maps.Keys(s.guards)) {
+			for _, id := range slices.Sorted(maps.Keys(s.mountGuards)) {
 				s.lookAtPlace(ctx, id)
 			}
 		}
@@ -91,8 +91,8 @@ func (s *Store) lookAtPlace(ctx context.Context, id string) {
 			}
 		}
 	}
-	if s.guards[id].Misplaced() != "" {
-		// A mismatch is held and reported by the guard; other errors are retried.
+	if s.mountGuards[id].Misplaced() != "" {
+		// The pairing holds and reports a mismatch; other errors are retried.
 		_ = s.look(ctx, id)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding)) *reconcile.Routine {
 	c := s.Config.Reclaim.Reconcile
 	o := reconcile.Options{
-		Ledger: s.Ledger, Stores: s.Backends, Pact: s.Guard, Store: s.Identity.ID, Clock: s.opt.Clock,
+		Ledger: s.Ledger, Stores: s.Backends, Pairing: s.Pairing, Store: s.Identity.ID, Clock: s.opt.Clock,
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Only:  only, DryRun: dry, Grace: s.safety.OrphanGrace, Page: c.Batch, Parallel: c.Workers,
 		MostOrphans: s.Config.Reclaim.Orphans.Most, MostShare: s.Config.Reclaim.Orphans.MostShare,

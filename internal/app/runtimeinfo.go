@@ -15,7 +15,7 @@ func (s *Store) surroundings() service.RuntimeInfo {
 	}
 	return service.RuntimeInfo{
 		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
-		SlowedBy: s.slowedBy, Limits: func() string { return s.limitsOn("") },
+		SlowedBy: s.slowedBy, Rates: func() string { return s.ratesOn("") },
 		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },
 		Redis:        func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
 	}
@@ -33,7 +33,7 @@ func (s *Store) facts(id string) api.BackendFacts {
 			f.Kind, f.Place = b.Kind, s.Config.InDataDir(b.Path)
 		}
 	}
-	f.SlowedBy, f.Limits = s.slowOn(id), s.limitsOn(id)
+	f.SlowedBy, f.Rates = s.slowOn(id), s.ratesOn(id)
 	f.BackoffLevel, f.Limited = int(s.watch.throttle.LoadLevel(id)), s.watch.throttle.Limited(id)
 	if st := s.buckets[id]; st != nil {
 		c := st.Capabilities()
@@ -43,7 +43,7 @@ func (s *Store) facts(id string) api.BackendFacts {
 			NoWrites: c.NoPut, NoDeletes: c.NoDelete, Batch: c.Batch, Concurrency: c.Concurrency, Error: c.LastError,
 		}
 	}
-	if g := s.guards[id]; g != nil {
+	if g := s.mountGuards[id]; g != nil {
 		f.Misplaced = g.Misplaced()
 	}
 	if b := s.breakers[id]; b != nil {

@@ -94,7 +94,7 @@ func (o Options) withDefaults() Options {
 //	   |   \         |         /
 //	   |    +--- objects -----+
 //	   |                       \
-//	 guard ---- engine loop ----+--- admin service
+//	 pairing -- engine loop ----+--- admin service
 //
 // Objects and engine meet only in the ledger's rows.
 type Store struct {
@@ -105,26 +105,26 @@ type Store struct {
 	Cache    cache.Cache
 	Objects  *object.Store
 	Loop     *reclaim.Loop
-	Guard    *pairing.Pairing
+	Pairing  *pairing.Pairing
 
-	raw      map[string]blob.Store                        // Backends without guards and breakers: for Guard
-	guards   map[string]*intercept.MountGuard             // the outermost hooks of Backends
-	breakers map[string]*intercept.Breaker                // behind guards
-	buckets  map[string]*s3blob.Store                     // those of raw that lie in S3
-	redis    *redisconn.Conn                              // nil: none
-	locks    routine.ClaimLock                            // of the routines' claims; nil: none
-	bus      *wake.Bus                                    // wakes routines that have work
-	copyRate func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
-	router   *placement.Router
-	pulse    *healthCheck // the ledger's
-	opt      Options
-	watch    *observer
-	safety   reclaim.Safety
-	pactTold sync.Map              // what was last logged about the epoch of each backend
-	unswept  map[string]lethe.Time // before when unfinished uploads on a backend were begun
-	rules    ruleBook
-	worker   string
-	closes   []func() error
+	raw         map[string]blob.Store                        // Backends without mount guards and breakers: for Pairing
+	mountGuards map[string]*intercept.MountGuard             // the outermost hooks of Backends
+	breakers    map[string]*intercept.Breaker                // behind the mount guards
+	buckets     map[string]*s3blob.Store                     // those of raw that lie in S3
+	redis       *redisconn.Conn                              // nil: none
+	locks       routine.ClaimLock                            // of the routines' claims; nil: none
+	bus         *wake.Bus                                    // wakes routines that have work
+	copyRate    func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
+	router      *placement.Router
+	pulse       *healthCheck // the ledger's
+	opt         Options
+	watch       *observer
+	safety      reclaim.Safety
+	pactTold    sync.Map              // what was last logged about the epoch of each backend
+	unswept     map[string]lethe.Time // before when unfinished uploads on a backend were begun
+	rules       ruleBook
+	worker      string
+	closes      []func() error
 }
 
 // OpenStore opens the store of a configuration: with a ledger in SQLite for this

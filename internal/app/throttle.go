@@ -26,7 +26,7 @@ func (s *Store) makeThrottle() {
 	s.watch.throttle = &throttle.Controller{
 		ClientLatency: r.Yield, Load: r.Load, Clock: s.opt.Stopwatch, Backends: backends, Changed: s.watch.slowed,
 	}
-	s.watch.throttle.SetLimits(limitsOf(s.Config))
+	s.watch.throttle.SetLimits(ratesOf(s.Config))
 }
 
 // slowed logs a change of the backoff level.
@@ -42,29 +42,29 @@ func (w *observer) slowed(s throttle.Slowed) {
 	w.log.Log(context.Background(), level, "reclaiming backs off", "by", s.By, "requests", string(s.Requests), "backoff_level", int(s.Level))
 }
 
-// limitsOf reads the limits of the configuration.
-func limitsOf(c *config.Config) (all throttle.Limit, of map[string]throttle.Limit) {
+// ratesOf reads the limits of the configuration.
+func ratesOf(c *config.Config) (all throttle.Limit, of map[string]throttle.Limit) {
 	of = make(map[string]throttle.Limit)
 	for _, b := range c.Backends {
-		of[b.Name] = limitOf(b.Limits)
+		of[b.Name] = rateOf(b.Rates)
 	}
-	return limitOf(c.Reclaim.Limits), of
+	return rateOf(c.Reclaim.Rates), of
 }
 
-func limitOf(l config.Limits) throttle.Limit {
+func rateOf(l config.DeleteRates) throttle.Limit {
 	return throttle.Limit{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
 }
 
 // applyLimits puts the limits of a reloaded configuration into use, and removes
 // them from the settings that wait for the next start.
 func (s *Store) applyLimits(c, rest *config.Config) {
-	s.watch.throttle.SetLimits(limitsOf(c))
-	rest.Reclaim.Limits = s.Config.Reclaim.Limits
+	s.watch.throttle.SetLimits(ratesOf(c))
+	rest.Reclaim.Rates = s.Config.Reclaim.Rates
 	rest.Backends = slices.Clone(rest.Backends)
 	for i, b := range rest.Backends {
 		for _, own := range s.Config.Backends {
 			if own.Name == b.Name {
-				rest.Backends[i].Limits = own.Limits
+				rest.Backends[i].Rates = own.Rates
 			}
 		}
 	}
@@ -113,8 +113,8 @@ func (s *Store) slowOn(id string) string {
 	return strings.Join(why, ", ")
 }
 
-// limitsOn describes the limits in use on a backend; empty if there are none.
-func (s *Store) limitsOn(id string) string {
+// ratesOn describes the limits in use on a backend; empty if there are none.
+func (s *Store) ratesOn(id string) string {
 	l := s.watch.throttle.Limit(id)
 	var list []string
 	for _, n := range []struct {

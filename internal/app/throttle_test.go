@@ -18,9 +18,9 @@ import (
 // limited returns a store of one backend with a limit, with nothing else.
 func limited(deletes int) *Store {
 	c := config.Default()
-	c.Backends[0].Limits.DeletesPerSecond = deletes
+	c.Backends[0].Rates.DeletesPerSecond = deletes
 	s := &Store{Config: c, worker: "me", watch: &observer{throttle: &throttle.Controller{Clock: lethe.Monotonic{}}}}
-	s.watch.throttle.SetLimits(limitsOf(c))
+	s.watch.throttle.SetLimits(ratesOf(c))
 	return s
 }
 
@@ -50,13 +50,13 @@ func TestInstancesShareLimits(t *testing.T) {
 func TestLimitsAreReloaded(t *testing.T) {
 	s := limited(300)
 	next := config.Default()
-	next.Reclaim.Limits.CallsPerSecond = 5
+	next.Reclaim.Rates.CallsPerSecond = 5
 	rest := *next
 	s.applyLimits(next, &rest)
 	if waiting := config.Changed(s.Config, &rest); len(waiting) > 0 {
 		t.Errorf("%v wait for the next start", waiting)
 	}
-	if all, own := s.limitsOn(""), s.limitsOn(next.Backends[0].Name); all != "5 calls/s" || own != "" {
+	if all, own := s.ratesOn(""), s.ratesOn(next.Backends[0].Name); all != "5 calls/s" || own != "" {
 		t.Errorf("limits %q and %q", all, own)
 	}
 }

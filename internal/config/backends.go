@@ -18,7 +18,7 @@ func (c *Config) validateBackends(p *Problems) {
 		p.check(b.Quota >= 0, key+".quota", "is negative; use none for no limit")
 		p.check(b.MultipartStale >= 0 && b.MultipartStale <= c.Reclaim.Grace.MultipartStale, key+".multipart_stale",
 			"is %s; use none, or at most reclaim.grace.multipart_stale (%s)", b.MultipartStale, c.Reclaim.Grace.MultipartStale)
-		b.Limits.validate(p, key+".limits")
+		b.Rates.validate(p, key+".rates")
 		names[b.Name] = true
 		switch b.Kind {
 		case "dir":

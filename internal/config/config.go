@@ -163,34 +163,34 @@ type Backend struct {
 	// reclaim.grace.multipart_stale.
 	MultipartStale Duration `yaml:"multipart_stale"`
 	S3             S3       `yaml:"s3"`
-	// Limits bound the deletes of all instances together.
-	Limits Limits `yaml:"limits"`
+	// Rates bound the deletes of all instances together.
+	Rates DeleteRates `yaml:"rates"`
 }
 
 // Reclaim is the engine's routines and grace periods.
 type Reclaim struct {
-	Expire    Routine `yaml:"expire"`
-	Clean     Routine `yaml:"clean"`
-	Reap      Routine `yaml:"reap"`
-	Multipart Routine `yaml:"multipart"`
-	Lifecycle Routine `yaml:"lifecycle"`
-	Purge     Routine `yaml:"purge"`
-	Watch     Routine `yaml:"watch"`
-	Receipts  Routine `yaml:"receipts"`
-	Verify    Routine `yaml:"verify"`
-	Checksums Routine `yaml:"checksums"`
-	Replicate Routine `yaml:"replicate"`
-	Drain     Routine `yaml:"drain"`
-	Rebalance Routine `yaml:"rebalance"`
-	Survey    Routine `yaml:"survey"`
-	Reconcile Routine `yaml:"reconcile"`
-	Recount   Routine `yaml:"recount"`
-	Orphans   Orphans `yaml:"orphans"`
-	Yield     float64 `yaml:"yield"`  // 0: never slow down for clients
-	Load      float64 `yaml:"load"`   // 0: never slow down for database or backends
-	Limits    Limits  `yaml:"limits"` // of all backends and instances together
-	Guards    Guards  `yaml:"guards"`
-	Grace     Grace   `yaml:"grace"`
+	Expire    Routine        `yaml:"expire"`
+	Clean     Routine        `yaml:"clean"`
+	Reap      Routine        `yaml:"reap"`
+	Multipart Routine        `yaml:"multipart"`
+	Lifecycle Routine        `yaml:"lifecycle"`
+	Purge     Routine        `yaml:"purge"`
+	Watch     Routine        `yaml:"watch"`
+	Receipts  Routine        `yaml:"receipts"`
+	Verify    Routine        `yaml:"verify"`
+	Checksums Routine        `yaml:"checksums"`
+	Replicate Routine        `yaml:"replicate"`
+	Drain     Routine        `yaml:"drain"`
+	Rebalance Routine        `yaml:"rebalance"`
+	Survey    Routine        `yaml:"survey"`
+	Reconcile Routine        `yaml:"reconcile"`
+	Recount   Routine        `yaml:"recount"`
+	Orphans   Orphans        `yaml:"orphans"`
+	Yield     float64        `yaml:"yield"` // 0: never slow down for clients
+	Load      float64        `yaml:"load"`  // 0: never slow down for database or backends
+	Rates     DeleteRates    `yaml:"rates"` // of all backends and instances together
+	Limits    DeletionLimits `yaml:"limits"`
+	Grace     Grace          `yaml:"grace"`
 }
 
 // Routine is one routine of the engine.

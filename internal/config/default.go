@@ -70,7 +70,7 @@ func defaultReclaim() Reclaim {
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
 		Load:      3,
-		Guards:    defaultGuards(),
+		Limits:    defaultDeletionLimits(),
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),
 			LateWindow:     Duration(time.Hour),

@@ -99,7 +99,7 @@ func TestFileEnvironmentFlags(t *testing.T) {
 	want.Server.TrustedProxies = []Network{network(t, "10.0.0.0/8"), network(t, "192.0.2.1/32")}
 	want.Root = Root{"root", NewSecret("hunter22=x")}
 	want.Reclaim.Expire.Schedule = mustSchedule(schedule.Spec{Cron: "0 0 * * *", Until: "06:00"})
-	want.Backends = []Backend{{"a", "dir", "/a", 0, 0, defaultS3(), Limits{}}, {"b", "dir", "/b", 1 << 40, 0, defaultS3(), Limits{}}}
+	want.Backends = []Backend{{"a", "dir", "/a", 0, 0, defaultS3(), DeleteRates{}}, {"b", "dir", "/b", 1 << 40, 0, defaultS3(), DeleteRates{}}}
 	equal(t, got, want)
 }
 

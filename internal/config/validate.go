@@ -183,7 +183,7 @@ func (r *Reclaim) validate(p *Problems) {
 		p.check(n.Workers >= 1 && n.Workers <= maxWorkers, key+".workers", "is %d; use 1 to %d", n.Workers, maxWorkers)
 	}
 	r.Orphans.validate(p)
-	r.Guards.validate(p)
+	r.Limits.validate(p)
 	g := r.Grace
 	for _, d := range []struct {
 		key string
@@ -201,7 +201,7 @@ func (r *Reclaim) validate(p *Problems) {
 		"%s is longer than backoff_max, %s; make it shorter, or backoff_max longer", g.BackoffMin, g.BackoffMax)
 	p.check(r.Yield == 0 || r.Yield >= 1 && r.Yield <= 1000, "reclaim.yield", "is %g; use 0, or 1 to 1000", r.Yield)
 	p.check(r.Load == 0 || r.Load >= 1 && r.Load <= 1000, "reclaim.load", "is %g; use 0, or 1 to 1000", r.Load)
-	r.Limits.validate(p, "reclaim.limits")
+	r.Rates.validate(p, "reclaim.rates")
 	p.check(g.Attempts >= 1, "reclaim.grace.attempts", "is %d; use at least 1", g.Attempts)
 }
 

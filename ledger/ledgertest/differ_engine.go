@@ -212,7 +212,7 @@ func (h *history) recordRuns() {
 	ask(h, "last runs", runsOf)
 }
 
-func (h *history) guard() {
+func (h *history) backend() {
 	id := h.one(disk, "tape", "nowhere")
 	intended, epoch := int64(h.number(4)), int64(h.number(4))
 	ask(h, "set epoch", func(l Ledger) (any, error) { return nil, l.SetEpoch(h.ctx, id, intended, epoch) })

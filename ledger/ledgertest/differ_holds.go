@@ -21,7 +21,7 @@ func (h *history) hold() {
 		if len(list) > 0 && !h.chance(4) {
 			x = pick(h, list)
 		}
-		ask(h, fmt.Sprintf("lift %+v", x), func(l Ledger) (any, error) { return nil, l.LiftHold(h.ctx, x) })
+		ask(h, fmt.Sprintf("lift %+v", x), func(l Ledger) (any, error) { return nil, l.ReleaseHold(h.ctx, x) })
 	}
 	if strings.Contains(x.Key, "\x00") {
 		return // no place to go on from
@@ -34,9 +34,9 @@ func (h *history) hold() {
 	})
 }
 
-func (h *history) unpark() {
+func (h *history) requeue() {
 	limit := h.number(4)
-	ask(h, fmt.Sprint("unpark ", limit), func(l Ledger) (ledger.Unparked, error) { return l.Unpark(h.ctx, limit) })
+	ask(h, fmt.Sprint("requeue ", limit), func(l Ledger) (ledger.Requeued, error) { return l.RequeueDeferred(h.ctx, limit) })
 }
 
 func (h *history) limit() ledger.Limit {
@@ -62,7 +62,7 @@ func (h *history) limited() {
 	switch h.number(6) {
 	case 0:
 		b.Limits.Rules, b.Limits.TTL = h.limit(), h.limit()
-		ask(h, fmt.Sprintf("foresee %+v", b.Limits), func(l Ledger) ([]ledger.Guard, error) { return l.Foresee(h.ctx, b.Limits) })
+		ask(h, fmt.Sprintf("precheck %+v", b.Limits), func(l Ledger) ([]ledger.LimitState, error) { return l.PrecheckLimits(h.ctx, b.Limits) })
 	case 1:
 		ask(h, fmt.Sprintf("purge within %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Purge(h.ctx, b) })
 	case 2:
@@ -74,7 +74,7 @@ func (h *history) limited() {
 	case 3:
 		h.allow()
 		b.Limits = ledger.Limits{Rules: h.limit(), TTL: h.limit(), Purge: h.limit(), Deletes: h.limit()}
-		ask(h, fmt.Sprintf("end stops %+v", b.Limits), func(l Ledger) ([]ledger.Guard, error) { return l.EndStops(h.ctx, b.Limits) })
+		ask(h, fmt.Sprintf("end trips %+v", b.Limits), func(l Ledger) ([]ledger.LimitState, error) { return l.EndTrips(h.ctx, b.Limits) })
 	case 4:
 		id, why := h.one("", disk), h.one("", "skew")
 		ask(h, "doubt the clock of "+id, func(l Ledger) (string, error) { return l.DoubtClock(h.ctx, id, why) })
@@ -82,21 +82,21 @@ func (h *history) limited() {
 	default:
 		ask(h, fmt.Sprintf("expire within %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
 	}
-	ask(h, "guards", func(l Ledger) ([]ledger.Guard, error) { return l.Guards(h.ctx) })
+	ask(h, "limits", func(l Ledger) ([]ledger.LimitState, error) { return l.LimitStates(h.ctx) })
 }
 
 // allow sets an allowance for a limit that has tripped.
 func (h *history) allow() {
-	list, _ := ask(h, "guards", func(l Ledger) ([]ledger.Guard, error) { return l.Guards(h.ctx) })
+	list, _ := ask(h, "limits", func(l Ledger) ([]ledger.LimitState, error) { return l.LimitStates(h.ctx) })
 	g := pick(h, list)
-	if g.Kind == "" || g.Kind == ledger.GuardClock {
+	if g.Kind == "" || g.Kind == ledger.LimitClock {
 		return
 	}
 	a := ledger.Allowance{Kind: g.Kind, Subject: g.Subject}
 	if !h.chance(3) {
 		a.Until, a.N = h.clock.Now().Add(time.Duration(h.number(3))*time.Minute), int64(h.number(4))-1
 	}
-	ask(h, fmt.Sprintf("allow %+v", a), func(l Ledger) (any, error) { return nil, l.AllowGuard(h.ctx, a) })
+	ask(h, fmt.Sprintf("allow %+v", a), func(l Ledger) (any, error) { return nil, l.AllowBeyondLimit(h.ctx, a) })
 }
 
 // changeHold changes the hold of a backend as seen now or earlier.

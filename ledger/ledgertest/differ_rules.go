@@ -43,10 +43,10 @@ func (h *history) rule(id string) lifecycle.Rule {
 	return r
 }
 
-func (h *history) restamp() {
+func (h *history) reapply() {
 	limit := h.number(4)
-	ask(h, "restamp backlog", func(l Ledger) (ledger.Backlog, error) { return l.RestampBacklog(h.ctx) })
-	ask(h, fmt.Sprint("restamp ", limit), func(l Ledger) (ledger.Restamped, error) { return l.Restamp(h.ctx, limit) })
+	ask(h, "reapply backlog", func(l Ledger) (ledger.Backlog, error) { return l.ReapplyBacklog(h.ctx) })
+	ask(h, fmt.Sprint("reapply ", limit), func(l Ledger) (ledger.Reapplied, error) { return l.ReapplyRules(h.ctx, limit) })
 }
 
 func (h *history) ruledUploads() {

@@ -58,7 +58,7 @@ func dump(t testing.TB, l Ledger) string {
 	add("to place")(wrap(l.PlaceBacklog(ctx)))
 	add("runs")(runsOf(l))
 	add("holds")(wrap(l.Holds(ctx, ledger.HoldQuery{})))
-	add("guards")(wrap(l.Guards(ctx)))
+	add("limits")(wrap(l.LimitStates(ctx)))
 	add("receipts")(receiptsOf(t, l), nil)
 	return plain(out)
 }

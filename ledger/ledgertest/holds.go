@@ -16,10 +16,10 @@ func holdTests() []test {
 		{name: "what was deleted before is not purged", run: heldTrash},
 		{name: "a held object past its time is seen again with a new one", run: heldRevives},
 		{name: "two holds are lifted one by one", run: twoHolds},
-		{name: "letting go resumes where it ended", run: unparkResumes},
+		{name: "letting go resumes where it ended", run: requeueResumes},
 		{name: "a bucket with holds is not deleted", run: heldBucket},
-		{name: "what was parked and is gone does not keep a deleted bucket", run: staleParked},
-		{name: "a deleted bucket keeps what is parked until it is let go", run: parkedBucket},
+		{name: "what was deferred and is gone does not keep a deleted bucket", run: staleDeferred},
+		{name: "a deleted bucket keeps what is deferred until it is let go", run: deferredBucket},
 		{name: "holds are listed by pages", run: holdPages},
 		{name: "what can be no hold", run: noHold},
 	}
@@ -32,14 +32,14 @@ func (w *world) hold(scope ledger.HoldScope, key string) ledger.Hold {
 
 func (w *world) lift(h ledger.Hold) {
 	w.Helper()
-	w.ok(w.LiftHold(w.ctx, h))
+	w.ok(w.ReleaseHold(w.ctx, h))
 }
 
-// unparkAll releases all rows that may go, and returns how many.
-func (w *world) unparkAll(limit int) (returned int) {
+// requeueAll releases all rows that may go, and returns how many.
+func (w *world) requeueAll(limit int) (returned int) {
 	w.Helper()
 	for {
-		u := must(w.Unpark(w.ctx, limit))(w)
+		u := must(w.RequeueDeferred(w.ctx, limit))(w)
 		if returned += u.Returned; !u.More {
 			return returned
 		}
@@ -96,13 +96,13 @@ func heldExpires(w *world) {
 	w.later(time.Minute)
 	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w)
 	equal(w, "expired", r.Objects, 1)
-	equal(w, "parked", r.Parked, 1)
+	equal(w, "deferred", r.Deferred, 1)
 	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w).Count, 0)
-	equal(w, "parked again", must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w).Parked, 0)
+	equal(w, "deferred again", must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w).Deferred, 0)
 	w.fails(refused(w.Commit(w.ctx, w.reference("a", ""))), lethe.ErrHeld)
 	w.in(blob, lethe.Live)
 	w.lift(h)
-	equal(w, "returned", w.unparkAll(10), 1)
+	equal(w, "returned", w.requeueAll(10), 1)
 	equal(w, "expired later", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
@@ -116,14 +116,14 @@ func heldTrash(w *world) {
 	w.later(time.Hour)
 	r := must(w.Purge(w.ctx, ledger.Batch{Limit: 10}))(w)
 	equal(w, "purged", r.Objects, 0)
-	equal(w, "parked", r.Parked, 1)
+	equal(w, "deferred", r.Deferred, 1)
 	equal(w, "due", must(w.PurgeBacklog(w.ctx))(w).Count, 0)
 	entries := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)
 	equal(w, "made due", must(w.PurgeTrash(w.ctx, []lethe.ID{entries[0].ID}))(w), 1)
 	equal(w, "purged at once", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 0)
 	w.in(blob, lethe.Live)
 	w.lift(h)
-	equal(w, "returned", w.unparkAll(0), 1)
+	equal(w, "returned", w.requeueAll(0), 1)
 	equal(w, "purged later", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
@@ -143,29 +143,29 @@ func twoHolds(w *world) {
 	w.putTTL("a/b", "body", time.Minute)
 	one, two := w.hold(ledger.HoldObject, "a/b"), w.hold(ledger.HoldPrefix, "a/")
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{}))(w).Parked, 1)
+	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 1)
 	w.lift(one)
-	equal(w, "returned", w.unparkAll(1), 0)
+	equal(w, "returned", w.requeueAll(1), 0)
 	w.lift(two)
-	equal(w, "returned", w.unparkAll(1), 1)
+	equal(w, "returned", w.requeueAll(1), 1)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 }
 
-func unparkResumes(w *world) {
+func requeueResumes(w *world) {
 	for i := range 5 {
 		w.putTTL(fmt.Sprint("k", i), fmt.Sprint("body", i), time.Minute)
 	}
 	h := w.hold(ledger.HoldPrefix, "k")
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{}))(w).Parked, 5)
+	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 5)
 	w.lift(h)
-	u := must(w.Unpark(w.ctx, 2))(w)
-	equal(w, "first step", u, ledger.Unparked{Seen: 2, Returned: 2, More: true})
+	u := must(w.RequeueDeferred(w.ctx, 2))(w)
+	equal(w, "first step", u, ledger.Requeued{Seen: 2, Returned: 2, More: true})
 	again := w.hold(ledger.HoldObject, "k4")
-	equal(w, "the rest", w.unparkAll(2), 2)
+	equal(w, "the rest", w.requeueAll(2), 2)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 4)
 	w.lift(again)
-	equal(w, "the last", w.unparkAll(2), 1)
+	equal(w, "the last", w.requeueAll(2), 1)
 }
 
 func heldBucket(w *world) {
@@ -178,32 +178,32 @@ func heldBucket(w *world) {
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 }
 
-func parkedBucket(w *world) {
+func deferredBucket(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put("a", "body")
 	blob := w.onlyBlob("a").ID
 	w.remove("a")
 	h := w.hold(ledger.HoldPrefix, "")
 	w.later(time.Hour)
-	equal(w, "parked", must(w.Purge(w.ctx, ledger.Batch{}))(w).Parked, 1)
+	equal(w, "deferred", must(w.Purge(w.ctx, ledger.Batch{}))(w).Deferred, 1)
 	w.lift(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
-	equal(w, "returned", w.unparkAll(0), 1)
+	equal(w, "returned", w.requeueAll(0), 1)
 	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
 
-// staleParked: deferred rows that are gone do not keep the bucket's row.
-func staleParked(w *world) {
+// staleDeferred: deferred rows that are gone do not keep the bucket's row.
+func staleDeferred(w *world) {
 	w.putTTL("a", "body", time.Minute)
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{Limit: 1, Limits: ledger.Limits{TTL: ledger.Limit{Share: 1}}}))(w).Parked, 1)
+	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{Limit: 1, Limits: ledger.Limits{TTL: ledger.Limit{Share: 1}}}))(w).Deferred, 1)
 	w.put("a", "another")
 	w.remove("a")
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	equal(w, "returned", w.unparkAll(0), 0)
+	equal(w, "returned", w.requeueAll(0), 0)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
 
@@ -233,6 +233,6 @@ func noHold(w *world) {
 		w.fails(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: "nowhere", Scope: ledger.HoldObject, Key: "a"})), lethe.ErrNoSuchBucket)
 		w.fails(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject})), lethe.ErrInvalidKey)
 		w.broken(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Key: "a"})))
-		w.fails(w.LiftHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "a"}), ledger.ErrNoSuchHold)
+		w.fails(w.ReleaseHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "a"}), ledger.ErrNoSuchHold)
 	})
 }

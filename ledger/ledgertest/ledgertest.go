@@ -87,11 +87,11 @@ type deadLedger interface {
 
 // limitLedger records what a tripped limit has stopped.
 type limitLedger interface {
-	Guards(ctx context.Context) ([]ledger.Guard, error)
-	// AllowGuard ends a stop, and allows so much more.
-	AllowGuard(ctx context.Context, a ledger.Allowance) error
-	// EndStops ends the stops of limits that no longer exist, and returns them.
-	EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error)
+	LimitStates(ctx context.Context) ([]ledger.LimitState, error)
+	// AllowBeyondLimit ends a stop, and allows so much more.
+	AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error
+	// EndTrips resets tripped limits that are no longer set, and returns them.
+	EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error)
 }
 
 // Open returns an empty ledger. If it is an io.Closer, it is closed after use.
@@ -165,7 +165,7 @@ func Run(t *testing.T, open Open) {
 		{"dedup", dedupTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()},
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
-		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
+		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()}, {"blocks", blockTests()},
 		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},

@@ -17,8 +17,8 @@ func limitTests() []test {
 		{name: "no batch goes beyond a limit", run: countedExactly},
 		{name: "an hour's limit ends with the hour", run: hourPasses},
 		{name: "what is allowed is used up", run: allowanceEnds},
-		{name: "looking ahead leaves an allowance to be used up", run: allowanceForeseen},
-		{name: "looking ahead leaves what the hour has left", run: hourForeseen},
+		{name: "looking ahead leaves an allowance to be used up", run: allowancePrechecked},
+		{name: "looking ahead leaves what the hour has left", run: hourPrechecked},
 		{name: "a stop ends with its limit", run: stopsEnd},
 		{name: "what was allowed beyond an hour's limit leaves the hour's", run: allowedBeyondHour},
 		{name: "a stop ends nothing but its kind and its bucket", run: othersGoOn},
@@ -47,12 +47,12 @@ func ruleStopped(w *world) {
 	}
 	rules := lifecycle.Rules{{ID: "all", Prefix: "k", Days: 1}}
 	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rules, By: "operator"}))(w)
-	must(w.Restamp(w.ctx, 0))(w)
+	must(w.ReapplyRules(w.ctx, 0))(w)
 	w.later(48 * time.Hour)
 	limits := ledger.Limits{Rules: ledger.Limit{Share: 60}}
-	stopped := must(w.Foresee(w.ctx, limits))(w)
+	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
 	equal(w, "stopped", len(stopped), 1)
-	equal(w, "for ever", stopped[0].HeldUntil, lethe.Forever)
+	equal(w, "for ever", stopped[0].TrippedUntil, lethe.Forever)
 	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 3, Limits: limits}))(w)
 	equal(w, "expired", r.Objects, 0)
 	for r.More {
@@ -60,10 +60,10 @@ func ruleStopped(w *world) {
 	}
 	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w).Count, 0)
 	equal(w, "objects", must(w.Bucket(w.ctx, bucketName))(w).Objects, 14)
-	equal(w, "foreseen again", len(must(w.Foresee(w.ctx, limits))(w)), 0)
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardRules, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: -1}))
-	equal(w, "returned", w.unparkAll(4), 10)
-	equal(w, "foreseen", len(must(w.Foresee(w.ctx, limits))(w)), 0)
+	equal(w, "prechecked again", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitRules, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: -1}))
+	equal(w, "returned", w.requeueAll(4), 10)
+	equal(w, "prechecked", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	equal(w, "allowed", must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w).Objects, 10)
 }
 
@@ -81,10 +81,10 @@ func countedExactly(w *world) {
 		}
 	}
 	equal(w, "expired", total, 4) // two batches; the third would be beyond
-	g := must(w.Guards(w.ctx))(w)
-	equal(w, "guards", len(g), 1)
+	g := must(w.LimitStates(w.ctx))(w)
+	equal(w, "limits", len(g), 1)
 	equal(w, "counted", g[0].N, 4)
-	equal(w, "held", g[0].Held(w.now()), true)
+	equal(w, "held", g[0].Tripped(w.now()), true)
 	equal(w, "name", g[0].Name, bucketName)
 }
 
@@ -95,11 +95,11 @@ func hourPasses(w *world) {
 	equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 3)
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "the rest of the hour", r.Objects, 1)
-	equal(w, "parked", r.Parked, 2)
-	equal(w, "stopped", len(r.Stopped), 1)
-	equal(w, "returned early", w.unparkAll(0), 0)
-	w.later(r.Stopped[0].HeldUntil.Sub(w.now()))
-	equal(w, "returned", w.unparkAll(0), 2)
+	equal(w, "deferred", r.Deferred, 2)
+	equal(w, "stopped", len(r.Tripped), 1)
+	equal(w, "returned early", w.requeueAll(0), 0)
+	w.later(r.Tripped[0].TrippedUntil.Sub(w.now()))
+	equal(w, "returned", w.requeueAll(0), 2)
 	b.Limits.TTL.PerHour = 1 // less than a batch
 	equal(w, "expired later", must(w.Expire(w.ctx, b))(w).Objects, 1)
 }
@@ -113,9 +113,9 @@ func allowanceEnds(w *world) {
 	for r.More {
 		r = must(w.Expire(w.ctx, b))(w)
 	}
-	g := must(w.Guards(w.ctx))(w)[0]
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 4}))
-	equal(w, "returned", w.unparkAll(0), 6)
+	g := must(w.LimitStates(w.ctx))(w)[0]
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 4}))
+	equal(w, "returned", w.requeueAll(0), 6)
 	total := 0
 	for r = must(w.Expire(w.ctx, b))(w); ; r = must(w.Expire(w.ctx, b))(w) {
 		if total += r.Objects; !r.More {
@@ -123,42 +123,42 @@ func allowanceEnds(w *world) {
 		}
 	}
 	equal(w, "allowed", total, 4)
-	g = must(w.Guards(w.ctx))(w)[0]
+	g = must(w.LimitStates(w.ctx))(w)[0]
 	if !strings.Contains(g.Reason, "used up") {
 		w.Errorf("stopped for %q", g.Reason)
 	}
 }
 
-func allowanceForeseen(w *world) {
+func allowancePrechecked(w *world) {
 	w.manyDue("k", 6)
 	w.later(time.Minute)
 	limits := ledger.Limits{TTL: ledger.Limit{Ask: 1}}
-	stopped := must(w.Foresee(w.ctx, limits))(w)
+	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
 	equal(w, "stopped", len(stopped), 1)
 	b := ledger.Batch{Limit: 2, Limits: limits}
 	must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w)
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: stopped[0].Kind, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
-	equal(w, "returned", w.unparkAll(0), 6)
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: stopped[0].Kind, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
+	equal(w, "returned", w.requeueAll(0), 6)
 	for range 2 {
-		equal(w, "stopped while it is allowed", len(must(w.Foresee(w.ctx, limits))(w)), 0)
+		equal(w, "stopped while it is allowed", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 		equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 2)
 	}
-	stopped = must(w.Foresee(w.ctx, limits))(w)
+	stopped = must(w.PrecheckLimits(w.ctx, limits))(w)
 	if len(stopped) != 1 || !strings.Contains(stopped[0].Reason, "used up") {
 		w.Fatalf("stopped %+v", stopped)
 	}
 	equal(w, "expired beyond", must(w.Expire(w.ctx, b))(w).Objects, 0)
 }
 
-func hourForeseen(w *world) {
+func hourPrechecked(w *world) {
 	w.manyDue("k", 3)
 	w.later(time.Minute)
 	limits := ledger.Limits{TTL: ledger.Limit{PerHour: 2}}
-	equal(w, "stopped early", len(must(w.Foresee(w.ctx, limits))(w)), 0)
+	equal(w, "stopped early", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{Limit: 2, Limits: limits}))(w).Objects, 2)
-	stopped := must(w.Foresee(w.ctx, limits))(w)
+	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
 	equal(w, "stopped", len(stopped), 1)
-	equal(w, "until the hour ends", stopped[0].HeldUntil.Sub(w.now()) <= time.Hour, true)
+	equal(w, "until the hour ends", stopped[0].TrippedUntil.Sub(w.now()) <= time.Hour, true)
 }
 
 func stopsEnd(w *world) {
@@ -167,27 +167,27 @@ func stopsEnd(w *world) {
 	w.later(time.Minute)
 	asking, hourly := ledger.Limits{TTL: ledger.Limit{Ask: 1}}, ledger.Limits{TTL: ledger.Limit{PerHour: 1}}
 	b := ledger.Batch{Limits: asking}
-	equal(w, "parked", must(w.Expire(w.ctx, b))(w).Parked, 4)
+	equal(w, "deferred", must(w.Expire(w.ctx, b))(w).Deferred, 4)
 	w.unchanged(func() {
-		equal(w, "ended while it asks", len(must(w.EndStops(w.ctx, asking))(w)), 0)
-		equal(w, "ended by more", len(must(w.EndStops(w.ctx, ledger.Limits{TTL: ledger.Limit{Share: 100}}))(w)), 0)
+		equal(w, "ended while it asks", len(must(w.EndTrips(w.ctx, asking))(w)), 0)
+		equal(w, "ended by more", len(must(w.EndTrips(w.ctx, ledger.Limits{TTL: ledger.Limit{Share: 100}}))(w)), 0)
 	})
-	ended := must(w.EndStops(w.ctx, hourly))(w)
-	if len(ended) != 1 || ended[0].Kind != ledger.GuardTTL || !strings.Contains(ended[0].Reason, "(ask)") {
+	ended := must(w.EndTrips(w.ctx, hourly))(w)
+	if len(ended) != 1 || ended[0].Kind != ledger.LimitTTL || !strings.Contains(ended[0].Reason, "(ask)") {
 		w.Fatalf("ended %+v", ended)
 	}
-	equal(w, "returned", w.unparkAll(0), 4)
+	equal(w, "returned", w.requeueAll(0), 4)
 	b.Limits = hourly
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "within the hour", r.Objects, 1)
-	equal(w, "parked for the hour", r.Parked, 3)
-	equal(w, "ended within the hour", len(must(w.EndStops(w.ctx, hourly))(w)), 0)
-	equal(w, "ended", len(must(w.EndStops(w.ctx, ledger.Limits{Rules: ledger.Limit{Ask: 1}}))(w)), 1)
-	equal(w, "counted", must(w.Guards(w.ctx))(w)[0].N, 1)
-	equal(w, "returned at last", w.unparkAll(0), 3)
+	equal(w, "deferred for the hour", r.Deferred, 3)
+	equal(w, "ended within the hour", len(must(w.EndTrips(w.ctx, hourly))(w)), 0)
+	equal(w, "ended", len(must(w.EndTrips(w.ctx, ledger.Limits{Rules: ledger.Limit{Ask: 1}}))(w)), 1)
+	equal(w, "counted", must(w.LimitStates(w.ctx))(w)[0].N, 1)
+	equal(w, "returned at last", w.requeueAll(0), 3)
 	equal(w, "without a limit", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 3)
 	must(w.DoubtClock(w.ctx, disk, "skew"))(w)
-	w.unchanged(func() { equal(w, "doubts", len(must(w.EndStops(w.ctx, ledger.Limits{}))(w)), 0) })
+	w.unchanged(func() { equal(w, "doubts", len(must(w.EndTrips(w.ctx, ledger.Limits{}))(w)), 0) })
 }
 
 // allowedBeyondHour: where no person is asked, an allowance ends with the hour.
@@ -195,12 +195,12 @@ func allowedBeyondHour(w *world) {
 	w.manyDue("k", 5)
 	w.later(time.Minute)
 	b := ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}}
-	g := must(w.Expire(w.ctx, b))(w).Stopped[0]
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 2}))
-	equal(w, "returned", w.unparkAll(0), 4)
+	g := must(w.Expire(w.ctx, b))(w).Tripped[0]
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 2}))
+	equal(w, "returned", w.requeueAll(0), 4)
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "allowed", r.Objects, 2)
-	equal(w, "for the hour", r.Stopped[0].HeldUntil.Sub(w.now()) <= time.Hour, true)
+	equal(w, "for the hour", r.Tripped[0].TrippedUntil.Sub(w.now()) <= time.Hour, true)
 }
 
 func othersGoOn(w *world) {
@@ -212,7 +212,7 @@ func othersGoOn(w *world) {
 	w.later(time.Minute)
 	r := must(w.Expire(w.ctx, ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{Ask: 2}}}))(w)
 	equal(w, "expired", r.Objects, 1)
-	equal(w, "parked", r.Parked, 3)
+	equal(w, "deferred", r.Deferred, 3)
 	w.remove("k000")
 }
 
@@ -227,20 +227,20 @@ func otherLimits(w *world) {
 	equal(w, "purged", must(w.Purge(w.ctx, purge))(w).Objects, 2)
 	r := must(w.Purge(w.ctx, purge))(w)
 	equal(w, "purged beyond", r.Objects, 0)
-	equal(w, "stopped", len(r.Stopped), 1)
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardPurge, Until: w.now().Add(time.Hour), N: 1}))
+	equal(w, "stopped", len(r.Tripped), 1)
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitPurge, Until: w.now().Add(time.Hour), N: 1}))
 	equal(w, "purged as allowed", must(w.Purge(w.ctx, purge))(w).Objects, 1)
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardPurge}))
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitPurge}))
 	equal(w, "purged anew", must(w.Purge(w.ctx, purge))(w).Objects, 1)
 	w.later(readGrace)
 	req := ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 10, Deletes: ledger.Limit{Ask: 3}}
 	equal(w, "handed out", len(must(w.ClaimCondemned(w.ctx, req))(w).Blobs), 3)
 	c := must(w.ClaimCondemned(w.ctx, req))(w)
 	equal(w, "handed out beyond", len(c.Blobs), 0)
-	if c.Stopped == nil {
+	if c.Tripped == nil {
 		w.Fatal("nothing was stopped")
 	}
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardDeletes, Subject: disk, Until: w.now() + 1, N: -1}))
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitDeletes, Subject: disk, Until: w.now() + 1, N: -1}))
 	equal(w, "handed out at last", len(must(w.ClaimCondemned(w.ctx, req))(w).Blobs), 1)
 }
 
@@ -259,7 +259,7 @@ func doubtWaits(w *world) {
 }
 
 func shareOf(w *world) {
-	g := ledger.Guard{Kind: ledger.GuardTTL}
+	g := ledger.LimitState{Kind: ledger.LimitTTL}
 	l := ledger.Limit{Share: 50, Floor: 10}
 	now := w.now()
 	equal(w, "floor", g.Left(now, l, 4), 10)
@@ -274,13 +274,13 @@ func shareOf(w *world) {
 // the new hour.
 func hourStays(w *world) {
 	turn := lethe.FromTime(w.now().Time().Truncate(time.Hour).Add(time.Hour))
-	g := ledger.Guard{Kind: ledger.GuardTTL}
+	g := ledger.LimitState{Kind: ledger.LimitTTL}
 	l := ledger.Limit{PerHour: 5}
 	g.Spend(turn, 3)
-	may, stopped := g.Let(turn-1, l, 0, 4)
+	may, stopped := g.Admit(turn-1, l, 0, 4)
 	equal(w, "may go", may, 2)
 	equal(w, "counted", g.N, 5)
-	equal(w, "until the hour ends that has begun", stopped.HeldUntil, turn.Add(time.Hour))
+	equal(w, "until the hour ends that has begun", stopped.TrippedUntil, turn.Add(time.Hour))
 	equal(w, "then", g.Left(turn.Add(time.Hour), l, 0), 5)
 }
 

@@ -395,9 +395,9 @@ func removal(w *world) {
 	w.later(2 * lateWindow)
 	w.clean()
 	must(w.DoubtClock(w.ctx, disk, "it is an hour ahead"))(w)
-	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardDeletes, Subject: disk, Until: w.now().Add(time.Hour), N: 1}))
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitDeletes, Subject: disk, Until: w.now().Add(time.Hour), N: 1}))
 	w.ok(w.RemoveBackend(w.ctx, disk))
 	equal(w, "backends", len(must(w.Backends(w.ctx))(w)), 0)
 	equal(w, "totals", len(must(w.Totals(w.ctx))(w)), 0)
-	equal(w, "what was stopped and doubted", len(must(w.Guards(w.ctx))(w)), 0)
+	equal(w, "what was stopped and doubted", len(must(w.LimitStates(w.ctx))(w)), 0)
 }

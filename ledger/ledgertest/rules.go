@@ -22,8 +22,8 @@ func ruleTests() []test {
 		{name: "what another rule ends goes by that rule", run: rulesOther},
 		{name: "stale stamps do not hold up a batch", run: rulesBatch},
 		{name: "unchanged rules go on", run: rulesUnchanged},
-		{name: "an added rule acts as objects are restamped", run: rulesRestamp},
-		{name: "restamping goes on where it was", run: rulesResume},
+		{name: "an added rule acts as objects are reapplied", run: rulesReapply},
+		{name: "reapplying goes on where it was", run: rulesResume},
 		{name: "the trash keeps what a rule would have ended", run: rulesTrash},
 		{name: "the configuration's rules are its own", run: rulesConfigured},
 		{name: "rules that were seen are replaced, others are not", run: rulesSeen},
@@ -48,11 +48,11 @@ func (w *world) midnight(days int) lethe.Time {
 	return lethe.FromTime(at.Truncate(24 * time.Hour).Add(24 * time.Hour))
 }
 
-// restamp reapplies all rules and returns how many ends changed.
-func (w *world) restamp(limit int) (changed int) {
+// reapply reapplies all rules and returns how many ends changed.
+func (w *world) reapply(limit int) (changed int) {
 	w.Helper()
 	for {
-		r := must(w.Restamp(w.ctx, limit))(w)
+		r := must(w.ReapplyRules(w.ctx, limit))(w)
 		if changed += r.Changed; !r.More {
 			return changed
 		}
@@ -100,11 +100,11 @@ func rulesBesideTTL(w *world) {
 	equal(w, "time to live", o.TTLAt, ttl)
 	equal(w, "rule", o.RuleAt, end)
 	w.rules()
-	w.restamp(0)
+	w.reapply(0)
 	w.endedBy("tmp/a", "", 0)
 	equal(w, "time to live", w.get("tmp/a").Object.TTLAt, ttl)
 	w.rules(temporary(1))
-	w.restamp(0)
+	w.reapply(0)
 	equal(w, "time to live", w.get("tmp/a").Object.TTLAt, ttl)
 	w.endedBy("tmp/a", "temporary", w.midnight(1))
 	w.later(time.Minute)
@@ -139,7 +139,7 @@ func rulesComplete(w *world) {
 	w.remove("big")
 	w.rules()
 	e := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)[0]
-	w.restamp(0)
+	w.reapply(0)
 	w.rules(lifecycle.Rule{ID: "other", Prefix: "b", Days: 5})
 	o := must(w.Restore(w.ctx, w.id(), e.ID, false))(w)
 	equal(w, "rule of the restored object", o.Rule, "other")
@@ -179,12 +179,12 @@ func rulesRemoved(w *world) {
 	w.rules()
 	w.endedBy("tmp/a", "", 0)
 	r := w.expire()
-	if r.Objects != 0 || r.Restamped != 1 || r.More {
+	if r.Objects != 0 || r.Reapplied != 1 || r.More {
 		w.Fatalf("expired %+v, though the rule is gone", r)
 	}
 	w.get("tmp/a")
 	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{})
-	equal(w, "expired once more", w.expire().Restamped, 0)
+	equal(w, "expired once more", w.expire().Reapplied, 0)
 }
 
 func rulesDisabled(w *world) {
@@ -195,7 +195,7 @@ func rulesDisabled(w *world) {
 	equal(w, "expired", w.expire().Objects, 0)
 	w.get("tmp/a")
 	w.rules(temporary(1))
-	w.restamp(0)
+	w.reapply(0)
 	equal(w, "expired", w.expire().Objects, 1)
 }
 
@@ -204,7 +204,7 @@ func rulesOther(w *world) {
 	w.due("tmp/a")
 	w.rules(temporary(2))
 	r := w.expire()
-	if r.Objects != 0 || r.Restamped != 1 || !r.More {
+	if r.Objects != 0 || r.Reapplied != 1 || !r.More {
 		w.Fatalf("expired %+v, want one stamped anew and due again", r)
 	}
 	w.rules(temporary(2), lifecycle.Rule{ID: "another", Prefix: "x", Days: 1})
@@ -224,16 +224,16 @@ func rulesBatch(w *world) {
 	w.putTTL("mortal", "x", time.Hour)
 	w.later(72 * time.Hour)
 	w.rules(lifecycle.Rule{ID: "new", Prefix: "tmp/6", Days: 1})
-	b, objects, restamped := ledger.Batch{Limit: 2}, 0, 0
+	b, objects, reapplied := ledger.Batch{Limit: 2}, 0, 0
 	for range 20 {
 		r := must(w.Expire(w.ctx, b))(w)
-		objects, restamped, b.After = objects+r.Objects, restamped+r.Restamped, r.LastDue
+		objects, reapplied, b.After = objects+r.Objects, reapplied+r.Reapplied, r.LastDue
 		if !r.More {
 			break
 		}
 	}
 	equal(w, "expired", objects, 2)
-	equal(w, "stamped anew", restamped, 7)
+	equal(w, "stamped anew", reapplied, 7)
 	equal(w, "left", len(must(w.List(w.ctx, ledger.ListQuery{Bucket: bucketName, Limit: 100}))(w).Objects), 6)
 }
 
@@ -243,28 +243,28 @@ func rulesUnchanged(w *world) {
 	after := w.rules(lifecycle.Rule{ID: "more", Prefix: "x", Days: 9}, temporary(1))
 	equal(w, "number", after.Rules[1].Number, before.Rules[0].Number)
 	r := w.expire()
-	if r.Objects != 1 || r.Restamped != 0 {
+	if r.Objects != 1 || r.Reapplied != 0 {
 		w.Fatalf("expired %+v: a rule that stayed the same did not go on", r)
 	}
 }
 
-func rulesRestamp(w *world) {
+func rulesReapply(w *world) {
 	w.put("tmp/a", "a")
 	w.put("b", "b")
 	end := w.midnight(1)
 	w.later(72 * time.Hour)
 	set := w.rules(temporary(1))
-	if set.Restamp == nil || set.Objects != 2 || set.By != "operator" {
+	if set.Reapplication == nil || set.Objects != 2 || set.By != "operator" {
 		w.Fatalf("rules are %+v, want objects to be stamped anew", set)
 	}
-	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), ledger.Backlog{Count: 2, Oldest: w.now()})
+	equal(w, "backlog", must(w.ReapplyBacklog(w.ctx))(w), ledger.Backlog{Count: 2, Oldest: w.now()})
 	w.endedBy("tmp/a", "", 0)
-	r := must(w.Restamp(w.ctx, 10))(w)
-	equal(w, "restamped", r, ledger.Restamped{Bucket: bucketName, Seen: 2, Changed: 1, Done: true})
+	r := must(w.ReapplyRules(w.ctx, 10))(w)
+	equal(w, "reapplied", r, ledger.Reapplied{Bucket: bucketName, Seen: 2, Changed: 1, Done: true})
 	w.endedBy("tmp/a", "temporary", end)
-	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), ledger.Backlog{})
-	w.unchanged(func() { equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), ledger.Restamped{}) })
-	if same := w.rules(temporary(1)); same.Restamp != nil {
+	equal(w, "backlog", must(w.ReapplyBacklog(w.ctx))(w), ledger.Backlog{})
+	w.unchanged(func() { equal(w, "reapplied", must(w.ReapplyRules(w.ctx, 10))(w), ledger.Reapplied{}) })
+	if same := w.rules(temporary(1)); same.Reapplication != nil {
 		w.Fatal("the same rules again have objects stamped anew")
 	}
 	equal(w, "expired", w.expire().Objects, 1)
@@ -275,15 +275,15 @@ func rulesResume(w *world) {
 		w.put(fmt.Sprint("tmp/", i), "x")
 	}
 	w.rules(temporary(1))
-	equal(w, "restamped", must(w.Restamp(w.ctx, 2))(w), ledger.Restamped{Bucket: bucketName, Seen: 2, Changed: 2, More: true})
-	progress := must(w.Rules(w.ctx, bucketName))(w).Restamp
+	equal(w, "reapplied", must(w.ReapplyRules(w.ctx, 2))(w), ledger.Reapplied{Bucket: bucketName, Seen: 2, Changed: 2, More: true})
+	progress := must(w.Rules(w.ctx, bucketName))(w).Reapplication
 	if progress == nil || progress.After != "tmp/1" || progress.Seen != 2 || progress.Changed != 2 {
 		w.Fatalf("progress is %+v", progress)
 	}
 	w.put("tmp/0", "written behind the walk")
 	w.endedBy("tmp/0", "temporary", w.midnight(1))
 	w.rules(temporary(2)) // starts again
-	equal(w, "changed", w.restamp(2), 5)
+	equal(w, "changed", w.reapply(2), 5)
 	for i := range 5 {
 		w.endedBy(fmt.Sprint("tmp/", i), "temporary", w.midnight(2))
 	}
@@ -346,7 +346,7 @@ func rulesBucketDeleted(w *world) {
 	w.rules(temporary(2))
 	w.later(72 * time.Hour)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), ledger.Restamped{})
+	equal(w, "reapplied", must(w.ReapplyRules(w.ctx, 10))(w), ledger.Reapplied{})
 	equal(w, "expired", w.expire().Objects, 1)
 	b := w.bucket(bucketName, ledger.BucketSettings{})
 	if r := must(w.Rules(w.ctx, b.Name))(w); len(r.Rules) != 0 {

@@ -44,7 +44,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger
 	if len(out.Blobs) == 0 {
 		return out, nil
 	}
-	db.spend(guarded{ledger.GuardDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
+	db.spend(limitKey{ledger.LimitDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
 	slices.SortFunc(out.Blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
 	})
@@ -60,13 +60,13 @@ func (db *DB) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (limit int, m
 	if !r.Deletes.On() {
 		return r.Limit, true
 	}
-	at := guarded{ledger.GuardDeletes, r.Backend}
-	g, has := db.guard(at), db.has(at, r.Deletes)
+	at := limitKey{ledger.LimitDeletes, r.Backend}
+	g, has := db.limitState(at), db.has(at, r.Deletes)
 	left := g.Left(db.now, r.Deletes, has)
-	if left == 0 && !g.Held(db.now) {
-		g.Stop(db.now, r.Deletes, has, 1)
-		db.saveGuard(g)
-		out.Stopped = &g
+	if left == 0 && !g.Tripped(db.now) {
+		g.Trip(db.now, r.Deletes, has, 1)
+		db.saveLimit(g)
+		out.Tripped = &g
 	}
 	if r.Limit <= 0 || left < int64(r.Limit) {
 		return int(left), left > 0
@@ -76,7 +76,7 @@ func (db *DB) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (limit int, m
 
 // certain leaves out blobs that may land late while a clock is in doubt.
 func (db *DB) certain(rows []*blob, backend string) []*blob {
-	if db.guard(guarded{ledger.GuardClock, backend}).Reason == "" {
+	if db.limitState(limitKey{ledger.LimitClock, backend}).Reason == "" {
 		return rows
 	}
 	var out []*blob

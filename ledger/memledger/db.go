@@ -58,9 +58,9 @@ type DB struct {
 	runs      table[*ledger.Run]
 	places    placements
 	walking   walking
-	parked    table[*parked]
-	lifts     table[*lifted]
-	guards    map[guarded]*ledger.Guard
+	deferred  table[*deferred]
+	releases  table[*released]
+	limits    map[limitKey]*ledger.LimitState
 	solo      map[string]lethe.ID // the last exclusive run of each routine
 	receipts  receipts
 }
@@ -101,9 +101,9 @@ func (db *DB) init() {
 	db.uploads = map[lethe.ID]*upload{}
 	db.promos = map[lethe.ID]*promotion{}
 	db.ops = map[lethe.ID]*ledger.Outcome{}
-	db.guards = map[guarded]*ledger.Guard{}
-	db.parked.order = parkedByPlace
-	db.lifts.order = liftsByPlace
+	db.limits = map[limitKey]*ledger.LimitState{}
+	db.deferred.order = deferredByPlace
+	db.releases.order = releasesByPlace
 }
 
 // enter begins a transaction: it sets the time and takes the lock, which the caller

@@ -14,7 +14,7 @@ import (
 func (db *DB) dueNow(b ledger.Batch) (rows []*object, limited bool) {
 	if b.Only != nil {
 		for _, n := range b.Only {
-			if o := db.version(n); o != nil && !o.parked && o.DueAt() != 0 && o.DueAt() <= db.now {
+			if o := db.version(n); o != nil && !o.deferred && o.DueAt() != 0 && o.DueAt() <= db.now {
 				rows = append(rows, o)
 			}
 		}
@@ -242,7 +242,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 
 // indexed returns the object's time in the due index, 0 if it is not there.
 func (o *object) indexed() lethe.Time {
-	if o.parked {
+	if o.deferred {
 		return 0
 	}
 	return o.DueAt()

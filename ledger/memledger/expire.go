@@ -79,7 +79,7 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, err
 	}
 	last := rows[len(rows)-1].DueAt()
 	kept, stale := db.sift(rows)
-	kept, held := db.parkHeld(kept)
+	kept, held := db.deferHeld(kept)
 	var d draft
 	for _, o := range kept {
 		if !db.fits(&d, b, o.dying(db.now)) {
@@ -87,12 +87,12 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, err
 		}
 	}
 	taken := kept[:len(d.rows)]
-	out := ledger.Reclaimed{LastDue: last, Restamped: len(stale), Parked: held}
+	out := ledger.Reclaimed{LastDue: last, Reapplied: len(stale), Deferred: held}
 	if len(taken) < len(kept) {
 		out.LastDue = taken[len(taken)-1].DueAt()
 	}
 	db.expire(b, db.within(taken, b.Limits, &out), &out)
-	again := db.restampRows(stale)
+	again := db.reapplyRows(stale)
 	if out.More = again || d.more || limited; again || len(b.Turns) > 0 {
 		out.LastDue = b.After
 	}

@@ -11,26 +11,26 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// parked is a due row that must not go.
-type parked struct {
+// deferred is a due row that must not go.
+type deferred struct {
 	bucket *bucket
 	key    string
 	entry  lethe.ID // trash entry; empty: the object
 	due    lethe.Time
 }
 
-func parkedByPlace(a, b *parked) int {
+func deferredByPlace(a, b *deferred) int {
 	return cmp.Or(compareIDs(a.bucket.ID, b.bucket.ID), strings.Compare(a.key, b.key), compareIDs(a.entry, b.entry))
 }
 
-// lifted is a place where rows are to be released, and the progress there.
-type lifted struct {
+// released is a place where rows are to be released, and the progress there.
+type released struct {
 	bucket *bucket
 	prefix string
-	after  parked
+	after  deferred
 }
 
-func liftsByPlace(a, b *lifted) int {
+func releasesByPlace(a, b *released) int {
 	return cmp.Or(compareIDs(a.bucket.ID, b.bucket.ID), strings.Compare(a.prefix, b.prefix))
 }
 
@@ -102,8 +102,8 @@ func (b *bucket) held(key string) error {
 	return nil
 }
 
-// LiftHold lifts a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
-func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
+// ReleaseHold lifts a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
+func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.Holds--
-	db.lift(b, h.Key)
+	db.releaseHold(b, h.Key)
 	return nil
 }
 
-func (db *DB) lift(b *bucket, prefix string) {
-	l := &lifted{bucket: b, prefix: prefix}
-	db.lifts.drop(l)
-	db.lifts.put(l)
+func (db *DB) releaseHold(b *bucket, prefix string) {
+	l := &released{bucket: b, prefix: prefix}
+	db.releases.drop(l)
+	db.releases.put(l)
 }
 
 // Holds lists holds by bucket, scope and key.
@@ -162,20 +162,20 @@ func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]ledger.Hold, err
 	return out, err
 }
 
-// park takes a due row out of its index.
-func (db *DB) park(p *parked) {
-	db.parked.drop(p)
-	db.parked.put(p)
+// deferRow takes a due row out of its index.
+func (db *DB) deferRows(p *deferred) {
+	db.deferred.drop(p)
+	db.deferred.put(p)
 }
 
-func (db *DB) parkObject(o *object) {
-	db.park(&parked{bucket: o.bucket, key: o.Key, due: o.DueAt()})
+func (db *DB) deferObject(o *object) {
+	db.deferRows(&deferred{bucket: o.bucket, key: o.Key, due: o.DueAt()})
 	db.due.drop(o)
-	o.parked = true
+	o.deferred = true
 }
 
-func (db *DB) parkEntry(b *bucket, e *entry) {
-	db.park(&parked{bucket: b, key: e.Object.Key, entry: e.ID, due: e.PurgeAt})
+func (db *DB) deferEntry(b *bucket, e *entry) {
+	db.deferRows(&deferred{bucket: b, key: e.Object.Key, entry: e.ID, due: e.PurgeAt})
 	db.postpone(e, lethe.Forever)
 }
 
@@ -185,11 +185,11 @@ func (db *DB) postpone(e *entry, at lethe.Time) {
 	db.purge.put(e)
 }
 
-// parkHeld defers the held objects, and returns the others.
-func (db *DB) parkHeld(rows []*object) (free []*object, held int) {
+// deferHeld defers the held objects, and returns the others.
+func (db *DB) deferHeld(rows []*object) (free []*object, held int) {
 	for _, o := range rows {
 		if o.bucket.held(o.Key) != nil {
-			db.parkObject(o)
+			db.deferObject(o)
 			held++
 		} else {
 			free = append(free, o)
@@ -198,11 +198,11 @@ func (db *DB) parkHeld(rows []*object) (free []*object, held int) {
 	return free, held
 }
 
-// parkHeldEntries is parkHeld for the trash.
-func (db *DB) parkHeldEntries(rows []*entry) (free []*entry, held int) {
+// deferHeldEntries is deferHeld for the trash.
+func (db *DB) deferHeldEntries(rows []*entry) (free []*entry, held int) {
 	for _, e := range rows {
 		if b := db.named(e.Object.Bucket); b != nil && b.held(e.Object.Key) != nil {
-			db.parkEntry(b, e)
+			db.deferEntry(b, e)
 			held++
 		} else {
 			free = append(free, e)
@@ -211,21 +211,21 @@ func (db *DB) parkHeldEntries(rows []*entry) (free []*entry, held int) {
 	return free, held
 }
 
-// Unpark returns up to limit rows to their due index, where a hold or a limit released them.
-func (db *DB) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
+// RequeueDeferred returns up to limit rows to their due index, where a hold or a limit released them.
+func (db *DB) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error) {
 	if err := db.enter(ctx); err != nil {
-		return ledger.Unparked{}, err
+		return ledger.Requeued{}, err
 	}
 	defer db.mu.Unlock()
-	db.endGuards()
-	var out ledger.Unparked
-	if len(db.lifts.rows) == 0 {
+	db.endLimits()
+	var out ledger.Requeued
+	if len(db.releases.rows) == 0 {
 		return out, nil
 	}
-	l := db.lifts.rows[0]
-	var list []*parked
-	for _, p := range db.parked.from(func(p *parked) bool {
-		return parkedByPlace(p, &parked{bucket: l.bucket, key: l.after.key, entry: l.after.entry}) > 0
+	l := db.releases.rows[0]
+	var list []*deferred
+	for _, p := range db.deferred.from(func(p *deferred) bool {
+		return deferredByPlace(p, &deferred{bucket: l.bucket, key: l.after.key, entry: l.after.entry}) > 0
 	}) {
 		if p.bucket == l.bucket && strings.HasPrefix(p.key, l.prefix) {
 			list = append(list, p)
@@ -235,27 +235,27 @@ func (db *DB) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	out.Seen = len(list)
 	for _, p := range list {
 		if l.bucket.held(p.key) == nil {
-			db.parked.drop(p)
-			out.Returned += db.unpark(p)
+			db.deferred.drop(p)
+			out.Returned += db.requeue(p)
 		}
 	}
 	if limit > 0 && len(list) == limit {
 		l.after, out.More = *list[limit-1], true
 		return out, nil
 	}
-	db.lifts.drop(l)
-	out.More = len(db.lifts.rows) > 0
+	db.releases.drop(l)
+	out.More = len(db.releases.rows) > 0
 	return out, nil
 }
 
-// unpark returns a row to its due index, unless it is there already.
-func (db *DB) unpark(p *parked) int {
+// requeue returns a row to its due index, unless it is there already.
+func (db *DB) requeue(p *deferred) int {
 	if p.entry == "" {
 		o := p.bucket.byKey[p.key]
-		if o == nil || !o.parked || o.DueAt() == 0 {
+		if o == nil || !o.deferred || o.DueAt() == 0 {
 			return 0
 		}
-		o.parked = false
+		o.deferred = false
 		db.due.put(o)
 		return 1
 	}
@@ -267,16 +267,16 @@ func (db *DB) unpark(p *parked) int {
 	return 1
 }
 
-// parksIn reports whether a bucket has deferred rows.
-func (db *DB) parksIn(b *bucket) bool {
-	return slices.ContainsFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
+// deferredIn reports whether a bucket has deferred rows.
+func (db *DB) deferredIn(b *bucket) bool {
+	return slices.ContainsFunc(db.deferred.rows, func(p *deferred) bool { return p.bucket == b })
 }
 
-// forgetParked removes the deferred rows of a bucket that is gone.
-func (db *DB) forgetParked(b *bucket) {
-	db.parked.rows = slices.DeleteFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
-	db.lifts.rows = slices.DeleteFunc(db.lifts.rows, func(l *lifted) bool { return l.bucket == b })
-	for _, k := range []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL} {
-		delete(db.guards, guarded{k, string(b.ID)})
+// forgetDeferred removes the deferred rows of a bucket that is gone.
+func (db *DB) forgetDeferred(b *bucket) {
+	db.deferred.rows = slices.DeleteFunc(db.deferred.rows, func(p *deferred) bool { return p.bucket == b })
+	db.releases.rows = slices.DeleteFunc(db.releases.rows, func(l *released) bool { return l.bucket == b })
+	for _, k := range []ledger.LimitKind{ledger.LimitRules, ledger.LimitTTL} {
+		delete(db.limits, limitKey{k, string(b.ID)})
 	}
 }

@@ -92,14 +92,14 @@ func (db *DB) EachBucket() iter.Seq[*ledger.Bucket] {
 	return walk(db, func() []*bucket { return db.buckets.rows }, func(b *bucket) *ledger.Bucket { return &b.Bucket })
 }
 
-// EachGuard walks the counts of limits, and clocks in doubt, by kind and subject.
-func (db *DB) EachGuard() iter.Seq[*ledger.Guard] {
-	return walk(db, func() []guarded {
-		if len(db.guards) == 0 {
+// EachLimit walks the counts of limits, and clocks in doubt, by kind and subject.
+func (db *DB) EachLimit() iter.Seq[*ledger.LimitState] {
+	return walk(db, func() []limitKey {
+		if len(db.limits) == 0 {
 			return nil
 		}
-		return slices.SortedFunc(maps.Keys(db.guards), compareGuarded)
-	}, func(at guarded) *ledger.Guard { return db.guards[at] })
+		return slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys)
+	}, func(at limitKey) *ledger.LimitState { return db.limits[at] })
 }
 
 // Blob returns the row of a blob; ok is false if it is gone.

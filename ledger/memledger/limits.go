@@ -10,31 +10,31 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// guarded identifies a guard.
-type guarded struct {
-	kind    ledger.GuardKind
+// limitKey identifies a limit.
+type limitKey struct {
+	kind    ledger.LimitKind
 	subject string
 }
 
-func compareGuarded(a, b guarded) int {
+func compareLimitKeys(a, b limitKey) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
 }
 
-func (db *DB) guard(at guarded) ledger.Guard {
-	if g := db.guards[at]; g != nil {
+func (db *DB) limitState(at limitKey) ledger.LimitState {
+	if g := db.limits[at]; g != nil {
 		return *g
 	}
-	return ledger.Guard{Kind: at.kind, Subject: at.subject}
+	return ledger.LimitState{Kind: at.kind, Subject: at.subject}
 }
 
-func (db *DB) saveGuard(g ledger.Guard) { db.guards[guarded{g.Kind, g.Subject}] = &g }
+func (db *DB) saveLimit(g ledger.LimitState) { db.limits[limitKey{g.Kind, g.Subject}] = &g }
 
-// has returns how much a guard's subject has, if the limit needs it.
-func (db *DB) has(at guarded, l ledger.Limit) (n int64) {
+// has returns how much a limit's subject has, if the limit needs it.
+func (db *DB) has(at limitKey, l ledger.Limit) (n int64) {
 	if l.Share == 0 {
 		return 0
 	}
-	if b := db.backend(at.subject); b != nil && at.kind == ledger.GuardDeletes {
+	if b := db.backend(at.subject); b != nil && at.kind == ledger.LimitDeletes {
 		for _, t := range b.totals {
 			n += t.Blobs
 		}
@@ -56,29 +56,29 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 
 // spend counts as many of want deletions as the limit lets go; if those are not all the
 // limit trips.
-func (db *DB) spend(at guarded, l ledger.Limit, want int64) (may int64, stopped *ledger.Guard) {
+func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, stopped *ledger.LimitState) {
 	if !l.On() {
 		return want, nil
 	}
-	g, has := db.guard(at), db.has(at, l)
-	if g.Held(db.now) {
+	g, has := db.limitState(at), db.has(at, l)
+	if g.Tripped(db.now) {
 		return 0, nil
 	}
-	may, stopped = g.Let(db.now, l, has, want)
-	db.saveGuard(g)
+	may, stopped = g.Admit(db.now, l, has, want)
+	db.saveLimit(g)
 	return may, stopped
 }
 
-// bound returns the guard of a due object.
-func (o *object) bound(now lethe.Time) guarded {
+// bound returns the limit of a due object.
+func (o *object) bound(now lethe.Time) limitKey {
 	if o.endedBy(now) != nil {
-		return guarded{ledger.GuardRules, string(o.BucketID)}
+		return limitKey{ledger.LimitRules, string(o.BucketID)}
 	}
-	return guarded{ledger.GuardTTL, string(o.BucketID)}
+	return limitKey{ledger.LimitTTL, string(o.BucketID)}
 }
 
-func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
-	if k == ledger.GuardRules {
+func limitOf(l ledger.Limits, k ledger.LimitKind) ledger.Limit {
+	if k == ledger.LimitRules {
 		return l.Rules
 	}
 	return l.TTL
@@ -86,15 +86,15 @@ func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
 
 // within counts what is about to expire against the limits, and defers the rest.
 func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (going []*object) {
-	want := map[guarded]int64{}
+	want := map[limitKey]int64{}
 	for _, o := range taken {
 		want[o.bound(db.now)]++
 	}
-	may := map[guarded]int64{}
-	for _, at := range slices.SortedFunc(maps.Keys(want), compareGuarded) {
+	may := map[limitKey]int64{}
+	for _, at := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
 		n, stopped := db.spend(at, limitOf(l, at.kind), want[at])
 		if may[at] = n; stopped != nil {
-			out.Stopped = append(out.Stopped, *stopped)
+			out.Tripped = append(out.Tripped, *stopped)
 		}
 	}
 	for _, o := range taken {
@@ -102,48 +102,48 @@ func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (g
 			may[at]--
 			going = append(going, o)
 		} else {
-			db.parkObject(o)
-			out.Parked++
+			db.deferObject(o)
+			out.Deferred++
 		}
 	}
 	return going
 }
 
-// Foresee trips limits that would be exceeded, before the first object goes.
-func (db *DB) Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
+// PrecheckLimits trips limits that would be exceeded, before the first object goes.
+func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	due := map[guarded]int64{}
+	due := map[limitKey]int64{}
 	for _, o := range db.due.until(func(o *object) bool { return o.DueAt() > db.now }) {
 		if !o.byRule(db.now) || o.endedBy(db.now) != nil {
 			due[o.bound(db.now)]++
 		}
 	}
-	var stopped []ledger.Guard
-	for _, at := range slices.SortedFunc(maps.Keys(due), compareGuarded) {
+	var stopped []ledger.LimitState
+	for _, at := range slices.SortedFunc(maps.Keys(due), compareLimitKeys) {
 		limit := limitOf(l, at.kind)
-		g, has := db.guard(at), db.has(at, limit)
-		if !limit.On() || !g.Foresees(db.now, limit, has, due[at]) {
+		g, has := db.limitState(at), db.has(at, limit)
+		if !limit.On() || !g.WouldTrip(db.now, limit, has, due[at]) {
 			continue
 		}
-		g.Stop(db.now, limit, has, due[at])
-		db.saveGuard(g)
+		g.Trip(db.now, limit, has, due[at])
+		db.saveLimit(g)
 		stopped = append(stopped, g)
 	}
 	return stopped, nil
 }
 
-// Guards lists all guards by kind and subject.
-func (db *DB) Guards(ctx context.Context) ([]ledger.Guard, error) {
+// LimitStates lists all limits by kind and subject.
+func (db *DB) LimitStates(ctx context.Context) ([]ledger.LimitState, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []ledger.Guard
-	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
-		g := *db.guards[at]
+	var out []ledger.LimitState
+	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
+		g := *db.limits[at]
 		if b := db.bucketByID(lethe.ID(at.subject)); b != nil {
 			g.Name = b.Name
 		}
@@ -152,53 +152,53 @@ func (db *DB) Guards(ctx context.Context) ([]ledger.Guard, error) {
 	return out, nil
 }
 
-// AllowGuard resets a limit that has tripped, with an allowance.
-func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
+// AllowBeyondLimit resets a limit that has tripped, with an allowance.
+func (db *DB) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
 	defer db.mu.Unlock()
-	db.freeGuard(ledger.Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N})
+	db.resetLimit(ledger.LimitState{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N})
 	return nil
 }
 
-func (db *DB) freeGuard(g ledger.Guard) {
-	db.saveGuard(g)
+func (db *DB) resetLimit(g ledger.LimitState) {
+	db.saveLimit(g)
 	b := db.bucketByID(lethe.ID(g.Subject))
-	if b != nil && (g.Kind == ledger.GuardRules || g.Kind == ledger.GuardTTL) {
-		db.lift(b, "")
+	if b != nil && (g.Kind == ledger.LimitRules || g.Kind == ledger.LimitTTL) {
+		db.releaseHold(b, "")
 	}
 }
 
-// EndStops resets limits that have tripped and no longer exist, and returns their guards as
+// EndTrips resets limits that have tripped and no longer exist, and returns their limits as
 // they were.
-func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
+func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
-		g := *db.guards[at]
-		limit := map[ledger.GuardKind]ledger.Limit{
-			ledger.GuardRules: l.Rules, ledger.GuardTTL: l.TTL, ledger.GuardPurge: l.Purge, ledger.GuardDeletes: l.Deletes,
+	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
+		g := *db.limits[at]
+		limit := map[ledger.LimitKind]ledger.Limit{
+			ledger.LimitRules: l.Rules, ledger.LimitTTL: l.TTL, ledger.LimitPurge: l.Purge, ledger.LimitDeletes: l.Deletes,
 		}[g.Kind]
-		if g.Kind == ledger.GuardClock || g.HeldAt == 0 || limit.Upholds(g) {
+		if g.Kind == ledger.LimitClock || g.TrippedAt == 0 || limit.Explains(g) {
 			continue
 		}
 		ended = append(ended, g)
-		g.HeldAt, g.HeldUntil, g.Reason = 0, 0, ""
-		db.freeGuard(g)
+		g.TrippedAt, g.TrippedUntil, g.Reason = 0, 0, ""
+		db.resetLimit(g)
 	}
 	return ended, nil
 }
 
-// endGuards resets limits whose time has passed.
-func (db *DB) endGuards() {
-	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
-		g := *db.guards[at]
-		if g.HeldAt != 0 && g.HeldUntil <= db.now {
-			g.HeldAt, g.HeldUntil, g.Reason = 0, 0, ""
-			db.freeGuard(g)
+// endLimits resets limits whose time has passed.
+func (db *DB) endLimits() {
+	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
+		g := *db.limits[at]
+		if g.TrippedAt != 0 && g.TrippedUntil <= db.now {
+			g.TrippedAt, g.TrippedUntil, g.Reason = 0, 0, ""
+			db.resetLimit(g)
 		}
 	}
 }
@@ -210,16 +210,16 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (string, erro
 		return "", err
 	}
 	defer db.mu.Unlock()
-	g := db.guard(guarded{ledger.GuardClock, backend})
+	g := db.limitState(limitKey{ledger.LimitClock, backend})
 	before := g.Reason
 	if why == before {
 		return before, nil
 	}
-	g.Reason, g.HeldAt, g.HeldUntil = why, db.now, lethe.Forever
+	g.Reason, g.TrippedAt, g.TrippedUntil = why, db.now, lethe.Forever
 	if why == "" {
-		g.HeldAt, g.HeldUntil = 0, 0
+		g.TrippedAt, g.TrippedUntil = 0, 0
 	}
-	db.saveGuard(g)
+	db.saveLimit(g)
 	return before, nil
 }
 
@@ -229,7 +229,7 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (string, error) {
 		return "", err
 	}
 	defer db.mu.Unlock()
-	return db.guard(guarded{ledger.GuardClock, backend}).Reason, nil
+	return db.limitState(limitKey{ledger.LimitClock, backend}).Reason, nil
 }
 
 // LedgerTime returns the ledger's time.

@@ -14,7 +14,7 @@ const maxDeletion = 1000
 
 // add inserts an object row under a free key.
 func (db *DB) add(b *bucket, o *object) {
-	o.bucket, o.BucketID, o.Bucket, o.parked = b, b.ID, "", false
+	o.bucket, o.BucketID, o.Bucket, o.deferred = b, b.ID, "", false
 	b.byKey[o.Key] = o
 	b.objects.put(o)
 	b.Objects++

@@ -50,7 +50,7 @@ func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
 	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
 		return nil, fmt.Errorf("memledger: the epoch of %s has changed: %w", r.Backend, lethe.ErrFenced)
 	}
-	if why := db.guard(guarded{ledger.GuardClock, r.Backend}).Reason; why != "" {
+	if why := db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason; why != "" {
 		return nil, fmt.Errorf("memledger: %s: %w", why, lethe.ErrClock)
 	}
 	w, err := db.walk(r.Walk)

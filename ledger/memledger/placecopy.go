@@ -215,8 +215,8 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 	}
 	db.backends.drop(b)
 	db.forgetWalks(name)
-	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
-		delete(db.guards, guarded{k, name})
+	for _, k := range []ledger.LimitKind{ledger.LimitClock, ledger.LimitDeletes} {
+		delete(db.limits, limitKey{k, name})
 	}
 	return nil
 }

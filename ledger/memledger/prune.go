@@ -31,8 +31,8 @@ func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 		if n == limit && limit > 0 {
 			return n, nil
 		}
-		if b.Name == "" && len(b.byKey) == 0 && !db.parksIn(b) {
-			db.forgetParked(b)
+		if b.Name == "" && len(b.byKey) == 0 && !db.deferredIn(b) {
+			db.forgetDeferred(b)
 			db.buckets.drop(b)
 			n++
 		}

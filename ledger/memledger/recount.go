@@ -51,8 +51,8 @@ func (r *recount) references() {
 	}
 	for _, e := range r.db.trash.rows {
 		r.reference("trash", &e.Object, e.content)
-		if e.PurgeAt == lethe.Forever && !slices.ContainsFunc(r.db.parked.rows, func(p *parked) bool { return p.entry == e.ID }) {
-			r.differ("parked", "trash "+string(e.ID), "a parked row, or when it is purged", "neither")
+		if e.PurgeAt == lethe.Forever && !slices.ContainsFunc(r.db.deferred.rows, func(p *deferred) bool { return p.entry == e.ID }) {
+			r.differ("deferred", "trash "+string(e.ID), "a deferred row, or when it is purged", "neither")
 		}
 	}
 	for _, c := range r.db.contents.rows {
@@ -82,7 +82,7 @@ func (r *recount) buckets() {
 		for _, o := range b.objects.rows {
 			n++
 			bytes += o.Size
-			if o.DueAt() != 0 && !o.parked {
+			if o.DueAt() != 0 && !o.deferred {
 				due++
 			}
 		}

@@ -43,9 +43,9 @@ type bucket struct {
 // object is an object row.
 type object struct {
 	ledger.Object
-	bucket  *bucket
-	content *content
-	parked  bool // due and held: not in the due index
+	bucket   *bucket
+	content  *content
+	deferred bool // due and held: not in the due index
 }
 
 // visible reports whether readers see the object at the instant now.

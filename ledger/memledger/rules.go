@@ -16,8 +16,8 @@ import (
 type ruled struct {
 	rules   lifecycle.Rules
 	by      string
-	last    int64           // highest number given
-	restamp *ledger.Restamp // nil: these rules are applied to every object
+	last    int64                 // highest number given
+	reapply *ledger.Reapplication // nil: these rules are applied to every object
 }
 
 func (o *object) facts() lifecycle.Facts {
@@ -56,16 +56,16 @@ func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.Bucket
 		b.by = ""
 	}
 	if !b.rules.SameEnds(old) {
-		b.restamp = &ledger.Restamp{StartedAt: db.now}
+		b.reapply = &ledger.Reapplication{StartedAt: db.now}
 	}
 	return b.outRules(), nil
 }
 
 func (b *bucket) outRules() ledger.BucketRules {
 	out := ledger.BucketRules{Bucket: b.Name, Rules: slices.Clone(b.rules), By: b.by, Objects: b.Objects}
-	if b.restamp != nil {
-		r := *b.restamp
-		out.Restamp = &r
+	if b.reapply != nil {
+		r := *b.reapply
+		out.Reapplication = &r
 	}
 	return out
 }
@@ -92,34 +92,34 @@ func (db *DB) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	defer db.mu.Unlock()
 	var out []ledger.BucketRules
 	for _, b := range db.names.rows {
-		if len(b.rules) > 0 || b.restamp != nil {
+		if len(b.rules) > 0 || b.reapply != nil {
 			out = append(out, b.outRules())
 		}
 	}
 	return out, nil
 }
 
-// Restamp reapplies the current rules to up to limit objects of one bucket.
-func (db *DB) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
+// ReapplyRules reapplies the current rules to up to limit objects of one bucket.
+func (db *DB) ReapplyRules(ctx context.Context, limit int) (ledger.Reapplied, error) {
 	if err := db.enter(ctx); err != nil {
-		return ledger.Restamped{}, err
+		return ledger.Reapplied{}, err
 	}
 	defer db.mu.Unlock()
 	var left []*bucket
 	for _, b := range db.buckets.rows {
-		if b.restamp != nil {
+		if b.reapply != nil {
 			left = append(left, b)
 		}
 	}
 	if len(left) == 0 {
-		return ledger.Restamped{}, nil
+		return ledger.Reapplied{}, nil
 	}
-	return db.restampBucket(left[0], cmp.Or(max(limit, 0), 1000), len(left) > 1), nil
+	return db.reapplyBucket(left[0], cmp.Or(max(limit, 0), 1000), len(left) > 1), nil
 }
 
-func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped {
-	rows := first(b.objects.from(func(o *object) bool { return o.Key > b.restamp.After }), limit)
-	out := ledger.Restamped{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
+func (db *DB) reapplyBucket(b *bucket, limit int, others bool) ledger.Reapplied {
+	rows := first(b.objects.from(func(o *object) bool { return o.Key > b.reapply.After }), limit)
+	out := ledger.Reapplied{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
 	var changed []*object
 	for _, o := range rows {
 		if s := b.rules.Stamp(o.facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
@@ -128,18 +128,18 @@ func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped 
 	}
 	out.Changed, out.More = len(changed), !out.Done || others
 	if out.Done {
-		b.restamp = nil
+		b.reapply = nil
 	} else {
-		b.restamp.After = rows[len(rows)-1].Key
-		b.restamp.Seen += int64(out.Seen)
-		b.restamp.Changed += int64(out.Changed)
+		b.reapply.After = rows[len(rows)-1].Key
+		b.reapply.Seen += int64(out.Seen)
+		b.reapply.Changed += int64(out.Changed)
 	}
-	db.restampRows(changed)
+	db.reapplyRows(changed)
 	return out
 }
 
-// restampRows reapplies the rules to objects, and reports whether some are due.
-func (db *DB) restampRows(list []*object) (due bool) {
+// reapplyRows reapplies the rules to objects, and reports whether some are due.
+func (db *DB) reapplyRows(list []*object) (due bool) {
 	for _, o := range list {
 		b := o.bucket
 		db.take(o)
@@ -150,15 +150,15 @@ func (db *DB) restampRows(list []*object) (due bool) {
 	return due
 }
 
-// RestampBacklog counts the objects that may carry older rules.
-func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
+// ReapplyBacklog counts the objects that may carry older rules.
+func (db *DB) ReapplyBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Backlog{}, err
 	}
 	defer db.mu.Unlock()
 	var out ledger.Backlog
 	for _, b := range db.buckets.rows {
-		if r := b.restamp; r != nil {
+		if r := b.reapply; r != nil {
 			out.Count += max(b.Objects-r.Seen, 1)
 			if out.Oldest == 0 || r.StartedAt < out.Oldest {
 				out.Oldest = r.StartedAt
@@ -222,10 +222,10 @@ func endedByRules(rows []*object, now lethe.Time) (out []ledger.RuleLoss) {
 }
 
 // EachRuled walks the buckets that have a name, with their rules, for checkers.
-func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *ledger.Restamp)) {
+func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, reapplying *ledger.Reapplication)) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, b := range db.buckets.rows {
-		fn(b.ID, b.rules, b.restamp)
+		fn(b.ID, b.rules, b.reapply)
 	}
 }

@@ -150,23 +150,23 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, erro
 		return ledger.Reclaimed{LastDue: b.After}, nil
 	}
 	last := found[len(found)-1].PurgeAt
-	rows, held := db.parkHeldEntries(found)
+	rows, held := db.deferHeldEntries(found)
 	var d draft
 	for _, e := range rows {
 		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge, db.idOf(e.Object.Bucket)}) {
 			break
 		}
 	}
-	out := ledger.Reclaimed{LastDue: last, Parked: held, More: limited}
+	out := ledger.Reclaimed{LastDue: last, Deferred: held, More: limited}
 	if len(rows) == 0 {
 		return out, nil
 	}
 	if n := len(d.rows); n < len(rows) {
 		out.More, out.LastDue = true, rows[n-1].PurgeAt
 	}
-	may, stopped := db.spend(guarded{kind: ledger.GuardPurge}, b.Limits.Purge, int64(len(d.rows)))
+	may, stopped := db.spend(limitKey{kind: ledger.LimitPurge}, b.Limits.Purge, int64(len(d.rows)))
 	if stopped != nil {
-		out.Stopped = append(out.Stopped, *stopped)
+		out.Tripped = append(out.Tripped, *stopped)
 	}
 	if may < int64(len(d.rows)) {
 		out.More = false

@@ -74,7 +74,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out le
 		if err != nil || len(out.Blobs) == 0 {
 			return err
 		}
-		if _, _, err := t.spend(ledger.GuardDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
+		if _, _, err := t.spend(ledger.LimitDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
 			return err
 		}
 		sortBlobs(out.Blobs, func(b ledger.Blob) lethe.Time { return b.DueAt })
@@ -102,7 +102,7 @@ func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error)
 	if !r.Deletes.On() {
 		return limit, nil
 	}
-	g, err := t.guard(ledger.GuardDeletes, r.Backend)
+	g, err := t.limitState(ledger.LimitDeletes, r.Backend)
 	if err != nil {
 		return 0, err
 	}
@@ -111,10 +111,10 @@ func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error)
 		return 0, err
 	}
 	left := g.Left(t.Now, r.Deletes, has)
-	if left == 0 && !g.Held(t.Now) {
-		g.Stop(t.Now, r.Deletes, has, 1)
-		out.Stopped = &g
-		return 0, t.saveGuard(g)
+	if left == 0 && !g.Tripped(t.Now) {
+		g.Trip(t.Now, r.Deletes, has, 1)
+		out.Tripped = &g
+		return 0, t.saveLimit(g)
 	}
 	return min(limit, left), nil
 }

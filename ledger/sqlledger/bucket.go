@@ -158,7 +158,7 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 
 // DeleteBucket frees the name of a bucket. Errors: ErrNoSuchBucket; ErrBucketNotEmpty while
 // it has visible objects or open uploads; ErrHeld while it has holds. Its row goes once its
-// expired objects were reclaimed and its deferred rows released (Unpark).
+// expired objects were reclaimed and its deferred rows released (RequeueDeferred).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.holdBucket(name)
@@ -171,12 +171,12 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		if b.Holds > 0 {
 			return fmt.Errorf("bucket %s has %d holds; lift them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
-		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endRestamp, unnameBucket} {
+		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endReapply, unnameBucket} {
 			if _, err := t.Exec(query, b.ID); err != nil {
 				return err
 			}
 		}
-		return t.lift(b.ID, "")
+		return t.releaseHold(b.ID, "")
 	})
 }
 

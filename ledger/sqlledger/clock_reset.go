@@ -24,7 +24,7 @@ var (
 	resetsNow = []string{
 		register(`UPDATE objects SET modified_at = ?1 WHERE modified_at > ?1`),
 		// Before the trash: a deferred row stays due as long after its deletion as before.
-		register(`UPDATE parked SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = parked.entry)
+		register(`UPDATE deferred SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = deferred.entry)
 			WHERE entry IN (SELECT id FROM trash WHERE deleted_at > ?1)`),
 		register(`UPDATE trash SET deleted_at = ?1,
 				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
@@ -43,13 +43,13 @@ var (
 		register(`UPDATE runs SET beat_at = ?1 WHERE beat_at > ?1`),
 		register(`UPDATE runs SET finished_at = ?1 WHERE finished_at > ?1`),
 		register(`UPDATE instances SET beat_at = ?1 WHERE beat_at > ?1`),
-		register(`UPDATE restamps SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE reapplications SET started_at = ?1 WHERE started_at > ?1`),
 		register(`UPDATE walks SET started_at = ?1 WHERE started_at > ?1`),
-		register(`UPDATE guards SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
-		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
-		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
+		register(`UPDATE limits SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
+		register(`UPDATE limits SET tripped_until = (?1 / 3600000000 + 1) * 3600000000 WHERE tripped_at > ?1 AND tripped_until < 9223372036854775807`),
+		register(`UPDATE limits SET tripped_at = ?1 WHERE tripped_at > ?1`),
 		// It is not known which of them began while the clock was ahead.
-		register(`UPDATE guards SET free_until = ?1, free_n = 0 WHERE free_until > ?1`),
+		register(`UPDATE limits SET free_until = ?1, free_n = 0 WHERE free_until > ?1`),
 		register(`UPDATE admin_tokens SET created_at = ?1,
 				expires_at = CASE WHEN expires_at = 0 THEN 0 ELSE expires_at - (created_at - ?1) END
 			WHERE created_at > ?1`),

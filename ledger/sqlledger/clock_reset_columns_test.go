@@ -115,7 +115,7 @@ func resetAhead(t *testing.T, open func(ledger.Options) *DB) {
 	hold := ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Reason: "a matter"}
 	clock.Advance(ahead)
 	l.doubt("disk")
-	l.ok(l.AllowGuard(l.ctx, ledger.Allowance{Kind: ledger.GuardPurge, Until: l.now().Add(time.Hour), N: -1}))
+	l.ok(l.AllowBeyondLimit(l.ctx, ledger.Allowance{Kind: ledger.LimitPurge, Until: l.now().Add(time.Hour), N: -1}))
 	_, err := l.AddAdminToken(l.ctx, ledger.AdminToken{ID: "i", Name: "n", Role: "reader", Hash: "h"}, time.Hour)
 	l.ok(err)
 	l.putTTL("held", "bb", 0)
@@ -134,12 +134,12 @@ func resetAhead(t *testing.T, open func(ledger.Options) *DB) {
 	if err != nil || n != 1 {
 		t.Errorf("%d copies were trimmed beside one that was read after the reset: %v", n, err)
 	}
-	guards, err := l.Guards(l.ctx)
-	if err != nil || len(guards) != 1 || l.now() < guards[0].FreeUntil {
-		t.Errorf("what is allowed: %+v, %v", guards, err)
+	limits, err := l.LimitStates(l.ctx)
+	if err != nil || len(limits) != 1 || l.now() < limits[0].FreeUntil {
+		t.Errorf("what is allowed: %+v, %v", limits, err)
 	}
-	l.ok(l.LiftHold(l.ctx, hold))
-	_, err = l.Unpark(l.ctx, 10)
+	l.ok(l.ReleaseHold(l.ctx, hold))
+	_, err = l.RequeueDeferred(l.ctx, 10)
 	l.ok(err)
 	l.purges(0)
 	clock.Advance(time.Hour)

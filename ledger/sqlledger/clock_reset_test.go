@@ -61,9 +61,9 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	if _, err := l.ResetClock(l.ctx); err == nil {
 		t.Error("there was something to reset again")
 	}
-	guards, err := l.Guards(l.ctx)
+	limits, err := l.LimitStates(l.ctx)
 	l.ok(err)
-	if g := guards[0]; g.Hour > ledger.HourOf(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
+	if g := limits[0]; g.Hour > ledger.HourOf(l.now()) || g.TrippedAt > l.now() || g.TrippedUntil.Sub(l.now()) > time.Hour || !g.Tripped(l.now()) {
 		t.Errorf("the hour's limit: %+v", g)
 	}
 	clock.Advance(lateWindow)

@@ -34,7 +34,7 @@ type DB struct {
 	near    nearQuota
 	// recountPage is how many contents or blobs one snapshot of a recount covers; 0: 10,000.
 	recountPage int
-	strayed     string // why it holds all deletes since it was opened: it was relocated
+	relocated   string // why it holds all deletes since it was opened: it was relocated
 }
 
 // Open opens the ledger at path, or creates it. It fails, and leaves the file unchanged, if

@@ -76,9 +76,9 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	return found[0], nil
 }
 
-// LiftHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. Unpark then releases the rows that
+// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. RequeueDeferred then releases the rows that
 // no other hold keeps.
-func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
+func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.holdBucket(h.Bucket)
 		if err != nil {
@@ -93,7 +93,7 @@ func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 		if _, err := t.Exec(countHolds, b.ID, -1); err != nil {
 			return err
 		}
-		return t.lift(b.ID, h.Key)
+		return t.releaseHold(b.ID, h.Key)
 	})
 }
 

@@ -49,12 +49,12 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed,
 		if err != nil {
 			return err
 		}
-		out.Restamped = s.stale
+		out.Reapplied = s.stale
 		out.More = s.again || len(taken) < len(s.kept) || b.Only == nil && b.Limit > 0 && len(found) > b.Limit
 		if !s.again && len(b.Turns) == 0 {
 			out.LastDue = lastDue(found, taken, s)
 		}
-		out.Parked = s.held
+		out.Deferred = s.held
 		going, err := t.within(taken, b.Limits, &out)
 		if err != nil {
 			return err

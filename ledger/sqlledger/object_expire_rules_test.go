@@ -38,7 +38,7 @@ func ruledLedger(t *testing.T, objects, due int) string {
 		{ID: "tmp", Prefix: "tmp/", Days: 1}, {ID: "live", Prefix: "live/", Days: 400},
 	}})
 	check(t, err)
-	_, err = db.Restamp(t.Context(), 1)
+	_, err = db.ReapplyRules(t.Context(), 1)
 	check(t, err)
 	now := lethe.SystemClock{}.Now()
 	for _, f := range []struct {
@@ -87,7 +87,7 @@ func expireAll(t *testing.T, path string, want int) int64 {
 	for b := (ledger.Batch{Limit: 1000}); ; {
 		r, err := db.Expire(t.Context(), b)
 		check(t, err)
-		if r.Restamped != 0 || r.ByRules() != r.Objects {
+		if r.Reapplied != 0 || r.ByRules() != r.Objects {
 			t.Fatalf("expired %+v, want all of it by the rule", r)
 		}
 		if done, b.After = done+r.Objects, r.LastDue; !r.More {

@@ -48,20 +48,20 @@ func (db *DB) settlePlace(ctx context.Context) error {
 	return err
 }
 
-// Strayed returns why the ledger was found relocated when it was opened, and holds the
+// Relocated returns why the ledger was found relocated when it was opened, and holds the
 // deletes on all backends; "" if it was not.
-func (db *DB) Strayed() string { return db.strayed }
+func (db *DB) Relocated() string { return db.relocated }
 
 // moveTo records another place. mark is the mark that differs; empty: the place is the same,
 // and more of it is known.
 func (t *tx) moveTo(mark, before, now string) error {
-	t.db.strayed = ""
+	t.db.relocated = ""
 	n, err := t.Exec(setPlace, now, before)
 	if err != nil || n == 0 || mark == "" {
 		return err // without rows, another instance has just done it
 	}
-	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.Moved, engine.Marked[mark])
-	return t.anew(t.db.strayed)
+	t.db.relocated = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.Moved, engine.Marked[mark])
+	return t.anew(t.db.relocated)
 }
 
 // anew gives the ledger a new identity and holds the deletes on all backends.

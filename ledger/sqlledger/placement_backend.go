@@ -15,7 +15,7 @@ var (
 	holdings    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
 		GROUP BY state HAVING sum(n) <> 0 ORDER BY state`)
 	dropCounters  = register(`DELETE FROM blob_counters WHERE backend = ?1`)
-	dropStops     = register(`DELETE FROM guards WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
+	dropTrips     = register(`DELETE FROM limits WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
 	removeBackend = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
 )
 
@@ -63,22 +63,22 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.forgetWalks(backend); err != nil {
 			return err
 		}
-		if err := t.forgetStops(backend); err != nil {
+		if err := t.forgetTrips(backend); err != nil {
 			return err
 		}
 		return t.Must(1, lethe.ErrFenced, removeBackend, backend)
 	})
 }
 
-// forgetStops removes a backend's counts, limits and clock doubts. Nothing compares its
+// forgetTrips removes a backend's counts, limits and clock doubts. Nothing compares its
 // clock any more, so a doubt would never end.
-func (t *tx) forgetStops(backend string) error {
-	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
-		if _, err := t.guard(k, backend); err != nil {
+func (t *tx) forgetTrips(backend string) error {
+	for _, k := range []ledger.LimitKind{ledger.LimitClock, ledger.LimitDeletes} {
+		if _, err := t.limitState(k, backend); err != nil {
 			return err
 		}
 	}
-	_, err := t.Exec(dropStops, backend)
+	_, err := t.Exec(dropTrips, backend)
 	return err
 }
 

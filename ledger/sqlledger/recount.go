@@ -131,11 +131,11 @@ var bookRules = []bookRule{
 	rule("due time", `SELECT name, CAST(want AS TEXT), CAST(have AS TEXT) FROM (
 			SELECT 'object ' || bucket_id || '/' || key AS name, coalesce(due_at, 0) AS have,
 				CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END AS want,
-				due_at IS NULL AND EXISTS (SELECT 1 FROM parked p WHERE p.bucket_id = objects.bucket_id AND p.key = objects.key AND p.entry = '') AS parked
+				due_at IS NULL AND EXISTS (SELECT 1 FROM deferred p WHERE p.bucket_id = objects.bucket_id AND p.key = objects.key AND p.entry = '') AS deferred
 			FROM objects) AS d
-		WHERE (want <> have OR have < 0) AND NOT (have = 0 AND parked)`),
-	rule("parked", `SELECT 'trash ' || id, 'a parked row, or when it is purged', 'neither'
-		FROM trash WHERE purge_at = 9223372036854775807 AND id NOT IN (SELECT entry FROM parked)`),
+		WHERE (want <> have OR have < 0) AND NOT (have = 0 AND deferred)`),
+	rule("deferred", `SELECT 'trash ' || id, 'a deferred row, or when it is purged', 'neither'
+		FROM trash WHERE purge_at = 9223372036854775807 AND id NOT IN (SELECT entry FROM deferred)`),
 	rule("holds", `SELECT 'bucket ' || b.id, CAST((SELECT count(*) FROM holds h WHERE h.bucket_id = b.id) AS TEXT), CAST(b.holds AS TEXT)
 		FROM buckets b WHERE b.holds <> (SELECT count(*) FROM holds h WHERE h.bucket_id = b.id)`),
 	ofBlobs("owner of a live blob", `SELECT 'blob ' || b.id, 'one content or one part',

@@ -21,7 +21,7 @@ func TestRecountFinds(t *testing.T) {
 		`UPDATE objects SET size = 99 WHERE key = 'k'`:                               "object size",
 		`UPDATE trash SET size = 99`:                                                 "trash size",
 		`UPDATE contents SET domain = 'mallory' WHERE kind = 'whole'`:                "dedup domain",
-		`UPDATE trash SET purge_at = 9223372036854775807`:                            "parked",
+		`UPDATE trash SET purge_at = 9223372036854775807`:                            "deferred",
 		`UPDATE objects SET due_at = NULL WHERE key = 'k'`:                           "due time",
 		`UPDATE objects SET ttl_at = ttl_at + 1 WHERE key = 'k'`:                     "due time",
 		`UPDATE blobs SET content_id = 'gone' WHERE state = 2 AND upload_id IS NULL`: "owner of a live blob",

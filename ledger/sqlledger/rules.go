@@ -19,8 +19,8 @@ var (
 	bucketWithRules = register(`SELECT ` + bucketColumns + `, rules FROM buckets WHERE name = ?1 ` + sqldb.Shared)
 	takeRules       = register(`SELECT id, rules, rules_by, rules_last FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
 	setRules        = register(`UPDATE buckets SET rules = ?2, rules_by = ?3, rules_last = ?4 WHERE id = ?1`)
-	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id WHERE b.name = ?1`)
-	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id
+	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id WHERE b.name = ?1`)
+	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id
 		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
 	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
@@ -67,7 +67,7 @@ func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err 
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket, ErrRulesConfigured,
 // ErrPreconditionFailed. Unchanged rules keep their number, so ends set by them remain
-// valid. Ends set by other rules have no effect from now on. Restamp reapplies the rules to
+// valid. Ends set by other rules have no effect from now on. ReapplyRules reapplies the rules to
 // the objects.
 func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (out ledger.BucketRules, err error) {
 	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
@@ -112,7 +112,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	if _, err := t.Exec(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
 		return err
 	}
-	return t.beginRestamp(id)
+	return t.beginReapply(id)
 }
 
 // Rules returns a bucket's lifecycle rules: ErrNoSuchBucket.
@@ -153,7 +153,7 @@ func (t *tx) scanRules(r *sql.Rows) (out ledger.BucketRules, err error) {
 		return out, err
 	}
 	if after.Valid {
-		out.Restamp = &ledger.Restamp{After: after.String, Seen: seen.Int64, Changed: changed.Int64, StartedAt: lethe.Time(started.Int64)}
+		out.Reapplication = &ledger.Reapplication{After: after.String, Seen: seen.Int64, Changed: changed.Int64, StartedAt: lethe.Time(started.Int64)}
 	}
 	if out.Rules, err = t.db.rules.decode(text); err != nil {
 		return out, fmt.Errorf("bucket %s: %w", out.Bucket, err)

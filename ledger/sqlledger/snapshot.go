@@ -17,7 +17,7 @@ var (
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
 		ORDER BY u.touched_at, u.id, p.number`)
 	snapBuckets = register(`SELECT id, coalesce(name, ''), holds` + bucketTotals + ` FROM buckets ORDER BY id`)
-	snapGuards  = register(`SELECT '', ` + guardColumns + ` FROM guards ORDER BY kind, subject`)
+	snapLimits  = register(`SELECT '', ` + limitColumns + ` FROM limits ORDER BY kind, subject`)
 )
 
 // Snapshot reads all rows in one read transaction.
@@ -32,7 +32,7 @@ func (db *DB) Snapshot(ctx context.Context) (s ledger.Snapshot, err error) {
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
 			func() (err error) { s.Buckets, err = all(t, scanBucketTotal, snapBuckets); return err },
 			func() (err error) {
-				s.Guards, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, snapGuards)
+				s.Limits, err = all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, snapLimits)
 				return err
 			},
 		} {

@@ -171,7 +171,7 @@ func (h *hand) hold() {
 		h.counts.held.Add(1)
 	}
 	for {
-		err := h.db.LiftHold(h.ctx, hold)
+		err := h.db.ReleaseHold(h.ctx, hold)
 		if err == nil || errors.Is(err, ledger.ErrNoSuchHold) {
 			return
 		}

@@ -157,10 +157,10 @@ func (h *hand) work() {
 	case 10:
 		h.misplace()
 	case 11:
-		_, err := h.db.Restamp(h.ctx, 5)
+		_, err := h.db.ReapplyRules(h.ctx, 5)
 		h.fine(err)
 	case 12:
-		_, err := h.db.Unpark(h.ctx, 20)
+		_, err := h.db.RequeueDeferred(h.ctx, 20)
 		h.fine(err)
 	default:
 		_, err := h.db.RecoverClaims(h.ctx, 50*time.Millisecond, 10)

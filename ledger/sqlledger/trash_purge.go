@@ -29,7 +29,7 @@ var (
 	emptyNameless = register(`SELECT b.id FROM buckets b WHERE b.name IS NULL
 		AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.bucket_id = b.id)
 		AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.bucket_id = b.id)
-		AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.bucket_id = b.id)
+		AND NOT EXISTS (SELECT 1 FROM deferred p WHERE p.bucket_id = b.id)
 		ORDER BY b.id LIMIT ?1`)
 	deleteBucketCounters = register(`DELETE FROM bucket_counters
 		WHERE bucket_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
@@ -57,9 +57,9 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 		if len(taken) < len(found) {
 			out.More, out.LastDue = true, taken[len(taken)-1].Due
 		}
-		may, stopped, err := t.spend(ledger.GuardPurge, "", b.Limits.Purge, int64(len(taken)))
+		may, stopped, err := t.spend(ledger.LimitPurge, "", b.Limits.Purge, int64(len(taken)))
 		if stopped != nil {
-			out.Stopped = append(out.Stopped, *stopped)
+			out.Tripped = append(out.Tripped, *stopped)
 		}
 		if may < int64(len(taken)) {
 			taken, out.More = taken[:may], false
@@ -130,16 +130,16 @@ func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, e
 	if err != nil {
 		return nil, err
 	}
-	var parked []parkedRow
+	var deferred []deferredRow
 	for _, e := range entries {
 		if _, found := held[spot{byName[e.bucket], e.key}]; found {
-			parked = append(parked, parkedRow{byName[e.bucket], e.key, lethe.ID(e.row.Key), e.row.Due})
+			deferred = append(deferred, deferredRow{byName[e.bucket], e.key, lethe.ID(e.row.Key), e.row.Due})
 		} else {
 			free = append(free, e.row)
 		}
 	}
-	out.Parked += len(parked)
-	return free, t.park(parked)
+	out.Deferred += len(deferred)
+	return free, t.deferRows(deferred)
 }
 
 // holdingBuckets returns those of the named buckets that have holds.
@@ -198,7 +198,7 @@ func (t *tx) pruneBuckets(limit int64) (int64, error) {
 		return 0, err
 	}
 	list := sqldb.JSON(empty)
-	for _, query := range []string{deleteBucketCounters, dropGuards} {
+	for _, query := range []string{deleteBucketCounters, dropLimits} {
 		if _, err := t.Exec(query, list); err != nil {
 			return 0, err
 		}

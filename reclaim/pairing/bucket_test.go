@@ -14,7 +14,7 @@ import (
 
 // Epochs are written to a bucket, advance there, and hold what does not belong
 // together, as on a disk.
-func TestGuardOnABucket(t *testing.T) {
+func TestLimitOnABucket(t *testing.T) {
 	for name, start := range map[string]func(testing.TB) servers.S3{"versitygw": servers.VersityGW, "gofakes3": servers.GoFakeS3} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -22,11 +22,11 @@ import (
 // identity and, so far, the same epochs.
 type fork struct {
 	*memledger.DB
-	w      *world
-	is     ledger.Store
-	boot   lethe.Time
-	before func() // is called once, before the next epoch is intended
-	guard  *pairing.Pairing
+	w       *world
+	is      ledger.Store
+	boot    lethe.Time
+	before  func() // is called once, before the next epoch is intended
+	pairing *pairing.Pairing
 }
 
 // Identity implements pairing.Ledger.
@@ -57,14 +57,14 @@ func (w *world) fork(ledger *memledger.DB) *fork {
 
 // start begins a process on the fork's ledger.
 func (f *fork) start() {
-	f.guard = &pairing.Pairing{Ledger: f, Stores: f.w.Stores, Clock: f.w.Clock, Beat: beat, Boot: f}
+	f.pairing = &pairing.Pairing{Ledger: f, Stores: f.w.Stores, Clock: f.w.Clock, Beat: beat, Boot: f}
 }
 
 // pair makes an original that has advanced the backend, and a copy of it.
 func (w *world) pair() (original, copied *fork) {
 	w.Helper()
 	original = w.fork(w.Ledger)
-	w.Must(original.guard.Advance(w.Ctx, "main"))
+	w.Must(original.pairing.Advance(w.Ctx, "main"))
 	copied = w.fork(memledger.New(ledger.Options{Clock: w.Clock}))
 	_, err := copied.AddBackend(w.Ctx, ledger.Backend{ID: "main"})
 	w.Must(err)
@@ -83,7 +83,7 @@ func (f *fork) row() ledger.Backend {
 // admits checks whether deletes may go on.
 func (f *fork) admits(what string, want error) {
 	f.w.Helper()
-	if err := f.guard.Admit(f.w.Ctx, "main"); !errors.Is(err, want) {
+	if err := f.pairing.Admit(f.w.Ctx, "main"); !errors.Is(err, want) {
 		f.w.Errorf("%s: %v, want %v", what, err, want)
 	}
 }
@@ -102,7 +102,7 @@ func TestOfTwoLedgersNeitherDeletes(t *testing.T) {
 		if second {
 			first, other = b, a
 		}
-		w.Must(first.guard.Advance(w.Ctx, "main"))
+		w.Must(first.pairing.Advance(w.Ctx, "main"))
 		other.admits("the one that finds the other's epoch", lethe.ErrBackendMismatch)
 		first.admits("the one that advanced first", lethe.ErrBackendMismatch)
 		for _, f := range []*fork{a, b} {
@@ -111,13 +111,13 @@ func TestOfTwoLedgersNeitherDeletes(t *testing.T) {
 		}
 		for _, f := range []*fork{b, a, b} {
 			rival := map[*fork]*fork{a: b, b: a}[f]
-			w.Must(f.guard.Accept(w.Ctx, "main"))
+			w.Must(f.pairing.Accept(w.Ctx, "main"))
 			f.admits("accepted a moment ago", pairing.ErrNotQuiet)
 			rival.admits("the other one", lethe.ErrBackendMismatch)
 			f.later(3 * beat / 2)
 			for range 3 {
 				f.admits("accepted", nil)
-				w.Must(f.guard.Advance(w.Ctx, "main"))
+				w.Must(f.pairing.Advance(w.Ctx, "main"))
 				rival.admits("the other one", lethe.ErrBackendMismatch)
 			}
 		}
@@ -130,14 +130,14 @@ func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
 	for i := range 4 {
 		w := newWorld(t)
 		a, b := w.pair()
-		a.guard.Draw = func(n int64) int64 { return n / 2 }
-		b.guard.Draw = func(n int64) int64 { return n/4 + int64(i%2)*n/2 } // below, or beyond
+		a.pairing.Draw = func(n int64) int64 { return n / 2 }
+		b.pairing.Draw = func(n int64) int64 { return n/4 + int64(i%2)*n/2 } // below, or beyond
 		looks := []*fork{a, b}
 		if i < 2 {
 			looks = []*fork{b, a}
 		}
-		a.before = func() { w.Must(b.guard.Advance(w.Ctx, "main")) }
-		if err := a.guard.Advance(w.Ctx, "main"); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
+		a.before = func() { w.Must(b.pairing.Advance(w.Ctx, "main")) }
+		if err := a.pairing.Advance(w.Ctx, "main"); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -153,7 +153,7 @@ func TestAChallengeFromBeforeADecision(t *testing.T) {
 	for i := range 4 {
 		w := newWorld(t)
 		a, b := w.pair()
-		w.Must(b.guard.Advance(w.Ctx, "main"))
+		w.Must(b.pairing.Advance(w.Ctx, "main"))
 		winner, loser := a, b
 		if i%2 == 1 {
 			winner, loser = b, a
@@ -171,12 +171,12 @@ func TestAChallengeFromBeforeADecision(t *testing.T) {
 			draws = draws[1:]
 			return next * n / 4
 		}
-		a.guard.Draw, b.guard.Draw = draw, draw
+		a.pairing.Draw, b.pairing.Draw = draw, draw
 		decided := false
 		w.Fault = func(c blobtest.Call) blobtest.Fault {
 			if c.Op == blobtest.OpPut && !decided {
 				decided = true
-				w.Must(winner.guard.Accept(w.Ctx, "main"))
+				w.Must(winner.pairing.Accept(w.Ctx, "main"))
 			}
 			return blobtest.Fault{}
 		}
@@ -187,11 +187,11 @@ func TestAChallengeFromBeforeADecision(t *testing.T) {
 		winner.later(3 * beat / 2)
 		for range 3 {
 			winner.admits("the one that was accepted", nil)
-			w.Must(winner.guard.Advance(w.Ctx, "main"))
+			w.Must(winner.pairing.Advance(w.Ctx, "main"))
 		}
 		reclaimtest.Want(w, "objects on the backend", w.Bytes.Len(), 1)
 		loser.admits("the other one", lethe.ErrBackendMismatch)
-		w.Must(loser.guard.Accept(w.Ctx, "main"))
+		w.Must(loser.pairing.Accept(w.Ctx, "main"))
 		winner.admits("after the next decision", lethe.ErrBackendMismatch)
 	}
 }
@@ -215,7 +215,7 @@ func TestEveryInstanceNoticesWhoAdvancedBetween(t *testing.T) {
 func TestAQuietBeat(t *testing.T) {
 	w := newWorld(t)
 	a := w.fork(w.Ledger)
-	w.Must(a.guard.Advance(w.Ctx, "main"))
+	w.Must(a.pairing.Advance(w.Ctx, "main"))
 	a.admits("nobody knows the first epoch of a backend", nil)
 	again := map[string]func(){
 		"a start":         a.start,
@@ -231,7 +231,7 @@ func TestAQuietBeat(t *testing.T) {
 		a.admits(name+", after a quiet beat", nil)
 	}
 	a.start()
-	a.guard.Sleep = func(_ context.Context, d time.Duration) error { a.later(d); return nil }
+	a.pairing.Sleep = func(_ context.Context, d time.Duration) error { a.later(d); return nil }
 	a.admits("one that waits", nil)
 }
 
@@ -245,7 +245,7 @@ func TestAnEpochThatWasIntendedBeforeIsNotTheLast(t *testing.T) {
 	w.Must(b.DB.SetEpoch(w.Ctx, "main", n+5, n))
 	a.start()
 	b.start()
-	w.Must(a.guard.Advance(w.Ctx, "main"))
+	w.Must(a.pairing.Advance(w.Ctx, "main"))
 	b.admits("the copy", lethe.ErrBackendMismatch)
 	a.admits("the original", lethe.ErrBackendMismatch)
 }
@@ -255,7 +255,7 @@ func TestOneInstanceAdvancesEachBeat(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.fork(w.Ledger), w.fork(w.Ledger)
 	for _, f := range []*fork{a, b} {
-		w.Must(f.guard.Heartbeat(w.Ctx, "main"))
+		w.Must(f.pairing.Heartbeat(w.Ctx, "main"))
 	}
 	puts, lists := 0, 0
 	w.Fault = func(c blobtest.Call) blobtest.Fault {
@@ -268,17 +268,17 @@ func TestOneInstanceAdvancesEachBeat(t *testing.T) {
 		return blobtest.Fault{}
 	}
 	for range 5 {
-		w.Must(a.guard.Heartbeat(w.Ctx, "main"))
-		w.Must(b.guard.Heartbeat(w.Ctx, "main"))
+		w.Must(a.pairing.Heartbeat(w.Ctx, "main"))
+		w.Must(b.pairing.Heartbeat(w.Ctx, "main"))
 	}
 	if puts < 4 || puts > 6 || lists < 10 {
 		t.Errorf("%d epochs in 5 beats of two instances, %d looks", puts, lists)
 	}
 }
 
-// cleaner is a Clean that calls the fork's guard.
+// cleaner is a Clean that calls the fork's pairing.
 func (f *fork) cleaner(limit int) *routine.Clean {
-	return &routine.Clean{Ledger: f.w.Ledger, Stores: f.w.Stores, Store: f.w.Store, Safety: f.w.Safety, Limit: limit, Clock: f.w.Clock, Admit: f.guard.Admit}
+	return &routine.Clean{Ledger: f.w.Ledger, Stores: f.w.Stores, Store: f.w.Store, Safety: f.w.Safety, Limit: limit, Clock: f.w.Clock, Admit: f.pairing.Admit}
 }
 
 // Each batch is admitted before it deletes, so that a copy that starts meanwhile
@@ -292,9 +292,9 @@ func TestEachBatchAsks(t *testing.T) {
 	}
 	deletes := 0
 	w.Fault = func(c blobtest.Call) blobtest.Fault {
-		if c.Op == blobtest.OpDelete && !errors.Is(b.guard.Check(w.Ctx, "main"), lethe.ErrBackendMismatch) {
+		if c.Op == blobtest.OpDelete && !errors.Is(b.pairing.Check(w.Ctx, "main"), lethe.ErrBackendMismatch) {
 			if deletes++; deletes == 1 {
-				w.Must(b.guard.Advance(w.Ctx, "main"))
+				w.Must(b.pairing.Advance(w.Ctx, "main"))
 			}
 		}
 		return blobtest.Fault{}
@@ -351,7 +351,7 @@ func TestAnEmptiedBackendSettlesNothing(t *testing.T) {
 	w.Fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
 	w.Stores["main"] = stored{disk}
 	w.Clock.Advance(w.Safety.BackoffMin)
-	w.Must(a.guard.Check(w.Ctx, "main"))
+	w.Must(a.pairing.Check(w.Ctx, "main"))
 	if counts := w.Pass(a.cleaner(10)); counts["gone"] != 1 || w.State(blob) != 0 {
 		t.Errorf("put back: %v", counts)
 	}
@@ -372,14 +372,14 @@ func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
 		return blobtest.Fault{}
 	}
 	for range 3 {
-		if err := a.guard.Advance(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+		if err := a.pairing.Advance(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
 			t.Errorf("it was replaced: %v", err)
 		}
 		a.admits("the other one", lethe.ErrBackendMismatch)
 	}
 	w.Stores["main"] = stored{disk}
 	a.admits("put back", nil)
-	w.Must(a.guard.Advance(w.Ctx, "main"))
+	w.Must(a.pairing.Advance(w.Ctx, "main"))
 }
 
 // What is not found is gone only on the ledger's backend. A hold by an operator, or
@@ -387,21 +387,21 @@ func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
 func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.pair()
-	w.Must(a.guard.Absent(w.Ctx, "main"))
+	w.Must(a.pairing.Absent(w.Ctx, "main"))
 	w.Must(w.Ledger.HoldBackend(w.Ctx, "main", "a person says so"))
-	w.Must(a.guard.Absent(w.Ctx, "main"))
+	w.Must(a.pairing.Absent(w.Ctx, "main"))
 	w.Must(w.Ledger.HoldBackend(w.Ctx, "main", ""))
 	disk := w.Stores["main"]
 	w.Stores["main"] = memblob.New(memblob.Options{})
-	if err := a.guard.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+	if err := a.pairing.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
 		t.Errorf("another disk: %v", err)
 	}
 	w.Stores["main"] = disk
-	w.Must(a.guard.Absent(w.Ctx, "main"))
+	w.Must(a.pairing.Absent(w.Ctx, "main"))
 	w.Usurp(1)
-	w.Must(a.guard.Absent(w.Ctx, "main"))
+	w.Must(a.pairing.Absent(w.Ctx, "main"))
 	w.Stores["main"] = memblob.New(memblob.Options{})
-	if err := a.guard.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+	if err := a.pairing.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
 		t.Errorf("another disk, and another ledger: %v", err)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// foretell reports, at the end of a dry run, which orphans would be condemned:
+// precheck reports, at the end of a dry run, which orphans would be condemned:
 // those that are ripe, unless their share is too high, and as many as one walk
 // takes.
-func (w *walk) foretell(ctx context.Context, add reclaim.Add) (bool, error) {
+func (w *walk) precheck(ctx context.Context, add reclaim.Add) (bool, error) {
 	if w.o.Would == nil || len(w.would) == 0 {
 		return w.finish(ctx, add)
 	}

@@ -15,7 +15,7 @@ func (w *walk) condemn() func(context.Context, reclaim.Add) (bool, error) {
 	after := ""
 	return func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if w.o.DryRun {
-			return w.foretell(ctx, add)
+			return w.precheck(ctx, add)
 		}
 		epoch, err := w.epoch(ctx)
 		if err != nil {

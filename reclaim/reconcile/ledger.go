@@ -52,9 +52,9 @@ type RowLedger interface {
 	Backends(ctx context.Context) ([]ledger.Backend, error)
 }
 
-// Pact checks the pairing of a backend and the ledger; *pairing.Pairing implements
+// Pairing checks the pairing of a backend and the ledger; *pairing.Pairing implements
 // it.
-type Pact interface {
+type Pairing interface {
 	// Check returns ErrBackendMismatch if they do not belong together, or an
 	// operator has to decide that. Another error means that the check failed.
 	Check(ctx context.Context, backend string) error

@@ -42,7 +42,7 @@ func walkOver(t *testing.T, n int) {
 	runtime.GC()
 	var counts reclaim.Counts
 	step := reconcile.New(reconcile.Options{
-		Ledger: s, Stores: map[string]blob.Store{"main": s}, Pact: s, Store: s.store, Parallel: 4,
+		Ledger: s, Stores: map[string]blob.Store{"main": s}, Pairing: s, Store: s.store, Parallel: 4,
 		NewID: func() lethe.ID { return "walk" }, Call: s.call,
 	}).Pass("worker")
 	for more := true; more; {

@@ -56,7 +56,7 @@ func TestOrphanGoes(t *testing.T) {
 			t := w.T
 			t.Fatalf("row is %+v", row)
 		}
-		clean := &routine.Clean{Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: w.clock, Admit: w.guard.Check}
+		clean := &routine.Clean{Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: w.clock, Admit: w.pairing.Check}
 		c := &reclaim.Counts{}
 		step := clean.Pass("c")
 		for more := true; more; {
@@ -179,7 +179,7 @@ func TestBrokenListing(t *testing.T) {
 		for _, f := range []blobtest.Fault{{Kind: blobtest.Down}, {Kind: blobtest.NotDone}, {Kind: blobtest.Partial, Keep: 1}, {Kind: blobtest.Disorder}} {
 			var broken atomic.Bool // listings run in parallel
 			w.fault = func(c blobtest.Call) blobtest.Fault {
-				// The guard lists the epoch objects, and bypasses the faulty store.
+				// the pairing lists the epoch objects, and bypasses the faulty store.
 				if c.Op == blobtest.OpList && f.Kind != blobtest.Disorder {
 					broken.Store(true)
 					return f

@@ -86,11 +86,11 @@ func TestReal(t *testing.T) {
 type reality struct {
 	*testing.T
 	place
-	at     *clocktest.Clock
-	db     *sqlledger.DB
-	id     lethe.ID // of the store
-	stores map[string]blob.Store
-	guard  *pairing.Pairing
+	at      *clocktest.Clock
+	db      *sqlledger.DB
+	id      lethe.ID // of the store
+	stores  map[string]blob.Store
+	pairing *pairing.Pairing
 }
 
 func newReality(t *testing.T, p place) *reality {
@@ -102,10 +102,10 @@ func newReality(t *testing.T, p place) *reality {
 	store, err := db.Identity(t.Context())
 	r.must(err)
 	r.db, r.id = db, store.ID
-	r.guard = &pairing.Pairing{Ledger: db, Stores: r.stores, Clock: r.at}
+	r.pairing = &pairing.Pairing{Ledger: db, Stores: r.stores, Clock: r.at}
 	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	r.must(err)
-	r.must(r.guard.Advance(t.Context(), "main"))
+	r.must(r.pairing.Advance(t.Context(), "main"))
 	_, err = db.CreateBucket(t.Context(), ledger.Bucket{Name: bucket, Owner: "me"})
 	r.must(err)
 	return r
@@ -140,7 +140,7 @@ func (r *reality) put(key, body string) string {
 
 // walk walks once, and waits for the grace.
 func (r *reality) walk(set func(*reconcile.Options)) map[string]int64 {
-	o := reconcile.Options{Ledger: r.db, Stores: r.stores, Pact: r.guard, Store: r.id, Clock: r.at, NewID: r.newID, Grace: grace}
+	o := reconcile.Options{Ledger: r.db, Stores: r.stores, Pairing: r.pairing, Store: r.id, Clock: r.at, NewID: r.newID, Grace: grace}
 	if set(&o); o.Chunk > 0 { // two chunks: each lists 1,024 folders
 		o.Chunk, o.Parallel = 8, 16
 	}
@@ -167,7 +167,7 @@ func explained(r *reality, set func(*reconcile.Options)) {
 	if got := r.walk(set); got[reconcile.Orphans] != 1 || got[reconcile.Condemned] != 1 || got[reconcile.Missing] != 1 {
 		r.Errorf("the second walk counts %v", got)
 	}
-	pass(r.T, &routine.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, func(string, int64) {})
+	pass(r.T, &routine.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.pairing.Check}, func(string, int64) {})
 	var keys []string
 	r.must(r.store.List(r.Context(), "", "", func(i blob.Info) error {
 		keys = append(keys, i.Key)

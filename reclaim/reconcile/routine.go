@@ -15,14 +15,14 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Options of the routine. Ledger, Stores, Pact, Store, Clock and NewID are needed.
+// Options of the routine. Ledger, Stores, Pairing, Store, Clock and NewID are needed.
 type Options struct {
-	Ledger Ledger
-	Stores map[string]blob.Store
-	Pact   Pact
-	Store  lethe.ID
-	Clock  lethe.Clock
-	NewID  func() lethe.ID // ids of walks
+	Ledger  Ledger
+	Stores  map[string]blob.Store
+	Pairing Pairing
+	Store   lethe.ID
+	Clock   lethe.Clock
+	NewID   func() lethe.ID // ids of walks
 
 	// Only names the backends to walk over; none: all.
 	Only []string

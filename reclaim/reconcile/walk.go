@@ -71,7 +71,7 @@ func (w *walk) begin(ctx context.Context, _ reclaim.Add) (err error) {
 // trust checks the pairing. If it does not hold it returns why, and the walk only
 // reports.
 func (w *walk) trust(ctx context.Context) (doubt string, err error) {
-	err = w.o.Pact.Check(ctx, w.backend)
+	err = w.o.Pairing.Check(ctx, w.backend)
 	if errors.Is(err, lethe.ErrBackendMismatch) {
 		return err.Error(), nil
 	}

@@ -30,18 +30,18 @@ const (
 // what calls to main do.
 type world struct {
 	*testing.T
-	ctx    context.Context
-	clock  *clocktest.Clock
-	ledger *memledger.DB
-	main   *memblob.Store
-	spare  *memblob.Store
-	fault  func(blobtest.Call) blobtest.Fault
-	stores map[string]blob.Store
-	store  lethe.ID
-	guard  *pairing.Pairing
-	set    func(*reconcile.Options)
-	found  []ledger.Finding
-	events reconcile.Events
+	ctx     context.Context
+	clock   *clocktest.Clock
+	ledger  *memledger.DB
+	main    *memblob.Store
+	spare   *memblob.Store
+	fault   func(blobtest.Call) blobtest.Fault
+	stores  map[string]blob.Store
+	store   lethe.ID
+	pairing *pairing.Pairing
+	set     func(*reconcile.Options)
+	found   []ledger.Finding
+	events  reconcile.Events
 }
 
 func newWorld(t *testing.T) *world {
@@ -59,11 +59,11 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.store = store.ID
 	raw := map[string]blob.Store{"main": w.main, "spare": w.spare}
-	w.guard = &pairing.Pairing{Ledger: w.ledger, Stores: raw, Clock: w.clock}
+	w.pairing = &pairing.Pairing{Ledger: w.ledger, Stores: raw, Clock: w.clock}
 	for id := range w.stores {
 		_, err = w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)
-		w.must(w.guard.Advance(w.ctx, id))
+		w.must(w.pairing.Advance(w.ctx, id))
 	}
 	_, err = w.ledger.CreateBucket(w.ctx, ledger.Bucket{Name: bucket, Owner: "me"})
 	w.must(err)
@@ -87,7 +87,7 @@ func (w *world) key(id lethe.ID) string {
 func (w *world) routine() *reconcile.Routine {
 	w.found = nil
 	o := reconcile.Options{
-		Ledger: w.ledger, Stores: w.stores, Pact: w.guard, Store: w.store, Clock: w.clock, NewID: w.id, Grace: grace,
+		Ledger: w.ledger, Stores: w.stores, Pairing: w.pairing, Store: w.store, Clock: w.clock, NewID: w.id, Grace: grace,
 		Events: &w.events, Report: func(f ledger.Finding) { w.found = append(w.found, f) },
 	}
 	w.set(&o)

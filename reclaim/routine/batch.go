@@ -69,7 +69,7 @@ func countReclaimed(add reclaim.Add, r ledger.Reclaimed) {
 	add(reclaim.Items, int64(r.Objects))
 	add("objects", int64(r.Objects))
 	add("by_rules", int64(r.ByRules()))
-	add("restamped", int64(r.Restamped))
+	add("reapplied", int64(r.Reapplied))
 	add("bytes", r.Bytes)
 	add("condemned", int64(r.Blobs))
 	add("condemned_bytes", r.BlobBytes)

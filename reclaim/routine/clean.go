@@ -218,9 +218,9 @@ func (k *Clean) claim(ctx context.Context, q *queue, add reclaim.Add) (claimed l
 		q.empty = len(claimed.Blobs) < r.Limit || len(claimed.Blobs) == 0
 		q.turns.oldest(!q.empty)
 	}
-	if claimed.Stopped != nil {
+	if claimed.Tripped != nil {
 		add("stopped", 1)
-		k.Events.EmitStopped([]ledger.Guard{*claimed.Stopped})
+		k.Events.EmitTripped([]ledger.LimitState{*claimed.Tripped})
 	}
 	return claimed, nil
 }

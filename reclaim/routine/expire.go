@@ -22,12 +22,12 @@ type ExpireLedger interface {
 	// row that would condemn more than MaxBlobs, but takes one row at least.
 	Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
 	ExpireBacklog(ctx context.Context) (ledger.Backlog, error)
-	// Foresee stops what is due beyond the limits before the first of it is
+	// PrecheckLimits stops what is due beyond the limits before the first of it is
 	// removed, and returns what it stopped just now.
-	Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error)
-	// Unpark requeues up to limit deferred rows: those of a hold that was released,
+	PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error)
+	// RequeueDeferred requeues up to limit deferred rows: those of a hold that was released,
 	// or of a limit that allows them now.
-	Unpark(ctx context.Context, limit int) (ledger.Unparked, error)
+	RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error)
 }
 
 // Expire removes objects that are due, oldest first, and fairly among buckets when
@@ -64,9 +64,9 @@ func (e *Expire) round() reclaim.Step {
 	due := sweep(sized(e.fair(), e.Controller), e.Batch, func(ctx context.Context, r ledger.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.EmitReclaimed(lethe.ReasonExpiry, r)
-		e.Events.EmitStopped(r.Stopped)
+		e.Events.EmitTripped(r.Tripped)
 	})
-	return unlessBehind(e.Ledger, inSequence(e.unpark, e.foresee, due))
+	return unlessBehind(e.Ledger, inSequence(e.requeue, e.precheck, due))
 }
 
 // fair schedules the buckets fairly when more is due than a batch.
@@ -95,9 +95,9 @@ func (e *Expire) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, e
 	return locked(e.Lock, "expire", e.Ledger.Expire)(ctx, b)
 }
 
-// unpark requeues what a hold or a limit deferred, once that is over.
-func (e *Expire) unpark(ctx context.Context, add reclaim.Add) (bool, error) {
-	u, err := e.Ledger.Unpark(ctx, e.Controller.Size(e.Batch.Limit))
+// requeue requeues what a hold or a limit deferred, once that is over.
+func (e *Expire) requeue(ctx context.Context, add reclaim.Add) (bool, error) {
+	u, err := e.Ledger.RequeueDeferred(ctx, e.Controller.Size(e.Batch.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: requeue what was deferred: %w", err)
 	}
@@ -105,16 +105,16 @@ func (e *Expire) unpark(ctx context.Context, add reclaim.Add) (bool, error) {
 	return u.More, nil
 }
 
-// foresee stops what is due beyond its limit before the first of it is removed.
-func (e *Expire) foresee(ctx context.Context, add reclaim.Add) (bool, error) {
+// precheck stops what is due beyond its limit before the first of it is removed.
+func (e *Expire) precheck(ctx context.Context, add reclaim.Add) (bool, error) {
 	if l := e.Batch.Limits; !l.Rules.On() && !l.TTL.On() {
 		return false, nil
 	}
-	stopped, err := e.Ledger.Foresee(ctx, e.Batch.Limits)
+	stopped, err := e.Ledger.PrecheckLimits(ctx, e.Batch.Limits)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: check the deletion limits ahead: %w", err)
 	}
-	e.Events.EmitStopped(stopped)
+	e.Events.EmitTripped(stopped)
 	add("stopped", int64(len(stopped)))
 	return false, nil
 }

@@ -15,10 +15,10 @@ import (
 // objects, which Expire then removes.
 type LifecycleLedger interface {
 	AgeLedger
-	// Restamp reapplies the rules to up to limit objects of one bucket whose rules
+	// ReapplyRules reapplies the rules to up to limit objects of one bucket whose rules
 	// changed, and records its progress.
-	Restamp(ctx context.Context, limit int) (ledger.Restamped, error)
-	RestampBacklog(ctx context.Context) (ledger.Backlog, error)
+	ReapplyRules(ctx context.Context, limit int) (ledger.Reapplied, error)
+	ReapplyBacklog(ctx context.Context) (ledger.Backlog, error)
 	// RuledUploads lists open uploads that rules abort now. AbortRuled aborts one
 	// if a rule in force in that transaction requires it, and returns the rule:
 	// ErrNoSuchUpload otherwise, and ErrHeld while a hold keeps the upload.
@@ -45,12 +45,12 @@ func (*Lifecycle) Name() string { return "lifecycle" }
 
 // Plan counts the objects to which rules may have to be reapplied.
 func (l *Lifecycle) Plan(ctx context.Context) (ledger.Backlog, error) {
-	return l.Ledger.RestampBacklog(ctx)
+	return l.Ledger.ReapplyBacklog(ctx)
 }
 
 // Pass reapplies rules, from where the last pass ended, and then aborts uploads.
 func (l *Lifecycle) Pass(string) reclaim.Step {
-	return inSequence(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
+	return inSequence(l.configure, l.reapply, unlessBehind(l.Ledger, l.uploads))
 }
 
 func (l *Lifecycle) configure(ctx context.Context, _ reclaim.Add) (bool, error) {
@@ -60,15 +60,15 @@ func (l *Lifecycle) configure(ctx context.Context, _ reclaim.Add) (bool, error) 
 	return false, l.Configure(ctx)
 }
 
-// restamp reapplies the rules to one batch of one bucket.
-func (l *Lifecycle) restamp(ctx context.Context, add reclaim.Add) (bool, error) {
-	r, err := l.Ledger.Restamp(ctx, l.Controller.Size(l.Limit))
+// reapply reapplies the rules to one batch of one bucket.
+func (l *Lifecycle) reapply(ctx context.Context, add reclaim.Add) (bool, error) {
+	r, err := l.Ledger.ReapplyRules(ctx, l.Controller.Size(l.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: reapply lifecycle rules: %w", err)
 	}
 	add(reclaim.Items, int64(r.Seen))
 	add("seen", int64(r.Seen))
-	add("restamped", int64(r.Changed))
+	add("reapplied", int64(r.Changed))
 	if r.Done {
 		add("buckets", 1)
 	}

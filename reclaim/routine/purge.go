@@ -54,7 +54,7 @@ func (p *Purge) round() reclaim.Step {
 	trash := sweep(sized(p.batch, p.Controller), p.Batch, func(ctx context.Context, r ledger.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.EmitReclaimed(lethe.ReasonPurge, r)
-		p.Events.EmitStopped(r.Stopped)
+		p.Events.EmitTripped(r.Tripped)
 	})
 	return inSequence(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
 }

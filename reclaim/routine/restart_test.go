@@ -24,9 +24,9 @@ func (c *counted) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed,
 	return c.DB.Expire(ctx, b)
 }
 
-func (c *counted) Unpark(ctx context.Context, n int) (ledger.Unparked, error) {
+func (c *counted) RequeueDeferred(ctx context.Context, n int) (ledger.Requeued, error) {
 	c.others++
-	return c.DB.Unpark(ctx, n)
+	return c.DB.RequeueDeferred(ctx, n)
 }
 
 func (c *counted) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
@@ -110,7 +110,7 @@ func expireEndlessly(w *world, lasting time.Duration) {
 		}
 	}
 	there := func() bool { _, found := w.Ledger.Object("b", "held"); return found }
-	took := w.endless(r, more, func() { w.Must(w.Ledger.LiftHold(w.Ctx, h)) }, func() bool { return !there() })
+	took := w.endless(r, more, func() { w.Must(w.Ledger.ReleaseHold(w.Ctx, h)) }, func() bool { return !there() })
 	within(w, lasting, took)
 	if steps := l.batches + l.others; l.others > steps/roundOf+3 {
 		w.Errorf("%d batches, and %d transactions beside them", l.batches, l.others)

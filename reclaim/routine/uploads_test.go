@@ -76,7 +76,7 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 		got += fmt.Sprintf("%s %s;", r.Item.Key, r.Outcome)
 	}
 	reclaimtest.Want(w, "applied", got, "held held;short changed since;")
-	w.Must(w.Ledger.LiftHold(w.Ctx, hold))
+	w.Must(w.Ledger.ReleaseHold(w.Ctx, hold))
 	results, err = uploads.Apply(w.Ctx, "me", list[:1], func(string, int64) {})
 	w.Must(err)
 	reclaimtest.Want(w, "applied when it is let go", results[0].Outcome, plan.Done)

@@ -108,12 +108,12 @@ func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput)
 	return out, nil
 }
 
-// foreseeDocument checks the body of a request that is a document, after
+// precheckDocument checks the body of a request that is a document, after
 // authentication and before versitygw reads it: long markup costs a hundred
 // times its size there. It reads deletions strictly. versitygw reads any number
 // of keys, and counts only those that may be deleted; of two keys in one entry
 // it takes the last.
-func (r *request) foreseeDocument(ctx context.Context) error {
+func (r *request) precheckDocument(ctx context.Context) error {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
 	if acct, _ := account(ctx); !ok || r.web == nil || acct.Access == "" && !public(ctx) {
 		return nil

@@ -69,7 +69,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
-	if err := requestOf(ctx).foreseeDocument(ctx); err != nil {
+	if err := requestOf(ctx).precheckDocument(ctx); err != nil {
 		return nil, err
 	}
 	expandKey(ctx, requestOf(ctx))

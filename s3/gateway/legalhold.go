@@ -39,7 +39,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	h := ledger.Hold{Bucket: n.bucket, Scope: ledger.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
 		_, err = b.store.Holds.AddHold(o.ctx, h)
-	} else if err = b.store.Holds.LiftHold(o.ctx, h); errors.Is(err, ledger.ErrNoSuchHold) {
+	} else if err = b.store.Holds.ReleaseHold(o.ctx, h); errors.Is(err, ledger.ErrNoSuchHold) {
 		err = nil
 	}
 	if err == nil {

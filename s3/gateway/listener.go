@@ -13,20 +13,20 @@ import (
 	"github.com/lethe-storage/lethe/internal/netlimit"
 )
 
-// guard wraps listeners so that no connection stalls without end, and tracks
+// connTracker wraps listeners so that no connection stalls without end, and tracks
 // the open ones, so that they can be closed.
-type guard struct {
+type connTracker struct {
 	idle time.Duration // longest wait for one read or write
 	pace netlimit.Pace // of bodies
 	most netlimit.Options
 	mu   sync.Mutex
-	open map[*guardedConn]struct{}
+	open map[*trackedConn]struct{}
 	// stopping: connections are closed at once.
 	stopping atomic.Bool
 }
 
-func newGuard(o Options) *guard {
-	return &guard{idle: o.IdleTimeout, pace: o.BodyPace, most: netlimit.Options{PerAddress: o.MaxPerAddress, Exempt: o.TrustedProxies}}
+func newConnTracker(o Options) *connTracker {
+	return &connTracker{idle: o.IdleTimeout, pace: o.BodyPace, most: netlimit.Options{PerAddress: o.MaxPerAddress, Exempt: o.TrustedProxies}}
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 var lingerBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // listen listens on all addresses, or none.
-func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
+func (g *connTracker) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
 	var out []net.Listener
 	for _, a := range addresses {
 		ln, err := net.Listen("tcp", a)
@@ -49,7 +49,7 @@ func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo
 			}
 			return nil, fmt.Errorf("s3: listen on %s: %w", a, err)
 		}
-		ln = &guardedListener{netlimit.Listen(ln, g.most), g}
+		ln = &trackedListener{netlimit.Listen(ln, g.most), g}
 		if certificate != nil {
 			ln = tls.NewListener(ln, &tls.Config{
 				GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
@@ -62,7 +62,7 @@ func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo
 
 // closeAll closes open connections; with unused, only those that had no
 // request: the web server tracks the idle ones that had one.
-func (g *guard) closeAll(unused bool) {
+func (g *connTracker) closeAll(unused bool) {
 	g.stopping.Store(true)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,42 +75,42 @@ func (g *guard) closeAll(unused bool) {
 	}
 }
 
-func (g *guard) add(c *guardedConn) {
+func (g *connTracker) add(c *trackedConn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open == nil {
-		g.open = map[*guardedConn]struct{}{}
+		g.open = map[*trackedConn]struct{}{}
 	}
 	g.open[c] = struct{}{}
 }
 
-func (g *guard) remove(c *guardedConn) {
+func (g *connTracker) remove(c *trackedConn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.open, c)
 }
 
-type guardedListener struct {
+type trackedListener struct {
 	net.Listener
-	g *guard
+	g *connTracker
 }
 
-func (l *guardedListener) Accept() (net.Conn, error) {
+func (l *trackedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	guarded := &guardedConn{Conn: c, g: l.g}
+	guarded := &trackedConn{Conn: c, g: l.g}
 	l.g.add(guarded)
 	return guarded, nil
 }
 
-// guardedConn ends a read or write that waits longer than idle. The web
+// trackedConn ends a read or write that waits longer than idle. The web
 // server's own read deadline, of the whole header for instance, applies as
 // well.
-type guardedConn struct {
+type trackedConn struct {
 	net.Conn
-	g    *guard
+	g    *connTracker
 	hard atomic.Int64 // the web server's read deadline in microseconds; 0: none
 	used atomic.Bool  // bytes were read from it
 
@@ -118,7 +118,7 @@ type guardedConn struct {
 	body *netlimit.Patience // with the body that is being read; nil between bodies
 }
 
-func (c *guardedConn) Read(p []byte) (int, error) {
+func (c *trackedConn) Read(p []byte) (int, error) {
 	now := lethe.SystemClock{}.Now()
 	until := now.Add(c.g.idle)
 	if left, ok := c.waits(0, 0); ok {
@@ -140,7 +140,7 @@ func (c *guardedConn) Read(p []byte) (int, error) {
 
 // waits records the time that a read waited for n bytes of a body, and returns
 // the limit of the next wait. ok is false between bodies.
-func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
+func (c *trackedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.body == nil {
@@ -152,7 +152,7 @@ func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool
 
 // reads starts or ends the timing of a body: the web server marks the start by
 // a deadline as far off as longestBody, and the end by another one.
-func (c *guardedConn) reads(until time.Time) {
+func (c *trackedConn) reads(until time.Time) {
 	var p *netlimit.Patience
 	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
 		p = new(c.g.pace.Patience())
@@ -162,7 +162,7 @@ func (c *guardedConn) reads(until time.Time) {
 	c.body = p
 }
 
-func (c *guardedConn) Write(p []byte) (int, error) {
+func (c *trackedConn) Write(p []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(lethe.SystemClock{}.Now().Add(c.g.idle).Time()); err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 }
 
 // SetReadDeadline takes effect with the next read.
-func (c *guardedConn) SetReadDeadline(t time.Time) error {
+func (c *trackedConn) SetReadDeadline(t time.Time) error {
 	c.reads(t)
 	if t.IsZero() {
 		c.hard.Store(0)
@@ -181,12 +181,12 @@ func (c *guardedConn) SetReadDeadline(t time.Time) error {
 }
 
 // SetDeadline sets that for reading; writes have their own.
-func (c *guardedConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+func (c *trackedConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // SetWriteDeadline is left to Write.
-func (*guardedConn) SetWriteDeadline(time.Time) error { return nil }
+func (*trackedConn) SetWriteDeadline(time.Time) error { return nil }
 
-func (c *guardedConn) Close() error {
+func (c *trackedConn) Close() error {
 	c.linger()
 	c.g.remove(c)
 	return c.Conn.Close()
@@ -195,7 +195,7 @@ func (c *guardedConn) Close() error {
 // linger closes the connection for writing and discards what the client still
 // sends. Closing at once after a refusal would reset the connection, and most
 // clients would report that instead of the response.
-func (c *guardedConn) linger() {
+func (c *trackedConn) linger() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || !c.used.Load() || c.g.stopping.Load() || half.CloseWrite() != nil {
 		return

@@ -88,7 +88,7 @@ func (c Credentials) GoString() string { return c.String() }
 type Server struct {
 	opt   Options
 	web   *fasthttp.Server
-	guard *guard
+	conns *connTracker
 	// operations are versitygw's, as its routes call them.
 	operations controllers.S3ApiController
 	backend    *Backend
@@ -117,7 +117,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	base, stop := context.WithCancel(context.Background())
-	s := &Server{opt: o, stop: stop, guard: newGuard(o), addresses: ratelimit.New(o.AddressRate, nil), documents: documentBudget(o.Documents)}
+	s := &Server{opt: o, stop: stop, conns: newConnTracker(o), addresses: ratelimit.New(o.AddressRate, nil), documents: documentBudget(o.Documents)}
 	gateway, err := s.gateway(base)
 	if err == nil {
 		err = bodySettable()
@@ -212,7 +212,7 @@ func webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
 // to Drain for requests in progress, and cuts off the rest. It runs once.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.stop()
-	listeners, err := s.guard.listen(s.opt.Listen, s.opt.GetCertificate)
+	listeners, err := s.conns.listen(s.opt.Listen, s.opt.GetCertificate)
 	if err != nil {
 		return err
 	}
@@ -248,9 +248,9 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opt.Drain)
 	defer cancel()
-	s.guard.closeAll(true)
+	s.conns.closeAll(true)
 	if err := s.web.ShutdownWithContext(ctx); err != nil {
 		s.stop()
-		s.guard.closeAll(false)
+		s.conns.closeAll(false)
 	}
 }

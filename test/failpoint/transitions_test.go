@@ -18,10 +18,10 @@ import (
 // withoutPoints are the transitions around which no process is killed, and why.
 var withoutPoints = map[string]string{
 	"SetBucketOwner": bySomeone, "PutDocument": bySomeone, "DeleteDocument": bySomeone, "SetRules": bySomeone,
-	"AddHold": bySomeone, "LiftHold": bySomeone, "AllowGuard": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
-	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndStops": repeated, "EndStaleRuns": repeated,
+	"AddHold": bySomeone, "ReleaseHold": bySomeone, "AllowBeyondLimit": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
+	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndTrips": repeated, "EndStaleRuns": repeated,
 	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
-	"MarkSuspect": repeated, "MarkSound": repeated, "Restamp": repeated, "AbortRuled": "as AbortStale, which has points",
+	"MarkSuspect": repeated, "MarkSound": repeated, "ReapplyRules": repeated, "AbortRuled": "as AbortStale, which has points",
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
 

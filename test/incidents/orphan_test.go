@@ -31,7 +31,7 @@ func (w *world) walk() map[string]int64 {
 
 func (w *world) reconciling() *reconcile.Routine {
 	return reconcile.New(reconcile.Options{
-		Ledger: w.ledger, Stores: w.stores(), Pact: w.guard, Store: w.store, Clock: w.clock, NewID: w.newID, Grace: orphanAge,
+		Ledger: w.ledger, Stores: w.stores(), Pairing: w.pairing, Store: w.store, Clock: w.clock, NewID: w.newID, Grace: orphanAge,
 	})
 }
 

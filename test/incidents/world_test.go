@@ -40,13 +40,13 @@ type world struct {
 	store   lethe.ID
 	safety  reclaim.Safety
 
-	order  []string              // all backends
-	lies   map[string]blob.Store // what really lies on them
-	disks  map[string]blob.Store // and as the code sees them
-	faults map[string]func(blobtest.Call) blobtest.Fault
-	guard  *pairing.Pairing
-	theirs []string // keys on the first backend that are not ours
-	down   string   // the backend that placement knows to be down
+	order   []string              // all backends
+	lies    map[string]blob.Store // what really lies on them
+	disks   map[string]blob.Store // and as the code sees them
+	faults  map[string]func(blobtest.Call) blobtest.Fault
+	pairing *pairing.Pairing
+	theirs  []string // keys on the first backend that are not ours
+	down    string   // the backend that placement knows to be down
 }
 
 func newWorld(t *testing.T, s setting, c *clocktest.Clock, db wholeLedger, place func() blob.Store) *world {
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, s setting, c *clocktest.Clock, db wholeLedger, place
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	w.store = who.ID
-	w.guard = &pairing.Pairing{Ledger: db, Stores: w.lies, Clock: c}
+	w.pairing = &pairing.Pairing{Ledger: db, Stores: w.lies, Clock: c}
 	for _, id := range w.order {
 		w.addBackend(id, place())
 	}
@@ -89,7 +89,7 @@ func (w *world) addBackend(id string, bytes blob.Store) {
 	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 	w.must(err)
 	if w.pact {
-		w.must(w.guard.Advance(w.ctx, id))
+		w.must(w.pairing.Advance(w.ctx, id))
 	}
 }
 

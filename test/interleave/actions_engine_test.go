@@ -85,7 +85,7 @@ func queue() []action {
 	letters := func(a *act) []lethe.ID { return []lethe.ID{a.f.dead[0].ID, a.f.dead[1].ID} }
 	return []action{
 		{name: "ClaimCondemned", passes: true, changes: "claimed, condemned", reads: "backend disk, clock", run: claim(ledger.Limit{})},
-		{name: "ClaimCondemned within limits", passes: true, changes: "claimed, condemned, guards", reads: "backend disk, clock", run: claim(ledger.Limit{Ask: 2})},
+		{name: "ClaimCondemned within limits", passes: true, changes: "claimed, condemned, limits", reads: "backend disk, clock", run: claim(ledger.Limit{Ask: 2})},
 		{name: "Settle as gone", changes: "claimed", run: settle(ledger.Gone)},
 		{name: "Settle as failed", changes: "claimed", run: settle(ledger.Failed)},
 		{name: "ExtendGrace", changes: "condemned, claimed", run: func(a *act) (any, error) {

@@ -169,10 +169,10 @@ func objects() []action {
 		{name: "Update attributes of what is due by a rule", changes: "key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &ledger.Attrs{ContentType: "x"}}))
 		}},
-		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, parked", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
-		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, guards, parked", reads: "bucket b, bucket r",
+		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, deferred", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
+		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, limits, deferred", reads: "bucket b, bucket r",
 			run: expire(ledger.Limits{TTL: ledger.Limit{Ask: 1}, Rules: ledger.Limit{Ask: 1}})},
-		{name: "Purge", passes: true, changes: "trash, content bin, parked", reads: "bucket u", run: func(a *act) (any, error) {
+		{name: "Purge", passes: true, changes: "trash, content bin, deferred", reads: "bucket u", run: func(a *act) (any, error) {
 			r, err := a.db.Purge(a.ctx, ledger.Batch{Limit: 100})
 			return took(r), err
 		}},
@@ -191,8 +191,8 @@ func took(r ledger.Reclaimed) []string {
 	for range r.Blobs {
 		out = append(out, "a blob")
 	}
-	for range r.Parked {
-		out = append(out, "a parked row")
+	for range r.Deferred {
+		out = append(out, "a deferred row")
 	}
 	for _, c := range r.Dropped {
 		out = append(out, string(c))

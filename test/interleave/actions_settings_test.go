@@ -83,11 +83,11 @@ func buckets() []action {
 		{name: "AddHold on u", changes: "bucket u", closes: true, run: func(a *act) (any, error) {
 			return wrap(a.db.AddHold(a.ctx, ledger.Hold{Bucket: "u", Scope: ledger.HoldPrefix, By: "x"}))
 		}},
-		{name: "LiftHold", changes: "bucket b, parked", run: func(a *act) (any, error) {
-			return none(a.db.LiftHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "h/"}))
+		{name: "ReleaseHold", changes: "bucket b, deferred", run: func(a *act) (any, error) {
+			return none(a.db.ReleaseHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "h/"}))
 		}},
-		{name: "Unpark", passes: true, changes: "parked", reads: "bucket b, guards", run: func(a *act) (any, error) {
-			u, err := a.db.Unpark(a.ctx, 100)
+		{name: "RequeueDeferred", passes: true, changes: "deferred", reads: "bucket b, limits", run: func(a *act) (any, error) {
+			u, err := a.db.RequeueDeferred(a.ctx, 100)
 			return append(slices.Repeat([]string{"seen"}, u.Seen), slices.Repeat([]string{"returned"}, u.Returned)...), err
 		}},
 	}
@@ -100,21 +100,21 @@ func rules() []action {
 		}
 	}
 	return []action{
-		{name: "SetRules to none", changes: "bucket r, restamp", closes: true, run: set()},
-		{name: "SetRules to others", changes: "bucket r, restamp", closes: true, run: set(lifecycle.Rule{ID: "tmp", Prefix: "tmp/", Days: 300})},
-		{name: "Restamp", changes: "key tmp/x, key log/y, restamp", reads: "bucket r", run: func(a *act) (any, error) { return wrap(a.db.Restamp(a.ctx, 1)) }},
-		{name: "AllowGuard", changes: "guards", run: func(a *act) (any, error) {
-			return none(a.db.AllowGuard(a.ctx, ledger.Allowance{Kind: ledger.GuardPurge, Until: a.f.now.Add(time.Hour), N: 1}))
+		{name: "SetRules to none", changes: "bucket r, reapply", closes: true, run: set()},
+		{name: "SetRules to others", changes: "bucket r, reapply", closes: true, run: set(lifecycle.Rule{ID: "tmp", Prefix: "tmp/", Days: 300})},
+		{name: "ReapplyRules", changes: "key tmp/x, key log/y, reapply", reads: "bucket r", run: func(a *act) (any, error) { return wrap(a.db.ReapplyRules(a.ctx, 1)) }},
+		{name: "AllowBeyondLimit", changes: "limits", run: func(a *act) (any, error) {
+			return none(a.db.AllowBeyondLimit(a.ctx, ledger.Allowance{Kind: ledger.LimitPurge, Until: a.f.now.Add(time.Hour), N: 1}))
 		}},
 		// A forecast: it counts what is due, and then what there is, and what goes in between
 		// may make it stop what would just have been within its limit. So the objects that
 		// it counts are not among what it reads.
-		{name: "Foresee", changes: "guards, stopped", reads: "bucket b, bucket r", run: func(a *act) (any, error) {
+		{name: "PrecheckLimits", changes: "limits, stopped", reads: "bucket b, bucket r", run: func(a *act) (any, error) {
 			l := ledger.Limit{Share: 1}
-			return wrap(a.db.Foresee(a.ctx, ledger.Limits{TTL: l, Rules: l}))
+			return wrap(a.db.PrecheckLimits(a.ctx, ledger.Limits{TTL: l, Rules: l}))
 		}},
-		{name: "EndStops", changes: "guards", run: func(a *act) (any, error) { return wrap(a.db.EndStops(a.ctx, ledger.Limits{})) }},
-		{name: "Purge within limits", passes: true, changes: "guards, trash, content bin", reads: "bucket u", run: func(a *act) (any, error) {
+		{name: "EndTrips", changes: "limits", run: func(a *act) (any, error) { return wrap(a.db.EndTrips(a.ctx, ledger.Limits{})) }},
+		{name: "Purge within limits", passes: true, changes: "limits, trash, content bin", reads: "bucket u", run: func(a *act) (any, error) {
 			r, err := a.db.Purge(a.ctx, ledger.Batch{Limit: 100, Limits: ledger.Limits{Purge: ledger.Limit{Ask: 9}}})
 			return took(r), err
 		}},

@@ -251,8 +251,8 @@ func (b *builder) wholeWalk() ledger.Walk {
 // engine does what routines do to some of it: they park, claim and stop.
 func (b *builder) engine() {
 	b.Helper()
-	got(b.db.Expire(b.ctx, ledger.Batch{Limit: 100}))(b) // parks what is held
-	b.ok(b.db.LiftHold(b.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "g/"}))
+	got(b.db.Expire(b.ctx, ledger.Batch{Limit: 100}))(b) // defers what is held
+	b.ok(b.db.ReleaseHold(b.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "g/"}))
 	got(b.db.Purge(b.ctx, ledger.Batch{Limit: 100, Limits: ledger.Limits{Purge: ledger.Limit{Ask: 1}}}))(b) // is stopped
 	c := got(b.db.ClaimCondemned(b.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk", Limit: 6}))(b)
 	s := ledger.Settlement{Fence: c.Fence}
@@ -281,7 +281,7 @@ func (b *builder) late() {
 	}
 	got(b.db.SetRules(b.ctx, ledger.RulesChange{Bucket: "r", By: "operator", Rules: lifecycle.Rules{
 		{ID: "tmp", Prefix: "tmp/", Days: 1}, {ID: "abort", Whole: true, AbortDays: 1}, {ID: "log", Prefix: "log/", Days: 400},
-	}}))(b) // begins a restamp
+	}}))(b) // begins a reapply
 	for _, body := range []string{"one", "new", "solo"} {
 		var list [most]ledger.Uploaded
 		for i := range list {

@@ -29,8 +29,8 @@ var invariants = map[string]string{
 		AND backend = 'small' GROUP BY backend, quota HAVING sum(bytes) > greatest(quota, 15)`,
 	"a bucket has no more than it may": `SELECT bucket_id FROM bucket_counters GROUP BY bucket_id
 		HAVING sum(n) > (SELECT CASE WHEN name = 'q' THEN 2 ELSE 1000 END FROM buckets WHERE id = bucket_id)`,
-	"what is out of the index is parked": `SELECT key FROM objects o WHERE due_at IS NULL AND (ttl_at <> 0 OR rule_at <> 0)
-		AND NOT EXISTS (SELECT 1 FROM parked WHERE bucket_id = o.bucket_id AND key = o.key)`,
+	"what is out of the index is deferred": `SELECT key FROM objects o WHERE due_at IS NULL AND (ttl_at <> 0 OR rule_at <> 0)
+		AND NOT EXISTS (SELECT 1 FROM deferred WHERE bucket_id = o.bucket_id AND key = o.key)`,
 }
 
 // sound recounts, and checks the invariants.

@@ -127,21 +127,21 @@ var table = []mutant{
 		old: "if err := w.t.holdContents(\"\", o.ContentID, w.losing()); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Commit a copy of s + Delete s and a"},
 	}, {
-		name: "guards are not locked", file: "guard.go",
-		old: "if _, err := t.exists(closeGate, gateOf(\"guard\", string(kind)+\"\\x00\"+subject)); err != nil {", new: "if err := error(nil); err != nil {",
-		pairs: []string{"ClaimCondemned within limits + ClaimCondemned within limits", "Expire within limits + Expire within limits", "AllowGuard + Purge within limits", "AllowGuard + EndStops"},
+		name: "limits are not locked", file: "limit.go",
+		old: "if _, err := t.exists(closeGate, gateOf(\"limit\", string(kind)+\"\\x00\"+subject)); err != nil {", new: "if err := error(nil); err != nil {",
+		pairs: []string{"ClaimCondemned within limits + ClaimCondemned within limits", "Expire within limits + Expire within limits", "AllowBeyondLimit + Purge within limits", "AllowBeyondLimit + EndTrips"},
 	}, {
 		name: "owners are not held", file: "bucket.go",
 		old: "if _, err := t.exists(closeGate, gateOf(\"owner\", owner)); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"CreateBucket as the last + CreateBucket as the last"},
 	}, {
-		name: "the place of a restamp is not locked", file: "rules_restamp.go",
-		old: "FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)", new: "FROM restamps WHERE bucket_id = ?1`)",
-		pairs: []string{"Restamp + Restamp"},
+		name: "the place of a reapply is not locked", file: "rules_reapply.go",
+		old: "FROM reapplications WHERE bucket_id = ?1 ` + sqldb.Exclusive)", new: "FROM reapplications WHERE bucket_id = ?1`)",
+		pairs: []string{"ReapplyRules + ReapplyRules"},
 	}, {
-		name: "the place of a lift is not locked", file: "guard_parked.go",
-		old: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)",
-		pairs: []string{"Unpark + Unpark"},
+		name: "the place of a lift is not locked", file: "hold_deferred.go",
+		old: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2`)",
+		pairs: []string{"RequeueDeferred + RequeueDeferred"},
 	}, {
 		name: "claims of intents lock no rows", file: "blob_reap.go",
 		old: "ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY beat_at LIMIT ?4)",

@@ -44,7 +44,7 @@ func (sc scope) holds(step Step) (locks []lock) {
 	}
 	switch step {
 	case "foresee", "allow", "end-stops", "expire", "purge", "claim":
-		locks = append(locks, lock{what: "guards"})
+		locks = append(locks, lock{what: "limits"})
 	case "seal", "drop-receipts":
 		locks = append(locks, lock{what: "chain"})
 	}

@@ -15,7 +15,7 @@ func (s *seam) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, er
 	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true, only: b.Only}, func() (ledger.Reclaimed, error) {
 		s.looked(b)
 		out, err := s.in.Expire(s.lasting(ctx), b)
-		s.w.oracle.stops(out.Stopped...)
+		s.w.oracle.stops(out.Tripped...)
 		return out, err
 	})
 }
@@ -31,8 +31,8 @@ func (s *seam) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
 func (s *seam) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	return write(s, "claim", r.Backend, scope{}, func() (ledger.Claimed, error) {
 		out, err := s.in.ClaimCondemned(s.lasting(ctx), r)
-		if out.Stopped != nil {
-			s.w.oracle.stops(*out.Stopped)
+		if out.Tripped != nil {
+			s.w.oracle.stops(*out.Tripped)
 		}
 		s.w.fail(s.handedOut(r.Backend, out.Blobs))
 		s.w.fail(s.w.cur.planned("claim", blobIDs(out.Blobs)...))
@@ -118,7 +118,7 @@ func (s *seam) UploadBacklog(ctx context.Context, stale ledger.Stale) (ledger.Ba
 func (s *seam) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	return write(s, "purge", "", scope{only: b.Only}, func() (ledger.Reclaimed, error) {
 		out, err := s.in.Purge(s.lasting(ctx), b)
-		s.w.oracle.stops(out.Stopped...)
+		s.w.oracle.stops(out.Tripped...)
 		return out, err
 	})
 }

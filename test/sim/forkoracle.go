@@ -186,7 +186,7 @@ func (f *forks) fresh(s *side) *forkNode {
 func (f *forks) hearts(list ...*forkNode) {
 	for _, n := range list {
 		for _, id := range shelves {
-			err := n.guard.Heartbeat(context.Background(), id)
+			err := n.pairing.Heartbeat(context.Background(), id)
 			f.say(err)
 		}
 	}
@@ -215,10 +215,10 @@ func (f *forks) held(n *forkNode, id string) {
 	if row.Held == "" || row.HeldFor != ledger.HeldForLedger {
 		f.fail(broken("the %s does not say that %s is held because of the ledger: %+v", named(n.side.name), id, row))
 	}
-	if err := n.guard.Admit(context.Background(), id); !errors.Is(err, lethe.ErrBackendMismatch) {
+	if err := n.pairing.Admit(context.Background(), id); !errors.Is(err, lethe.ErrBackendMismatch) {
 		f.fail(broken("deletes of the %s on %s are admitted: %w", named(n.side.name), id, err))
 	}
-	if err := n.guard.Confirmed(context.Background()); !errors.Is(err, lethe.ErrBackendMismatch) {
+	if err := n.pairing.Confirmed(context.Background()); !errors.Is(err, lethe.ErrBackendMismatch) {
 		f.fail(broken("routines of the %s go on: %w", named(n.side.name), err))
 	}
 }
@@ -248,7 +248,7 @@ func (f *forks) accepted(s *side) {
 	f.hearts(mine, theirs)
 	f.decide(s)
 	for _, id := range shelves {
-		if err := mine.guard.Admit(context.Background(), id); !errors.Is(err, pairing.ErrNotQuiet) {
+		if err := mine.pairing.Admit(context.Background(), id); !errors.Is(err, pairing.ErrNotQuiet) {
 			f.fail(broken("the %s was given %s, and does not wait for a quiet beat: %w", named(s.name), id, err))
 		}
 	}
@@ -264,7 +264,7 @@ func (f *forks) accepted(s *side) {
 // goesOn: nothing is held, and what is dead goes, within a day.
 func (f *forks) goesOn(n *forkNode) {
 	for _, id := range shelves {
-		if err := n.guard.Admit(context.Background(), id); err != nil {
+		if err := n.pairing.Admit(context.Background(), id); err != nil {
 			f.fail(broken("the %s is held on %s: %w", named(n.side.name), id, err))
 		}
 	}

@@ -80,9 +80,9 @@ type forkSpan struct {
 // forkNode is a process.
 type forkNode struct {
 	*process
-	f     *forks
-	side  *side
-	guard *pairing.Pairing // outlives its actors when the ledger is rolled back under it
+	f       *forks
+	side    *side
+	pairing *pairing.Pairing // outlives its actors when the ledger is rolled back under it
 	forkMemory
 }
 
@@ -166,7 +166,7 @@ func (n *forkNode) start(memory bool) {
 	n.crashed = false
 	n.life++
 	if memory {
-		n.guard = nil
+		n.pairing = nil
 	}
 	n.open()
 	for i, body := range []func() func(*actor){n.heart, n.work, n.work, n.client} {
@@ -335,7 +335,7 @@ func (f *forks) decide(s *side) {
 	f.winner, f.undecided = nil, true
 	for _, id := range shelves {
 		for f.err == nil {
-			err := f.of(s).guard.Accept(context.Background(), id)
+			err := f.of(s).pairing.Accept(context.Background(), id)
 			f.note("a person gives %s to the %s: %s", id, s.name, class(err))
 			f.say(err)
 			if err == nil {

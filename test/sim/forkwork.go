@@ -32,14 +32,14 @@ func (n *forkNode) open() {
 	guards := map[string]*intercept.MountGuard{}
 	for _, id := range shelves {
 		raw[id] = &forkDisk{f: n.f, id: id, side: n.side}
-		guards[id] = &intercept.MountGuard{Absent: func(ctx context.Context, _ string) error { return n.guard.Absent(ctx, id) }}
+		guards[id] = &intercept.MountGuard{Absent: func(ctx context.Context, _ string) error { return n.pairing.Absent(ctx, id) }}
 		n.stores[id] = intercept.New(raw[id], guards[id])
 	}
-	if n.guard == nil {
-		n.guard = &pairing.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
+	if n.pairing == nil {
+		n.pairing = &pairing.Pairing{Clock: w, Boot: w, Beat: beat, Draw: rand.New(rand.NewPCG(w.cfg.Seed, uint64(9600+100*n.index+n.life))).Int64N}
 	}
-	n.guard.Ledger, n.guard.Stores = n.seam, raw
-	n.guard.Place = func(id, why string) {
+	n.pairing.Ledger, n.pairing.Stores = n.seam, raw
+	n.pairing.Place = func(id, why string) {
 		if why == "" {
 			guards[id].Open()
 		} else {
@@ -60,7 +60,7 @@ func (n *forkNode) open() {
 func (n *forkNode) routines(a *actor) []reclaim.Routine {
 	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	drop := func(context.Context, []lethe.ID) {}
-	admit := func(ctx context.Context, id string) error { return n.asks(a, id, n.guard.Admit, false) }
+	admit := func(ctx context.Context, id string) error { return n.asks(a, id, n.pairing.Admit, false) }
 	clean := &routine.Clean{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch, Clock: n.f, Boot: n.f, Admit: admit}
 	return []reclaim.Routine{
 		clean, &routine.Expire{Ledger: n.seam, Batch: b, Drop: drop}, clean,
@@ -75,7 +75,7 @@ func (n *forkNode) work() func(*actor) {
 	return func(a *actor) {
 		rng := rand.New(rand.NewPCG(n.f.cfg.Seed, uint64(9700+100*a.index+n.life)))
 		list := n.routines(a)
-		loop := &reclaim.Loop{Clock: n.f, NewID: func() lethe.ID { return "" }, Confirmed: n.guard.Confirmed}
+		loop := &reclaim.Loop{Clock: n.f, NewID: func() lethe.ID { return "" }, Confirmed: n.pairing.Confirmed}
 		for {
 			a.pause(time.Duration(rng.IntN(30)) * time.Second)
 			a.begins(a.task + 1)
@@ -93,7 +93,7 @@ func (n *forkNode) heart() func(*actor) {
 		for {
 			a.begins(a.task + 1)
 			for _, id := range shelves {
-				err := n.asks(a, id, n.guard.Heartbeat, true)
+				err := n.asks(a, id, n.pairing.Heartbeat, true)
 				n.f.note("%s of the %s on %s: %s", a.name, n.side.name, id, class(err))
 				n.f.say(err)
 			}

@@ -24,7 +24,7 @@ func warden(a *actor) {
 		a.pause(time.Duration(rng.IntN(90)) * time.Second)
 		var err error
 		if holds := w.oracle.holds; len(holds) > 0 && rng.IntN(len(holds)+2) > 1 {
-			err = objects.LiftHold(context.Background(), pick(rng, holds))
+			err = objects.ReleaseHold(context.Background(), pick(rng, holds))
 		} else {
 			_, err = objects.AddHold(context.Background(), drawHold(rng))
 		}
@@ -62,19 +62,19 @@ func (w *World) lifted(n *node) error {
 		w.drain(r)
 	}
 	for len(w.oracle.holds) > 0 && w.err == nil {
-		if err := n.objects.LiftHold(context.Background(), w.oracle.holds[0]); err != nil {
+		if err := n.objects.ReleaseHold(context.Background(), w.oracle.holds[0]); err != nil {
 			return broken("lift a hold that is set: %w", err)
 		}
 	}
 	return nil
 }
 
-// unpark is a step of its own where there are holds or limits.
-func (s *seam) unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
+// requeue is a step of its own where there are holds or limits.
+func (s *seam) requeue(ctx context.Context, limit int) (ledger.Requeued, error) {
 	if !s.w.holding() && !s.w.limited() {
-		return s.in.Unpark(ctx, limit)
+		return s.in.RequeueDeferred(ctx, limit)
 	}
-	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (ledger.Unparked, error) { return s.in.Unpark(s.lasting(ctx), limit) })
+	return write(s, "requeue", fmt.Sprint(limit), scope{}, func() (ledger.Requeued, error) { return s.in.RequeueDeferred(s.lasting(ctx), limit) })
 }
 
 // sameHold says that two holds are one: a bucket has a scope and key once.

@@ -19,9 +19,9 @@ func (s *seam) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) 
 	})
 }
 
-func (s *seam) LiftHold(ctx context.Context, h ledger.Hold) error {
+func (s *seam) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() error {
-		err := s.in.LiftHold(s.lasting(ctx), h)
+		err := s.in.ReleaseHold(s.lasting(ctx), h)
 		if err == nil {
 			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x ledger.Hold) bool { return sameHold(x, h) })
 		}
@@ -37,6 +37,6 @@ func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, 
 	return s.in.HoldsOn(ctx, bucket, key)
 }
 
-func (s *seam) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
-	return s.unpark(ctx, limit)
+func (s *seam) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error) {
+	return s.requeue(ctx, limit)
 }

@@ -42,7 +42,7 @@ func drawLimit(rng *rand.Rand, most int64, whole bool) (l ledger.Limit) {
 func keeper(a *actor) {
 	w, l := a.w, a.proc.node.ledger
 	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(8000+100*a.proc.index+a.proc.life)))
-	ended, err := l.EndStops(context.Background(), a.proc.node.limits)
+	ended, err := l.EndTrips(context.Background(), a.proc.node.limits)
 	w.note("%s: %s, %d stops ended", a.name, class(err), len(ended))
 	for a.proc.index == 0 {
 		a.pause(time.Duration(rng.IntN(8*60)) * time.Second)
@@ -61,20 +61,20 @@ func keeper(a *actor) {
 		case 1, 2:
 			allowed.N, allowed.Until = 1+rng.Int64N(3), w.now.Add(time.Duration(1+rng.IntN(180))*time.Minute)
 		}
-		err := l.AllowGuard(context.Background(), allowed)
+		err := l.AllowBeyondLimit(context.Background(), allowed)
 		w.note("%s: %s, %s of %s: %d until %s", a.name, class(err), allowed.Kind, allowed.Subject, allowed.N, allowed.Until.Sub(w.begin))
 	}
 }
 
 // chosen is a stop, or now and then whatever is counted.
-func (w *World) chosen(rng *rand.Rand) (g ledger.Guard, found bool) {
-	guards, err := w.ledger.Guards(context.Background())
+func (w *World) chosen(rng *rand.Rand) (g ledger.LimitState, found bool) {
+	limits, err := w.ledger.LimitStates(context.Background())
 	if err != nil {
 		w.fail(err)
 	}
-	var stops []ledger.Guard
-	for _, g := range guards {
-		if g.Kind != ledger.GuardClock && (g.Held(w.now) || rng.IntN(4) == 0) {
+	var stops []ledger.LimitState
+	for _, g := range limits {
+		if g.Kind != ledger.LimitClock && (g.Tripped(w.now) || rng.IntN(4) == 0) {
 			stops = append(stops, g)
 		}
 	}
@@ -119,7 +119,7 @@ func (w *World) unlimited(n *node) *node {
 		w.limits = ledger.Limits{}
 	}
 	n = w.newNode()
-	_, err := n.ledger.EndStops(context.Background(), w.limits)
+	_, err := n.ledger.EndTrips(context.Background(), w.limits)
 	w.fail(err)
 	return n
 }
@@ -147,11 +147,11 @@ func (w *World) permit(n *node) {
 	if !w.limited() || w.ending() != permitted {
 		return
 	}
-	guards, err := w.ledger.Guards(context.Background())
+	limits, err := w.ledger.LimitStates(context.Background())
 	w.fail(err)
-	for _, g := range guards {
-		if g.Kind != ledger.GuardClock {
-			w.fail(n.ledger.AllowGuard(context.Background(), ledger.Allowance{Kind: g.Kind, Subject: g.Subject, N: -1, Until: w.now.Add(time.Hour)}))
+	for _, g := range limits {
+		if g.Kind != ledger.LimitClock {
+			w.fail(n.ledger.AllowBeyondLimit(context.Background(), ledger.Allowance{Kind: g.Kind, Subject: g.Subject, N: -1, Until: w.now.Add(time.Hour)}))
 		}
 	}
 }
@@ -164,9 +164,9 @@ func (w *World) limitsNow() ledger.Limits {
 	return w.limits
 }
 
-func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
-	return map[ledger.GuardKind]ledger.Limit{
-		ledger.GuardRules: l.Rules, ledger.GuardTTL: l.TTL, ledger.GuardPurge: l.Purge, ledger.GuardDeletes: l.Deletes,
+func limitOf(l ledger.Limits, k ledger.LimitKind) ledger.Limit {
+	return map[ledger.LimitKind]ledger.Limit{
+		ledger.LimitRules: l.Rules, ledger.LimitTTL: l.TTL, ledger.LimitPurge: l.Purge, ledger.LimitDeletes: l.Deletes,
 	}[k]
 }
 

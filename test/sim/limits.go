@@ -10,14 +10,14 @@ import (
 
 // The methods that limits need.
 
-func (s *seam) Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
+func (s *seam) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error) {
 	if !s.w.limited() {
-		return s.in.Foresee(ctx, l)
+		return s.in.PrecheckLimits(ctx, l)
 	}
-	return write(s, "foresee", "", scope{}, func() ([]ledger.Guard, error) {
-		stopped, err := s.in.Foresee(s.lasting(ctx), l)
+	return write(s, "foresee", "", scope{}, func() ([]ledger.LimitState, error) {
+		stopped, err := s.in.PrecheckLimits(s.lasting(ctx), l)
 		if err == nil {
-			s.w.fail(s.w.oracle.foreseen(stopped))
+			s.w.fail(s.w.oracle.precheckRows(stopped))
 			s.looks()
 		}
 		return stopped, err
@@ -39,11 +39,13 @@ func (s *seam) looked(b ledger.Batch) {
 	}
 }
 
-func (s *seam) Guards(ctx context.Context) ([]ledger.Guard, error) { return s.in.Guards(ctx) }
+func (s *seam) LimitStates(ctx context.Context) ([]ledger.LimitState, error) {
+	return s.in.LimitStates(ctx)
+}
 
-func (s *seam) AllowGuard(ctx context.Context, a ledger.Allowance) error {
+func (s *seam) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
 	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error {
-		err := s.in.AllowGuard(s.lasting(ctx), a)
+		err := s.in.AllowBeyondLimit(s.lasting(ctx), a)
 		if err == nil {
 			*s.w.oracle.tally(a.Kind, a.Subject) = tally{freeUntil: a.Until, free: a.N}
 		}
@@ -51,9 +53,9 @@ func (s *seam) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	})
 }
 
-func (s *seam) EndStops(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
-	return write(s, "end-stops", "", scope{}, func() ([]ledger.Guard, error) {
-		ended, err := s.in.EndStops(s.lasting(ctx), l)
+func (s *seam) EndTrips(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error) {
+	return write(s, "end-stops", "", scope{}, func() ([]ledger.LimitState, error) {
+		ended, err := s.in.EndTrips(s.lasting(ctx), l)
 		for _, g := range ended {
 			s.w.fail(s.w.oracle.endedFor(g, limitOf(l, g.Kind)))
 		}
@@ -61,9 +63,9 @@ func (s *seam) EndStops(ctx context.Context, l ledger.Limits) ([]ledger.Guard, e
 	})
 }
 
-// guarded is a kind of deletion, and from what.
-type guarded struct {
-	kind    ledger.GuardKind
+// limitKey is a kind of deletion, and from what.
+type limitKey struct {
+	kind    ledger.LimitKind
 	subject string
 }
 
@@ -77,8 +79,8 @@ type tally struct {
 	free      int64 // below 0: any number
 }
 
-func (o *oracle) tally(kind ledger.GuardKind, subject string) *tally {
-	at := guarded{kind, subject}
+func (o *oracle) tally(kind ledger.LimitKind, subject string) *tally {
+	at := limitKey{kind, subject}
 	if o.tallies[at] == nil {
 		o.tallies[at] = &tally{}
 	}
@@ -102,8 +104,8 @@ func (o *oracle) within(before View, step Step, sc scope) error {
 
 // departed counts what went in a step by whose limit it is under. A plan was decided
 // by a person.
-func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
-	out := map[guarded]int64{}
+func (o *oracle) departed(before View, step Step, sc scope) map[limitKey]int64 {
+	out := map[limitKey]int64{}
 	if sc.only != nil {
 		return out
 	}
@@ -114,15 +116,15 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 			if here[at].ID == x.ID {
 				continue
 			}
-			kind := ledger.GuardRules
+			kind := ledger.LimitRules
 			if x.TTLAt != 0 && x.TTLAt <= o.w.now {
-				kind = ledger.GuardTTL
+				kind = ledger.LimitTTL
 			}
-			out[guarded{kind, string(x.BucketID)}]++
+			out[limitKey{kind, string(x.BucketID)}]++
 		}
 	case "purge":
 		if n := len(before.Trash) - len(o.view.Trash); n > 0 {
-			out[guarded{kind: ledger.GuardPurge}] = int64(n)
+			out[limitKey{kind: ledger.LimitPurge}] = int64(n)
 		}
 	case "claim":
 		was := map[lethe.ID]int64{}
@@ -131,7 +133,7 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 		}
 		for _, b := range o.view.Blobs {
 			if b.Claim.Fence != was[b.ID] {
-				out[guarded{ledger.GuardDeletes, b.Backend}]++
+				out[limitKey{ledger.LimitDeletes, b.Backend}]++
 			}
 		}
 	}
@@ -139,8 +141,8 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 }
 
 // has is how much a subject has.
-func has(v View, at guarded) (n int64) {
-	if at.kind == ledger.GuardDeletes {
+func has(v View, at limitKey) (n int64) {
+	if at.kind == ledger.LimitDeletes {
 		for _, b := range v.Blobs {
 			if b.Backend == at.subject {
 				n++
@@ -194,24 +196,24 @@ func (t *tally) asks(l ledger.Limit, has int64) int64 {
 	return most
 }
 
-// foreseen holds what looking ahead stopped against what is due: all of that must
+// precheckRows holds what looking ahead stopped against what is due: all of that must
 // be stopped of which a person is to be asked, and nothing of which some may go.
-func (o *oracle) foreseen(stopped []ledger.Guard) error {
+func (o *oracle) precheckRows(stopped []ledger.LimitState) error {
 	page, err := o.w.ledger.DueObjects(context.Background(), ledger.DueQuery{})
 	if err != nil {
 		return err
 	}
-	due := map[guarded]int64{}
+	due := map[limitKey]int64{}
 	for _, d := range page.Rows {
-		kind := ledger.GuardTTL
+		kind := ledger.LimitTTL
 		if d.Rule != "" {
-			kind = ledger.GuardRules
+			kind = ledger.LimitRules
 		}
-		due[guarded{kind, string(d.Bucket)}]++
+		due[limitKey{kind, string(d.Bucket)}]++
 	}
-	stops := map[guarded]bool{}
+	stops := map[limitKey]bool{}
 	for _, g := range stopped {
-		stops[guarded{g.Kind, g.Subject}] = true
+		stops[limitKey{g.Kind, g.Subject}] = true
 		o.stops(g)
 	}
 	for at, n := range due {
@@ -232,7 +234,7 @@ func (o *oracle) foreseen(stopped []ledger.Guard) error {
 }
 
 // stops notes what was stopped in the step under way: from its end on nothing goes.
-func (o *oracle) stops(list ...ledger.Guard) { o.stopping = append(o.stopping, list...) }
+func (o *oracle) stops(list ...ledger.LimitState) { o.stopping = append(o.stopping, list...) }
 
 // stop holds the kinds that were stopped in the step that ended.
 func (o *oracle) stop() error {
@@ -242,13 +244,13 @@ func (o *oracle) stop() error {
 		t, l := o.tally(g.Kind, g.Subject), limitOf(o.w.limitsNow(), g.Kind)
 		end := lethe.Time((hourOf(o.w.now) + 1) * hourMicros)
 		switch asks := l.Share > 0 || l.Ask > 0; {
-		case g.HeldUntil == end && l.PerHour > 0:
-		case g.HeldUntil == lethe.Forever && asks:
-		case o.w.now < t.freeUntil && g.HeldUntil == end: // what was allowed is used up
+		case g.TrippedUntil == end && l.PerHour > 0:
+		case g.TrippedUntil == lethe.Forever && asks:
+		case o.w.now < t.freeUntil && g.TrippedUntil == end: // what was allowed is used up
 		default:
-			return broken("%s of %q was stopped until %s by the limit %+v", g.Kind, g.Subject, g.HeldUntil, l)
+			return broken("%s of %q was stopped until %s by the limit %+v", g.Kind, g.Subject, g.TrippedUntil, l)
 		}
-		t.stopped, t.freeUntil, t.free = g.HeldUntil, 0, 0
+		t.stopped, t.freeUntil, t.free = g.TrippedUntil, 0, 0
 	}
 	return nil
 }
@@ -258,8 +260,8 @@ func (o *oracle) stop() error {
 // person allowed; and until when nothing may go. What the oracle counted has a row.
 func (o *oracle) charged() error {
 	rows := 0
-	for _, g := range o.view.Guards {
-		if g.Kind == ledger.GuardClock {
+	for _, g := range o.view.Limits {
+		if g.Kind == ledger.LimitClock {
 			continue
 		}
 		t := o.tally(g.Kind, g.Subject)
@@ -269,8 +271,8 @@ func (o *oracle) charged() error {
 		switch free := o.w.now < t.freeUntil; {
 		case g.Hour != t.hour || g.N != t.n:
 			return broken("the row of %s of %q says that %d went in the hour %d, %d went in %d", g.Kind, g.Subject, g.N, g.Hour, t.n, t.hour)
-		case g.Held(o.w.now) != (o.w.now < t.stopped) || g.Held(o.w.now) && g.HeldUntil != t.stopped:
-			return broken("the row of %s of %q stops it until %s, it was stopped until %s", g.Kind, g.Subject, g.HeldUntil, t.stopped)
+		case g.Tripped(o.w.now) != (o.w.now < t.stopped) || g.Tripped(o.w.now) && g.TrippedUntil != t.stopped:
+			return broken("the row of %s of %q stops it until %s, it was stopped until %s", g.Kind, g.Subject, g.TrippedUntil, t.stopped)
 		case (o.w.now < g.FreeUntil) != free || free && g.FreeN != t.free:
 			return broken("the row of %s of %q allows %d until %s, a person %d until %s", g.Kind, g.Subject, g.FreeN, g.FreeUntil, t.free, t.freeUntil)
 		}
@@ -290,7 +292,7 @@ func (o *oracle) charged() error {
 func (t *tally) counts() bool { return t.n != 0 || t.stopped != 0 }
 
 // endedFor: no stop ends for which there is a limit.
-func (o *oracle) endedFor(g ledger.Guard, l ledger.Limit) error {
+func (o *oracle) endedFor(g ledger.LimitState, l ledger.Limit) error {
 	t := o.tally(g.Kind, g.Subject)
 	if t.stopped == lethe.Forever && (l.Share > 0 || l.Ask > 0) || o.w.now < t.stopped && t.stopped != lethe.Forever && l.On() {
 		return broken("the stop of %s of %q was ended, and its limit is there: %+v", g.Kind, g.Subject, l)

@@ -44,8 +44,8 @@ func (m inMemory) Inspect(v *View) error {
 	for t := range m.EachTotal() {
 		v.Totals = append(v.Totals, t)
 	}
-	for g := range m.EachGuard() {
-		v.Guards = append(v.Guards, *g)
+	for g := range m.EachLimit() {
+		v.Limits = append(v.Limits, *g)
 	}
 	v.Receipts = m.EachReceipt()
 	return nil

@@ -28,12 +28,12 @@ var guardMutants = []mutant{
 		file: "ledger/memledger/holds.go", old: "		return strings.HasPrefix(key, h.Key)\n", new: "		return key == h.Key\n",
 	}, {
 		name: "a lifted hold brings nothing back", rule: "what was due is due again when it is let go", within: 2000,
-		file: "ledger/memledger/holds.go", old: "	db.lift(b, h.Key)\n", new: "",
+		file: "ledger/memledger/holds.go", old: "	db.releaseHold(b, h.Key)\n", new: "",
 	}, {
 		name: "a lift ends with its first batch", rule: "what was due is due again when it is let go", within: 8000, known: 4,
 		file: "ledger/memledger/holds.go", old: "	if limit > 0 && len(list) == limit {\n		l.after", new: "	if false {\n		l.after",
 	}, {
-		name: "what is parked in the trash comes back never", rule: "what was due is due again when it is let go", within: 4000,
+		name: "what is deferred in the trash comes back never", rule: "what was due is due again when it is let go", within: 4000,
 		file: "ledger/memledger/holds.go", old: "	db.postpone(e, p.due)\n	return 1\n", new: "	return 1\n",
 	},
 }

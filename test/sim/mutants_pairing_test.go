@@ -2,14 +2,14 @@ package sim_test
 
 import "github.com/lethe-storage/lethe/test/sim"
 
-// pactMutants break what the guard and doubtful clocks promise.
+// pactMutants break what the limit and doubtful clocks promise.
 var pactMutants = []mutant{
 	{
 		name: "pact: what is held is handed out", rule: "13: refuse on doubt", within: 8000, known: 4299, in: sim.Pacted,
 		file: "ledger/memledger/clean.go", old: "	if b.Held != \"\" {", new: "	if false {",
 	}, {
 		name: "pact: late uploads are handed out whatever the clocks say", rule: "13: refuse on doubt", within: 4000, known: 1295, in: sim.Pacted,
-		file: "ledger/memledger/clean.go", old: "	if db.guard(guarded{ledger.GuardClock, backend}).Reason == \"\" {", new: "	if true {",
+		file: "ledger/memledger/clean.go", old: "	if db.limitState(limitKey{ledger.LimitClock, backend}).Reason == \"\" {", new: "	if true {",
 	}, {
 		name: "pact: a clock that ran back is believed", rule: "13: refuse on doubt", within: 1000, in: sim.Pacted,
 		file: "reclaim/routine/step.go", old: "		if d := c.ClockBehind(); d > 0 {", new: "		if d := c.ClockBehind(); false {",

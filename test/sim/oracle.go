@@ -51,12 +51,12 @@ type oracle struct {
 	changed  map[place]int              // effect at which a key last changed
 	seen     map[lethe.ID]bool          // blob ids ever
 	rules    map[string]lifecycle.Rules
-	holds    []ledger.Hold      // that are set
-	tallies  map[guarded]*tally // of what is limited
-	stopping []ledger.Guard     // by the step under way
-	late     map[lethe.ID]bool  // blobs that may get a row once more: they were sent late
-	overdue  map[claimed]bool   // claims that were taken over
-	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
+	holds    []ledger.Hold       // that are set
+	tallies  map[limitKey]*tally // of what is limited
+	stopping []ledger.LimitState // by the step under way
+	late     map[lethe.ID]bool   // blobs that may get a row once more: they were sent late
+	overdue  map[claimed]bool    // claims that were taken over
+	proven   map[lethe.ID]*byte  // blobs whose bytes were compared, by their address
 
 	clock  lethe.Time        // no later than the ledger's
 	lost   map[lethe.ID]bool // blobs whose backend was destroyed, or that decayed
@@ -73,7 +73,7 @@ func newOracle(w *World) *oracle {
 	return &oracle{
 		w: w, last: map[lethe.ID]ledger.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]ledger.Commit{}, begunAt: map[lethe.ID]int{},
-		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
+		changed: map[place]int{}, tallies: map[limitKey]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, damaged: map[lethe.ID]*damage{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
 		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
 	}
@@ -301,7 +301,7 @@ func emptied(v View) View {
 	return View{
 		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Blobs: v.Blobs[:0],
 		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0], Buckets: v.Buckets[:0],
-		Guards: v.Guards[:0],
+		Limits: v.Limits[:0],
 	}
 }
 

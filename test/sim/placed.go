@@ -316,6 +316,6 @@ func (w *World) retire() error {
 	if w.err != nil || w.draining == "" || len(w.oracle.ruined) > 0 {
 		return nil
 	}
-	delete(w.oracle.tallies, guarded{ledger.GuardDeletes, w.draining}) // goes with it
+	delete(w.oracle.tallies, limitKey{ledger.LimitDeletes, w.draining}) // goes with it
 	return w.ledger.RemoveBackend(context.Background(), w.draining)
 }

@@ -46,7 +46,7 @@ func (w *World) reconcile(l *seam, stores map[string]blob.Store, p *pact) []recl
 		return nil
 	}
 	return []reclaim.Routine{reconcile.New(reconcile.Options{
-		Ledger: l, Stores: stores, Pact: p, Store: w.store, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
+		Ledger: l, Stores: stores, Pairing: p, Store: w.store, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
 		Grace: safety.OrphanGrace, Page: batch,
 	})}
 }

@@ -34,12 +34,12 @@ func (s *seam) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	return s.in.RuledBuckets(ctx)
 }
 
-func (s *seam) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
-	return write(s, "restamp", fmt.Sprint(limit), scope{}, func() (ledger.Restamped, error) { return s.in.Restamp(s.lasting(ctx), limit) })
+func (s *seam) ReapplyRules(ctx context.Context, limit int) (ledger.Reapplied, error) {
+	return write(s, "reapply", fmt.Sprint(limit), scope{}, func() (ledger.Reapplied, error) { return s.in.ReapplyRules(s.lasting(ctx), limit) })
 }
 
-func (s *seam) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
-	return s.in.RestampBacklog(ctx)
+func (s *seam) ReapplyBacklog(ctx context.Context) (ledger.Backlog, error) {
+	return s.in.ReapplyBacklog(ctx)
 }
 
 func (s *seam) RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
@@ -146,7 +146,7 @@ func (o *oracle) stamped(before View, step Step, sc scope, err error) error {
 			return broken("%v was written with the end %s by rule %d, its rules say %s by rule %d", at, now.RuleAt, now.RuleNumber, s.At, s.Rule)
 		}
 	}
-	if step != "restamp" && step != "expire" {
+	if step != "reapply" && step != "expire" {
 		return nil
 	}
 	for at, now := range is {
@@ -169,7 +169,7 @@ func (o *oracle) ruled() error {
 			return broken("%s/%s carries the end %s by rule %d, its rules say %s by rule %d", x.Bucket, x.Key, x.RuleAt, x.RuleNumber, s.At, s.Rule)
 		}
 	}
-	left, err := o.w.ledger.RestampBacklog(context.Background())
+	left, err := o.w.ledger.ReapplyBacklog(context.Background())
 	if err == nil && left.Count != 0 {
 		err = broken("objects wait to be stamped anew for ever")
 	}

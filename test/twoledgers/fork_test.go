@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// strayed and advanced are expressions of the reasons for which deletes are held.
-	strayed = "one of the two is a copy"
+	// relocated and advanced are expressions of the reasons for which deletes are held.
+	relocated = "one of the two is a copy"
 	// One that is overtaken while it advances the backend itself says so.
 	advanced = "another ledger has advanced it|the backend was advanced by another"
 	// seldom is a heartbeat of which none comes while a test lasts.
@@ -140,7 +140,7 @@ func TestACopyOfTheFile(t *testing.T) {
 	}
 	newer.thaw()
 	f.older.start("")
-	f.undecided(advanced, strayed)
+	f.undecided(advanced, relocated)
 	f.decides(f.older, f.newer, olderOwes, true)
 	newer.restarted(func() { newer.configure(settings{}) })
 	f.decides(f.newer, f.older, newerOwes+laterOwes, false)
@@ -166,7 +166,7 @@ func TestABackupWrittenBack(t *testing.T) {
 	older.start("")
 	newer.start("")
 	f := &fork{newer: newer, older: older, shelf: older.shelf}
-	f.undecided(strayed, advanced)
+	f.undecided(relocated, advanced)
 	f.decides(f.newer, f.older, newerOwes, true)
 	f.decides(f.older, f.newer, olderOwes+laterOwes, false)
 }
@@ -179,7 +179,7 @@ func TestATemplate(t *testing.T) {
 	newer := begin(t, newBucket(t), settings{database: database})
 	f := newer.fork(settings{database: cluster.Template(database)})
 	f.older.start("")
-	f.undecided(advanced, strayed)
+	f.undecided(advanced, relocated)
 	f.decides(f.older, f.newer, olderOwes, true)
 	f.decides(f.newer, f.older, newerOwes+laterOwes, false)
 }
@@ -193,7 +193,7 @@ func TestARestoredDump(t *testing.T) {
 	newer := begin(t, newBucket(t), settings{database: database, heartbeat: seldom})
 	f := newer.fork(settings{database: cluster.Restored(database)})
 	f.older.start("")
-	f.undecided(advanced, strayed)
+	f.undecided(advanced, relocated)
 	f.decides(f.older, f.newer, olderOwes, true)
 	newer.restarted(func() { newer.configure(settings{database: database}) })
 	f.decides(f.newer, f.older, newerOwes+laterOwes, false)

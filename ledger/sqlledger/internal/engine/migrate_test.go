@@ -71,7 +71,7 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 	for text, want := range map[string]int{
 		"-- A table; more.\nCREATE TABLE a (x BIGINT);\nCREATE INDEX i ON a (x);":                 0,
 		"ALTER TABLE runs ADD COLUMN x BIGINT NOT NULL DEFAULT 0;\nUPDATE runs SET x = 1;":        0,
-		"ALTER TABLE runs ADD COLUMN x BIGINT;\nUPDATE runs SET worker = '';\nDROP TABLE guards;": 3,
+		"ALTER TABLE runs ADD COLUMN x BIGINT;\nUPDATE runs SET worker = '';\nDROP TABLE limits;": 3,
 	} {
 		if got := changes(text); len(got) != want {
 			t.Errorf("%q changes %q, want %d", text, got, want)

@@ -231,7 +231,7 @@ CREATE INDEX placements_due ON placements (due_at);
 
 -- One row per bucket whose objects carry stamps of older rules, and how far they were
 -- stamped anew.
-CREATE TABLE restamps (
+CREATE TABLE reapplications (
   bucket_id  TEXT COLLATE "C" PRIMARY KEY REFERENCES buckets(id) ON DELETE CASCADE,
   after_key  TEXT COLLATE "C" NOT NULL,
   seen       BIGINT           NOT NULL,
@@ -241,7 +241,7 @@ CREATE TABLE restamps (
 
 -- One row per object or trash entry that was due and is held: it left its due index and
 -- lies here, until it is let go.
-CREATE TABLE parked (
+CREATE TABLE deferred (
   bucket_id TEXT COLLATE "C" NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
   key       TEXT COLLATE "C" NOT NULL,
   entry     TEXT COLLATE "C" NOT NULL, -- of the trash; '' the object
@@ -249,9 +249,9 @@ CREATE TABLE parked (
   PRIMARY KEY (bucket_id, key, entry)
 );
 
--- One row per prefix where a hold was lifted, and how far what was parked there was
+-- One row per prefix where a hold was lifted, and how far what was deferred there was
 -- looked through.
-CREATE TABLE lifts (
+CREATE TABLE releases (
   bucket_id   TEXT COLLATE "C" NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
   prefix      TEXT COLLATE "C" NOT NULL,
   after_key   TEXT COLLATE "C" NOT NULL,
@@ -386,13 +386,13 @@ CREATE TABLE ops (
 CREATE INDEX ops_at ON ops (at);
 
 -- One row per limit on deletions: what was taken within the hour, and what stopped for it.
-CREATE TABLE guards (
+CREATE TABLE limits (
   kind       TEXT COLLATE "C" NOT NULL,
   subject    TEXT COLLATE "C" NOT NULL, -- the id of a bucket or of a backend; '' the store
   hour       BIGINT           NOT NULL, -- since 1970, that n is of
   n          BIGINT           NOT NULL, -- deletions in that hour
-  held_at    BIGINT           NOT NULL, -- 0: not held
-  held_until BIGINT           NOT NULL, -- ends by itself then
+  tripped_at    BIGINT           NOT NULL, -- 0: not held
+  tripped_until BIGINT           NOT NULL, -- ends by itself then
   reason     TEXT COLLATE "C" NOT NULL,
   free_until BIGINT           NOT NULL, -- a person has allowed what is beyond the limits
   free_n     BIGINT           NOT NULL, -- so many; -1 any number

@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// foreseen is the most due rows that Foresee reads.
-const foreseen = 1_000_000
+// precheckRows is the most due rows that PrecheckLimits reads.
+const precheckRows = 1_000_000
 
 const (
 	aloneEnding = `CASE WHEN ttl_at <> 0 AND ttl_at <= ?1 THEN 0 ELSE rule_no END AS rule_no`
@@ -30,8 +30,8 @@ var (
 			ORDER BY bucket_id, due_at LIMIT ?2) AS due` + byRule)
 )
 
-// foreseeing counts due objects by the guard of the limit that may trip.
-type foreseeing map[bound]dueByRule
+// dueCounts counts due objects by the limit that may trip.
+type dueCounts map[bound]dueByRule
 
 // dueByRule counts due objects by the rule that alone ends them, 0 if their own time to live
 // does.
@@ -47,11 +47,11 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 	return n
 }
 
-// Foresee trips limits before the first object goes, so that a mistaken rule is noticed
-// while nothing is lost. It reads the oldest million due objects and returns the guards that
+// PrecheckLimits trips limits before the first object goes, so that a mistaken rule is noticed
+// while nothing is lost. It reads the oldest million due objects and returns the limits that
 // it tripped. What it lets pass is still counted when it goes. Each limit trips in a
 // transaction that reads what is due then. An allowance of a person is used up first.
-func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Guard, err error) {
+func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []ledger.LimitState, err error) {
 	var beyond []bound
 	err = db.read(ctx, "look ahead", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
@@ -65,15 +65,15 @@ func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Gu
 		return nil, err
 	}
 	err = db.batch(ctx, "look ahead", func(t *tx) error {
-		stopped, err = t.foresee(beyond, l)
+		stopped, err = t.precheck(beyond, l)
 		return err
 	})
 	return stopped, err
 }
 
-// beyond returns the guards that seem to have more due than their limit.
+// beyond returns the limits that seem to have more due than their limit.
 func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
-	due, err := t.countDue(dueByBucket, t.Now, foreseen)
+	due, err := t.countDue(dueByBucket, t.Now, precheckRows)
 	if err != nil {
 		return nil, err
 	}
@@ -87,45 +87,45 @@ func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 		if !limit.On() || n == 0 {
 			continue
 		}
-		g, err := t.guard(b.kind, b.subject)
+		g, err := t.limitState(b.kind, b.subject)
 		if err != nil {
 			return nil, err
 		}
-		stops, err := t.stop(&g, limit, n)
+		tripped, err := t.trip(&g, limit, n)
 		if err != nil {
 			return nil, err
 		}
-		if stops {
+		if tripped {
 			out = append(out, b)
 		}
 	}
 	return out, nil
 }
 
-// foresee counts again and trips the limits exceeded. The rules and guards are locked: a
+// precheck counts again and trips the limits exceeded. The rules and limits are locked: a
 // transaction that counts on them has committed, or waits.
-func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err error) {
+func (t *tx) precheck(list []bound, l ledger.Limits) (stopped []ledger.LimitState, err error) {
 	rules, err := t.rulesByID(subjects(list))
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range list {
-		g, err := t.guard(b.kind, b.subject)
+		g, err := t.limitState(b.kind, b.subject)
 		if err != nil {
 			return nil, err
 		}
-		due, err := t.countDue(dueOfBucket, t.Now, foreseen, b.subject)
+		due, err := t.countDue(dueOfBucket, t.Now, precheckRows, b.subject)
 		if err != nil {
 			return nil, err
 		}
-		stops, err := t.stop(&g, l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
+		tripped, err := t.trip(&g, l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
 		if err != nil {
 			return nil, err
 		}
-		if !stops {
+		if !tripped {
 			continue
 		}
-		if err := t.saveGuard(g); err != nil {
+		if err := t.saveLimit(g); err != nil {
 			return nil, err
 		}
 		stopped = append(stopped, g)
@@ -133,18 +133,18 @@ func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err
 	return stopped, nil
 }
 
-// stop trips the guard's limit if it does not let that many due objects go, and reports
+// trip trips the limit's limit if it does not let that many due objects go, and reports
 // whether it does.
-func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err error) {
+func (t *tx) trip(g *ledger.LimitState, l ledger.Limit, due int64) (tripped bool, err error) {
 	has, err := t.has(*g, l)
-	if err != nil || !g.Foresees(t.Now, l, has, due) {
+	if err != nil || !g.WouldTrip(t.Now, l, has, due) {
 		return false, err
 	}
-	g.Stop(t.Now, l, has, due)
+	g.Trip(t.Now, l, has, due)
 	return true, nil
 }
 
-// subjects returns the buckets of guards, each once.
+// subjects returns the buckets of limits, each once.
 func subjects(list []bound) (ids []lethe.ID) {
 	for _, b := range list {
 		ids = append(ids, lethe.ID(b.subject))
@@ -154,13 +154,13 @@ func subjects(list []bound) (ids []lethe.ID) {
 }
 
 // countDue counts what is due by what ends it.
-func (t *tx) countDue(query string, args ...any) (foreseeing, error) {
-	due := foreseeing{}
+func (t *tx) countDue(query string, args ...any) (dueCounts, error) {
+	due := dueCounts{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var bucket lethe.ID
 		var rule, n int64
 		if err = r.Scan(&bucket, &rule, &n); err == nil {
-			b := boundOf(dueRow{Bucket: bucket, rule: rule})
+			b := limitOf(dueRow{Bucket: bucket, rule: rule})
 			if due[b] == nil {
 				due[b] = dueByRule{}
 			}

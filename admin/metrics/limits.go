@@ -7,24 +7,24 @@ import (
 
 var (
 	holds          = gauge("holds", "Holds on buckets, prefixes and objects: what they cover is not deleted.")
-	stops          = gauge("stops", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
+	trippedLimits  = gauge("tripped_limits", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
 	backoffLevel   = gauge("reclaim_backoff_level", "By how many levels this process backs off, for the latency of its clients or those of others, or the load of the database: 0 at full speed, 4 at the slowest.")
 	backendBackoff = gauge("backend_backoff_level", "By how many levels deletes on the backend back off for its load: 0 to 4.", "backend")
 	limited        = gauge("backend_limited", "1 while limits hold deleting on the backend back.", "backend")
 )
 
 // kinds are the kinds of deletion limits and clocks in doubt.
-var kinds = []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL, ledger.GuardPurge, ledger.GuardDeletes, ledger.GuardClock}
+var kinds = []ledger.LimitKind{ledger.LimitRules, ledger.LimitTTL, ledger.LimitPurge, ledger.LimitDeletes, ledger.LimitClock}
 
-func tellGuards(tell teller, s api.Status) {
+func setTrips(tell teller, s api.Status) {
 	tell(holds, float64(s.Holds))
 	tell(backoffLevel, float64(s.BackoffLevel))
 	n := map[string]int{}
-	for _, g := range s.Stops {
+	for _, g := range s.Trips {
 		n[g.Kind]++
 	}
 	for _, k := range kinds {
-		tell(stops, float64(n[string(k)]), string(k))
+		tell(trippedLimits, float64(n[string(k)]), string(k))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-func guardTests() []test {
+func backendTests() []test {
 	return []test{
 		{name: "identity", run: identityOf},
 		{name: "backends", run: backends},

@@ -15,55 +15,55 @@ import (
 )
 
 var (
-	beginRestamp = register(`INSERT INTO restamps (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
+	beginReapply = register(`INSERT INTO reapplications (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
 		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2`)
-	nextRestamp  = register(`SELECT bucket_id FROM restamps ORDER BY bucket_id LIMIT 1`)
-	otherRestamp = register(`SELECT 1 FROM restamps WHERE bucket_id <> ?1 LIMIT 1`)
-	takeRestamp  = register(`SELECT after_key FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)
-	moveRestamp  = register(`UPDATE restamps SET after_key = ?2, seen = seen + ?3, changed = changed + ?4 WHERE bucket_id = ?1`)
-	endRestamp   = register(`DELETE FROM restamps WHERE bucket_id = ?1`)
+	nextReapply  = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id LIMIT 1`)
+	otherReapply = register(`SELECT 1 FROM reapplications WHERE bucket_id <> ?1 LIMIT 1`)
+	takeReapply  = register(`SELECT after_key FROM reapplications WHERE bucket_id = ?1 ` + sqldb.Exclusive)
+	moveReapply  = register(`UPDATE reapplications SET after_key = ?2, seen = seen + ?3, changed = changed + ?4 WHERE bucket_id = ?1`)
+	endReapply   = register(`DELETE FROM reapplications WHERE bucket_id = ?1`)
 	objectsAfter = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3`)
 	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `
 		CROSS JOIN objects o WHERE o.bucket_id = t.bucket_id AND o.key = t.key`)
 	// An object written or tagged since it was read carries these rules already: the lock on
 	// the bucket's row keeps them from changing.
-	restampObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
+	reapplyObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
 		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
 		WHERE objects.bucket_id = t.bucket_id AND objects.key = t.key AND objects.id = t.id AND objects.tags = t.tags
 			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at`)
-	restampsLeft = register(`SELECT b.id, (SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id) - r.seen, r.started_at
-		FROM restamps r JOIN buckets b ON b.id = r.bucket_id`)
+	reapplyLeft = register(`SELECT b.id, (SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id) - r.seen, r.started_at
+		FROM reapplications r JOIN buckets b ON b.id = r.bucket_id`)
 )
 
-// beginRestamp starts to reapply a bucket's rules, from its first object.
-func (t *tx) beginRestamp(bucket lethe.ID) error {
-	_, err := t.Exec(beginRestamp, bucket, t.Now)
+// beginReapply starts to reapply a bucket's rules, from its first object.
+func (t *tx) beginReapply(bucket lethe.ID) error {
+	_, err := t.Exec(beginReapply, bucket, t.Now)
 	return err
 }
 
-// Restamp reapplies the current rules to up to limit objects of one bucket. The same
+// ReapplyRules reapplies the current rules to up to limit objects of one bucket. The same
 // transaction saves its position, so any instance can continue. It leaves clients' times to
 // live alone, and changes nothing where nothing is to be done.
-func (db *DB) Restamp(ctx context.Context, limit int) (out ledger.Restamped, err error) {
-	err = db.batch(ctx, "restamp", func(t *tx) error {
-		out = ledger.Restamped{}
-		ids, err := all(t, sqldb.One[lethe.ID], nextRestamp)
+func (db *DB) ReapplyRules(ctx context.Context, limit int) (out ledger.Reapplied, err error) {
+	err = db.batch(ctx, "reapply", func(t *tx) error {
+		out = ledger.Reapplied{}
+		ids, err := all(t, sqldb.One[lethe.ID], nextReapply)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		return t.restampBucket(ids[0], int64(cmp.Or(max(limit, 0), maxPage)), &out)
+		return t.reapplyBucket(ids[0], int64(cmp.Or(max(limit, 0), maxPage)), &out)
 	})
 	return out, err
 }
 
-func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) error {
+func (t *tx) reapplyBucket(id lethe.ID, limit int64, out *ledger.Reapplied) error {
 	byID, err := t.rulesByID([]lethe.ID{id})
 	if err != nil {
 		return err
 	}
 	var after string
-	err = t.Row(takeRestamp, id).Scan(&after)
+	err = t.Row(takeReapply, id).Scan(&after)
 	if errors.Is(err, sql.ErrNoRows) {
 		out.More = true // another instance has just ended it, so look again
 		return nil
@@ -77,22 +77,22 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) erro
 		return err
 	}
 	out.Bucket, out.Seen, out.Done = b.name, len(list), int64(len(list)) < limit
-	if out.Changed, err = t.restamp(list, func(lethe.ID) lifecycle.Rules { return b.rules }); err != nil {
+	if out.Changed, err = t.reapply(list, func(lethe.ID) lifecycle.Rules { return b.rules }); err != nil {
 		return err
 	}
 	if !out.Done {
 		out.More = true
-		return t.Must(1, lethe.ErrFenced, moveRestamp, id, list[len(list)-1].Key, out.Seen, out.Changed)
+		return t.Must(1, lethe.ErrFenced, moveReapply, id, list[len(list)-1].Key, out.Seen, out.Changed)
 	}
-	if err := t.Must(1, lethe.ErrFenced, endRestamp, id); err != nil {
+	if err := t.Must(1, lethe.ErrFenced, endReapply, id); err != nil {
 		return err
 	}
-	out.More, err = t.exists(otherRestamp, id)
+	out.More, err = t.exists(otherReapply, id)
 	return err
 }
 
-// restampRow is an object with its new end, and the values it must still have.
-type restampRow struct {
+// reapplyRow is an object with its new end, and the values it must still have.
+type reapplyRow struct {
 	Bucket   lethe.ID   `json:"bucket_id"`
 	Key      string     `json:"key"`
 	ID       lethe.ID   `json:"id"`
@@ -104,27 +104,27 @@ type restampRow struct {
 	Due      any        `json:"due_at"`
 }
 
-// restamp writes the ends that differ, and returns how many did.
-func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
-	var changed []restampRow
+// reapply writes the ends that differ, and returns how many did.
+func (t *tx) reapply(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
+	var changed []reapplyRow
 	for _, o := range list {
 		at, number := o.RuleAt, o.RuleNumber
 		if o.ApplyRules(rules(o.BucketID)); o.RuleAt == at && o.RuleNumber == number {
 			continue
 		}
-		changed = append(changed, restampRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
+		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
 			o.RuleAt, o.RuleNumber, nullTime(o.DueAt())})
 	}
 	if len(changed) == 0 {
 		return 0, nil
 	}
-	n, err := t.Exec(restampObjects, sqldb.JSON(changed))
+	n, err := t.Exec(reapplyObjects, sqldb.JSON(changed))
 	return int(n), err
 }
 
-// RestampBacklog counts the objects that may carry older rules.
-func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) {
-	err = db.read(ctx, "restamp backlog", func(t *tx) error {
+// ReapplyBacklog counts the objects that may carry older rules.
+func (db *DB) ReapplyBacklog(ctx context.Context) (b ledger.Backlog, err error) {
+	err = db.read(ctx, "reapply backlog", func(t *tx) error {
 		b = ledger.Backlog{}
 		_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 			var id lethe.ID
@@ -136,7 +136,7 @@ func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) 
 				b.Oldest = started
 			}
 			return none, err
-		}, restampsLeft)
+		}, reapplyLeft)
 		return err
 	})
 	return b, err
@@ -173,15 +173,15 @@ func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 		}
 	}
 	if s.stale = len(stale); s.stale > 0 {
-		if s.again, err = t.restampDue(stale, s.rules); err != nil {
+		if s.again, err = t.reapplyDue(stale, s.rules); err != nil {
 			return s, err
 		}
 	}
-	return s, t.parkHeld(&s)
+	return s, t.deferHeld(&s)
 }
 
-// parkHeld defers the held rows.
-func (t *tx) parkHeld(s *sifted) error {
+// deferHeld defers the held rows.
+func (t *tx) deferHeld(s *sifted) error {
 	var asked []dueRow
 	for _, d := range s.kept {
 		if s.rules[d.Bucket].holds > 0 {
@@ -192,25 +192,25 @@ func (t *tx) parkHeld(s *sifted) error {
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	var parked, free []dueRow
+	var deferred, free []dueRow
 	for _, d := range s.kept {
 		if _, found := held[spot{d.Bucket, d.Key}]; found {
-			parked = append(parked, d)
+			deferred = append(deferred, d)
 		} else {
 			free = append(free, d)
 		}
 	}
-	s.kept, s.held = free, len(parked)
-	return t.park(parkedObjects(parked))
+	s.kept, s.held = free, len(deferred)
+	return t.deferRows(deferredObjects(deferred))
 }
 
-func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {
+func (t *tx) reapplyDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {
 	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsOf, sqldb.JSON(stale))
 	if err != nil {
 		return false, err
 	}
 	of := func(bucket lethe.ID) lifecycle.Rules { return rules[bucket].rules }
-	n, err := t.restamp(list, of)
+	n, err := t.reapply(list, of)
 	if err == nil && n != len(stale) {
 		err = fmt.Errorf("%d of %d objects with stamps of rules that are gone changed: %w", n, len(stale), lethe.ErrFenced)
 	}

@@ -11,12 +11,12 @@ import (
 
 // Only the named limit is allowed, not just the first match.
 func TestAllowChoosesExactly(t *testing.T) {
-	list := []ledger.Guard{
-		{Kind: ledger.GuardClock, Subject: "east"},
-		{Kind: ledger.GuardDeletes, Subject: "east"}, {Kind: ledger.GuardDeletes, Subject: "west"},
-		{Kind: ledger.GuardPurge},
-		{Kind: ledger.GuardRules, Subject: "id1"}, // of a deleted bucket
-		{Kind: ledger.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: ledger.GuardTTL, Subject: "id3", Name: "id2"},
+	list := []ledger.LimitState{
+		{Kind: ledger.LimitClock, Subject: "east"},
+		{Kind: ledger.LimitDeletes, Subject: "east"}, {Kind: ledger.LimitDeletes, Subject: "west"},
+		{Kind: ledger.LimitPurge},
+		{Kind: ledger.LimitRules, Subject: "id1"}, // of a deleted bucket
+		{Kind: ledger.LimitTTL, Subject: "id2", Name: "invoices"}, {Kind: ledger.LimitTTL, Subject: "id3", Name: "id2"},
 	}
 	for _, c := range []struct{ kind, subject, want, says string }{
 		{"deletes", "west", "west", ""},
@@ -29,10 +29,10 @@ func TestAllowChoosesExactly(t *testing.T) {
 		{"rules", "invoices", "", "id1"},
 		{"ttl", "invoices", "id2", ""},
 		{"ttl", "id2", "", "id of another"},
-		{"clock", "east", "", "guard show"},
-		{"nonsense", "", "", "guard show"},
+		{"clock", "east", "", "limit show"},
+		{"nonsense", "", "", "limit show"},
 	} {
-		g, err := chooseGuard(api.AllowRequest{Kind: c.kind, Subject: c.subject}, list)
+		g, err := chooseLimit(api.AllowRequest{Kind: c.kind, Subject: c.subject}, list)
 		switch {
 		case c.says != "":
 			if !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), c.says) {

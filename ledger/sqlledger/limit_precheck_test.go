@@ -9,16 +9,16 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// TestForeseeDecidesWhereItStops: a limit that is no longer exceeded when Foresee would trip
+// TestPrecheckDecidesWhereItTrips: a limit that is no longer exceeded when PrecheckLimits would trip
 // it, or that got an allowance since, does not trip.
-func TestForeseeDecidesWhereItStops(t *testing.T) {
+func TestPrecheckDecidesWhereItTrips(t *testing.T) {
 	for name, meanwhile := range map[string]func(*fixture) error{
 		"nothing":          func(*fixture) error { return nil },
 		"others remove it": func(l *fixture) error { _, err := l.Expire(l.ctx, ledger.Batch{Limit: 2}); return err },
 		"it is allowed": func(l *fixture) error {
 			b, err := l.Bucket(l.ctx, "b")
 			l.ok(err)
-			return l.AllowGuard(l.ctx, ledger.Allowance{Kind: ledger.GuardTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})
+			return l.AllowBeyondLimit(l.ctx, ledger.Allowance{Kind: ledger.LimitTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,13 +30,13 @@ func TestForeseeDecidesWhereItStops(t *testing.T) {
 			done := false
 			l.OnTransactions(func(ctx context.Context, method string) (context.Context, func(Transaction)) {
 				return ctx, func(x Transaction) {
-					if method == "Foresee" && !x.Write && !done {
+					if method == "PrecheckLimits" && !x.Write && !done {
 						done = true
 						l.ok(meanwhile(l))
 					}
 				}
 			})
-			stopped, err := l.Foresee(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
+			stopped, err := l.PrecheckLimits(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
 			l.ok(err)
 			if want := name == "nothing"; (len(stopped) > 0) != want || !done {
 				t.Errorf("stopped %+v, want any: %v", stopped, want)

@@ -10,23 +10,23 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
-func (c *cli) guardCommand() *cobra.Command {
+func (c *cli) limitsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "guard", Short: "Show which deletion limits have tripped, or allow the deletions",
-		Long: `Deletions beyond the configured limits (reclaim.guards) stop; all other work continues.
+		Use: "limits", Short: "Show which deletion limits have tripped, or allow the deletions",
+		Long: `Deletions beyond the configured limits (reclaim.limits) stop; all other work continues.
 They wait until you allow them. A limit per hour (per_hour) resets after the hour.`,
 	}
-	cmd.AddCommand(c.guardShowCommand(), c.guardAllowCommand())
+	cmd.AddCommand(c.limitsShowCommand(), c.limitsAllowCommand())
 	return cmd
 }
 
-func (c *cli) guardShowCommand() *cobra.Command {
+func (c *cli) limitsShowCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show the counts and which limits have tripped", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-				list, err := api.Call[[]api.GuardInfo](cmd.Context(), client, "guards/list", api.None{})
+				list, err := api.Call[[]api.LimitInfo](cmd.Context(), client, "limits/list", api.None{})
 				if err != nil {
 					return err
 				}
@@ -35,7 +35,7 @@ func (c *cli) guardShowCommand() *cobra.Command {
 				}
 				rows := [][]string{{"KIND", "OF", "COUNTED", "STATE", "WHY"}}
 				for _, g := range list {
-					rows = append(rows, []string{g.Kind, cmp.Or(g.Name, g.Subject, "the store"), strconv.FormatInt(g.Count, 10), guardState(g), g.Reason})
+					rows = append(rows, []string{g.Kind, cmp.Or(g.Name, g.Subject, "the store"), strconv.FormatInt(g.Count, 10), limitState(g), g.Reason})
 				}
 				return table(c.out, rows)
 			})
@@ -45,7 +45,7 @@ func (c *cli) guardShowCommand() *cobra.Command {
 	return cmd
 }
 
-func guardState(g api.GuardInfo) string {
+func limitState(g api.LimitInfo) string {
 	switch {
 	case g.Held && g.Until != 0:
 		return "stopped until " + stamp(g.Until.Time())
@@ -59,25 +59,25 @@ func guardState(g api.GuardInfo) string {
 	return "within its limit"
 }
 
-func (c *cli) guardAllowCommand() *cobra.Command {
+func (c *cli) limitsAllowCommand() *cobra.Command {
 	var req api.AllowRequest
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "allow KIND [BUCKET|BACKEND]", Short: "Allow deletions that a limit has stopped", Args: cobra.RangeArgs(1, 2),
 		Long: `Kinds are rules and ttl (of a bucket), deletes (of a backend) and purge (of the
 store, without a name). If the name is missing or unknown, the error lists all.`,
-		Example: `  lethe guard allow rules invoices --count 20000
-  lethe guard allow ttl sessions --for 6h
-  lethe guard allow rules invoices --again`,
+		Example: `  lethe limits allow rules invoices --count 20000
+  lethe limits allow ttl sessions --for 6h
+  lethe limits allow rules invoices --again`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Kind = args[0]
 			if len(args) > 1 {
 				req.Subject = args[1]
 			}
 			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *api.Client) error {
-				g, err := api.Call[api.GuardInfo](cmd.Context(), client, "guards/allow", req)
+				g, err := api.Call[api.LimitInfo](cmd.Context(), client, "limits/allow", req)
 				if err == nil {
-					_, err = printf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
+					_, err = printf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), limitState(g))
 				}
 				return err
 			})

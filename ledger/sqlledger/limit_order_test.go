@@ -14,15 +14,15 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// TestGuardsAreTakenAfterBuckets: a transaction that waits for a bucket has locked no guard
+// TestGuardsAreTakenAfterBuckets: a transaction that waits for a bucket has locked no limit
 // and no release (docs/protocol.md, rule 16): the one that has the bucket may need them.
 func TestGuardsAreTakenAfterBuckets(t *testing.T) {
-	for name, end := range map[string]func(*fixture, ledger.Guard) error{
-		"Unpark": func(l *fixture, _ ledger.Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
-		"AllowGuard": func(l *fixture, g ledger.Guard) error {
-			return l.AllowGuard(l.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
+	for name, end := range map[string]func(*fixture, ledger.LimitState) error{
+		"RequeueDeferred": func(l *fixture, _ ledger.LimitState) error { _, err := l.RequeueDeferred(l.ctx, 10); return err },
+		"AllowBeyondLimit": func(l *fixture, g ledger.LimitState) error {
+			return l.AllowBeyondLimit(l.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
 		},
-		"EndStops": func(l *fixture, _ ledger.Guard) error { _, err := l.EndStops(l.ctx, ledger.Limits{}); return err },
+		"EndTrips": func(l *fixture, _ ledger.LimitState) error { _, err := l.EndTrips(l.ctx, ledger.Limits{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newTestClock()
@@ -36,14 +36,14 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 			r, err := l.Expire(l.ctx, ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}})
 			l.ok(err)
 			clock.Advance(time.Hour) // the limit resets by itself
-			l.waitsEmptyHanded(r.Stopped[0], func() error { return end(l, r.Stopped[0]) })
+			l.waitsEmptyHanded(r.Tripped[0], func() error { return end(l, r.Tripped[0]) })
 		})
 	}
 }
 
-// waitsEmptyHanded locks the bucket of a guard until fn waits for it, and then tries to lock
+// waitsEmptyHanded locks the bucket of a limit until fn waits for it, and then tries to lock
 // what fn might have locked.
-func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
+func (l *fixture) waitsEmptyHanded(g ledger.LimitState, fn func() error) {
 	l.t.Helper()
 	tx, err := l.engine.Server.Runners[engine.Request].Pool.BeginTx(l.ctx, nil)
 	l.ok(err)
@@ -61,13 +61,13 @@ func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 		l.ok(l.engine.Server.Runners[engine.Request].Pool.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
 	}
 	var got bool
-	l.ok(tx.QueryRow(`SELECT pg_try_advisory_xact_lock($1)`, gateOf("guard", string(g.Kind)+"\x00"+g.Subject)).Scan(&got))
+	l.ok(tx.QueryRow(`SELECT pg_try_advisory_xact_lock($1)`, gateOf("limit", string(g.Kind)+"\x00"+g.Subject)).Scan(&got))
 	if !got {
-		l.t.Error("who waits for the bucket holds its guard")
+		l.t.Error("who waits for the bucket holds its limit")
 	}
 	_, err = tx.Exec(`SET LOCAL lock_timeout = '10s'`)
 	l.ok(err)
-	_, err = tx.Exec(`INSERT INTO lifts (bucket_id, prefix, after_key, after_entry) VALUES ($1, '', '', '') ON CONFLICT DO NOTHING`, g.Subject)
+	_, err = tx.Exec(`INSERT INTO releases (bucket_id, prefix, after_key, after_entry) VALUES ($1, '', '', '') ON CONFLICT DO NOTHING`, g.Subject)
 	if err != nil {
 		l.t.Errorf("who waits for the bucket holds what is let go there: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 func (w *world) holds(err error, what string) {
 	w.Helper()
 	if !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), what) {
-		w.Errorf("the guard says %v, want %q", err, what)
+		w.Errorf("the pairing says %v, want %q", err, what)
 	}
 	list, err := w.Ledger.Backends(w.Ctx)
 	w.Must(err)
@@ -156,7 +156,7 @@ func TestTheGuardDoesNotGuess(t *testing.T) {
 	w.Must(g.Advance(w.Ctx, "main"))
 	w.Fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{Kind: blobtest.Down} }
 	if err := g.Check(w.Ctx, "main"); err == nil || errors.Is(err, lethe.ErrBackendMismatch) {
-		t.Errorf("the guard says %v", err)
+		t.Errorf("the pairing says %v", err)
 	}
 	w.Fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
 	w.Must(g.Check(w.Ctx, "main"))

@@ -2,9 +2,9 @@ package api
 
 import "github.com/lethe-storage/lethe"
 
-// GuardInfo is the state of a deletion limit: its count, and whether it has
+// LimitInfo is the state of a deletion limit: its count, and whether it has
 // tripped.
-type GuardInfo struct {
+type LimitInfo struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`        // id of a bucket, or name of a backend
 	Name    string `json:"name,omitempty"` // of the bucket

@@ -1,0 +1,218 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const limitColumns = `kind, subject, hour, n, tripped_at, tripped_until, reason, free_until, free_n`
+
+var (
+	selectLimit = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE kind = ?1 AND subject = ?2`)
+	saveLimit   = register(`INSERT INTO limits (` + limitColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT (kind, subject) DO UPDATE SET hour = excluded.hour, n = excluded.n, tripped_at = excluded.tripped_at,
+			tripped_until = excluded.tripped_until, reason = excluded.reason, free_until = excluded.free_until, free_n = excluded.free_n`)
+	listLimits = register(`SELECT coalesce((SELECT b.name FROM buckets b WHERE b.id = limits.subject), ''), ` + limitColumns + `
+		FROM limits ORDER BY kind, subject`)
+	passedLimits = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE tripped_at > 0 AND tripped_until <= ?1 ORDER BY kind, subject`)
+	dropLimits   = register(`DELETE FROM limits WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	bucketHas    = register(`SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1`)
+	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
+)
+
+// limit returns a limit, the zero value if it never counted, and locks it until the
+// transaction ends, so that its counts are exact. In the lock order limits come after
+// objects and before contents, sorted.
+func (t *tx) limitState(kind ledger.LimitKind, subject string) (g ledger.LimitState, err error) {
+	if t.concurrentWriters() {
+		if _, err := t.exists(closeGate, gateOf("limit", string(kind)+"\x00"+subject)); err != nil {
+			return g, err
+		}
+	}
+	g, err = scanLimit(t.Row(selectLimit, kind, subject))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.LimitState{Kind: kind, Subject: subject}, nil
+	}
+	return g, t.Failed(err)
+}
+
+func (t *tx) saveLimit(g ledger.LimitState) error {
+	_, err := t.Exec(saveLimit, g.Kind, g.Subject, g.Hour, g.N, g.TrippedAt, g.TrippedUntil, g.Reason, g.FreeUntil, g.FreeN)
+	return err
+}
+
+func scanLimit(r sqldb.Scanner) (g ledger.LimitState, err error) {
+	err = r.Scan(&g.Name, &g.Kind, &g.Subject, &g.Hour, &g.N, &g.TrippedAt, &g.TrippedUntil, &g.Reason, &g.FreeUntil, &g.FreeN)
+	return g, err
+}
+
+// has returns how much a limit's subject has, if the limit needs it.
+func (t *tx) has(g ledger.LimitState, l ledger.Limit) (n int64, err error) {
+	if l.Share == 0 {
+		return 0, nil
+	}
+	query := bucketHas
+	if g.Kind == ledger.LimitDeletes {
+		query = backendHas
+	}
+	return n, t.Failed(t.Row(query, g.Subject).Scan(&n))
+}
+
+// spend counts as many of want deletions as the limit lets go. If those are not all the
+// limit trips; stopped is set only if it tripped just now.
+func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want int64) (may int64, stopped *ledger.LimitState, err error) {
+	if !l.On() {
+		return want, nil, nil
+	}
+	g, err := t.limitState(kind, subject)
+	if err != nil {
+		return 0, nil, err
+	}
+	has, err := t.has(g, l)
+	if err != nil || g.Tripped(t.Now) {
+		return 0, nil, err
+	}
+	may, stopped = g.Admit(t.Now, l, has, want)
+	return may, stopped, t.saveLimit(g)
+}
+
+// bound identifies the limit of a deletion.
+type bound struct {
+	kind    ledger.LimitKind
+	subject string
+}
+
+func compareBounds(a, b bound) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
+}
+
+// limitOf returns the limit of a due object.
+func limitOf(d dueRow) bound {
+	if d.byRule() {
+		return bound{ledger.LimitRules, string(d.Bucket)}
+	}
+	return bound{ledger.LimitTTL, string(d.Bucket)}
+}
+
+// within counts what is about to expire against the limits, one bucket's share of the batch
+// at a time, and defers the rest.
+func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (going []dueRow, err error) {
+	if !l.Rules.On() && !l.TTL.On() {
+		return taken, nil
+	}
+	want := map[bound]int64{}
+	for _, d := range taken {
+		want[limitOf(d)]++
+	}
+	may := map[bound]int64{}
+	for _, b := range slices.SortedFunc(maps.Keys(want), compareBounds) {
+		n, stopped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
+		if err != nil {
+			return nil, err
+		}
+		if may[b] = n; stopped != nil {
+			out.Tripped = append(out.Tripped, *stopped)
+		}
+	}
+	var deferred []dueRow
+	for _, d := range taken {
+		if b := limitOf(d); may[b] > 0 {
+			may[b]--
+			going = append(going, d)
+		} else {
+			deferred = append(deferred, d)
+		}
+	}
+	out.Deferred += len(deferred)
+	return going, t.deferRows(deferredObjects(deferred))
+}
+
+// LimitStates lists the counts of limits, the limits that have tripped, and the clocks in doubt.
+func (db *DB) LimitStates(ctx context.Context) (list []ledger.LimitState, err error) {
+	err = db.read(ctx, "limits", func(t *tx) error {
+		list, err = all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, listLimits)
+		return err
+	})
+	return list, err
+}
+
+// AllowBeyondLimit resets a limit that has tripped, with an allowance. RequeueDeferred then releases the
+// deferred rows step by step.
+func (db *DB) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
+	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
+		_, err := t.resetLimits([]ledger.LimitState{{Kind: a.Kind, Subject: a.Subject}}, func(g *ledger.LimitState) bool {
+			*g = ledger.LimitState{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N}
+			return true
+		})
+		return err
+	})
+}
+
+// endLimits resets limits whose time has passed.
+func (t *tx) endLimits(passed []ledger.LimitState) error {
+	_, err := t.resetLimits(passed, func(g *ledger.LimitState) bool {
+		if g.TrippedAt == 0 || t.Now < g.TrippedUntil {
+			return false
+		}
+		g.Clear()
+		return true
+	})
+	return err
+}
+
+// DoubtClock records why the clocks of the ledger and of a backend cannot be trusted
+// together, or, with an empty reason, that they can. Without a backend it is about the
+// ledger's own clock. It returns the reason recorded before.
+func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before string, err error) {
+	err = db.write(ctx, "doubt the clock of "+backend, func(t *tx) error {
+		g, err := t.limitState(ledger.LimitClock, backend)
+		if err != nil {
+			return err
+		}
+		if before = g.Reason; why == before {
+			return nil
+		}
+		g.Reason, g.TrippedAt, g.TrippedUntil = cleanText(why), t.Now, lethe.Forever
+		if why == "" {
+			g.TrippedAt, g.TrippedUntil = 0, 0
+		}
+		return t.saveLimit(g)
+	})
+	return before, err
+}
+
+// ClockDoubt returns why the clock of a backend, or without a backend the ledger's, is in
+// doubt; "" if it is not.
+func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err error) {
+	err = db.read(ctx, "clock of "+backend, func(t *tx) error {
+		why, err = t.clockDoubt(backend)
+		return err
+	})
+	return why, err
+}
+
+// LedgerTime returns the ledger's time (docs/protocol.md, rule 10).
+func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
+	err = db.read(ctx, "now", func(t *tx) error {
+		now = t.Now
+		return nil
+	})
+	return now, err
+}
+
+func (t *tx) clockDoubt(backend string) (string, error) {
+	g, err := scanLimit(t.Row(selectLimit, ledger.LimitClock, backend))
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return g.Reason, t.Failed(err)
+}
