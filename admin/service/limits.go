@@ -95,13 +95,13 @@ func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitStat
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return ledger.LimitState{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids in lethe limit show --json", api.ErrBadRequest, r.Subject)
+		return ledger.LimitState{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids in lethe limits show --json", api.ErrBadRequest, r.Subject)
 	case r.Subject == "" && len(others) > 0:
 		return ledger.LimitState{}, fmt.Errorf("%w: say which %s to allow: %s", api.ErrBadRequest, r.Kind, strings.Join(others, ", "))
 	case len(others) > 0:
 		return ledger.LimitState{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", api.ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
 	}
-	return ledger.LimitState{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe limit show", api.ErrBadRequest, r.Kind)
+	return ledger.LimitState{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe limits show", api.ErrBadRequest, r.Kind)
 }
 
 func allowanceOf(r api.AllowRequest, g ledger.LimitState, now lethe.Time) (ledger.Allowance, error) {

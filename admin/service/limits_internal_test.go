@@ -29,8 +29,8 @@ func TestAllowChoosesExactly(t *testing.T) {
 		{"rules", "invoices", "", "id1"},
 		{"ttl", "invoices", "id2", ""},
 		{"ttl", "id2", "", "id of another"},
-		{"clock", "east", "", "limit show"},
-		{"nonsense", "", "", "limit show"},
+		{"clock", "east", "", "limits show"},
+		{"nonsense", "", "", "limits show"},
 	} {
 		g, err := chooseLimit(api.AllowRequest{Kind: c.kind, Subject: c.subject}, list)
 		switch {
