@@ -138,8 +138,8 @@ type Holder interface {
 	// claimed, removed, marked or condemned. It returns the deletes that were
 	// allowed before and may yet take effect.
 	AddHold(ctx context.Context, h Hold) (Hold, UnderWay, error)
-	// LiftHold removes a hold. It fails with ErrNoSuchHold.
-	LiftHold(ctx context.Context, h Hold) error
+	// ReleaseHold removes a hold. It fails with ErrNoSuchHold.
+	ReleaseHold(ctx context.Context, h Hold) error
 	// Holds returns the holds in force.
 	Holds(ctx context.Context) (Holds, error)
 }

@@ -42,7 +42,7 @@ type Events struct {
 	ClaimsRecovered func(r ledger.Recovered)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
-	// Tripped: deletions of a kind tripped their limit, and wait.
+	// Tripped: a limit tripped, and its deletions wait.
 	Tripped func(g ledger.LimitState)
 	// ClockDoubted: the clocks of ledger and backend differ too much, and why;
 	// empty: they agree again.

@@ -36,7 +36,7 @@ func (w *world) hold(scope adopt.HoldScope, key string) (under adopt.UnderWay) {
 
 func (w *world) lift(scope adopt.HoldScope, key string) {
 	w.Helper()
-	w.must(w.LiftHold(w.ctx, adopt.Hold{Scope: scope, Key: key}))
+	w.must(w.ReleaseHold(w.ctx, adopt.Hold{Scope: scope, Key: key}))
 }
 
 func heldFromClaims(w *world) {
@@ -196,7 +196,7 @@ func heldOnce(w *world) {
 	equal(w, "set again", again, first)
 	equal(w, "holds", must(w.Holds(w.ctx))(w), adopt.Holds{first})
 	w.lift(adopt.HoldRow, "a")
-	if err := w.LiftHold(w.ctx, first); !errors.Is(err, adopt.ErrNoSuchHold) {
+	if err := w.ReleaseHold(w.ctx, first); !errors.Is(err, adopt.ErrNoSuchHold) {
 		w.Errorf("lifted again: %v", err)
 	}
 }

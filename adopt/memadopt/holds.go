@@ -98,8 +98,8 @@ func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 	return out
 }
 
-// LiftHold implements adopt.Holder.
-func (db *DB) LiftHold(_ context.Context, h adopt.Hold) error {
+// ReleaseHold implements adopt.Holder.
+func (db *DB) ReleaseHold(_ context.Context, h adopt.Hold) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.holds.lift(h)
@@ -146,8 +146,8 @@ func (k *Keys) AddHold(_ context.Context, h adopt.Hold) (out adopt.Hold, under a
 	return out, under, nil
 }
 
-// LiftHold implements adopt.Holder.
-func (n *names) LiftHold(_ context.Context, h adopt.Hold) error {
+// ReleaseHold implements adopt.Holder.
+func (n *names) ReleaseHold(_ context.Context, h adopt.Hold) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.holds.lift(h)

@@ -18,7 +18,7 @@ func (s *shelf) hold(scope adopt.HoldScope, key string) adopt.UnderWay {
 
 func (s *shelf) lift(scope adopt.HoldScope, key string) {
 	s.t.Helper()
-	if err := s.Rows.(*sqladopt.Folders).LiftHold(s.t.Context(), adopt.Hold{Scope: scope, Key: key}); err != nil {
+	if err := s.Rows.(*sqladopt.Folders).ReleaseHold(s.t.Context(), adopt.Hold{Scope: scope, Key: key}); err != nil {
 		s.t.Fatal(err)
 	}
 }

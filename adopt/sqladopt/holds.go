@@ -185,8 +185,8 @@ func (s scope) underWay(t *tx, h adopt.Hold) (out adopt.UnderWay, err error) {
 	return out, err
 }
 
-// LiftHold implements adopt.Holder.
-func (s scope) LiftHold(ctx context.Context, h adopt.Hold) error {
+// ReleaseHold implements adopt.Holder.
+func (s scope) ReleaseHold(ctx context.Context, h adopt.Hold) error {
 	return s.write(ctx, "lift a hold", func(t *tx) error {
 		if _, err := s.lock(t, lockAlone); err != nil {
 			return err

@@ -196,7 +196,7 @@ func TestHoldsOnNumbers(t *testing.T) {
 	if err := s.db.Remove(t.Context()); !errors.Is(err, lethe.ErrHeld) {
 		t.Errorf("Lethe's tables went with a hold: %v", err)
 	}
-	if err := c.LiftHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: "07"}); err != nil {
+	if err := c.ReleaseHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: "07"}); err != nil {
 		t.Error(err)
 	}
 	if out, err := c.Take(t.Context(), 9, 0); err != nil || out.Gone != 1 {

@@ -192,7 +192,7 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 				return err
 			}
 			return c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
-				if err := a.LiftHold(cmd.Context(), h); err != nil {
+				if err := a.ReleaseHold(cmd.Context(), h); err != nil {
 					return err
 				}
 				printf(c.out, "lifted\n")

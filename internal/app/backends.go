@@ -90,7 +90,7 @@ func (s *Store) absent(ctx context.Context, id, key string) error {
 // health returns why a backend should be given no writes now: blob.ErrMisplaced, or what
 // its breaker says.
 func (s *Store) health(id string) error {
-	if g := s.guards[id]; g != nil {
+	if g := s.mountGuards[id]; g != nil {
 		if err := g.Writable(); err != nil {
 			return err
 		}

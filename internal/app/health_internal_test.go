@@ -21,9 +21,9 @@ func TestHealth(t *testing.T) {
 	down := blobtest.NewFaulty(memblob.New(memblob.Options{}), func(blobtest.Call) blobtest.Fault { return blobtest.Fault{Kind: blobtest.Down} })
 	st := intercept.New(down, guard, breaker)
 	s := &Store{
-		Backends: map[string]blob.Store{"main": st},
-		breakers: map[string]*intercept.Breaker{"main": breaker},
-		guards:   map[string]*intercept.MountGuard{"main": guard},
+		Backends:    map[string]blob.Store{"main": st},
+		breakers:    map[string]*intercept.Breaker{"main": breaker},
+		mountGuards: map[string]*intercept.MountGuard{"main": guard},
 	}
 	if err := s.health("main"); err != nil {
 		t.Fatalf("before the first call: %v", err)

@@ -170,7 +170,7 @@ func (db *DB) resetLimit(g ledger.LimitState) {
 	}
 }
 
-// EndTrips resets limits that have tripped and no longer exist, and returns their limits as
+// EndTrips resets limits that have tripped and are no longer set, and returns their states as
 // they were.
 func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error) {
 	if err := db.enter(ctx); err != nil {

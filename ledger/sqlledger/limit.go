@@ -29,7 +29,7 @@ var (
 	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
 )
 
-// limit returns a limit, the zero value if it never counted, and locks it until the
+// limitState returns a limit's state, the zero value if it never counted, and locks it until the
 // transaction ends, so that its counts are exact. In the lock order limits come after
 // objects and before contents, sorted.
 func (t *tx) limitState(kind ledger.LimitKind, subject string) (g ledger.LimitState, err error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// TestGuardsAreTakenAfterBuckets: a transaction that waits for a bucket has locked no limit
+// TestLimitsAreLockedAfterBuckets: a transaction that waits for a bucket has locked no limit
 // and no release (docs/protocol.md, rule 16): the one that has the bucket may need them.
-func TestGuardsAreTakenAfterBuckets(t *testing.T) {
+func TestLimitsAreLockedAfterBuckets(t *testing.T) {
 	for name, end := range map[string]func(*fixture, ledger.LimitState) error{
 		"RequeueDeferred": func(l *fixture, _ ledger.LimitState) error { _, err := l.RequeueDeferred(l.ctx, 10); return err },
 		"AllowBeyondLimit": func(l *fixture, g ledger.LimitState) error {

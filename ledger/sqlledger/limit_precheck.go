@@ -71,7 +71,7 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []le
 	return stopped, err
 }
 
-// beyond returns the limits that seem to have more due than their limit.
+// beyond returns the limits that seem to have more due than they let go.
 func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 	due, err := t.countDue(dueByBucket, t.Now, precheckRows)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *tx) precheck(list []bound, l ledger.Limits) (stopped []ledger.LimitStat
 	return stopped, nil
 }
 
-// trip trips the limit's limit if it does not let that many due objects go, and reports
+// trip trips a limit if it does not let that many due objects go, and reports
 // whether it does.
 func (t *tx) trip(g *ledger.LimitState, l ledger.Limit, due int64) (tripped bool, err error) {
 	has, err := t.has(*g, l)

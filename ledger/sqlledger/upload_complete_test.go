@@ -101,8 +101,8 @@ func TestCompleteRefusals(t *testing.T) {
 	small.MinPart = 11
 	elsewhere := l.completion(u, one)
 	elsewhere.Key = "other"
-	limitKey := l.completion(u, one)
-	limitKey.Commit.If = ledger.Precondition{IfMatch: "*"}
+	guarded := l.completion(u, one)
+	guarded.Commit.If = ledger.Precondition{IfMatch: "*"}
 	for name, c := range map[string]struct {
 		c    ledger.Completion
 		want error
@@ -114,7 +114,7 @@ func TestCompleteRefusals(t *testing.T) {
 		"missing":   {l.completion(u, one, missing), lethe.ErrInvalidPart},
 		"small":     {small, lethe.ErrPartTooSmall},
 		"elsewhere": {elsewhere, lethe.ErrNoSuchUpload},
-		"condition": {limitKey, lethe.ErrPreconditionFailed},
+		"condition": {guarded, lethe.ErrPreconditionFailed},
 	} {
 		_, err := l.Complete(l.ctx, c.c)
 		if l.refused(err, c.want); t.Failed() {

@@ -50,7 +50,7 @@ func (k *keeper) keep(a *actor) {
 			continue // it ends by itself, or has ended
 		}
 		_, _ = write(k.w, "lift-hold", h.String(), func() (struct{}, error) {
-			return struct{}{}, k.db.LiftHold(context.Background(), h)
+			return struct{}{}, k.db.ReleaseHold(context.Background(), h)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func (k *keeper) release() {
 	list, err := k.db.Holds(context.Background())
 	for _, h := range list {
 		if err == nil && !k.over(h) {
-			err = k.db.LiftHold(context.Background(), h)
+			err = k.db.ReleaseHold(context.Background(), h)
 		}
 	}
 	if err != nil {

@@ -52,8 +52,8 @@ func covers(h adopt.Hold, c adopt.Collection) error {
 	return nil
 }
 
-// LiftHold removes a hold. It fails with adopt.ErrNoSuchHold.
-func (a *Adoption) LiftHold(ctx context.Context, h adopt.Hold) error {
+// ReleaseHold removes a hold. It fails with adopt.ErrNoSuchHold.
+func (a *Adoption) ReleaseHold(ctx context.Context, h adopt.Hold) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil {
 		return err
@@ -65,5 +65,5 @@ func (a *Adoption) LiftHold(ctx context.Context, h adopt.Hold) error {
 	if err != nil {
 		return err
 	}
-	return k.holder().LiftHold(ctx, h)
+	return k.holder().ReleaseHold(ctx, h)
 }

@@ -26,7 +26,7 @@ func TestHeldOrphanStays(t *testing.T) {
 	hold(adopt.HoldObject, "files/kept", 0)
 	f.passes(map[string]int64{"orphans": 4, "held": 3, "objects": 1})
 	f.left("a", "audit/1", "audit/2", "kept", "z")
-	if err := f.LiftHold(t.Context(), adopt.Hold{Collection: "files", Scope: adopt.HoldPrefix, Key: "files/audit/"}); err != nil {
+	if err := f.ReleaseHold(t.Context(), adopt.Hold{Collection: "files", Scope: adopt.HoldPrefix, Key: "files/audit/"}); err != nil {
 		t.Fatal(err)
 	}
 	rows := f.keys["files"]

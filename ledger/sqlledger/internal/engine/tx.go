@@ -100,7 +100,7 @@ func (t *Tx) Failed(err error) error {
 	return mapped
 }
 
-// Must checks that a limitKey statement changed exactly n rows, and returns refused if not.
+// Must checks that a guarded statement changed exactly n rows, and returns refused if not.
 func (t *Tx) Must(n int64, refused error, query string, args ...any) error {
 	got, err := t.Exec(query, args...)
 	if err == nil && got != n {

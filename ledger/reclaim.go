@@ -36,7 +36,7 @@ type Reclaimed struct {
 	Reapplied int
 	// Parked counts rows that were due and are deferred: held, or beyond a limit.
 	Deferred int
-	// Tripped are the limits whose limit tripped in this step.
+	// Tripped are the limits that tripped in this step.
 	Tripped []LimitState
 	LastDue lethe.Time // due time of the last row: the next batch's After; with Turns: the batch's own After
 	More    bool       // more is due now; with Turns: in the buckets asked for
@@ -112,7 +112,7 @@ type Claimed struct {
 	Blobs   []Blob
 	LastDue lethe.Time // with Turns: the request's After
 	Now     lethe.Time
-	// Tripped is the limit whose limit tripped in this claim; nil if none did.
+	// Tripped is the limit that tripped in this claim; nil if none did.
 	Tripped *LimitState
 }
 
