@@ -34,7 +34,7 @@ type Reclaimed struct {
 	// Reapplied counts objects that were due by a rule that is no longer in force. They
 	// stay, and the current rules are applied to them.
 	Reapplied int
-	// Parked counts rows that were due and are deferred: held, or beyond a limit.
+	// Deferred counts rows that were due and are deferred: held, or beyond a limit.
 	Deferred int
 	// Tripped are the limits that tripped in this step.
 	Tripped []LimitState

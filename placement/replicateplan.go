@@ -195,7 +195,7 @@ func (d *steps) String() string {
 	return strings.Join(out, ";")
 }
 
-// parseDeeds reads what String wrote.
+// parseSteps reads what String wrote.
 func parseSteps(text string) (d steps, err error) {
 	for part := range strings.SplitSeq(text, ";") {
 		if part == "" {

@@ -22,7 +22,7 @@ type BackendFacts struct {
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Rates    string `json:"rates,omitempty"`
 	// BackoffLevel is the level of deletes there for the backend's load: 0 to
-	// 4. Limited reports that its limits delay them.
+	// 4. Limited reports that its rates delay them.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Limited      bool `json:"limited,omitempty"`
 }

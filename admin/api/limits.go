@@ -9,7 +9,7 @@ type LimitInfo struct {
 	Subject string `json:"subject"`        // id of a bucket, or name of a backend
 	Name    string `json:"name,omitempty"` // of the bucket
 	Count   int64  `json:"count"`          // in the hour that was counted last
-	Held    bool   `json:"held"`
+	Tripped bool   `json:"tripped"`
 	Reason  string `json:"reason,omitempty"`
 	// Since and Until are when it tripped, and when that ends by itself, if it
 	// does; microseconds since 1970.

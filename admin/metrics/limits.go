@@ -10,7 +10,7 @@ var (
 	trippedLimits  = gauge("tripped_limits", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
 	backoffLevel   = gauge("reclaim_backoff_level", "By how many levels this process backs off, for the latency of its clients or those of others, or the load of the database: 0 at full speed, 4 at the slowest.")
 	backendBackoff = gauge("backend_backoff_level", "By how many levels deletes on the backend back off for its load: 0 to 4.", "backend")
-	limited        = gauge("backend_limited", "1 while limits hold deleting on the backend back.", "backend")
+	rateLimited    = gauge("backend_rate_limited", "1 while delete rates delay deletes on the backend.", "backend")
 )
 
 // kinds are the kinds of deletion limits and clocks in doubt.
@@ -30,5 +30,5 @@ func setTrips(tell teller, s api.Status) {
 
 func tellBackendBackoff(tell teller, b api.BackendStatus) {
 	tell(backendBackoff, float64(b.BackoffLevel), b.ID)
-	tell(limited, truth(b.Limited), b.ID)
+	tell(rateLimited, truth(b.Limited), b.ID)
 }

@@ -32,7 +32,7 @@ func (s *Service) ListLimits(ctx context.Context, _ api.None) ([]api.LimitInfo, 
 func (s *Service) trips(ctx context.Context) (out []api.LimitInfo, err error) {
 	list, err := s.ListLimits(ctx, api.None{})
 	for _, g := range list {
-		if g.Held {
+		if g.Tripped {
 			out = append(out, g)
 		}
 	}
@@ -40,8 +40,8 @@ func (s *Service) trips(ctx context.Context) (out []api.LimitInfo, err error) {
 }
 
 func limitInfo(g ledger.LimitState, now lethe.Time) api.LimitInfo {
-	out := api.LimitInfo{Kind: string(g.Kind), Subject: g.Subject, Name: g.Name, Count: g.N, Held: g.Tripped(now), Reason: g.Reason, Since: g.TrippedAt}
-	if out.Held && g.TrippedUntil != lethe.Forever {
+	out := api.LimitInfo{Kind: string(g.Kind), Subject: g.Subject, Name: g.Name, Count: g.N, Tripped: g.Tripped(now), Reason: g.Reason, Since: g.TrippedAt}
+	if out.Tripped && g.TrippedUntil != lethe.Forever {
 		out.Until = g.TrippedUntil
 	}
 	if now < g.FreeUntil {

@@ -41,8 +41,8 @@ func (s *Service) backendState(ctx context.Context, r api.BackendRequest) (any, 
 	return "none", err
 }
 
-// deadState returns the deferred and the dead entries on each backend, or on
-// the named one.
+// deadState returns the totals of condemned and dead blobs on each backend, or
+// on the named one.
 func (s *Service) deadState(ctx context.Context, r api.DeadRequest) (any, error) {
 	totals, err := s.o.Ledger.Totals(ctx)
 	out := []ledger.Total{}

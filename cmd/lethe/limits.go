@@ -47,9 +47,9 @@ func (c *cli) limitsShowCommand() *cobra.Command {
 
 func limitState(g api.LimitInfo) string {
 	switch {
-	case g.Held && g.Until != 0:
+	case g.Tripped && g.Until != 0:
 		return "stopped until " + stamp(g.Until.Time())
-	case g.Held:
+	case g.Tripped:
 		return "stopped"
 	case g.FreeUntil != 0 && g.FreeCount < 0:
 		return "all allowed until " + stamp(g.FreeUntil.Time())

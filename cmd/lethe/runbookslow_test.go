@@ -113,7 +113,7 @@ func slowCases() []runbookCase {
 			s.overloaded(w, 0)
 			s.overloaded(w, 30*time.Millisecond)
 		}, mend: func(w *world) { w.stopwatch.Advance(time.Minute) }},
-		{alert: "LetheLimitsTooTight", settings: []string{limited}, samples: 60, provoke: func(w *world) {
+		{alert: "LetheRatesTooLow", settings: []string{limited}, samples: 60, provoke: func(w *world) {
 			w.bucket("first")
 			w.shed(3)
 			w.put("first", "a", "bytes that matter", "")

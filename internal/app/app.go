@@ -99,7 +99,7 @@ func (a *App) Run(ctx context.Context) error {
 		served.Go(func() { failed(w.run()) })
 	}
 	a.atWork(ctx, &work, failed)
-	work.Go(func() { a.keepPact(ctx) })
+	work.Go(func() { a.keepPairing(ctx) })
 	work.Go(func() { a.watchPlaces(ctx) })
 	work.Go(func() { a.reloadOn(ctx, hup) })
 	<-ctx.Done()
@@ -186,14 +186,14 @@ func (a *App) reload() {
 	rest := *c
 	rest.Log.Level = a.Config.Log.Level
 	rest.Lifecycle = a.Config.Lifecycle
-	a.applyLimits(c, &rest)
+	a.applyRates(c, &rest)
 	a.applyRules(context.Background(), c)
 	waiting := config.Changed(a.Config, &rest)
 	if len(waiting) == 0 {
 		a.opt.Log.Info("configuration reloaded", "log.level", c.Log.Level)
 		return
 	}
-	a.opt.Log.Warn("configuration reloaded: log.level, lifecycle and limits are in use; other changes take effect at the next start",
+	a.opt.Log.Warn("configuration reloaded: log.level, lifecycle and delete rates are in use; other changes take effect at the next start",
 		"log.level", c.Log.Level, "waiting", waiting)
 }
 

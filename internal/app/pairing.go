@@ -14,10 +14,10 @@ import (
 // sweepEvery is how often unfinished uploads are looked for.
 const sweepEvery = time.Hour
 
-// keepPact checks and advances the epoch of every backend, each beat until ctx
+// keepPairing checks and advances the epoch of every backend, each beat until ctx
 // ends, and sweeps it at intervals. A backend that does not match is held: the
 // store keeps serving, and deletes nothing there.
-func (s *Store) keepPact(ctx context.Context) {
+func (s *Store) keepPairing(ctx context.Context) {
 	tick, sweep := time.NewTicker(s.safety.Beat), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
@@ -39,20 +39,20 @@ func (s *Store) keepPact(ctx context.Context) {
 func (s *Store) heartbeat(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, id := range slices.Sorted(maps.Keys(s.Backends)) {
-		all.Go(func() { s.tellPact(ctx, id, s.within(ctx, id, s.Pairing.Heartbeat)) })
+		all.Go(func() { s.tellPairing(ctx, id, s.within(ctx, id, s.Pairing.Heartbeat)) })
 	}
 	all.Wait()
 }
 
-// within bounds calls to a backend for its epoch, by half a beat as in Guard.
+// within bounds calls to a backend for its epoch, by half a beat, as Safety.DeleteTime does.
 func (s *Store) within(ctx context.Context, id string, ask func(context.Context, string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, min(3*lookTime, s.safety.Beat/2))
 	defer cancel()
 	return ask(ctx, id)
 }
 
-// tellPact logs a problem of a backend's epoch, once.
-func (s *Store) tellPact(ctx context.Context, id string, err error) {
+// tellPairing logs a problem of a backend's epoch, once.
+func (s *Store) tellPairing(ctx context.Context, id string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (s *Store) tellPact(ctx context.Context, id string, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if was, _ := s.pactTold.Swap(id, text); was == text {
+	if was, _ := s.pairingTold.Swap(id, text); was == text {
 		return
 	}
 	switch {

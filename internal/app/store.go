@@ -120,7 +120,7 @@ type Store struct {
 	opt         Options
 	watch       *observer
 	safety      reclaim.Safety
-	pactTold    sync.Map              // what was last logged about the epoch of each backend
+	pairingTold sync.Map              // what was last logged about the epoch of each backend
 	unswept     map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	rules       ruleBook
 	worker      string

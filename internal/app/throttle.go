@@ -42,7 +42,7 @@ func (w *observer) slowed(s throttle.Slowed) {
 	w.log.Log(context.Background(), level, "reclaiming backs off", "by", s.By, "requests", string(s.Requests), "backoff_level", int(s.Level))
 }
 
-// ratesOf reads the limits of the configuration.
+// ratesOf reads the delete rates of the configuration.
 func ratesOf(c *config.Config) (all throttle.Limit, of map[string]throttle.Limit) {
 	of = make(map[string]throttle.Limit)
 	for _, b := range c.Backends {
@@ -55,9 +55,9 @@ func rateOf(l config.DeleteRates) throttle.Limit {
 	return throttle.Limit{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
 }
 
-// applyLimits puts the limits of a reloaded configuration into use, and removes
+// applyRates puts the delete rates of a reloaded configuration into use, and removes
 // them from the settings that wait for the next start.
-func (s *Store) applyLimits(c, rest *config.Config) {
+func (s *Store) applyRates(c, rest *config.Config) {
 	s.watch.throttle.SetLimits(ratesOf(c))
 	rest.Reclaim.Rates = s.Config.Reclaim.Rates
 	rest.Backends = slices.Clone(rest.Backends)
@@ -71,7 +71,7 @@ func (s *Store) applyLimits(c, rest *config.Config) {
 }
 
 // setPeers passes on the other instances' reports: the latency of their clients,
-// and how many share the limits.
+// and how many share the rates.
 func (s *Store) setPeers(list []ledger.Instance) {
 	var peers []throttle.Peer
 	for _, i := range list {
@@ -108,12 +108,12 @@ func (s *Store) slowOn(id string) string {
 		why = append(why, fmt.Sprintf("its load (%s)", levelText(l)))
 	}
 	if s.watch.throttle.Limited(id) {
-		why = append(why, "its limits")
+		why = append(why, "its rates")
 	}
 	return strings.Join(why, ", ")
 }
 
-// ratesOn describes the limits in use on a backend; empty if there are none.
+// ratesOn describes the delete rates in use on a backend; empty if there are none.
 func (s *Store) ratesOn(id string) string {
 	l := s.watch.throttle.Limit(id)
 	var list []string

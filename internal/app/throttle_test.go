@@ -52,7 +52,7 @@ func TestLimitsAreReloaded(t *testing.T) {
 	next := config.Default()
 	next.Reclaim.Rates.CallsPerSecond = 5
 	rest := *next
-	s.applyLimits(next, &rest)
+	s.applyRates(next, &rest)
 	if waiting := config.Changed(s.Config, &rest); len(waiting) > 0 {
 		t.Errorf("%v wait for the next start", waiting)
 	}

@@ -149,7 +149,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	b.was, b.Name = b.Name, ""
 	clear(b.documents)
 	b.ruled = ruled{last: b.last}
-	db.releaseHold(b, "")
+	db.releaseDeferred(b, "")
 	return nil
 }
 

@@ -118,11 +118,11 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.Holds--
-	db.releaseHold(b, h.Key)
+	db.releaseDeferred(b, h.Key)
 	return nil
 }
 
-func (db *DB) releaseHold(b *bucket, prefix string) {
+func (db *DB) releaseDeferred(b *bucket, prefix string) {
 	l := &released{bucket: b, prefix: prefix}
 	db.releases.drop(l)
 	db.releases.put(l)
@@ -163,19 +163,19 @@ func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]ledger.Hold, err
 }
 
 // deferRow takes a due row out of its index.
-func (db *DB) deferRows(p *deferred) {
+func (db *DB) deferRow(p *deferred) {
 	db.deferred.drop(p)
 	db.deferred.put(p)
 }
 
 func (db *DB) deferObject(o *object) {
-	db.deferRows(&deferred{bucket: o.bucket, key: o.Key, due: o.DueAt()})
+	db.deferRow(&deferred{bucket: o.bucket, key: o.Key, due: o.DueAt()})
 	db.due.drop(o)
 	o.deferred = true
 }
 
 func (db *DB) deferEntry(b *bucket, e *entry) {
-	db.deferRows(&deferred{bucket: b, key: e.Object.Key, entry: e.ID, due: e.PurgeAt})
+	db.deferRow(&deferred{bucket: b, key: e.Object.Key, entry: e.ID, due: e.PurgeAt})
 	db.postpone(e, lethe.Forever)
 }
 

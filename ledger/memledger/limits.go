@@ -166,7 +166,7 @@ func (db *DB) resetLimit(g ledger.LimitState) {
 	db.saveLimit(g)
 	b := db.bucketByID(lethe.ID(g.Subject))
 	if b != nil && (g.Kind == ledger.LimitRules || g.Kind == ledger.LimitTTL) {
-		db.releaseHold(b, "")
+		db.releaseDeferred(b, "")
 	}
 }
 

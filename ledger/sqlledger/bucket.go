@@ -176,7 +176,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 				return err
 			}
 		}
-		return t.releaseHold(b.ID, "")
+		return t.releaseDeferred(b.ID, "")
 	})
 }
 

@@ -93,7 +93,7 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 		if _, err := t.Exec(countHolds, b.ID, -1); err != nil {
 			return err
 		}
-		return t.releaseHold(b.ID, h.Key)
+		return t.releaseDeferred(b.ID, h.Key)
 	})
 }
 

@@ -31,7 +31,7 @@ var (
 	deferredOf   = register(`SELECT key, entry, due_at FROM deferred
 		WHERE bucket_id = ?1 AND (key, entry) > (?2, ?3) AND key >= ?4 AND (?5 = '' OR key < ?5)
 		ORDER BY key, entry LIMIT ?6`)
-	requeue = register(`DELETE FROM deferred
+	deleteDeferred = register(`DELETE FROM deferred
 		WHERE (bucket_id, key, entry) IN (SELECT bucket_id, key, entry FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + `)`)
 	requeueObjects = register(`UPDATE objects
 		SET due_at = CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END
@@ -49,7 +49,7 @@ type deferredRow struct {
 	Due    lethe.Time `json:"due_at"`
 }
 
-// deferRow takes rows out of their due index.
+// deferRows takes rows out of their due index.
 func (t *tx) deferRows(list []deferredRow) error {
 	if len(list) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (t *tx) deferRows(list []deferredRow) error {
 	return err
 }
 
-// deferredObjects returns due objects as rows to deferRow.
+// deferredObjects returns due objects as rows to deferRows.
 func deferredObjects(list []dueRow) []deferredRow {
 	out := make([]deferredRow, len(list))
 	for i, d := range list {
@@ -75,8 +75,8 @@ func deferredObjects(list []dueRow) []deferredRow {
 	return out
 }
 
-// releaseHold requests that the deferred rows under a prefix be looked at again.
-func (t *tx) releaseHold(bucket lethe.ID, prefix string) error {
+// releaseDeferred requests that the deferred rows under a prefix be looked at again.
+func (t *tx) releaseDeferred(bucket lethe.ID, prefix string) error {
 	_, err := t.Exec(insertRelease, bucket, prefix)
 	return err
 }
@@ -89,7 +89,7 @@ func (t *tx) releaseHold(bucket lethe.ID, prefix string) error {
 func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeued, err error) {
 	var passed []ledger.LimitState
 	idle := false
-	err = db.read(ctx, "look for what is let go", func(t *tx) error {
+	err = db.read(ctx, "look for deferred rows to requeue", func(t *tx) error {
 		found, err := t.exists(anyRelease)
 		if err != nil {
 			return err
@@ -102,11 +102,11 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeu
 		return out, err
 	}
 	if len(passed) > 0 {
-		if err := db.batch(ctx, "end what has stopped long enough", func(t *tx) error { return t.endLimits(passed) }); err != nil {
+		if err := db.batch(ctx, "reset limits whose time has passed", func(t *tx) error { return t.endLimits(passed) }); err != nil {
 			return out, err
 		}
 	}
-	err = db.batch(ctx, "let go what was held", func(t *tx) error {
+	err = db.batch(ctx, "requeue deferred rows", func(t *tx) error {
 		out = ledger.Requeued{}
 		found, err := all(t, func(r *sql.Rows) (s spot, err error) {
 			err = r.Scan(&s.bucket, &s.key)
@@ -190,6 +190,6 @@ func (t *tx) requeueRows(list []deferredRow, holds bool, out *ledger.Requeued) e
 		return err
 	}
 	out.Returned = int(objects + trash)
-	_, err = t.Exec(requeue, rows)
+	_, err = t.Exec(deleteDeferred, rows)
 	return err
 }

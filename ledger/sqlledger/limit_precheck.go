@@ -53,7 +53,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 // transaction that reads what is due then. An allowance of a person is used up first.
 func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []ledger.LimitState, err error) {
 	var beyond []bound
-	err = db.read(ctx, "look ahead", func(t *tx) error {
+	err = db.read(ctx, "count what is due against the limits", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
 		if err != nil || !(ruled && l.Rules.On()) && !l.TTL.On() {
 			return err
@@ -64,7 +64,7 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []le
 	if err != nil || len(beyond) == 0 {
 		return nil, err
 	}
-	err = db.batch(ctx, "look ahead", func(t *tx) error {
+	err = db.batch(ctx, "precheck limits", func(t *tx) error {
 		stopped, err = t.precheck(beyond, l)
 		return err
 	})

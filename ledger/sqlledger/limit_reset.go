@@ -63,7 +63,7 @@ func (t *tx) resetLimits(list []ledger.LimitState, change func(*ledger.LimitStat
 		changed = append(changed, before)
 	}
 	for _, bucket := range deferredBy(changed) {
-		if err := t.releaseHold(bucket, ""); err != nil {
+		if err := t.releaseDeferred(bucket, ""); err != nil {
 			return nil, err
 		}
 	}

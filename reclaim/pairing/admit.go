@@ -127,7 +127,7 @@ func (g *Pairing) Admit(ctx context.Context, id string) error {
 		case d == 0:
 			return nil
 		case g.Sleep == nil:
-			return fmt.Errorf("reclaim: backend %s %w: %s more", id, ErrNotQuiet, d.Round(time.Second))
+			return fmt.Errorf("pairing: backend %s %w: %s more", id, ErrNotQuiet, d.Round(time.Second))
 		}
 		if err := g.Sleep(ctx, d); err != nil {
 			return err

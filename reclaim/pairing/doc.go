@@ -4,5 +4,6 @@
 // before each batch of deletes, Confirmed before each step of a routine.
 //
 // It deletes no blobs and holds no grace periods: those are in reclaim/routine and
-// package reclaim. Whether backends are reachable is observed in package blob.
+// package reclaim. Whether backends are reachable is decided in blob/intercept
+// (Breaker, MountGuard).
 package pairing

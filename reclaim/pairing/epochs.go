@@ -116,7 +116,7 @@ func (g *Pairing) standing(ctx context.Context, store ledger.Store, b ledger.Bac
 // beyond draws the next epoch after one.
 func (g *Pairing) beyond(n int64) (int64, error) {
 	if n > math.MaxInt64-epochStep-1 {
-		return 0, fmt.Errorf("reclaim: %w: there is no epoch beyond %d; check the epoch objects of the backend, and remove by hand those that are not Lethe's", lethe.ErrCorrupt, n)
+		return 0, fmt.Errorf("pairing: %w: there is no epoch beyond %d; check the epoch objects of the backend, and remove by hand those that are not Lethe's", lethe.ErrCorrupt, n)
 	}
 	draw := g.Draw
 	if draw == nil {
@@ -138,7 +138,7 @@ func (g *Pairing) put(ctx context.Context, id string, e epoch) error {
 		return err
 	}
 	if err := g.Stores[id].Put(ctx, epochKey(e.Store, e.Epoch), bytes.NewReader(body), int64(len(body))); err != nil {
-		return fmt.Errorf("reclaim: write epoch %d to backend %s: %w", e.Epoch, id, err)
+		return fmt.Errorf("pairing: write epoch %d to backend %s: %w", e.Epoch, id, err)
 	}
 	return nil
 }
@@ -213,5 +213,5 @@ func (g *Pairing) contest(ctx context.Context, b ledger.Backend) error {
 			return err
 		}
 	}
-	return fmt.Errorf("reclaim: epoch of backend %s could not be contested: another ledger keeps advancing it", b.ID)
+	return fmt.Errorf("pairing: epoch of backend %s could not be contested: another ledger keeps advancing it", b.ID)
 }

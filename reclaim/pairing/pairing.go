@@ -172,7 +172,7 @@ func (g *Pairing) look(ctx context.Context, id string) (b ledger.Backend, why le
 		}
 		found, err := g.standing(ctx, store, before)
 		if err != nil && !errors.Is(err, lethe.ErrCorrupt) {
-			return before, why, fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
+			return before, why, fmt.Errorf("pairing: epoch of backend %s: %w", id, err)
 		}
 		why := judge(before, found)
 		if err != nil {
@@ -188,7 +188,7 @@ func (g *Pairing) look(ctx context.Context, id string) (b ledger.Backend, why le
 			return b, why, err
 		}
 	}
-	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be compared", id)
+	return b, why, fmt.Errorf("pairing: epoch of backend %s: it advances too fast to be compared", id)
 }
 
 // judge returns why the backend must not be deleted on, or nothing. The last epoch
@@ -260,7 +260,7 @@ func (g *Pairing) Accept(ctx context.Context, id string) error {
 	}
 	found, err := g.epochs(ctx, id, store.ID)
 	if err != nil {
-		return fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
+		return fmt.Errorf("pairing: epoch of backend %s: %w", id, err)
 	}
 	next, err := g.beyond(max(b.Intended, found.last()))
 	if err != nil {
@@ -338,7 +338,7 @@ func (g *Pairing) write(ctx context.Context, id string) (resumed bool, err error
 func (g *Pairing) confirm(ctx context.Context, store ledger.Store, b ledger.Backend) (old epochs, err error) {
 	found, err := g.standing(ctx, store, b)
 	if err != nil {
-		return nil, fmt.Errorf("reclaim: epoch of backend %s: %w", b.ID, err)
+		return nil, fmt.Errorf("pairing: epoch of backend %s: %w", b.ID, err)
 	}
 	switch why := judge(b, found); {
 	case found.last() > b.Intended:
@@ -348,7 +348,7 @@ func (g *Pairing) confirm(ctx context.Context, store ledger.Store, b ledger.Back
 		}
 		return nil, lethe.ErrFenced // another instance confirmed it first
 	case found.last() < b.Intended:
-		return nil, fmt.Errorf("reclaim: epoch %d was written to backend %s, which does not list it", b.Intended, b.ID)
+		return nil, fmt.Errorf("pairing: epoch %d was written to backend %s, which does not list it", b.Intended, b.ID)
 	}
 	if err := g.Ledger.SetEpoch(ctx, b.ID, b.Intended, b.Intended); err != nil {
 		return nil, err
@@ -373,5 +373,5 @@ func (g *Pairing) lookup(ctx context.Context, id string) (ledger.Store, ledger.B
 			return store, b, nil
 		}
 	}
-	return ledger.Store{}, ledger.Backend{}, fmt.Errorf("reclaim: backend %s is not in the ledger", id)
+	return ledger.Store{}, ledger.Backend{}, fmt.Errorf("pairing: backend %s is not in the ledger", id)
 }

@@ -219,7 +219,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, add reclaim.Add) (claimed l
 		q.turns.oldest(!q.empty)
 	}
 	if claimed.Tripped != nil {
-		add("stopped", 1)
+		add("tripped", 1)
 		k.Events.EmitTripped([]ledger.LimitState{*claimed.Tripped})
 	}
 	return claimed, nil

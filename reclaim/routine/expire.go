@@ -22,8 +22,8 @@ type ExpireLedger interface {
 	// row that would condemn more than MaxBlobs, but takes one row at least.
 	Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
 	ExpireBacklog(ctx context.Context) (ledger.Backlog, error)
-	// PrecheckLimits stops what is due beyond the limits before the first of it is
-	// removed, and returns what it stopped just now.
+	// PrecheckLimits trips the limits beyond which something is due, before the first
+	// of it is removed, and returns those.
 	PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error)
 	// RequeueDeferred requeues up to limit deferred rows: those of a hold that was released,
 	// or of a limit that allows them now.
@@ -101,11 +101,11 @@ func (e *Expire) requeue(ctx context.Context, add reclaim.Add) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reclaim: requeue what was deferred: %w", err)
 	}
-	add("let_go", int64(u.Returned))
+	add("requeued", int64(u.Returned))
 	return u.More, nil
 }
 
-// precheck stops what is due beyond its limit before the first of it is removed.
+// precheck trips limits before the first object goes.
 func (e *Expire) precheck(ctx context.Context, add reclaim.Add) (bool, error) {
 	if l := e.Batch.Limits; !l.Rules.On() && !l.TTL.On() {
 		return false, nil
@@ -115,7 +115,7 @@ func (e *Expire) precheck(ctx context.Context, add reclaim.Add) (bool, error) {
 		return false, fmt.Errorf("reclaim: check the deletion limits ahead: %w", err)
 	}
 	e.Events.EmitTripped(stopped)
-	add("stopped", int64(len(stopped)))
+	add("tripped", int64(len(stopped)))
 	return false, nil
 }
 
