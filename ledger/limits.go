@@ -40,8 +40,8 @@ func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
 // deletes.
 type Limits struct{ Rules, TTL, Purge, Deletes Limit }
 
-// LimitState counts the deletions of one kind from one subject, and records whether its limit has
-// tripped.
+// LimitState counts the deletions of one kind from one subject, and records whether its limit
+// has tripped.
 type LimitState struct {
 	Kind    LimitKind
 	Subject string // id of a bucket or of a backend; empty: the store

@@ -23,11 +23,11 @@ func (l *Loop) Pass(ctx context.Context, s Scheduled, worker string) (map[string
 	return run.counts.Map(), err
 }
 
-// Limited is the count of a run that ended for its limit.
+// Limited is the count of a run that ended at its limit per run (Scheduled.Most).
 const Limited = "limited"
 
 // spent reports whether a run has taken as much as it may. It records that the run
-// ends for its limit, if its worker would have continued: before the first step
+// ends at its limit, if its worker would have continued: before the first step
 // that is not known.
 func (s Scheduled) spent(run *recorder, knows bool) bool {
 	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
@@ -67,7 +67,7 @@ func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker stri
 	return nil
 }
 
-// leaves reports whether a run that ended for its limit left something. A full last
+// leaves reports whether a run that ended at its limit left something. A full last
 // batch only shows that there may be more. What holds keep does not count: it is
 // deferred when a pass comes to it.
 func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {

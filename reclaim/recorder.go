@@ -42,7 +42,7 @@ type recorder struct {
 	mu      sync.Mutex
 	run     ledger.Run
 	started bool
-	atLimit atomic.Bool // the run ends for its limit
+	atLimit atomic.Bool // the run ends at its limit
 }
 
 // errTakenOver ends a run that another instance has ended as stale.

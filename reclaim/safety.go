@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Safety is every grace period and limit of the engine, with what each protects
+// Safety is every grace period and bound of the engine, with what each protects
 // from. None of them protects live bytes: names that are never reused and the
 // states of the ledger do. They keep slow actors working and the books exact.
 // The zero value of a field takes the default.

@@ -88,7 +88,7 @@ func (s *Service) RemoveHold(ctx context.Context, req api.HoldRequest) (api.None
 	return api.None{}, nil
 }
 
-// holdState returns the number of holds in the bucket, for audit lines.
+// holdState returns the first holds in the bucket, for audit lines.
 func (s *Service) holdState(ctx context.Context, req api.HoldRequest) (any, error) {
 	return s.ListHolds(ctx, api.HoldList{Bucket: req.Bucket, Limit: auditedHolds})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// RuntimeInfo describe the process, its backends and its peers. Any of the
+// RuntimeInfo describes the process, its backends and its peers. Any of the
 // functions may be nil.
 type RuntimeInfo struct {
 	// Roles are the roles of the process: serve, reclaim.
@@ -36,9 +36,9 @@ const (
 	silentAfter = time.Minute
 )
 
-// surround adds the surroundings to a status.
-func (s *Service) surround(ctx context.Context, out *api.Status) error {
-	a := s.o.Around
+// addRuntimeInfo adds it to a status.
+func (s *Service) addRuntimeInfo(ctx context.Context, out *api.Status) error {
+	a := s.o.Runtime
 	out.Roles, out.LedgerKind = a.Roles, a.Ledger
 	if a.Latency != nil {
 		out.LedgerLatency = a.Latency().Seconds()

@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
-// Options of a Service. All but Serving and Around are required.
+// Options of a Service. All but Serving and Runtime are required.
 type Options struct {
 	Ledger   *sqlledger.DB
 	Objects  *object.Store
@@ -33,7 +33,7 @@ type Options struct {
 	// is none.
 	Importer func(backend string) (*importer.Importer, error)
 	Safety   reclaim.Safety
-	// Limits are those of expiry.
+	// Limits are the deletion limits of expire and purge.
 	Limits ledger.Limits
 	Clock  lethe.Clock
 	// Scratch is a folder for backups in progress.
@@ -41,8 +41,8 @@ type Options struct {
 	Version string
 	// Serving reports that this process runs the routines by their schedules.
 	Serving bool
-	// Around is information about the process and its surroundings; optional.
-	Around RuntimeInfo
+	// Runtime describes the process, its backends and its peers; optional.
+	Runtime RuntimeInfo
 	// Failures is the clock of the limit on failed authorisations (default:
 	// lethe.Monotonic).
 	Failures lethe.Clock

@@ -24,7 +24,7 @@ func (s *Service) Status(ctx context.Context, _ api.None) (api.Status, error) {
 	}
 	out.Cache = s.cacheStats()
 	if err = s.sumBuckets(ctx, &out); err == nil {
-		err = s.surround(ctx, &out)
+		err = s.addRuntimeInfo(ctx, &out)
 	}
 	if err == nil {
 		out.Trips, err = s.trips(ctx)
@@ -80,8 +80,8 @@ func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]api.Bac
 	var out []api.BackendStatus
 	for _, b := range list {
 		bs := api.BackendStatus{ID: b.ID, Quota: b.Quota, Held: b.Held, Epoch: b.Epoch, Draining: b.Draining, States: statesOf(b.ID, totals)}
-		if s.o.Around.Backend != nil {
-			bs.BackendFacts = s.o.Around.Backend(b.ID)
+		if s.o.Runtime.Backend != nil {
+			bs.BackendFacts = s.o.Runtime.Backend(b.ID)
 		}
 		if err := s.ages(ctx, b.ID, d.Clean[b.ID], bs.States); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (s *Service) Glance(ctx context.Context) (api.Status, error) {
 	if err := s.glanceBuckets(ctx, &out); err != nil {
 		return out, err
 	}
-	if err := s.surround(ctx, &out); err != nil {
+	if err := s.addRuntimeInfo(ctx, &out); err != nil {
 		return out, err
 	}
 	var err error

@@ -17,8 +17,8 @@ func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Pairing: s.Pairing,
 		Verify:    func(checksums bool) *routine.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
-		Safety: s.safety, Limits: s.bounds(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
-		Around: s.surroundings(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
+		Safety: s.safety, Limits: s.deletionLimits(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
+		Runtime: s.runtimeInfo(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
 	})
 	s.watch.metrics.Ask(admin, s.opt.Clock, s.opt.Stopwatch)
 	return s.watch.tracedWeb("admin", adminCalls(), service.Handler(admin, access))

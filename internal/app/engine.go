@@ -119,7 +119,7 @@ func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 
 // routine returns the routine with a name, or an error if no routine has it.
 func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.Routine, error) {
-	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
+	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.deletionLimits()}
 	switch c.Name {
 	case "expire":
 		return &routine.Expire{
@@ -181,8 +181,8 @@ func (s *Store) staleOn() map[string]time.Duration {
 	return out
 }
 
-// bounds are those of expire and purge.
-func (s *Store) bounds() ledger.Limits {
+// deletionLimits are those of expire and purge.
+func (s *Store) deletionLimits() ledger.Limits {
 	g := s.Config.Reclaim.Limits
 	return ledger.Limits{Rules: limitOf(g.Rules), TTL: limitOf(g.TTL), Purge: limitOf(g.Purge)}
 }

@@ -21,7 +21,7 @@ func database(c config.Database) (url string, o sqlledger.PostgresOptions, err e
 	if err != nil {
 		return "", o, fmt.Errorf("database.url_file: %w", err)
 	}
-	o = sqlledger.PostgresOptions{Schema: c.Schema, Requests: c.Connections, Engine: c.EngineConnections}
+	o = sqlledger.PostgresOptions{Schema: c.Schema, Requests: c.Connections, Routines: c.EngineConnections}
 	if c.Pooler {
 		o.Pooler = sqlledger.PoolerBetween
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/admin/service"
 )
 
-// surroundings provides runtime info for operators: what the store works with.
-func (s *Store) surroundings() service.RuntimeInfo {
+// runtimeInfo provides runtime info for operators: what the store works with.
+func (s *Store) runtimeInfo() service.RuntimeInfo {
 	kind := "sqlite"
 	if s.shared() {
 		kind = "postgres"

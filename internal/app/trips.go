@@ -13,7 +13,7 @@ func (a *App) endTrips(ctx context.Context) {
 	if !a.Config.Has(config.RoleReclaim) {
 		return
 	}
-	limits := a.bounds()
+	limits := a.deletionLimits()
 	limits.Deletes = limitOf(a.Config.Reclaim.Limits.Deletes)
 	ended, err := a.Ledger.EndTrips(ctx, limits)
 	if err != nil {

@@ -218,7 +218,7 @@ type NamedRoutine struct {
 	Routine
 }
 
-// Grace has the grace periods and limits of the engine.
+// Grace has the grace periods and bounds of the engine.
 type Grace struct {
 	MinAge         Duration `yaml:"min_age"`
 	LateWindow     Duration `yaml:"late_window"`

@@ -88,7 +88,7 @@ type deadLedger interface {
 // limitLedger records what a tripped limit has stopped.
 type limitLedger interface {
 	LimitStates(ctx context.Context) ([]ledger.LimitState, error)
-	// AllowBeyondLimit ends a stop, and allows so much more.
+	// AllowBeyondLimit resets a tripped limit, and allows so much more.
 	AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error
 	// EndTrips resets tripped limits that are no longer set, and returns them.
 	EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error)

@@ -211,7 +211,8 @@ func (db *DB) deferHeldEntries(rows []*entry) (free []*entry, held int) {
 	return free, held
 }
 
-// RequeueDeferred returns up to limit rows to their due index, where a hold or a limit released them.
+// RequeueDeferred returns up to limit rows to their due index, where a hold or a limit released
+// them.
 func (db *DB) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Requeued{}, err

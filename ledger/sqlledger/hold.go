@@ -76,8 +76,8 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	return found[0], nil
 }
 
-// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. RequeueDeferred then releases the rows that
-// no other hold keeps.
+// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. RequeueDeferred then releases the
+// rows that no other hold keeps.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.holdBucket(h.Bucket)

@@ -75,17 +75,41 @@ func deferredObjects(list []dueRow) []deferredRow {
 	return out
 }
 
+// deferHeld defers the held rows.
+func (t *tx) deferHeld(s *sifted) error {
+	var asked []dueRow
+	for _, d := range s.kept {
+		if s.rules[d.Bucket].holds > 0 {
+			asked = append(asked, d)
+		}
+	}
+	held, err := t.heldBy(asked)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	var deferred, free []dueRow
+	for _, d := range s.kept {
+		if _, found := held[spot{d.Bucket, d.Key}]; found {
+			deferred = append(deferred, d)
+		} else {
+			free = append(free, d)
+		}
+	}
+	s.kept, s.held = free, len(deferred)
+	return t.deferRows(deferredObjects(deferred))
+}
+
 // releaseDeferred requests that the deferred rows under a prefix be looked at again.
 func (t *tx) releaseDeferred(bucket lethe.ID, prefix string) error {
 	_, err := t.Exec(insertRelease, bucket, prefix)
 	return err
 }
 
-// RequeueDeferred releases up to limit deferred rows to their due index, where a hold was lifted or a
-// limit reset, unless something else keeps them. It saves its position in the same
-// transaction, and changes nothing where nothing is to be released. Limits whose time has
-// passed reset in a transaction before: a transaction that locks limits must not wait for a
-// bucket (docs/protocol.md, rule 16).
+// RequeueDeferred releases up to limit deferred rows to their due index, where a hold was
+// lifted or a limit reset, unless something else keeps them. It saves its position in the
+// same transaction, and changes nothing where nothing is to be released. Limits whose time
+// has passed reset in a transaction before: a transaction that locks limits must not wait for
+// a bucket (docs/protocol.md, rule 16).
 func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeued, err error) {
 	var passed []ledger.LimitState
 	idle := false

@@ -12,9 +12,9 @@ import (
 )
 
 // Where transactions write concurrently they lock what they read to change it, in one order
-// (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, contents, blobs,
-// placements, counters; several of a kind in the order of their ids. Where a writing
-// transaction runs alone these locks are omitted.
+// (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, deletion limits,
+// contents, blobs, placements, counters; several of a kind in the order of their ids. Where a
+// writing transaction runs alone these locks are omitted.
 
 var (
 	// A transaction that puts or changes an object holds its key, by an advisory lock and

@@ -41,7 +41,7 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed,
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		s, err := t.unruled(found)
+		s, err := t.sift(found)
 		if err != nil {
 			return err
 		}

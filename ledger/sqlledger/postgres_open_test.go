@@ -44,7 +44,7 @@ func TestMigrationsRace(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range instances {
 				wg.Go(func() {
-					db, err := OpenPostgres(t.Context(), url, ledger.Options{}, Postgres(PostgresOptions{Requests: 2, Engine: 1}))
+					db, err := OpenPostgres(t.Context(), url, ledger.Options{}, Postgres(PostgresOptions{Requests: 2, Routines: 1}))
 					if err != nil {
 						t.Error(err)
 						return

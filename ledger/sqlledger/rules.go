@@ -67,8 +67,8 @@ func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err 
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket, ErrRulesConfigured,
 // ErrPreconditionFailed. Unchanged rules keep their number, so ends set by them remain
-// valid. Ends set by other rules have no effect from now on. ReapplyRules reapplies the rules to
-// the objects.
+// valid. Ends set by other rules have no effect from now on. ReapplyRules reapplies the rules
+// to the objects.
 func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (out ledger.BucketRules, err error) {
 	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
 		if err := t.setRules(c); err != nil {

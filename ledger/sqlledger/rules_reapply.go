@@ -151,10 +151,11 @@ type sifted struct {
 	again bool                    // some of them are due nonetheless
 }
 
-// unruled sifts due rows, and reapplies the rules to the others: a removed rule has no
-// effect at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
-// its objects'; here it cannot. No transaction that locks it exclusively waits for objects.
-func (t *tx) unruled(found []dueRow) (s sifted, err error) {
+// sift separates due rows from those due only by a rule no longer in force, and reapplies
+// the rules to the latter: a removed rule has no effect at once (docs/protocol.md, rule 21).
+// In the lock order a bucket's row comes before its objects'; here it cannot. No transaction
+// that locks it exclusively waits for objects.
+func (t *tx) sift(found []dueRow) (s sifted, err error) {
 	var buckets []lethe.ID
 	for _, d := range found {
 		if !slices.Contains(buckets, d.Bucket) {
@@ -178,30 +179,6 @@ func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 		}
 	}
 	return s, t.deferHeld(&s)
-}
-
-// deferHeld defers the held rows.
-func (t *tx) deferHeld(s *sifted) error {
-	var asked []dueRow
-	for _, d := range s.kept {
-		if s.rules[d.Bucket].holds > 0 {
-			asked = append(asked, d)
-		}
-	}
-	held, err := t.heldBy(asked)
-	if err != nil || len(held) == 0 {
-		return err
-	}
-	var deferred, free []dueRow
-	for _, d := range s.kept {
-		if _, found := held[spot{d.Bucket, d.Key}]; found {
-			deferred = append(deferred, d)
-		} else {
-			free = append(free, d)
-		}
-	}
-	s.kept, s.held = free, len(deferred)
-	return t.deferRows(deferredObjects(deferred))
 }
 
 func (t *tx) reapplyDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {

@@ -58,7 +58,7 @@ func (p *pooled) Close() error {
 
 func (s *schemas) open(t testing.TB, o ledger.Options) ledgertest.Ledger {
 	t.Helper()
-	at := sqlledger.PostgresOptions{Schema: s.take(t), Requests: 2, Engine: 1}
+	at := sqlledger.PostgresOptions{Schema: s.take(t), Requests: 2, Routines: 1}
 	db, err := sqlledger.OpenPostgres(context.Background(), s.url, o, sqlledger.Postgres(at))
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func newTorture(t testing.TB, url string) *torture {
 	for i := range x.dbs {
 		x.dbs[i] = openServerAt(t, url, ledger.Options{
 			MaxRefs: 9, ReadGrace: time.Millisecond, LateWindow: time.Millisecond, Replicas: 2,
-		}, Postgres(PostgresOptions{Requests: 12, Engine: 6}))
+		}, Postgres(PostgresOptions{Requests: 12, Routines: 6}))
 	}
 	db := x.dbs[0]
 	for _, b := range tortureBackends {

@@ -39,7 +39,7 @@ const (
 var lingerBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // listen listens on all addresses, or none.
-func (g *connTracker) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
+func (t *connTracker) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
 	var out []net.Listener
 	for _, a := range addresses {
 		ln, err := net.Listen("tcp", a)
@@ -49,7 +49,7 @@ func (g *connTracker) listen(addresses []string, certificate func(*tls.ClientHel
 			}
 			return nil, fmt.Errorf("s3: listen on %s: %w", a, err)
 		}
-		ln = &trackedListener{netlimit.Listen(ln, g.most), g}
+		ln = &trackedListener{netlimit.Listen(ln, t.most), t}
 		if certificate != nil {
 			ln = tls.NewListener(ln, &tls.Config{
 				GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
@@ -62,11 +62,11 @@ func (g *connTracker) listen(addresses []string, certificate func(*tls.ClientHel
 
 // closeAll closes open connections; with unused, only those that had no
 // request: the web server tracks the idle ones that had one.
-func (g *connTracker) closeAll(unused bool) {
-	g.stopping.Store(true)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for c := range g.open {
+func (t *connTracker) closeAll(unused bool) {
+	t.stopping.Store(true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.open {
 		if !unused || !c.used.Load() {
 			// The connection is abandoned; a failure to close it changes
 			// nothing.
@@ -75,24 +75,24 @@ func (g *connTracker) closeAll(unused bool) {
 	}
 }
 
-func (g *connTracker) add(c *trackedConn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open == nil {
-		g.open = map[*trackedConn]struct{}{}
+func (t *connTracker) add(c *trackedConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = map[*trackedConn]struct{}{}
 	}
-	g.open[c] = struct{}{}
+	t.open[c] = struct{}{}
 }
 
-func (g *connTracker) remove(c *trackedConn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.open, c)
+func (t *connTracker) remove(c *trackedConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, c)
 }
 
 type trackedListener struct {
 	net.Listener
-	g *connTracker
+	tracker *connTracker
 }
 
 func (l *trackedListener) Accept() (net.Conn, error) {
@@ -100,9 +100,9 @@ func (l *trackedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	guarded := &trackedConn{Conn: c, g: l.g}
-	l.g.add(guarded)
-	return guarded, nil
+	tracked := &trackedConn{Conn: c, tracker: l.tracker}
+	l.tracker.add(tracked)
+	return tracked, nil
 }
 
 // trackedConn ends a read or write that waits longer than idle. The web
@@ -110,9 +110,9 @@ func (l *trackedListener) Accept() (net.Conn, error) {
 // well.
 type trackedConn struct {
 	net.Conn
-	g    *connTracker
-	hard atomic.Int64 // the web server's read deadline in microseconds; 0: none
-	used atomic.Bool  // bytes were read from it
+	tracker *connTracker
+	hard    atomic.Int64 // the web server's read deadline in microseconds; 0: none
+	used    atomic.Bool  // bytes were read from it
 
 	mu   sync.Mutex
 	body *netlimit.Patience // with the body that is being read; nil between bodies
@@ -120,7 +120,7 @@ type trackedConn struct {
 
 func (c *trackedConn) Read(p []byte) (int, error) {
 	now := lethe.SystemClock{}.Now()
-	until := now.Add(c.g.idle)
+	until := now.Add(c.tracker.idle)
 	if left, ok := c.waits(0, 0); ok {
 		until = min(until, now.Add(left))
 	}
@@ -155,7 +155,7 @@ func (c *trackedConn) waits(d time.Duration, n int) (left time.Duration, ok bool
 func (c *trackedConn) reads(until time.Time) {
 	var p *netlimit.Patience
 	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
-		p = new(c.g.pace.Patience())
+		p = new(c.tracker.pace.Patience())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *trackedConn) reads(until time.Time) {
 }
 
 func (c *trackedConn) Write(p []byte) (int, error) {
-	if err := c.Conn.SetWriteDeadline(lethe.SystemClock{}.Now().Add(c.g.idle).Time()); err != nil {
+	if err := c.Conn.SetWriteDeadline(lethe.SystemClock{}.Now().Add(c.tracker.idle).Time()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
@@ -188,7 +188,7 @@ func (*trackedConn) SetWriteDeadline(time.Time) error { return nil }
 
 func (c *trackedConn) Close() error {
 	c.linger()
-	c.g.remove(c)
+	c.tracker.remove(c)
 	return c.Conn.Close()
 }
 
@@ -197,14 +197,14 @@ func (c *trackedConn) Close() error {
 // clients would report that instead of the response.
 func (c *trackedConn) linger() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok || !c.used.Load() || c.g.stopping.Load() || half.CloseWrite() != nil {
+	if !ok || !c.used.Load() || c.tracker.stopping.Load() || half.CloseWrite() != nil {
 		return
 	}
 	buf := lingerBuffers.Get().(*[64 << 10]byte)
 	defer lingerBuffers.Put(buf)
 	clock := lethe.SystemClock{}
 	now := clock.Now()
-	for end := now.Add(lingerTotal); now < end && !c.g.stopping.Load(); now = clock.Now() {
+	for end := now.Add(lingerTotal); now < end && !c.tracker.stopping.Load(); now = clock.Now() {
 		if c.Conn.SetReadDeadline(min(end, now.Add(lingerIdle)).Time()) != nil {
 			return
 		}

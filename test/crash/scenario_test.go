@@ -43,7 +43,7 @@ var scenarios = map[string]scenario{
 	"abort-stale":    {turn: staleTurn, most: 1, sets: []string{"reclaim.grace.multipart_stale=1us"}, alone: true},
 	"extend-grace":   {turn: readTurn, most: 2, sets: []string{"reclaim.grace.read_grace=8ms"}},
 	"requeue":        {turn: heldTurn, most: 4},
-	"foresee":        {turn: expireTurn, most: 2, sets: []string{"reclaim.limits.ttl.ask=1"}},
+	"precheck":       {turn: expireTurn, most: 2, sets: []string{"reclaim.limits.ttl.ask=1"}},
 	"begin-run":      {turn: walkTurn, most: 2},
 	"beat-run":       {turn: cleanTurn, most: 2, sets: []string{"reclaim.clean.batch=1", "reclaim.clean.rate_per_second=1"}},
 	"cache-drop":     {turn: dropTurn, most: 3},

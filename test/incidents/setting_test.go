@@ -76,7 +76,7 @@ func (s setting) onSQLite(t *testing.T) *world {
 
 func (s setting) onPostgres(t *testing.T, url string) *world {
 	c := s.start()
-	db, err := sqlledger.OpenPostgres(t.Context(), url, s.options(c), sqlledger.Postgres(sqlledger.PostgresOptions{Requests: 4, Engine: 2}))
+	db, err := sqlledger.OpenPostgres(t.Context(), url, s.options(c), sqlledger.Postgres(sqlledger.PostgresOptions{Requests: 4, Routines: 2}))
 	return newWorld(t, s, c, opened(t, db, err), s.or(t, inRAM(c)))
 }
 

@@ -66,7 +66,7 @@ func newWorld(t testing.TB, database string) *world {
 		a.db, err = sqlledger.OpenPostgres(w.ctx, w.runner.URL(i), ledger.Options{
 			Clock: w.clock, Random: a.ids, MaxRefs: maxRefs,
 			ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept,
-		}, sqlledger.Postgres(sqlledger.PostgresOptions{Pooler: sqlledger.PoolerNone, Requests: 2, Engine: 2, IdleTime: stepwise.Stuck, LockTime: stepwise.Stuck}))
+		}, sqlledger.Postgres(sqlledger.PostgresOptions{Pooler: sqlledger.PoolerNone, Requests: 2, Routines: 2, IdleTime: stepwise.Stuck, LockTime: stepwise.Stuck}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func (a *actor) recover() {
 // begins notes that an operation or pass begins.
 func (a *actor) begins(task int) { a.task, a.since, a.opened = task, a.effects, nil }
 
-// arrive defers the actor before an effect and returns the fault that it meets
+// arrive stops the actor before an effect and returns the fault that it meets
 // once it is scheduled again.
 func (a *actor) arrive(step Step, detail string) Fault {
 	before := a.w.now

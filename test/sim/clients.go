@@ -190,7 +190,7 @@ func pace(r *rand.Rand) time.Duration {
 	return time.Duration(r.IntN(240)) * time.Second
 }
 
-// slowBody is a client's upload: its actor defers between the chunks.
+// slowBody is a client's upload: its actor waits between the chunks.
 type slowBody struct {
 	a      *actor
 	data   []byte

@@ -135,7 +135,7 @@ func end(offset, length int64) int64 {
 	return offset + length
 }
 
-// slowReader defers its reader before every chunk.
+// slowReader stops its reader before every chunk.
 type slowReader struct {
 	d   *disk
 	key string

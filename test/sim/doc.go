@@ -1,6 +1,6 @@
 // Package sim runs the real object and reclaim code over a simulated backend,
 // clock and crash, deterministically: every call on ledger or backend is an
-// effect at which the actor that makes it defers, exactly one actor runs at a
+// effect at which the actor that makes it waits, exactly one actor runs at a
 // time, and a seed decides who goes on, which fault its effect meets, and how far
 // the clock moves. The invariants are checked after every effect that changed
 // something; at the end, with faults stopped, everything that is due must be

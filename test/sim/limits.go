@@ -14,10 +14,10 @@ func (s *seam) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.Li
 	if !s.w.limited() {
 		return s.in.PrecheckLimits(ctx, l)
 	}
-	return write(s, "foresee", "", scope{}, func() ([]ledger.LimitState, error) {
+	return write(s, "precheck", "", scope{}, func() ([]ledger.LimitState, error) {
 		stopped, err := s.in.PrecheckLimits(s.lasting(ctx), l)
 		if err == nil {
-			s.w.fail(s.w.oracle.precheckRows(stopped))
+			s.w.fail(s.w.oracle.prechecked(stopped))
 			s.looks()
 		}
 		return stopped, err
@@ -196,9 +196,9 @@ func (t *tally) asks(l ledger.Limit, has int64) int64 {
 	return most
 }
 
-// precheckRows holds what looking ahead stopped against what is due: all of that must
+// prechecked holds what the precheck stopped against what is due: all of that must
 // be stopped of which a person is to be asked, and nothing of which some may go.
-func (o *oracle) precheckRows(stopped []ledger.LimitState) error {
+func (o *oracle) prechecked(stopped []ledger.LimitState) error {
 	page, err := o.w.ledger.DueObjects(context.Background(), ledger.DueQuery{})
 	if err != nil {
 		return err

@@ -2,7 +2,7 @@ package sim_test
 
 import "github.com/lethe-storage/lethe/test/sim"
 
-// pactMutants break what the limit and doubtful clocks promise.
+// pactMutants break what the pairing and doubtful clocks promise.
 var pactMutants = []mutant{
 	{
 		name: "pact: what is held is handed out", rule: "13: refuse on doubt", within: 8000, known: 4299, in: sim.Pacted,

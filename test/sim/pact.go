@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
-// pacted says that the real guard keeps the pact of ledger and backends in this
+// pacted says that the real Pairing keeps the pact of ledger and backends in this
 // world, that copies of the ledger and of backends are about, and that clocks go
 // wrong.
 func (w *World) pacted() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 80)%8 == 0 }
@@ -95,7 +95,7 @@ func (w *World) caughtUp(to lethe.Time) lethe.Time {
 	return to.Add(-d)
 }
 
-// pact is the real guard of a node, and whom it has seen to fit.
+// pact is the real Pairing of a node, and whom it has seen to fit.
 type pact struct {
 	w     *World
 	g     *pairing.Pairing
@@ -107,7 +107,7 @@ func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
 	return &pact{w: w, g: &pairing.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
 }
 
-// Check asks the guard, and holds what it says against what is.
+// Check asks it, and holds what it says against what is.
 func (p *pact) Check(ctx context.Context, id string) error {
 	if !p.w.pacted() {
 		return nil

@@ -173,7 +173,7 @@ func (w *World) newNode() *node {
 	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }
 
-// sleep is how the real code waits: its actor defers until the time has come.
+// sleep is how the real code waits: its actor waits until the time has come.
 func (w *World) sleep(_ context.Context, d time.Duration) error {
 	switch {
 	case w.cur != nil:

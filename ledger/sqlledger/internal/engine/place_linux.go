@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileSite returns the marks that distinguish a file from its copies: no copy was created in the same
-// nanosecond. Copies of whole disks keep the file's number, and it may repeat on another
-// file system. It serves file systems that do not record creation times.
+// FileSite returns the marks that distinguish a file from its copies: no copy was created in
+// the same nanosecond. Copies of whole disks keep the file's number, and it may repeat on
+// another file system. It serves file systems that do not record creation times.
 func FileSite(path string) (Site, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME|unix.STATX_INO, &st); err != nil {

@@ -35,11 +35,11 @@ type PostgresOptions struct {
 	// Schema holds the ledger's tables (default "lethe"). It is created if it does not
 	// exist.
 	Schema string
-	// Requests and Engine are the most connections for requests and for the engine
+	// Requests and Routines are the most connections for requests and for routines
 	// (defaults: 4 and 2 per processor, at least 16 and 4). An instance opens connections
 	// only as it needs them.
-	Requests, Engine int
-	Pooler           Pooling
+	Requests, Routines int
+	Pooler             Pooling
 	// AcquireTime is the longest wait for a connection (default 30 s).
 	AcquireTime time.Duration
 	// StatementTime is the longest time of a request's statement (default 30 s); a statement
@@ -56,7 +56,7 @@ type PostgresOptions struct {
 func (o PostgresOptions) withDefaults() PostgresOptions {
 	o.Schema = cmp.Or(o.Schema, "lethe")
 	o.Requests = cmp.Or(o.Requests, max(16, 4*runtime.NumCPU()))
-	o.Engine = cmp.Or(o.Engine, max(4, 2*runtime.NumCPU()))
+	o.Routines = cmp.Or(o.Routines, max(4, 2*runtime.NumCPU()))
 	o.AcquireTime = cmp.Or(o.AcquireTime, 30*time.Second)
 	o.StatementTime = cmp.Or(o.StatementTime, 30*time.Second)
 	o.LockTime = cmp.Or(o.LockTime, 10*time.Second)
@@ -124,7 +124,7 @@ func (p *Server) pool(config *pgx.ConnConfig, k Kind, facts serverFacts) *sql.DB
 		}
 	}
 	pool := stdlib.OpenDB(*c)
-	n := map[Kind]int{Request: p.o.Requests, Batch: p.o.Engine}[k]
+	n := map[Kind]int{Request: p.o.Requests, Batch: p.o.Routines}[k]
 	pool.SetMaxOpenConns(n)
 	pool.SetMaxIdleConns(n)
 	pool.SetConnMaxIdleTime(5 * time.Minute)

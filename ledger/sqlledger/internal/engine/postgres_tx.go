@@ -90,9 +90,9 @@ func (p *Server) View(ctx context.Context, k Kind, fn func(*Tx) error) error {
 const manyRows = 16
 
 // KeepChecks runs fn, which deletes n rows that others may refer to, with cached plans for
-// foreign key checks. The engine has every statement planned again. PostgreSQL applies that
-// to its own checks as well, whose planning took four fifths of the time to drop contents.
-// They look one row up by an index, so their plan suits any table.
+// foreign key checks. Routines' connections have every statement planned again. PostgreSQL
+// applies that to its own checks as well, whose planning took four fifths of the time to drop
+// contents. They look one row up by an index, so their plan suits any table.
 func (t *Tx) KeepChecks(n int, fn func() error) error {
 	if t.e.Server == nil || n < manyRows {
 		return fn()

@@ -183,7 +183,7 @@ func (f *File) Stats() Stats {
 // Waiting returns how many requests wait for their group.
 func (f *File) Waiting() int { return f.w.queue.length(Request) }
 
-// release releases what Open has acquired, as far as it got.
+// release releases what open has acquired, as far as it got.
 func (f *File) release() error {
 	var errs []error
 	if f.r != nil {
