@@ -26,7 +26,7 @@ func (s *Store) makeThrottle() {
 	s.watch.throttle = &throttle.Controller{
 		ClientLatency: r.Yield, Load: r.Load, Clock: s.opt.Stopwatch, Backends: backends, Changed: s.watch.slowed,
 	}
-	s.watch.throttle.SetLimits(ratesOf(s.Config))
+	s.watch.throttle.SetRates(ratesOf(s.Config))
 }
 
 // slowed logs a change of the backoff level.
@@ -43,22 +43,22 @@ func (w *observer) slowed(s throttle.Slowed) {
 }
 
 // ratesOf reads the delete rates of the configuration.
-func ratesOf(c *config.Config) (all throttle.Limit, of map[string]throttle.Limit) {
-	of = make(map[string]throttle.Limit)
+func ratesOf(c *config.Config) (all throttle.Rate, of map[string]throttle.Rate) {
+	of = make(map[string]throttle.Rate)
 	for _, b := range c.Backends {
 		of[b.Name] = rateOf(b.Rates)
 	}
 	return rateOf(c.Reclaim.Rates), of
 }
 
-func rateOf(l config.DeleteRates) throttle.Limit {
-	return throttle.Limit{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
+func rateOf(l config.DeleteRates) throttle.Rate {
+	return throttle.Rate{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
 }
 
 // applyRates puts the delete rates of a reloaded configuration into use, and removes
 // them from the settings that wait for the next start.
 func (s *Store) applyRates(c, rest *config.Config) {
-	s.watch.throttle.SetLimits(ratesOf(c))
+	s.watch.throttle.SetRates(ratesOf(c))
 	rest.Reclaim.Rates = s.Config.Reclaim.Rates
 	rest.Backends = slices.Clone(rest.Backends)
 	for i, b := range rest.Backends {
@@ -115,7 +115,7 @@ func (s *Store) slowOn(id string) string {
 
 // ratesOn describes the delete rates in use on a backend; empty if there are none.
 func (s *Store) ratesOn(id string) string {
-	l := s.watch.throttle.Limit(id)
+	l := s.watch.throttle.Rate(id)
 	var list []string
 	for _, n := range []struct {
 		value float64

@@ -20,7 +20,7 @@ func limited(deletes int) *Store {
 	c := config.Default()
 	c.Backends[0].Rates.DeletesPerSecond = deletes
 	s := &Store{Config: c, worker: "me", watch: &observer{throttle: &throttle.Controller{Clock: lethe.Monotonic{}}}}
-	s.watch.throttle.SetLimits(ratesOf(c))
+	s.watch.throttle.SetRates(ratesOf(c))
 	return s
 }
 

@@ -12,7 +12,7 @@ import (
 // longer than usual, here or at another instance, and while the database or a
 // backend is slower than usual. The slowest level of all causes counts, and not the
 // sum, so that reclaiming never stops. It also holds deletes to the operator's
-// limits.
+// rates.
 //
 // The zero value with a Clock backs off for nothing and limits nothing. A nil
 // Controller does the same. It is safe for concurrent use.
@@ -40,7 +40,7 @@ type Controller struct {
 	active        int        // steps under way
 	did           lethe.Time // when a step ended that reclaimed something; 0: none
 	worked        bool       // something was reclaimed since Self was called
-	limits        limits
+	rates         rates
 }
 
 // Backend is how batches of deletes on a backend are best sent.
@@ -78,7 +78,7 @@ type Slowed struct {
 type Peer struct {
 	Level      Level // for the latency of its clients
 	Reclaiming bool  // it has reclaimed something since its last report
-	Reclaims   bool  // it is one of those that reclaim, and takes part in limits
+	Reclaims   bool  // it is one of those that reclaim, and takes part in the rates
 }
 
 // afterStep is how long requests are affected by a step that reclaimed something.
@@ -222,7 +222,7 @@ func (c *Controller) Deletes(backend string, full int) (size, parallel int) {
 	if b.Requests {
 		size = max(size, full/2)
 	}
-	size = c.limits.size(backend, min(size, c.loadOf(backend).size(full)))
+	size = c.rates.size(backend, min(size, c.loadOf(backend).size(full)))
 	if size < full {
 		return size, 1
 	}
@@ -287,7 +287,7 @@ func (c *Controller) Self() (p Peer) {
 	return p
 }
 
-// SetPeers sets the last reports of the other instances. The limits are divided by
+// SetPeers sets the last reports of the other instances. The rates are divided by
 // this instance and those of them that reclaim.
 func (c *Controller) SetPeers(list []Peer) {
 	if c == nil {
@@ -306,6 +306,6 @@ func (c *Controller) SetPeers(list []Peer) {
 			instances++
 		}
 	}
-	c.limits.divide(c.Clock.Now().Time(), instances)
+	c.rates.divide(c.Clock.Now().Time(), instances)
 	c.level()
 }

@@ -39,19 +39,19 @@ var limitMutants = []mutant{
 var rateMutants = []mutant{
 	{
 		name: "rates: what a call deleted is not owed", rule: "no more is deleted a second than is allowed", within: 2000, known: 115, in: sim.Rated,
-		file: "reclaim/throttle/limits.go", old: "		take(l.deletes, c.Clock.Now().Time(), deleted)\n", new: "",
+		file: "reclaim/throttle/rates.go", old: "		take(l.deletes, c.Clock.Now().Time(), deleted)\n", new: "",
 	}, {
 		name: "rates: calls are not counted", rule: "no more is deleted a second than is allowed", within: 2000, known: 225, in: sim.Rated,
-		file: "reclaim/throttle/limits.go", old: "		take(l.calls, now, 1)\n", new: "",
+		file: "reclaim/throttle/rates.go", old: "		take(l.calls, now, 1)\n", new: "",
 	}, {
 		name: "rates: each instance takes the whole", rule: "no more is deleted a second than is allowed", within: 4000, known: 340, in: sim.Rated,
-		file: "reclaim/throttle/limits.go", old: "	n := float64(l.instances)\n", new: "	n := 1.0\n",
+		file: "reclaim/throttle/rates.go", old: "	n := float64(r.instances)\n", new: "	n := 1.0\n",
 	}, {
 		name: "rates: what is not used is kept", rule: "no more is deleted a second than is allowed", within: 4000, in: sim.Rated,
-		file: "reclaim/throttle/limits.go", old: "	l.SetBurstAt(now, max(int(perSecond), 1))", new: "	l.SetBurstAt(now, 1<<20)",
+		file: "reclaim/throttle/rates.go", old: "	l.SetBurstAt(now, max(int(perSecond), 1))", new: "	l.SetBurstAt(now, 1<<20)",
 	}, {
 		name: "rates: any number of calls at once", rule: "no more is deleted a second than is allowed", within: 2000, in: sim.Rated,
-		file: "reclaim/throttle/limits.go", old: "x.share.InFlight > 0 && x.running >= x.share.InFlight {", new: "x.share.InFlight > 0 && x.running < 0 {",
+		file: "reclaim/throttle/rates.go", old: "x.share.InFlight > 0 && x.running >= x.share.InFlight {", new: "x.share.InFlight > 0 && x.running < 0 {",
 	},
 }
 

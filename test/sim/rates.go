@@ -13,7 +13,7 @@ func (w *World) rated() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 44)%8 ==
 
 // allowed is what is allowed on a backend, or on all together if none is named, before it
 // is divided among the processes.
-func (w *World) allowed(backend string) (l throttle.Limit) {
+func (w *World) allowed(backend string) (l throttle.Rate) {
 	h := draw(w.cfg.Seed, 45, uint64(len(backend)), uint64(append([]byte(backend), 0)[0]))
 	if h%4 > 0 {
 		l.Deletes = []float64{0.02, 0.1, 1, 0}[h>>8%4]
@@ -33,11 +33,11 @@ func (w *World) throttle() *throttle.Controller {
 		return nil
 	}
 	c := &throttle.Controller{Clock: w, Sleep: w.sleep}
-	of := map[string]throttle.Limit{}
+	of := map[string]throttle.Rate{}
 	for _, id := range w.backends() {
 		of[id] = w.allowed(id)
 	}
-	c.SetLimits(w.allowed(""), of)
+	c.SetRates(w.allowed(""), of)
 	c.SetPeers(slices.Repeat([]throttle.Peer{{Reclaims: true}}, processCount-1))
 	return c
 }

@@ -12,24 +12,24 @@ import (
 // reclaiming are so many other instances that reclaim.
 func reclaiming(n int) []Peer { return slices.Repeat([]Peer{{Reclaims: true}}, n) }
 
-// TestLimits: what may go in a time is what is allowed, whatever the batches.
-func TestLimits(t *testing.T) {
+// TestRates: what may go in a time is what is allowed, whatever the batches.
+func TestRates(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		all, own  Limit
+		all, own  Rate
 		instances int
 		batch     int
 		want      int // deleted in 100 s
 	}{
-		{"deletes of a backend", Limit{}, Limit{Deletes: 50}, 1, 100, 5000},
-		{"deletes of all", Limit{Deletes: 20}, Limit{Deletes: 50}, 1, 100, 2000},
-		{"shared by four instances", Limit{Deletes: 200}, Limit{}, 4, 100, 5000},
-		{"calls", Limit{}, Limit{Calls: 2}, 1, 100, 20_000},
-		{"less than one a second", Limit{}, Limit{Deletes: 0.1}, 1, 1, 10},
+		{"deletes of a backend", Rate{}, Rate{Deletes: 50}, 1, 100, 5000},
+		{"deletes of all", Rate{Deletes: 20}, Rate{Deletes: 50}, 1, 100, 2000},
+		{"shared by four instances", Rate{Deletes: 200}, Rate{}, 4, 100, 5000},
+		{"calls", Rate{}, Rate{Calls: 2}, 1, 100, 20_000},
+		{"less than one a second", Rate{}, Rate{Deletes: 0.1}, 1, 1, 10},
 	} {
 		clock := clocktest.At(1)
 		l := controller(clock)
-		l.SetLimits(c.all, map[string]Limit{"main": c.own})
+		l.SetRates(c.all, map[string]Rate{"main": c.own})
 		l.SetPeers(reclaiming(c.instances - 1))
 		gone := 0
 		for end := clock.Now().Add(100 * time.Second); clock.Now() < end; {
@@ -48,12 +48,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsOfCallsInFlight: a call waits for one that ends, and limits change
+// TestCallsInFlight: a call waits for one that ends, and rates change
 // during a wait.
-func TestLimitsOfCallsInFlight(t *testing.T) {
+func TestCallsInFlight(t *testing.T) {
 	clock := clocktest.At(1)
 	l := &Controller{Clock: clock}
-	l.SetLimits(Limit{}, map[string]Limit{"main": {InFlight: 3, Calls: 4}})
+	l.SetRates(Rate{}, map[string]Rate{"main": {InFlight: 3, Calls: 4}})
 	l.SetPeers(reclaiming(1))
 	first, err := l.Call(t.Context(), "main")
 	if err != nil {
@@ -73,14 +73,14 @@ func TestLimitsOfCallsInFlight(t *testing.T) {
 	waited := 0
 	l.Sleep = func(context.Context, time.Duration) error {
 		waited++
-		l.SetLimits(Limit{}, map[string]Limit{})
+		l.SetRates(Rate{}, map[string]Rate{})
 		return nil
 	}
 	if _, err := l.Call(t.Context(), "main"); err != nil || waited != 1 {
-		t.Errorf("after the limit was taken away: %v, waited %d times", err, waited)
+		t.Errorf("after the rate was taken away: %v, waited %d times", err, waited)
 	}
 	l.Sleep = func(context.Context, time.Duration) error { return context.Canceled }
-	l.SetLimits(Limit{Calls: 0.001}, nil)
+	l.SetRates(Rate{Calls: 0.001}, nil)
 	l.begin("main")
 	if _, err := l.Call(t.Context(), "main"); err == nil {
 		t.Error("a call although it was to stop")
@@ -89,7 +89,7 @@ func TestLimitsOfCallsInFlight(t *testing.T) {
 	end, err := none.Call(t.Context(), "main")
 	end(5)
 	if n, parallel := none.Deletes("main", 7); err != nil || n != 7 || parallel != 1 {
-		t.Error("no limits limit something")
+		t.Error("a nil Controller limits something")
 	}
 }
 

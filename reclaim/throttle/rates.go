@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limit bounds deletes on a backend; 0 is no limit.
-type Limit struct {
+// Rate bounds deletes on a backend; 0 is no limit.
+type Rate struct {
 	Deletes  float64 // blobs a second
 	Calls    float64 // delete calls a second
 	InFlight int     // delete calls at once
@@ -35,56 +35,56 @@ func PerSecond[N int | int64](perSecond, burst int) func(ctx context.Context, n 
 	}
 }
 
-// limits hold deleting to what the operator allows, on each backend and in all. All
+// rates hold deleting to what the operator allows, on each backend and in all. All
 // instances share them: each takes its part.
 //
-// How many blobs a call deletes is known only after it was allowed. So a limit is
+// How many blobs a call deletes is known only after it was allowed. So a rate is
 // exceeded by a batch at most, and the next call waits until that is made up for.
-type limits struct {
-	of        map[string]*limited // by backend; all of them together: ""
+type rates struct {
+	of        map[string]*rateLimiter // by backend; all of them together: ""
 	instances int
 }
 
-// limited is what is left of one limit.
-type limited struct {
-	limit          Limit // of all instances
-	share          Limit // of this one
+// rateLimiter is what is left of one rate.
+type rateLimiter struct {
+	rate           Rate // of all instances
+	share          Rate // of this one
 	deletes, calls *rate.Limiter
 	running        int
 }
 
-// batchTime is how much of a limit a batch may use up: a claim must not wait long
+// batchTime is how much of a rate a batch may use up: a claim must not wait long
 // for its deletes.
 const batchTime = 10 * time.Second
 
-// SetLimits sets the limits of all backends together, and of each.
-func (c *Controller) SetLimits(all Limit, of map[string]Limit) {
+// SetRates sets the rates of all backends together, and of each.
+func (c *Controller) SetRates(all Rate, of map[string]Rate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now().Time()
-	for id, l := range c.limits.of {
-		l.limit = of[id]
+	for id, l := range c.rates.of {
+		l.rate = of[id]
 	}
-	for id, limit := range of {
-		c.limits.get(id).limit = limit
+	for id, own := range of {
+		c.rates.get(id).rate = own
 	}
-	c.limits.get("").limit = all
-	c.limits.divide(now, c.limits.instances)
+	c.rates.get("").rate = all
+	c.rates.divide(now, c.rates.instances)
 }
 
-// Limit returns the limit of a backend, before it is divided; that of all together if
+// Rate returns the rate of a backend, before it is divided; that of all together if
 // none is named.
-func (c *Controller) Limit(backend string) Limit {
+func (c *Controller) Rate(backend string) Rate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.limits.get(backend).limit
+	return c.rates.get(backend).rate
 }
 
-// Limited reports whether a call on a backend would wait for a limit now.
+// Limited reports whether a call on a backend would wait for a rate now.
 func (c *Controller) Limited(backend string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.limits.wait(c.Clock.Now().Time(), backend) > 0
+	return c.rates.wait(c.Clock.Now().Time(), backend) > 0
 }
 
 // Call waits until a delete call on a backend is allowed. The returned function
@@ -109,10 +109,10 @@ func (c *Controller) begin(backend string) (wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now().Time()
-	if wait := c.limits.wait(now, backend); wait > 0 {
-		return min(wait, time.Second) // limits may change meanwhile
+	if wait := c.rates.wait(now, backend); wait > 0 {
+		return min(wait, time.Second) // rates may change meanwhile
 	}
-	for _, l := range c.limits.both(backend) {
+	for _, l := range c.rates.both(backend) {
 		l.running++
 		take(l.calls, now, 1)
 	}
@@ -122,13 +122,13 @@ func (c *Controller) begin(backend string) (wait time.Duration) {
 func (c *Controller) end(backend string, deleted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.limits.both(backend) {
+	for _, l := range c.rates.both(backend) {
 		l.running--
 		take(l.deletes, c.Clock.Now().Time(), deleted)
 	}
 }
 
-// take takes n from a limit at once, even if less is left.
+// take takes n from a rate at once, even if less is left.
 func take(l *rate.Limiter, now time.Time, n int) {
 	for n > 0 {
 		part := min(n, l.Burst())
@@ -137,39 +137,39 @@ func take(l *rate.Limiter, now time.Time, n int) {
 	}
 }
 
-func (l *limits) get(backend string) *limited {
-	if l.of == nil {
-		l.of = make(map[string]*limited)
+func (r *rates) get(backend string) *rateLimiter {
+	if r.of == nil {
+		r.of = make(map[string]*rateLimiter)
 	}
-	if l.of[backend] == nil {
-		l.of[backend] = &limited{deletes: unlimited(), calls: unlimited()}
+	if r.of[backend] == nil {
+		r.of[backend] = &rateLimiter{deletes: unlimited(), calls: unlimited()}
 	}
-	return l.of[backend]
+	return r.of[backend]
 }
 
-// unlimited has all that the first limit that is set allows at once.
+// unlimited has all that the first rate that is set allows at once.
 func unlimited() *rate.Limiter { return rate.NewLimiter(rate.Inf, math.MaxInt32) }
 
-// both are the limits of all backends together and of one.
-func (l *limits) both(backend string) [2]*limited {
-	return [2]*limited{l.get(""), l.get(backend)}
+// both are the rates of all backends together and of one.
+func (r *rates) both(backend string) [2]*rateLimiter {
+	return [2]*rateLimiter{r.get(""), r.get(backend)}
 }
 
-// divide gives this instance its part of each limit.
-func (l *limits) divide(now time.Time, instances int) {
-	l.instances = max(instances, 1)
-	n := float64(l.instances)
-	for _, x := range l.of {
-		x.share = Limit{Deletes: x.limit.Deletes / n, Calls: x.limit.Calls / n}
-		if x.limit.InFlight > 0 {
-			x.share.InFlight = max(x.limit.InFlight/l.instances, 1)
+// divide gives this instance its part of each rate.
+func (r *rates) divide(now time.Time, instances int) {
+	r.instances = max(instances, 1)
+	n := float64(r.instances)
+	for _, x := range r.of {
+		x.share = Rate{Deletes: x.rate.Deletes / n, Calls: x.rate.Calls / n}
+		if x.rate.InFlight > 0 {
+			x.share.InFlight = max(x.rate.InFlight/r.instances, 1)
 		}
 		set(x.deletes, now, x.share.Deletes)
 		set(x.calls, now, x.share.Calls)
 	}
 }
 
-// set changes a limit. What is not used is kept for a second.
+// set changes a rate. What is not used is kept for a second.
 func set(l *rate.Limiter, now time.Time, perSecond float64) {
 	if perSecond == 0 {
 		l.SetLimitAt(now, rate.Inf)
@@ -179,9 +179,9 @@ func set(l *rate.Limiter, now time.Time, perSecond float64) {
 	l.SetBurstAt(now, max(int(perSecond), 1))
 }
 
-// size is how much of a batch the limits allow at once.
-func (l *limits) size(backend string, size int) int {
-	for _, x := range l.both(backend) {
+// size is how much of a batch the rates allow at once.
+func (r *rates) size(backend string, size int) int {
+	for _, x := range r.both(backend) {
 		if x.share.Deletes > 0 {
 			size = min(size, max(int(x.share.Deletes*batchTime.Seconds()), 1))
 		}
@@ -192,9 +192,9 @@ func (l *limits) size(backend string, size int) int {
 // inFlightWait is the interval of checks whether a call has ended.
 const inFlightWait = 10 * time.Millisecond
 
-// wait is how long a call has to wait for the limits; 0: it may begin.
-func (l *limits) wait(now time.Time, backend string) (wait time.Duration) {
-	for _, x := range l.both(backend) {
+// wait is how long a call has to wait for the rates; 0: it may begin.
+func (r *rates) wait(now time.Time, backend string) (wait time.Duration) {
+	for _, x := range r.both(backend) {
 		wait = max(wait, missing(x.deletes, now), missing(x.calls, now))
 		if x.share.InFlight > 0 && x.running >= x.share.InFlight {
 			wait = max(wait, inFlightWait)
@@ -203,7 +203,7 @@ func (l *limits) wait(now time.Time, backend string) (wait time.Duration) {
 	return wait
 }
 
-// missing is how long it takes until a limit has something left.
+// missing is how long it takes until a rate has something left.
 func missing(l *rate.Limiter, now time.Time) time.Duration {
 	left := l.TokensAt(now)
 	if l.Limit() == rate.Inf || left > 0 {
