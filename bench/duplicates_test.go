@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/test/clocktest"
@@ -56,7 +57,7 @@ func putDuplicates(t *testing.T, window, later time.Duration, small int64) dupli
 	must(id, err)
 	calls := blobtest.NewCounting(memblob.New(memblob.Options{}))
 	s, err := object.New(object.Options{
-		Ledger: db, Backends: map[string]blob.Store{"disk": calls}, StoreID: id.ID, Clock: clock, Small: small,
+		Ledger: ledgertest.ForObjects(db), Backends: map[string]blob.Store{"disk": calls}, StoreID: id.ID, Clock: clock, Small: small,
 	})
 	must(s, err)
 	put := func(key string, content int) {

@@ -96,7 +96,10 @@ func (c IntentCost) on(ctx context.Context, dir, url string, early bool) (w Inte
 func (c IntentCost) puts(ctx context.Context, s *store, early bool) (w IntentWork, err error) {
 	e := &earlyIntents{DB: s.db, early: early}
 	files := renamed{s.calls, e, s.id}
-	objects, err := object.New(object.Options{Ledger: e, Backends: map[string]blob.Store{backendID: files}, StoreID: s.id})
+	objects, err := object.New(object.Options{Ledger: object.Ledger{
+		Buckets: e, Documents: e, Rules: e, Holds: e,
+		Objects: e, Intents: e, Copies: e, Uploads: e, Trash: e,
+	}, Backends: map[string]blob.Store{backendID: files}, StoreID: s.id})
 	if err != nil {
 		return w, err
 	}

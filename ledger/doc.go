@@ -6,7 +6,7 @@
 //
 // One method of a ledger is one state transition, and one transaction: guarded by the state
 // and the fence that it leaves, with nothing remote inside. Consumers declare the few methods
-// that they need (object.Ledger, routine.ExpireLedger and the like). sqlledger implements them
+// that they need (object.IntentLedger, routine.ExpireLedger and the like). sqlledger implements them
 // on SQLite and PostgreSQL, memledger in memory, and ledgertest holds both to one suite. The
 // tables are described in schema.md.
 //

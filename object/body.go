@@ -297,7 +297,7 @@ func (s *Store) doubt(ctx context.Context, c ledger.Blob, err error) {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
 	// If that fails the next reader, or a check, tries again.
-	_, _ = s.ledger.MarkSuspect(ctx, []lethe.ID{c.ID}, err.Error())
+	_, _ = s.ledger.Copies.MarkSuspect(ctx, []lethe.ID{c.ID}, err.Error())
 }
 
 func (b *body) closeCopy() {

@@ -71,7 +71,7 @@ func (s *Store) known(ctx context.Context, seg ledger.Segment, from, to int64) (
 			continue
 		}
 		first := from / c.Block
-		sums, err := s.ledger.BlockSums(ctx, c.ID, first, (to-1)/c.Block)
+		sums, err := s.ledger.Copies.BlockSums(ctx, c.ID, first, (to-1)/c.Block)
 		if err != nil {
 			return check{}, err
 		}
@@ -139,6 +139,6 @@ func (s *Store) readSums(ctx context.Context, c ledger.Blob) (check, error) {
 	}
 	sums := blocks.Sums()
 	// If that fails the next reader, or a check, tries again.
-	_, _ = s.ledger.NoteBlocks(ctx, c.ID, c.Size, sums)
+	_, _ = s.ledger.Copies.NoteBlocks(ctx, c.ID, c.Size, sums)
 	return check{size: c.Size, each: sums.Size, sums: sums.Sums}, nil
 }

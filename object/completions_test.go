@@ -11,23 +11,23 @@ import (
 
 // crossed lets something come between the steps of a completion.
 type crossed struct {
-	object.Ledger
+	object.UploadLedger
 	before func(step string)
 }
 
 func (c *crossed) Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error) {
 	c.before("upload")
-	return c.Ledger.Upload(ctx, bucket, key, id)
+	return c.UploadLedger.Upload(ctx, bucket, key, id)
 }
 
 func (c *crossed) Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]ledger.Part, error) {
 	c.before("parts")
-	return c.Ledger.Parts(ctx, upload, after, limit)
+	return c.UploadLedger.Parts(ctx, upload, after, limit)
 }
 
 func (c *crossed) Complete(ctx context.Context, r ledger.Completion) (ledger.Committed, error) {
 	c.before("complete")
-	return c.Ledger.Complete(ctx, r)
+	return c.UploadLedger.Complete(ctx, r)
 }
 
 // A completion that is sent twice at once is answered alike, wherever the second
@@ -35,7 +35,7 @@ func (c *crossed) Complete(ctx context.Context, r ledger.Completion) (ledger.Com
 func TestCompletionsAtOnce(t *testing.T) {
 	for _, moment := range []string{"upload", "parts", "complete"} {
 		between := &crossed{before: func(string) {}}
-		w := newWorld(t, func(o *object.Options) { between.Ledger, o.Ledger = o.Ledger, between })
+		w := newWorld(t, func(o *object.Options) { between.UploadLedger, o.Ledger.Uploads = o.Ledger.Uploads, between })
 		up := w.create("k")
 		r := complete(up, w.part(up, 1, noise(10, 1)), w.part(up, 2, noise(3*small, 2)))
 		var other ledger.Object

@@ -44,7 +44,7 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 
 // source resolves the object to copy from and checks its condition.
 func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
-	src, err := s.ledger.Resolve(ctx, r.SourceBucket, r.SourceKey)
+	src, err := s.ledger.Objects.Resolve(ctx, r.SourceBucket, r.SourceKey)
 	if err == nil {
 		err = unmodified(r.SourceIf.check(src.Object))
 	}
@@ -101,7 +101,7 @@ func (s *Store) verify(ctx context.Context, segments []ledger.Segment) error {
 		}
 		whole = append(whole, id)
 	}
-	_, err := s.ledger.MarkSound(ctx, whole, s.opt.Monotonic.Now().Sub(began))
+	_, err := s.ledger.Copies.MarkSound(ctx, whole, s.opt.Monotonic.Now().Sub(began))
 	return err
 }
 
@@ -217,6 +217,6 @@ func (s *Store) newTTL(ctx context.Context, r *CopyRequest) (ledger.TTLChange, e
 	if r.TTL != 0 || r.TTLAt != 0 {
 		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
 	}
-	b, err := s.ledger.Bucket(ctx, r.Bucket)
+	b, err := s.ledger.Buckets.Bucket(ctx, r.Bucket)
 	return ledger.TTLChange{TTL: b.NewTTL()}, err
 }

@@ -34,7 +34,7 @@ func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, 
 	d := ledger.Deletion{Op: s.newID(), Bucket: r.Bucket, Items: r.Items}
 	var deletions ledger.Deletions
 	end, err := s.settle(ctx, operation{op: d.Op, what: "delete", run: func(ctx context.Context) (err error) {
-		deletions, err = s.ledger.Delete(ctx, d)
+		deletions, err = s.ledger.Objects.Delete(ctx, d)
 		return err
 	}})
 	if err != nil {

@@ -28,7 +28,10 @@ func openExample(ctx context.Context, bytes blob.Store) (*object.Store, error) {
 	if _, err := db.CreateBucket(ctx, ledger.Bucket{Name: "first", Owner: "me"}); err != nil {
 		return nil, err
 	}
-	return object.New(object.Options{Ledger: db, Backends: map[string]blob.Store{"main": bytes}, StoreID: self.ID})
+	return object.New(object.Options{Ledger: object.Ledger{
+		Buckets: db, Documents: db, Rules: db, Holds: db,
+		Objects: db, Intents: db, Copies: db, Uploads: db, Trash: db,
+	}, Backends: map[string]blob.Store{"main": bytes}, StoreID: self.ID})
 }
 
 // Two objects with equal bytes share one blob, and live and end apart.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 )
 
 // mode is what a faulty ledger does to a call.
@@ -22,7 +22,7 @@ const (
 
 // faultyLedger decides call by call what becomes of the writes of a ledger.
 type faultyLedger struct {
-	object.Ledger
+	ledgertest.ObjectLedger
 	mu     sync.Mutex
 	decide func(method string) mode
 	before func(method string)
@@ -109,19 +109,19 @@ func aroundOnly(l *faultyLedger, method string, call func() error) error {
 }
 
 func (l *faultyLedger) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
-	return around(l, "Begin", func() (ledger.Blob, error) { return l.Ledger.Begin(ctx, in) })
+	return around(l, "Begin", func() (ledger.Blob, error) { return l.ObjectLedger.Begin(ctx, in) })
 }
 
 func (l *faultyLedger) Beat(ctx context.Context, blob lethe.ID, size int64) error {
-	return aroundOnly(l, "Beat", func() error { return l.Ledger.Beat(ctx, blob, size) })
+	return aroundOnly(l, "Beat", func() error { return l.ObjectLedger.Beat(ctx, blob, size) })
 }
 
 func (l *faultyLedger) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
-	return aroundOnly(l, "Abandon", func() error { return l.Ledger.Abandon(ctx, blob, late) })
+	return aroundOnly(l, "Abandon", func() error { return l.ObjectLedger.Abandon(ctx, blob, late) })
 }
 
 func (l *faultyLedger) ExtendGrace(ctx context.Context, content lethe.ID) error {
-	return aroundOnly(l, "ExtendGrace", func() error { return l.Ledger.ExtendGrace(ctx, content) })
+	return aroundOnly(l, "ExtendGrace", func() error { return l.ObjectLedger.ExtendGrace(ctx, content) })
 }
 
 func (l *faultyLedger) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
@@ -129,23 +129,23 @@ func (l *faultyLedger) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome
 	case refused, lostDone, lostUndone:
 		return ledger.Outcome{}, false, lethe.ErrUnavailable
 	}
-	return l.Ledger.Outcome(ctx, op)
+	return l.ObjectLedger.Outcome(ctx, op)
 }
 
 func (l *faultyLedger) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
-	return around(l, "Commit", func() (ledger.Committed, error) { return l.Ledger.Commit(ctx, c) })
+	return around(l, "Commit", func() (ledger.Committed, error) { return l.ObjectLedger.Commit(ctx, c) })
 }
 
 func (l *faultyLedger) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
-	return around(l, "Delete", func() (ledger.Deletions, error) { return l.Ledger.Delete(ctx, d) })
+	return around(l, "Delete", func() (ledger.Deletions, error) { return l.ObjectLedger.Delete(ctx, d) })
 }
 
 func (l *faultyLedger) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
-	return around(l, "Update", func() (ledger.Object, error) { return l.Ledger.Update(ctx, u) })
+	return around(l, "Update", func() (ledger.Object, error) { return l.ObjectLedger.Update(ctx, u) })
 }
 
 func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
-	res, err := around(l, "Resolve", func() (ledger.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
+	res, err := around(l, "Resolve", func() (ledger.Resolved, error) { return l.ObjectLedger.Resolve(ctx, bucket, key) })
 	for n := range res.Segments {
 		seg := &res.Segments[n]
 		for i := range seg.Blobs {
@@ -178,7 +178,7 @@ func (l *faultyLedger) BlockSums(ctx context.Context, blob lethe.ID, from, to in
 		if l.noSums {
 			return nil, nil
 		}
-		return l.Ledger.BlockSums(ctx, blob, from, to)
+		return l.ObjectLedger.BlockSums(ctx, blob, from, to)
 	})
 }
 
@@ -187,22 +187,22 @@ func (l *faultyLedger) NoteBlocks(ctx context.Context, blob lethe.ID, size int64
 		l.mu.Lock()
 		delete(l.forgotten, blob)
 		l.mu.Unlock()
-		return l.Ledger.NoteBlocks(ctx, blob, size, sums)
+		return l.ObjectLedger.NoteBlocks(ctx, blob, size, sums)
 	})
 }
 
 func (l *faultyLedger) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
-	return around(l, "CommitPart", func() (ledger.Part, error) { return l.Ledger.CommitPart(ctx, c) })
+	return around(l, "CommitPart", func() (ledger.Part, error) { return l.ObjectLedger.CommitPart(ctx, c) })
 }
 
 func (l *faultyLedger) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
-	return around(l, "Complete", func() (ledger.Committed, error) { return l.Ledger.Complete(ctx, c) })
+	return around(l, "Complete", func() (ledger.Committed, error) { return l.ObjectLedger.Complete(ctx, c) })
 }
 
 func (l *faultyLedger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
-	return aroundOnly(l, "AbortUpload", func() error { return l.Ledger.AbortUpload(ctx, op, bucket, key, id) })
+	return aroundOnly(l, "AbortUpload", func() error { return l.ObjectLedger.AbortUpload(ctx, op, bucket, key, id) })
 }
 
 func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (ledger.Object, error) {
-	return around(l, "Restore", func() (ledger.Object, error) { return l.Ledger.Restore(ctx, op, entry, overwrite) })
+	return around(l, "Restore", func() (ledger.Object, error) { return l.ObjectLedger.Restore(ctx, op, entry, overwrite) })
 }

@@ -24,7 +24,7 @@ func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 	const tries = 4
 	for n := 1; ; n++ {
-		res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+		res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 // Head is Get without the body: the object, if it exists, the condition holds and
 // the range or part lies within it.
 func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
-	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
 	if err == nil {
 		_, err = r.accept(res.Object)
 	}
@@ -150,7 +150,7 @@ var errReplaced = errors.New("the object was replaced or removed while it was re
 // again resolves the object once more; errReplaced if its key has other bytes now,
 // or none. Another version of the same content is fine: those are its bytes.
 func (s *Store) again(ctx context.Context, o ledger.Object) (ledger.Resolved, error) {
-	res, err := s.ledger.Resolve(ctx, o.Bucket, o.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, o.Bucket, o.Key)
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchKey), errors.Is(err, lethe.ErrNoSuchBucket):
 		return res, errReplaced

@@ -132,7 +132,7 @@ func (p *heartbeat) beat(now lethe.Time, more bool) error {
 	if more {
 		size = (p.sent/ahead + 1) * ahead
 	}
-	if err := p.s.ledger.Beat(ctx, p.blob, size); err != nil {
+	if err := p.s.ledger.Intents.Beat(ctx, p.blob, size); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
 	p.reserved, p.beatAt = size, now

@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what objects need of the ledger; *sqlledger.DB implements it. Every
-// method is atomic: it happened whole or not at all, except that ErrUnknownOutcome
-// leaves open which (look the operation up by Outcome). Besides the errors named
-// here, any method may fail with lethe.ErrUnavailable. Invalid input (a negative
-// quota, an id that is taken) fails with an unspecified error. ledger/ledgertest is
-// the suite that every ledger passes.
+// Ledger is what objects need of the ledger, by subject; *sqlledger.DB implements
+// every part, and every part is needed. Every method is atomic: it happened whole or
+// not at all, except that ErrUnknownOutcome leaves open which (look the operation up
+// by Outcome). Besides the errors named here, any method may fail with
+// lethe.ErrUnavailable. Invalid input (a negative quota, an id that is taken) fails
+// with an unspecified error. ledger/ledgertest is the suite that every ledger passes.
 //
 // A key has 1 to 1,024 bytes of UTF-8 without NUL, else ErrInvalidKey. A limit of
 // zero or less is no limit, except in List. An object past its ttl_at is absent for
@@ -21,18 +21,16 @@ import (
 // is released as if it had expired. Every transaction that writes or removes a key,
 // even an absent one, removes the promotions of the key (docs/protocol.md, rule
 // 19).
-type Ledger interface {
-	BucketLedger
-	DocumentLedger
-	RuleLedger
-	IntentLedger
-	LateLedger
-	CopyLedger
-	ObjectLedger
-	UploadLedger
-	UploadLister
-	TrashLedger
-	HoldLedger
+type Ledger struct {
+	Buckets   BucketLedger
+	Documents DocumentLedger
+	Rules     RuleLedger
+	Holds     HoldLedger
+	Objects   ObjectLedger
+	Intents   IntentLedger
+	Copies    CopyLedger
+	Uploads   UploadLedger
+	Trash     TrashLedger
 }
 
 // BucketLedger keeps buckets.
@@ -74,6 +72,19 @@ type RuleLedger interface {
 	Rules(ctx context.Context, bucket string) (ledger.BucketRules, error)
 }
 
+// HoldLedger keeps holds: what they cover is not deleted, replaced or expired, and
+// not purged from the trash. Every transaction that does so reads them
+// (docs/protocol.md, rule 21): lethe.ErrHeld.
+type HoldLedger interface {
+	// AddHold: ErrNoSuchBucket, ErrInvalidKey. An existing hold is returned.
+	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
+	// ReleaseHold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
+	ReleaseHold(ctx context.Context, h ledger.Hold) error
+	Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error)
+	// HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
+	HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error)
+}
+
 // IntentLedger begins and ends writes.
 type IntentLedger interface {
 	// Begin commits a pending row: ErrContentKnown if that is not needed (see
@@ -96,10 +107,6 @@ type IntentLedger interface {
 	// ExtendGrace defers the deletion of the condemned, unclaimed blobs of a
 	// content to at least a read grace from now, for a reader in progress.
 	ExtendGrace(ctx context.Context, content lethe.ID) error
-}
-
-// LateLedger records bytes that were sent too late.
-type LateLedger interface {
 	// CondemnLate gives a row to bytes that were sent when the row of their intent
 	// may have been gone. The row is condemned, and kept until a delete after the
 	// late window. An existing row keeps its state; if it is condemned it is kept
@@ -152,6 +159,7 @@ type ObjectLedger interface {
 
 // UploadLedger keeps multipart uploads.
 type UploadLedger interface {
+	UploadLister
 	// CreateUpload: ErrInvalidKey, ErrNoSuchBucket, ErrInvalidTTL.
 	CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error)
 	// Upload: ErrNoSuchUpload, also if bucket or key differ.
@@ -176,21 +184,6 @@ type UploadLister interface {
 	// Parts lists up to limit parts with numbers above after, ascending, without
 	// suspect ones; none if there is no such upload.
 	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]ledger.Part, error)
-	// UploadByID: ErrNoSuchUpload.
-	UploadByID(ctx context.Context, id lethe.ID) (ledger.Upload, error)
-}
-
-// HoldLedger keeps holds: what they cover is not deleted, replaced or expired, and
-// not purged from the trash. Every transaction that does so reads them
-// (docs/protocol.md, rule 21): lethe.ErrHeld.
-type HoldLedger interface {
-	// AddHold: ErrNoSuchBucket, ErrInvalidKey. An existing hold is returned.
-	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
-	// ReleaseHold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
-	ReleaseHold(ctx context.Context, h ledger.Hold) error
-	Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error)
-	// HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
-	HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error)
 }
 
 // TrashLedger keeps what was deleted or replaced and can be restored.

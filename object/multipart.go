@@ -19,7 +19,7 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 	if err := ledger.CheckKey(r.Key); err != nil {
 		return ledger.Upload{}, named("create upload", r.Bucket, r.Key, err)
 	}
-	u, err := s.ledger.CreateUpload(ctx, ledger.Upload{
+	u, err := s.ledger.Uploads.CreateUpload(ctx, ledger.Upload{
 		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
 		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt,
 	})
@@ -37,7 +37,7 @@ func (s *Store) Complete(ctx context.Context, r CompleteRequest) (PutResult, err
 }
 
 func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, error) {
-	up, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload)
+	up, err := s.ledger.Uploads.Upload(ctx, r.Bucket, r.Key, r.Upload)
 	if errors.Is(err, lethe.ErrNoSuchUpload) {
 		return s.completed(ctx, r, err)
 	}
@@ -47,7 +47,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	parts, err := s.chosen(ctx, r)
 	if errors.Is(err, lethe.ErrInvalidPart) {
 		// Parts go with their upload, which another completion may just have ended.
-		if _, gone := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); errors.Is(gone, lethe.ErrNoSuchUpload) {
+		if _, gone := s.ledger.Uploads.Upload(ctx, r.Bucket, r.Key, r.Upload); errors.Is(gone, lethe.ErrNoSuchUpload) {
 			return s.completed(ctx, r, gone)
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	c.MinPart, c.Commit.Reach = s.opt.MinPart, s.reach()
 	var made ledger.Committed
 	end, err := s.settle(ctx, operation{op: c.Op, what: "complete", run: func(ctx context.Context) (err error) {
-		made, err = s.ledger.Complete(ctx, c)
+		made, err = s.ledger.Uploads.Complete(ctx, c)
 		return err
 	}})
 	switch {
@@ -80,11 +80,11 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 // operation's id derives from the upload's, so that a client that repeats a
 // completion after a lost response gets its true result.
 func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (PutResult, error) {
-	out, found, err := s.ledger.Outcome(ctx, completionOp(r.Upload))
+	out, found, err := s.ledger.Intents.Outcome(ctx, completionOp(r.Upload))
 	if err != nil || !found {
 		return PutResult{}, errors.Join(gone, err)
 	}
-	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
 	if err != nil || res.Object.ID != out.ObjectID || res.Object.ETag != r.etag() {
 		return PutResult{}, gone
 	}
@@ -116,7 +116,7 @@ func (s *Store) stored(ctx context.Context, upload lethe.ID) ([]ledger.Part, err
 	const page = 1000
 	var all []ledger.Part
 	for after := 0; ; {
-		parts, err := s.ledger.Parts(ctx, upload, after, page)
+		parts, err := s.ledger.Uploads.Parts(ctx, upload, after, page)
 		if err != nil {
 			return nil, err
 		}
@@ -182,23 +182,23 @@ func (r *CompleteRequest) etag() string {
 func (s *Store) Abort(ctx context.Context, bucket, key string, id lethe.ID) error {
 	op := s.newID()
 	_, err := s.settle(ctx, operation{op: op, what: "abort", run: func(ctx context.Context) error {
-		return s.ledger.AbortUpload(ctx, op, bucket, key, id)
+		return s.ledger.Uploads.AbortUpload(ctx, op, bucket, key, id)
 	}})
 	return named("abort upload of", bucket, key, err)
 }
 
 // Uploads lists open uploads of a bucket by key, then id.
 func (s *Store) Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Upload, error) {
-	return s.ledger.Uploads(ctx, q)
+	return s.ledger.Uploads.Uploads(ctx, q)
 }
 
 // Parts returns an upload and a page of its parts in ascending order:
 // ErrNoSuchUpload.
 func (s *Store) Parts(ctx context.Context, q PartQuery) (ledger.Upload, []ledger.Part, error) {
-	up, err := s.ledger.Upload(ctx, q.Bucket, q.Key, q.Upload)
+	up, err := s.ledger.Uploads.Upload(ctx, q.Bucket, q.Key, q.Upload)
 	if err != nil {
 		return up, nil, named("parts of", q.Bucket, q.Key, err)
 	}
-	parts, err := s.ledger.Parts(ctx, q.Upload, q.After, q.Limit)
+	parts, err := s.ledger.Uploads.Parts(ctx, q.Upload, q.After, q.Limit)
 	return up, parts, named("parts of", q.Bucket, q.Key, err)
 }

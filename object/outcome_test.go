@@ -213,7 +213,7 @@ func TestLostAnswerOfAnUpdateWhoseObjectIsGone(t *testing.T) {
 	w.put("a", "data")
 	w.ledger.fails("Update", lostDone)
 	w.ledger.on("Outcome", func() {
-		_, err := w.ledger.Ledger.Delete(w.ctx, ledger.Deletion{
+		_, err := w.ledger.ObjectLedger.Delete(w.ctx, ledger.Deletion{
 			Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "a"}},
 		})
 		w.must(err)

@@ -26,7 +26,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 	if r.Number < 1 || r.Number > maxPart {
 		return ledger.Part{}, fmt.Errorf("%w: its number is not in 1..%d", lethe.ErrInvalidPart, maxPart)
 	}
-	if _, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); err != nil {
+	if _, err := s.ledger.Uploads.Upload(ctx, r.Bucket, r.Key, r.Upload); err != nil {
 		return ledger.Part{}, err
 	}
 	if err := s.checkPartQuota(ctx, r); err != nil {
@@ -66,12 +66,12 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error
 // checkPartQuota refuses early a part that alone exceeds the bucket's quota, even if the
 // upload replaces the object of its key. Completing decides on what passes here.
 func (s *Store) checkPartQuota(ctx context.Context, r *PartRequest) error {
-	b, err := s.ledger.Bucket(ctx, r.Bucket)
+	b, err := s.ledger.Buckets.Bucket(ctx, r.Bucket)
 	if err != nil || b.QuotaBytes == 0 || r.Size <= 0 || b.Bytes+r.Size <= b.QuotaBytes {
 		return err
 	}
 	b.QuotaObjects = 0
-	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchKey):
 		return checkQuota(b, r.Size, nil)
@@ -96,7 +96,7 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 	c := ledger.PartCommit{Op: s.newID(), Part: *part, CRC32C: in.sums.CRC32C(), Blocks: in.sums.Sums()}
 	var stored ledger.Part
 	end, err := s.settle(ctx, operation{op: c.Op, what: "part", run: func(ctx context.Context) (err error) {
-		stored, err = s.ledger.CommitPart(ctx, c)
+		stored, err = s.ledger.Uploads.CommitPart(ctx, c)
 		return err
 	}})
 	if err != nil {

@@ -189,7 +189,7 @@ func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutR
 	var made ledger.Committed
 	o := operation{op: c.Op, what: c.What, promotable: len(blobs) > 0 && blobs[0].promotable}
 	o.run = func(ctx context.Context) (err error) {
-		made, err = s.ledger.Commit(ctx, c)
+		made, err = s.ledger.Objects.Commit(ctx, c)
 		return err
 	}
 	end, err := s.settle(ctx, o)
@@ -235,7 +235,7 @@ func (s *Store) abandonBlobs(ctx context.Context, blobs []sent, cause error) err
 func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	res, err := s.ledger.Resolve(ctx, c.Object.Bucket, c.Object.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, c.Object.Bucket, c.Object.Key)
 	if err == nil && res.Object.ID == out.ObjectID {
 		return res.Object
 	}
@@ -251,7 +251,7 @@ func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcom
 // time to live, or with a condition that fails already. The commit decides on what
 // passes here.
 func (w *write) precheck(ctx context.Context) error {
-	b, err := w.s.ledger.Bucket(ctx, w.r.Bucket)
+	b, err := w.s.ledger.Buckets.Bucket(ctx, w.r.Bucket)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (w *write) precheck(ctx context.Context) error {
 		return nil
 	}
 	var old *ledger.Object
-	res, err := w.s.ledger.Resolve(ctx, w.r.Bucket, w.r.Key)
+	res, err := w.s.ledger.Objects.Resolve(ctx, w.r.Bucket, w.r.Key)
 	if err == nil {
 		old = &res.Object
 	} else if !errors.Is(err, lethe.ErrNoSuchKey) {

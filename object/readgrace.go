@@ -63,7 +63,7 @@ func (l *graceExtender) extendIfDue() {
 	l.last = now
 	ctx, cancel := context.WithTimeout(l.ctx, l.s.opt.ReadGrace/4)
 	defer cancel()
-	err := l.s.ledger.ExtendGrace(ctx, l.content)
+	err := l.s.ledger.Intents.ExtendGrace(ctx, l.content)
 	l.s.events.extended(l.content, err)
 	if err != nil {
 		// Try again before the other half has passed.

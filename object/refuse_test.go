@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -20,7 +21,7 @@ func TestRefusal(t *testing.T) {
 	asked := []int64{}
 	picked := []string{"disk1", "disk2"}
 	s, err := object.New(object.Options{
-		Ledger: w.books, Backends: map[string]blob.Store{"disk1": w.disks["disk1"], "disk2": w.disks["disk2"]}, StoreID: who.ID, Clock: w.clock, Small: small,
+		Ledger: ledgertest.ForObjects(w.books), Backends: map[string]blob.Store{"disk1": w.disks["disk1"], "disk2": w.disks["disk2"]}, StoreID: who.ID, Clock: w.clock, Small: small,
 		Pick: func(int64) []string { return picked },
 		Refuse: func(size int64) error {
 			asked = append(asked, size)

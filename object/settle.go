@@ -96,7 +96,7 @@ func (s *Store) lookUp(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, 
 	const longest = 2 * time.Second
 	until := s.opt.Monotonic.Now().Add(s.opt.Patience)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, longest) {
-		out, found, err := s.ledger.Outcome(ctx, op)
+		out, found, err := s.ledger.Intents.Outcome(ctx, op)
 		if err == nil {
 			return out, found, nil
 		}
@@ -136,7 +136,7 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	defer cancel()
 	var err error
 	for range 2 {
-		err = s.ledger.Abandon(ctx, a.blob, a.late)
+		err = s.ledger.Intents.Abandon(ctx, a.blob, a.late)
 		a.sure = err == nil
 		if !unknown(err) {
 			break
@@ -162,7 +162,7 @@ func (s *Store) condemnLate(ctx context.Context, b ledger.LateBytes) {
 	defer cancel()
 	var err error
 	for range 2 {
-		if err = s.ledger.CondemnLate(ctx, b); !unknown(err) {
+		if err = s.ledger.Intents.CondemnLate(ctx, b); !unknown(err) {
 			break
 		}
 	}

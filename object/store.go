@@ -89,7 +89,7 @@ type Store struct {
 // New makes a store.
 func New(o Options) (*Store, error) {
 	switch {
-	case o.Ledger == nil:
+	case o.Ledger.Objects == nil:
 		return nil, errors.New("object: Options.Ledger is missing")
 	case len(o.Backends) == 0:
 		return nil, errors.New("object: Options.Backends is empty: at least one backend is needed")
@@ -98,7 +98,7 @@ func New(o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	return &Store{
-		BucketLedger: o.Ledger, DocumentLedger: o.Ledger, RuleLedger: o.Ledger, HoldLedger: o.Ledger,
+		BucketLedger: o.Ledger.Buckets, DocumentLedger: o.Ledger.Documents, RuleLedger: o.Ledger.Rules, HoldLedger: o.Ledger.Holds,
 		opt: o, ledger: o.Ledger, events: o.Events, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
 	}, nil
 }
@@ -175,5 +175,5 @@ func named(what, bucket, key string, err error) error {
 // List lists a page of a bucket's visible objects and common prefixes in byte
 // order.
 func (s *Store) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
-	return s.ledger.List(ctx, q)
+	return s.ledger.Objects.List(ctx, q)
 }

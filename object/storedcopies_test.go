@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/cache/memcache"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -59,7 +60,7 @@ func (w *world) twice(key string, parts ...string) ledger.Object {
 	w.must(err)
 	second := &world{t: w.t, ctx: w.ctx, clock: w.clock, books: w.books}
 	second.Store, err = object.New(object.Options{
-		Ledger: w.books, Backends: map[string]blob.Store{"disk2": w.second}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(w.books), Backends: map[string]blob.Store{"disk2": w.second}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
 	})
 	w.must(err)
 	second.store("twin of "+key, parts...)

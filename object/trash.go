@@ -10,7 +10,7 @@ import (
 
 // Trash lists what was deleted or replaced and can be restored.
 func (s *Store) Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashEntry, error) {
-	return s.ledger.Trash(ctx, q)
+	return s.ledger.Trash.Trash(ctx, q)
 }
 
 // Restore puts a trash entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
@@ -20,7 +20,7 @@ func (s *Store) Restore(ctx context.Context, entry lethe.ID, overwrite bool) (le
 	op := s.newID()
 	var o ledger.Object
 	end, err := s.settle(ctx, operation{op: op, what: "restore", run: func(ctx context.Context) (err error) {
-		o, err = s.ledger.Restore(ctx, op, entry, overwrite)
+		o, err = s.ledger.Trash.Restore(ctx, op, entry, overwrite)
 		return err
 	}})
 	if err != nil {
@@ -35,5 +35,5 @@ func (s *Store) Restore(ctx context.Context, entry lethe.ID, overwrite bool) (le
 // PurgeTrash makes entries due at once and returns how many there were; the purge
 // routine removes them.
 func (s *Store) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
-	return s.ledger.PurgeTrash(ctx, entries)
+	return s.ledger.Trash.PurgeTrash(ctx, entries)
 }

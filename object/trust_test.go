@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
@@ -62,7 +63,7 @@ func (f *folders) older(copies int, parts []string) ledger.Object {
 	f.must(err)
 	second := &world{t: f.t, ctx: f.ctx, clock: f.clock, books: f.books}
 	second.Store, err = object.New(object.Options{
-		Ledger: f.books, Backends: map[string]blob.Store{"disk2": f.stores["disk2"]}, StoreID: who.ID, Clock: f.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(f.books), Backends: map[string]blob.Store{"disk2": f.stores["disk2"]}, StoreID: who.ID, Clock: f.clock, Small: small, MinPart: 5,
 	})
 	f.must(err)
 	second.store("twin", parts...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/intercept"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -15,7 +16,7 @@ func (w *world) reaching(backends map[string]blob.Store) *world {
 	w.must(err)
 	out := &world{t: w.t, ctx: w.ctx, clock: w.clock, books: w.books, disks: w.disks}
 	out.Store, err = object.New(object.Options{
-		Ledger: w.books, Backends: backends, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(w.books), Backends: backends, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
 	})
 	w.must(err)
 	return out

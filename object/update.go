@@ -19,7 +19,7 @@ func (s *Store) update(ctx context.Context, u ledger.Update) (ledger.Object, err
 	u.Op = s.newID()
 	var o ledger.Object
 	end, err := s.settle(ctx, operation{op: u.Op, what: "update", run: func(ctx context.Context) (err error) {
-		o, err = s.ledger.Update(ctx, u)
+		o, err = s.ledger.Objects.Update(ctx, u)
 		return err
 	}})
 	if err != nil || !end.lookedUp {
@@ -33,7 +33,7 @@ func (s *Store) update(ctx context.Context, u ledger.Update) (ledger.Object, err
 func (s *Store) updated(ctx context.Context, u ledger.Update, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	res, err := s.ledger.Resolve(ctx, u.Bucket, u.Key)
+	res, err := s.ledger.Objects.Resolve(ctx, u.Bucket, u.Key)
 	if err == nil && res.Object.ID == out.ObjectID {
 		return res.Object
 	}

@@ -136,7 +136,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 		in.Promotion, in.Unknown = u.promotion(out.Uploaded), u.unknown
 		out.promotable = true
 	}
-	b, err := s.ledger.Begin(ctx, in)
+	b, err := s.ledger.Intents.Begin(ctx, in)
 	if err != nil {
 		return sent{}, s.beginFailed(ctx, id, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/test/clocktest"
@@ -28,7 +29,7 @@ import (
 
 // books is a ledger with what the tests' own cleaner and checker need of it.
 type books interface {
-	object.Ledger
+	ledgertest.ObjectLedger
 	cleaning
 	reaping
 	checking
@@ -98,7 +99,7 @@ var openBooks = func(_ rapid.TB, o ledger.Options) books { return memledger.New(
 
 func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Options)) *world {
 	w := &world{
-		t: t, ctx: context.Background(), clock: c, books: db, ledger: &faultyLedger{Ledger: db},
+		t: t, ctx: context.Background(), clock: c, books: db, ledger: &faultyLedger{ObjectLedger: db},
 		disks: map[string]*memblob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
 	}
 	stores := map[string]blob.Store{}
@@ -112,7 +113,7 @@ func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Optio
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	o := object.Options{
-		Ledger: w.ledger, Backends: stores, StoreID: who.ID, Clock: c, Monotonic: c,
+		Ledger: ledgertest.ForObjects(w.ledger), Backends: stores, StoreID: who.ID, Clock: c, Monotonic: c,
 		Small: small, MinPart: 5, Beat: 30 * time.Second, MinAge: minAge, ReadGrace: grace,
 		Patience: 5 * time.Second,
 		Sleep:    func(ctx context.Context, d time.Duration) error { c.Advance(d); return ctx.Err() },

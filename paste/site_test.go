@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/paste"
@@ -45,7 +46,7 @@ func newSite(t testing.TB, change func(*paste.Options)) *site {
 	who, err := db.Identity(ctx)
 	s.must(err)
 	s.store, err = object.New(object.Options{
-		Ledger: db, Backends: map[string]blob.Store{"disk": s.disk}, StoreID: who.ID, Clock: s.clock,
+		Ledger: ledgertest.ForObjects(db), Backends: map[string]blob.Store{"disk": s.disk}, StoreID: who.ID, Clock: s.clock,
 	})
 	s.must(err)
 	s.Options = paste.Options{

@@ -52,7 +52,7 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, le
 			subjects = append(subjects, s)
 		}
 	}
-	placed, err := o.Ledger.Placed(ctx, subjects)
+	placed, err := o.Ledger.Walk.Placed(ctx, subjects)
 	if err != nil {
 		return fmt.Errorf("placement: read copies: %w", err)
 	}
@@ -161,7 +161,7 @@ func (r *Rebalance) Apply(ctx context.Context, _ string, list []plan.Item, add f
 // leave queues the copies of a plan that still lie where they were seen, unless
 // refuse returns a reason. Even: they leave only to even out.
 func (o *Options) leave(ctx context.Context, list []plan.Item, add func(string, int64), refuse func(plan.Item) string, even bool) (out []plan.Result, err error) {
-	rows, err := o.Ledger.BlobsByID(ctx, idsOf(list))
+	rows, err := o.Ledger.Walk.BlobsByID(ctx, idsOf(list))
 	if err != nil {
 		return nil, fmt.Errorf("placement: read blobs: %w", err)
 	}

@@ -8,22 +8,14 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what placement needs of the ledger; *sqlledger.DB implements it. Every
-// method is atomic, and ledger/ledgertest is the suite that every ledger passes.
-type Ledger interface {
-	QueueLedger
-	CopyLedger
-	LateLedger
-	BackendLedger
-	UsageLedger
-	WalkLedger
-	QueueReader
-}
-
-// QueueReader reads the queue for plans.
-type QueueReader interface {
-	// QueuedPlacements returns what is queued, and claims nothing.
-	QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) ([]ledger.QueuedPlacement, error)
+// Ledger is what placement needs of the ledger, by subject; *sqlledger.DB implements
+// every part, and every part is needed. Every method is atomic, and ledger/ledgertest
+// is the suite that every ledger passes.
+type Ledger struct {
+	Queue    QueueLedger
+	Copies   CopyLedger
+	Backends BackendLedger
+	Walk     WalkLedger
 }
 
 // QueueLedger hands out queued subjects. A content is queued by the transaction
@@ -40,6 +32,8 @@ type QueueLedger interface {
 	// QueuePlacements queues subjects that are not queued yet, and returns how many.
 	QueuePlacements(ctx context.Context, subjects []ledger.Subject) (int, error)
 	PlaceBacklog(ctx context.Context) (ledger.Backlog, error)
+	// QueuedPlacements returns what is queued, and claims nothing.
+	QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) ([]ledger.QueuedPlacement, error)
 }
 
 // CopyLedger begins and ends copies, under the claim of their subject.
@@ -58,10 +52,6 @@ type CopyLedger interface {
 	// Beat and Abandon are those of every write: ErrReaped.
 	Beat(ctx context.Context, blob lethe.ID, size int64) error
 	Abandon(ctx context.Context, blob lethe.ID, late bool) error
-}
-
-// LateLedger records bytes that were sent too late.
-type LateLedger interface {
 	// CondemnLate gives a condemned row to bytes that were sent when the row of
 	// their intent may have been gone. It is kept until a delete after the late
 	// window. An existing row keeps its state.
@@ -76,6 +66,7 @@ type BackendLedger interface {
 	// RemoveBackend: ErrBackendMismatch, ErrBackendInUse unless it drains and no blob
 	// has a row there.
 	RemoveBackend(ctx context.Context, backend string) error
+	UsageLedger
 }
 
 // UsageLedger reads how full the backends are.

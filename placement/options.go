@@ -80,7 +80,7 @@ func backoff(attempts int) time.Duration {
 
 // aims reads how full the backends are, and returns the goals.
 func (o *Options) aims(ctx context.Context) (aims, error) {
-	figures, err := readUsage(ctx, o.Ledger, o.Order)
+	figures, err := readUsage(ctx, o.Ledger.Backends, o.Order)
 	if err != nil {
 		return aims{}, err
 	}

@@ -23,7 +23,7 @@ func (*Replicate) Name() string { return "replicate" }
 
 // Plan counts the subjects that are due.
 func (r *Replicate) Plan(ctx context.Context) (ledger.Backlog, error) {
-	return r.o.Ledger.PlaceBacklog(ctx)
+	return r.o.Ledger.Queue.PlaceBacklog(ctx)
 }
 
 // Pass processes the queue until nothing is due.
@@ -33,7 +33,7 @@ func (r *Replicate) Pass(worker string) Step {
 		if err != nil {
 			return false, err
 		}
-		claimed, err := r.o.Ledger.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: worker, Limit: r.o.Claim, Lease: r.o.Lease})
+		claimed, err := r.o.Ledger.Queue.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: worker, Limit: r.o.Claim, Lease: r.o.Lease})
 		if err != nil {
 			return false, fmt.Errorf("placement: claim: %w", err)
 		}
@@ -78,7 +78,7 @@ type work struct {
 func (w *work) settle(ctx context.Context, res ledger.PlacementResult) (mine bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
-	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []ledger.PlacementResult{res})
+	lost, err := w.o.Ledger.Queue.SettlePlacements(ctx, w.fence, []ledger.PlacementResult{res})
 	if err != nil {
 		return false, fmt.Errorf("placement: settle %s (its claim expires): %w", w.p.ID, err)
 	}
@@ -175,7 +175,7 @@ func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error
 		return false, err
 	}
 	w.add(verified, 1)
-	_, err = w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
+	_, err = w.o.Ledger.Walk.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
 	return true, err
 }
 
@@ -198,7 +198,7 @@ func (w *work) doubt(ctx context.Context, b ledger.Blob, err error) {
 	if b.Suspect || !errors.Is(err, errSource) || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
-	if n, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, err.Error()); err != nil || n == 0 {
+	if n, err := w.o.Ledger.Walk.MarkSuspect(ctx, []lethe.ID{b.ID}, err.Error()); err != nil || n == 0 {
 		return // the next reader finds out
 	}
 	w.add(suspected, 1)
@@ -213,13 +213,13 @@ func (w *work) trim(ctx context.Context, t trim) error {
 	order := ledger.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}
 	n, err := 0, lethe.ErrPreconditionFailed
 	if t.beside[0].VerifiedAt > 0 {
-		n, err = w.o.Ledger.TrimCopies(ctx, order)
+		n, err = w.o.Ledger.Copies.TrimCopies(ctx, order)
 	}
 	if errors.Is(err, lethe.ErrPreconditionFailed) { // the verification is too old
 		if err := w.verify(ctx, t.beside); err != nil {
 			return err
 		}
-		n, err = w.o.Ledger.TrimCopies(ctx, order)
+		n, err = w.o.Ledger.Copies.TrimCopies(ctx, order)
 	}
 	if err != nil {
 		return fmt.Errorf("trim: %w", err)

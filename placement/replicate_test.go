@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
@@ -182,8 +183,8 @@ func TestPlansAreInWords(t *testing.T) {
 
 func TestLedgerFailuresEndThePass(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
-	f := &failing{Ledger: w.books}
-	w.opt.Ledger = f
+	f := &failing{PlacementLedger: w.books}
+	w.opt.Ledger = ledgertest.ForPlacement(f)
 	_, err := placement.NewReplicate(w.opt).Pass("w")(w.ctx, func(string, int64) {})
 	if !errors.Is(err, lethe.ErrUnavailable) {
 		t.Errorf("error %v", err)
@@ -192,7 +193,7 @@ func TestLedgerFailuresEndThePass(t *testing.T) {
 
 // away is a ledger that a copy's end does not reach.
 type away struct {
-	placement.Ledger
+	ledgertest.PlacementLedger
 	commit, abandon []error // in turn, the last forever; nil: it does
 }
 
@@ -209,14 +210,14 @@ func (a *away) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	if err := next(&a.commit); err != nil {
 		return err
 	}
-	return a.Ledger.CommitCopy(ctx, c)
+	return a.PlacementLedger.CommitCopy(ctx, c)
 }
 
 func (a *away) Abandon(ctx context.Context, id lethe.ID, late bool) error {
 	if err := next(&a.abandon); err != nil {
 		return err
 	}
-	return a.Ledger.Abandon(ctx, id, late)
+	return a.PlacementLedger.Abandon(ctx, id, late)
 }
 
 // Bytes of a copy for which the ledger recorded neither the copy nor its
@@ -237,8 +238,8 @@ func TestUnrecordedCopies(t *testing.T) {
 			w.put("a", "k", 3000)
 			var told []ledger.Blob
 			w.opt.Events.Unrecorded = func(b ledger.Blob, _ string, err error) { told = append(told, b) }
-			c.ledger.Ledger = w.books
-			w.opt.Ledger = &c.ledger
+			c.ledger.PlacementLedger = w.books
+			w.opt.Ledger = ledgertest.ForPlacement(&c.ledger)
 			w.replicate()
 			w.want("told", len(told), c.want)
 			for _, b := range told {

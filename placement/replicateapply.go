@@ -32,7 +32,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []plan.Item, 
 		return nil, err
 	}
 	claim := ledger.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: idsOf(list)}
-	claimed, err := r.o.Ledger.ClaimPlacements(ctx, claim)
+	claimed, err := r.o.Ledger.Queue.ClaimPlacements(ctx, claim)
 	if err != nil {
 		return nil, fmt.Errorf("placement: claim: %w", err)
 	}
@@ -140,7 +140,7 @@ func (w *work) carryOut(ctx context.Context, now decision, want steps) error {
 		if w.p.Part {
 			return nil // the old one went with the new one
 		}
-		placed, err := w.o.Ledger.Placed(ctx, []ledger.Subject{w.p.Subject})
+		placed, err := w.o.Ledger.Walk.Placed(ctx, []ledger.Subject{w.p.Subject})
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (o *Options) unclaimed(ctx context.Context, list []plan.Item) (out []plan.R
 	if len(list) == 0 {
 		return nil, nil
 	}
-	rows, err := o.Ledger.QueuedPlacements(ctx, ledger.PlacementQuery{Only: idsOf(list)})
+	rows, err := o.Ledger.Queue.QueuedPlacements(ctx, ledger.PlacementQuery{Only: idsOf(list)})
 	if err != nil {
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}

@@ -20,7 +20,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(plan.Item) error) erro
 		return err
 	}
 	for q := (ledger.PlacementQuery{Limit: r.o.Page}); ; {
-		rows, err := r.o.Ledger.QueuedPlacements(ctx, q)
+		rows, err := r.o.Ledger.Queue.QueuedPlacements(ctx, q)
 		if err != nil {
 			return fmt.Errorf("placement: what is queued: %w", err)
 		}
@@ -29,7 +29,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(plan.Item) error) erro
 			subjects[n] = row.Subject
 			q.After = ledger.DueMark{Due: row.DueAt, Name: string(row.ID)}
 		}
-		placed, err := r.o.Ledger.Placed(ctx, subjects)
+		placed, err := r.o.Ledger.Walk.Placed(ctx, subjects)
 		if err != nil {
 			return fmt.Errorf("placement: read copies: %w", err)
 		}

@@ -43,7 +43,7 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 	}
 	defer body.Close()
 	id := c.o.NewID()
-	b, err := c.o.Ledger.BeginCopy(ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
+	b, err := c.o.Ledger.Copies.BeginCopy(ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
 	if err != nil {
 		if errors.Is(err, lethe.ErrUnknownOutcome) {
 			_ = c.abandon(ctx, id, false) // no byte was sent
@@ -52,7 +52,7 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 	}
 	mayBeReaped, late, err := c.send(ctx, body, store, id)
 	if err == nil {
-		err = c.o.Ledger.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
+		err = c.o.Ledger.Copies.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit did happen, no pending row is found here.
@@ -90,9 +90,9 @@ func (c *copier) send(ctx context.Context, body *verifiedReader, to blob.Store, 
 func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
-	err := c.o.Ledger.Abandon(ctx, id, late)
+	err := c.o.Ledger.Copies.Abandon(ctx, id, late)
 	if errors.Is(err, lethe.ErrUnknownOutcome) {
-		err = c.o.Ledger.Abandon(ctx, id, late)
+		err = c.o.Ledger.Copies.Abandon(ctx, id, late)
 	}
 	return err
 }
@@ -104,9 +104,9 @@ func (c *copier) condemnLate(ctx context.Context, b ledger.Blob) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
 	late := ledger.LateBytes{Blob: b.ID, Backend: b.Backend, Size: b.Size}
-	err := c.o.Ledger.CondemnLate(ctx, late)
+	err := c.o.Ledger.Copies.CondemnLate(ctx, late)
 	if errors.Is(err, lethe.ErrUnknownOutcome) {
-		err = c.o.Ledger.CondemnLate(ctx, late)
+		err = c.o.Ledger.Copies.CondemnLate(ctx, late)
 	}
 	c.unrecorded(b, "late", err)
 }
@@ -200,13 +200,13 @@ func (r *verifiedReader) keepAlive() error {
 		return nil
 	}
 	r.last = now
-	if err := r.c.o.Ledger.KeepPlacement(r.ctx, r.c.id, r.c.fence, r.c.o.Lease); err != nil {
+	if err := r.c.o.Ledger.Queue.KeepPlacement(r.ctx, r.c.id, r.c.fence, r.c.o.Lease); err != nil {
 		return err
 	}
 	if r.beat == "" {
 		return nil
 	}
-	return r.c.o.Ledger.Beat(r.ctx, r.beat, 0)
+	return r.c.o.Ledger.Copies.Beat(r.ctx, r.beat, 0)
 }
 
 // Close implements io.Closer.

@@ -17,7 +17,7 @@ func (v *Survey) Items(ctx context.Context, yield func(plan.Item) error) error {
 		return err
 	}
 	for after := lethe.ID(""); ; {
-		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.Page)
+		page, err := v.o.Ledger.Walk.PlacedContents(ctx, after, v.o.Page)
 		if err != nil {
 			return fmt.Errorf("placement: contents: %w", err)
 		}
@@ -44,7 +44,7 @@ func (o *Options) unqueued(ctx context.Context, page []ledger.Placement) ([]ledg
 	for n, p := range page {
 		ids[n] = p.ID
 	}
-	rows, err := o.Ledger.QueuedPlacements(ctx, ledger.PlacementQuery{Only: ids})
+	rows, err := o.Ledger.Queue.QueuedPlacements(ctx, ledger.PlacementQuery{Only: ids})
 	if err != nil {
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}
@@ -66,7 +66,7 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []plan.Item, add func
 	for n, id := range idsOf(list) {
 		subjects[n].ID = id
 	}
-	placed, err := v.o.Ledger.Placed(ctx, subjects)
+	placed, err := v.o.Ledger.Walk.Placed(ctx, subjects)
 	if err != nil {
 		return nil, fmt.Errorf("placement: read copies: %w", err)
 	}
@@ -92,7 +92,7 @@ func (o *Options) surveyed(ctx context.Context, a *aims, p ledger.Placement, i p
 		res.Outcome, res.Detail = plan.Changed, "its copies are as wanted"
 		return res, nil
 	}
-	n, err := o.Ledger.QueuePlacements(ctx, []ledger.Subject{{ID: p.ID}})
+	n, err := o.Ledger.Queue.QueuePlacements(ctx, []ledger.Subject{{ID: p.ID}})
 	if err != nil {
 		return res, fmt.Errorf("placement: queue: %w", err)
 	}

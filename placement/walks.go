@@ -14,7 +14,7 @@ const enough = 2000
 
 // full reports whether the queue is long enough.
 func (o *Options) full(ctx context.Context) (bool, error) {
-	b, err := o.Ledger.PlaceBacklog(ctx)
+	b, err := o.Ledger.Queue.PlaceBacklog(ctx)
 	if err != nil {
 		return false, fmt.Errorf("placement: read the queue's length: %w", err)
 	}
@@ -38,7 +38,7 @@ func (o *Options) misplace(ctx context.Context, blobs []ledger.Blob, leave strin
 	for i, b := range blobs {
 		subjects[i] = subjectOf(b, leave)
 	}
-	n, err := o.Ledger.QueuePlacements(ctx, subjects)
+	n, err := o.Ledger.Queue.QueuePlacements(ctx, subjects)
 	if err != nil {
 		return 0, fmt.Errorf("placement: queue: %w", err)
 	}
@@ -58,7 +58,7 @@ func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
 
 // next returns the next page of them, by id.
 func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
-	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.Page})
+	blobs, err := l.o.Ledger.Walk.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.Page})
 	if err != nil {
 		return nil, fmt.Errorf("placement: blobs of %s: %w", l.from[0], err)
 	}
@@ -111,11 +111,11 @@ func (*Drain) Name() string { return "drain" }
 
 // Plan counts the live blobs on draining backends.
 func (d *Drain) Plan(ctx context.Context) (ledger.Backlog, error) {
-	backends, err := d.o.Ledger.Backends(ctx)
+	backends, err := d.o.Ledger.Backends.Backends(ctx)
 	if err != nil {
 		return ledger.Backlog{}, fmt.Errorf("placement: read backends: %w", err)
 	}
-	totals, err := d.o.Ledger.Totals(ctx)
+	totals, err := d.o.Ledger.Backends.Totals(ctx)
 	if err != nil {
 		return ledger.Backlog{}, fmt.Errorf("placement: read totals: %w", err)
 	}
@@ -232,7 +232,7 @@ func (v *Survey) Pass(string) Step {
 		if err != nil {
 			return false, err
 		}
-		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.Page)
+		page, err := v.o.Ledger.Walk.PlacedContents(ctx, after, v.o.Page)
 		if err != nil {
 			return false, fmt.Errorf("placement: contents: %w", err)
 		}
@@ -245,7 +245,7 @@ func (v *Survey) Pass(string) Step {
 		}
 		add(items, int64(len(page)))
 		if len(subjects) > 0 {
-			n, err := v.o.Ledger.QueuePlacements(ctx, subjects)
+			n, err := v.o.Ledger.Queue.QueuePlacements(ctx, subjects)
 			if err != nil {
 				return false, fmt.Errorf("placement: queue: %w", err)
 			}

@@ -10,11 +10,12 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/placement"
 )
 
 // failing is a ledger whose queue cannot be reached.
-type failing struct{ placement.Ledger }
+type failing struct{ ledgertest.PlacementLedger }
 
 func (failing) ClaimPlacements(context.Context, ledger.PlacementClaim) (ledger.Placements, error) {
 	return ledger.Placements{}, lethe.ErrUnavailable

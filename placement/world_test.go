@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/test/clocktest"
@@ -46,7 +47,7 @@ func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 	who, err := w.books.Identity(w.ctx)
 	w.must(err)
 	w.opt = placement.Options{
-		Ledger: w.books, Stores: map[string]blob.Store{}, Store: who.ID, Replicas: replicas, Clock: w.clock,
+		Ledger: ledgertest.ForPlacement(w.books), Stores: map[string]blob.Store{}, Store: who.ID, Replicas: replicas, Clock: w.clock,
 		NewID: w.id, Events: &placement.Events{
 			Planned: func(s ledger.Subject, plan string) { w.told = append(w.told, plan) },
 		},

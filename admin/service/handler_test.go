@@ -20,6 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -50,7 +51,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 		t.Fatal(err)
 	}
 	backends := map[string]blob.Store{"main": memblob.New(memblob.Options{})}
-	objects, err := object.New(object.Options{Ledger: db, Backends: backends, StoreID: store.ID})
+	objects, err := object.New(object.Options{Ledger: ledgertest.ForObjects(db), Backends: backends, StoreID: store.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

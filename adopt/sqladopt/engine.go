@@ -7,9 +7,9 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// engine is what differs between databases. All else in this package is one
-// text for all of them.
-type engine interface {
+// engine is what differs between databases, by subject. All else in this package is
+// one text for all of them.
+type engine struct {
 	connector
 	grammar
 	catalog

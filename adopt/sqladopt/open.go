@@ -82,13 +82,16 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 func engineOf(url string, o Options) (engine, error) {
 	switch scheme, _, _ := strings.Cut(url, ":"); {
 	case mysqlURL.MatchString(url):
-		return mysql{o}, nil
+		e := mysql{o}
+		return engine{e, e, e, e, e}, nil
 	case scheme == "sqlite", scheme == "file":
-		return sqlite{o}, nil
+		e := sqlite{o}
+		return engine{e, e, e, e, e}, nil
 	case scheme == "postgres", scheme == "postgresql", strings.Contains(url, "=") && !strings.Contains(url, "://"):
-		return postgres{o}, nil
+		e := postgres{o}
+		return engine{e, e, e, e, e}, nil
 	}
-	return nil, errors.New("the address of the database is of no form that is known: give postgres://user:password@host:5432/name, mysql://user:password@host:3306/name or sqlite:/path/to/file.db")
+	return engine{}, errors.New("the address of the database is of no form that is known: give postgres://user:password@host:5432/name, mysql://user:password@host:3306/name or sqlite:/path/to/file.db")
 }
 
 // Close closes the connections.

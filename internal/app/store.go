@@ -201,7 +201,11 @@ func (s *Store) makeObjects(context.Context) (err error) {
 	events.Begun = s.router.Wrote
 	s.Objects, err = object.New(object.Options{
 		Pick: s.router.Pick, Refuse: s.router.Refuse,
-		Ledger: s.Ledger, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
+		Ledger: object.Ledger{
+			Buckets: s.Ledger, Documents: s.Ledger, Rules: s.Ledger, Holds: s.Ledger,
+			Objects: s.Ledger, Intents: s.Ledger, Copies: s.Ledger, Uploads: s.Ledger, Trash: s.Ledger,
+		},
+		Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
 		Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
 		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
 		Background: true, Events: events,

@@ -19,8 +19,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
@@ -30,14 +28,12 @@ import (
 
 // Ledger is the whole contract of a ledger.
 type Ledger interface {
-	objectLedger
+	ObjectLedger
 	EngineLedger
-	placement.Ledger
+	PlacementLedger
 	routine.TallyLedger
 	reconcile.Ledger
 }
-
-type objectLedger = object.Ledger
 
 // EngineLedger is what the engine and those who operate it need of a ledger together.
 type EngineLedger interface {

@@ -19,6 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/object/importer"
@@ -45,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.id = who.ID
 	w.store, err = object.New(object.Options{
-		Ledger: db, Backends: map[string]blob.Store{"memory": memblob.New(memblob.Options{})}, StoreID: who.ID,
+		Ledger: ledgertest.ForObjects(db), Backends: map[string]blob.Store{"memory": memblob.New(memblob.Options{})}, StoreID: who.ID,
 		Clock: lethe.SystemClock{}, Small: 100, MinPart: 5, Beat: time.Minute, MinAge: 10 * time.Minute, ReadGrace: time.Minute,
 	})
 	w.must(err)

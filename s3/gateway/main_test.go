@@ -25,6 +25,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -109,7 +110,7 @@ func newWorld(dir string) (*world, error) {
 		return nil, err
 	}
 	w.store, err = object.New(object.Options{
-		Ledger: w.db, Backends: map[string]blob.Store{"disk": w.disk}, StoreID: who.ID,
+		Ledger: ledgertest.ForObjects(w.db), Backends: map[string]blob.Store{"disk": w.disk}, StoreID: who.ID,
 		Clock: w.clock, MinPart: minPart, Small: 64 << 10, Background: true,
 	})
 	return w, err

@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -119,7 +120,7 @@ func suiteStore(ctx context.Context, t *testing.T) (store *object.Store, closeSt
 		t.Fatal(err)
 	}
 	store, err = object.New(object.Options{
-		Ledger: db, Backends: map[string]blob.Store{"disk": disk}, StoreID: who.ID, Background: true,
+		Ledger: ledgertest.ForObjects(db), Backends: map[string]blob.Store{"disk": disk}, StoreID: who.ID, Background: true,
 	})
 	if err != nil {
 		t.Fatal(err)

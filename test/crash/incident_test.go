@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/fsblob/strictfs"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -52,7 +53,7 @@ func (l *lab) after(percent int, seed uint64) (string, error) {
 		return "", err
 	}
 	objects, err := object.New(object.Options{
-		Ledger: l.db, Backends: map[string]blob.Store{"main": left}, StoreID: l.store, Clock: l, Small: 4 << 10, MinPart: 1,
+		Ledger: ledgertest.ForObjects(l.db), Backends: map[string]blob.Store{"main": left}, StoreID: l.store, Clock: l, Small: 4 << 10, MinPart: 1,
 	})
 	if err != nil {
 		return "", err

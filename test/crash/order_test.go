@@ -19,6 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/fsblob/strictfs"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -90,7 +91,7 @@ func newLab(t *testing.T, f flaw) *lab {
 	}
 	stores := map[string]blob.Store{"main": seen}
 	l.objects, err = object.New(object.Options{
-		Ledger: ledger, Backends: stores, StoreID: l.store, Clock: l, Small: 4 << 10, MinPart: 1,
+		Ledger: ledgertest.ForObjects(ledger), Backends: stores, StoreID: l.store, Clock: l, Small: 4 << 10, MinPart: 1,
 	})
 	must(t, err)
 	l.clean = &routine.Clean{
@@ -166,7 +167,7 @@ func (l *lab) stateOnDisk(id lethe.ID) (state string, err error) {
 
 // rows is what objects and the cleaner need of the ledger.
 type rows interface {
-	object.Ledger
+	ledgertest.ObjectLedger
 	routine.CleanLedger
 }
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
-	"github.com/lethe-storage/lethe/object"
 )
 
 // withoutPoints are the transitions around which no process is killed, and why.
@@ -34,7 +33,7 @@ const (
 
 // ledger is what objects and the engine need of the ledger.
 type ledger interface {
-	object.Ledger
+	ledgertest.ObjectLedger
 	ledgertest.EngineLedger
 }
 

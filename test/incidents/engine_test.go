@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
@@ -54,7 +55,7 @@ func (w *world) routines() []reclaim.Routine {
 // placing is what is wanted of copies.
 func (w *world) placing() placement.Options {
 	return placement.Options{
-		Ledger: w.ledger, Stores: w.stores(), Store: w.store, Order: w.order, Replicas: w.replicas, Clock: w.clock, NewID: w.newID,
+		Ledger: ledgertest.ForPlacement(w.ledger), Stores: w.stores(), Store: w.store, Order: w.order, Replicas: w.replicas, Clock: w.clock, NewID: w.newID,
 		Health: func(id string) error {
 			if id == w.down {
 				return blob.ErrDown

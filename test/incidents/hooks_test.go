@@ -8,16 +8,14 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
-	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // ledger is a whole ledger: the one in memory, SQLite, or PostgreSQL.
 type wholeLedger interface {
-	object.Ledger
+	ledgertest.ObjectLedger
 	ledgertest.EngineLedger
-	placement.Ledger
+	ledgertest.PlacementLedger
 	reconcile.Ledger
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
@@ -97,7 +98,7 @@ func (w *world) addBackend(id string, bytes blob.Store) {
 func (w *world) instance(l wholeLedger) *object.Store {
 	w.Helper()
 	o := object.Options{
-		Ledger: l, Backends: w.disks, StoreID: w.store,
+		Ledger: ledgertest.ForObjects(l), Backends: w.disks, StoreID: w.store,
 		Clock: w.clock, Monotonic: w.clock, Small: small, MinPart: 1, Patience: 5 * time.Second,
 		Sleep: func(ctx context.Context, d time.Duration) error { w.clock.Advance(d); return ctx.Err() },
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
@@ -48,7 +49,7 @@ func (n *forkNode) open() {
 	}
 	var err error
 	n.objects, err = object.New(object.Options{
-		Ledger: n.seam, Backends: n.stores, StoreID: w.store, Clock: w, Monotonic: w, Random: w.ids, Small: small, Block: block, MinPart: 1,
+		Ledger: ledgertest.ForObjects(n.seam), Backends: n.stores, StoreID: w.store, Clock: w, Monotonic: w, Random: w.ids, Small: small, Block: block, MinPart: 1,
 		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ var planMutants = []mutant{
 	}, {
 		name: "a plan condemns copies that are wanted by now", rule: "17: a replica dies only beside a living one", within: 20000, plans: true, in: sim.Placed,
 		file: "placement/replicateapply.go", old: "	trims, ok := now.ending(want)\n	if !ok {\n		return changed{now.String()}\n	}\n	return w.act(ctx, &decision{trims: trims})\n",
-		new:       "	leave := slices.DeleteFunc(slices.Clone(w.p.Blobs), func(b ledger.Blob) bool {\n		return !slices.ContainsFunc(want.ends, func(e step) bool { return e.blob == b.ID })\n	})\n	if len(leave) == 0 {\n		return changed{now.String()}\n	}\n	_, err := w.o.Ledger.TrimCopies(ctx, ledger.Trim{Content: w.p.ID, Blobs: ids(leave), Reason: lethe.ReasonSurplus, Fence: w.fence, Lease: w.o.Lease})\n	return err\n",
+		new:       "	leave := slices.DeleteFunc(slices.Clone(w.p.Blobs), func(b ledger.Blob) bool {\n		return !slices.ContainsFunc(want.ends, func(e step) bool { return e.blob == b.ID })\n	})\n	if len(leave) == 0 {\n		return changed{now.String()}\n	}\n	_, err := w.o.Ledger.Copies.TrimCopies(ctx, ledger.Trim{Content: w.p.ID, Blobs: ids(leave), Reason: lethe.ReasonSurplus, Fence: w.fence, Lease: w.o.Lease})\n	return err\n",
 		elsewhere: map[string][]edit{"ledger/memledger/placecopy.go": {{"		if !db.soundBeside(b, r.Blobs) {", "		if false {"}}},
 	}, {
 		name: "a survey's plan queues what is as it is wanted by now", rule: "what is applied is looked at again", within: 4000, plans: true, in: sim.Placed,

@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -91,7 +92,7 @@ func (w *World) placement(l *seam, stores map[string]blob.Store) []reclaim.Routi
 // placing are the options of placement's routines.
 func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options {
 	return placement.Options{
-		Ledger: l, Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
+		Ledger: ledgertest.ForPlacement(l), Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
 		Threshold: 0.01, MaxMove: 1000, Claim: batch, Page: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
 		Events: &placement.Events{Planned: func(s ledger.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
 	}
@@ -100,7 +101,7 @@ func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options
 // survey is the walk that finds what no transaction told of.
 func (w *World) survey(l *seam) reclaim.Routine {
 	return placement.NewSurvey(placement.Options{
-		Ledger: l, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(), Clock: w,
+		Ledger: ledgertest.ForPlacement(l), Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(), Clock: w,
 	})
 }
 

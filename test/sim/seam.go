@@ -6,16 +6,14 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
-	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Ledger is a whole ledger that lets itself be inspected: memledger, or SQLite.
 type Ledger interface {
-	object.Ledger
+	ledgertest.ObjectLedger
 	ledgertest.EngineLedger
-	placement.Ledger
+	ledgertest.PlacementLedger
 	reconcile.Ledger
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
@@ -122,7 +120,7 @@ func inside[T any](w *World, step Step, fn func() (T, error)) (T, error) {
 }
 
 var (
-	_ object.Ledger           = (*seam)(nil)
-	_ ledgertest.EngineLedger = (*seam)(nil)
-	_ placement.Ledger        = (*seam)(nil)
+	_ ledgertest.ObjectLedger    = (*seam)(nil)
+	_ ledgertest.EngineLedger    = (*seam)(nil)
+	_ ledgertest.PlacementLedger = (*seam)(nil)
 )

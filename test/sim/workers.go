@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/routine"
@@ -148,7 +149,7 @@ func (w *World) newNode() *node {
 		stores[id] = &disk{w: w, id: id, in: w.disks[id]}
 	}
 	o := object.Options{
-		Ledger: l, Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
+		Ledger: ledgertest.ForObjects(l), Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
 		Clock: w, Monotonic: w, Random: w.ids, Small: small, Block: block, MinPart: 1,
 		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
 	}
