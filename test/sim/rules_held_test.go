@@ -59,7 +59,7 @@ var heldBy = map[string]holders{
 	"13": {tests: []string{"TestABackendWithoutAnEpochTellsNothing", "FuzzEpoch"}},
 	"14": {tests: []string{"TestAnOutageBurnsNoAttempts", "TestACutOffPassBurnsNoAttempts"}},
 	"15": {tests: []string{"TestOtherNames", "TestForeignNames", "TestVerifyFindsHarm", "TestSupabase830_ImagesMatchesImages2"}},
-	"16": {tests: []string{"TestConformance", "TestTorture", "TestGuardsAreTakenAfterBuckets"}},
+	"16": {tests: []string{"TestConformance", "TestTorture", "TestLimitsAreLockedAfterBuckets"}},
 	"17": {tests: []string{"TestOzone4589_TwoDecideWhichCopiesGo", "TestOrchestrator260_TheCopyThatStaysIsTheDamagedOne", "TestAcknowledgedUploadSurvivesLossOfOlderCopies", "TestCallsOfDuplicates"}},
 	"18": {tests: []string{"TestSegmentsMovedWhileTheyAreRead", "TestReplacedWhileItIsRead", "TestResolvedOnceMore", "TestSlowReadersAreNotCutOff"}},
 	"19": {
