@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,9 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/examples/recordings/recording"
@@ -23,7 +21,7 @@ import (
 
 // undoable is how long a deleted topic can be restored with all recordings: the
 // retention of its folder.
-const undoable = 2 * time.Second
+const undoable = 3 * time.Second
 
 // recorder is an archive that is written to while folders are deleted.
 type recorder struct {
@@ -88,19 +86,30 @@ func (r *recorder) write(ctx context.Context) {
 func (r *recorder) undo(ctx context.Context, sequence, topic string) {
 	ctx, cancel := context.WithTimeout(ctx, undoable*2/3)
 	defer cancel()
-	rows, err := r.db.QueryContext(ctx, `SELECT file FROM files WHERE sequence = $1 AND topic = $2`, sequence, topic)
-	if err != nil {
-		return
-	}
-	files, err := sqldb.Collect(rows, scanText)
+	files, err := r.files(ctx, sequence, topic)
 	if err != nil || len(files) == 0 || r.store.Delete(ctx, sequence, topic) != nil || lethe.Sleep(ctx, rand.N(undoable*2/3)) != nil {
 		return
 	}
+	if r.restore(ctx, sequence, topic, files) == nil {
+		r.count("undone", 1)
+	}
+}
+
+// restore inserts the rows of a topic and its files in one
+// transaction, which begins with something else if there is anything.
+func (r *recorder) restore(ctx context.Context, sequence, topic string, files []string, first ...func(*sql.Tx) error) error {
 	tx, err := r.db.BeginTx(ctx, nil)
 	if err != nil {
-		return
+		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO sequences (name) VALUES ($1) ON CONFLICT DO NOTHING`, sequence)
+	for _, do := range first {
+		if err == nil {
+			err = do(tx)
+		}
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `INSERT INTO sequences (name) VALUES ($1) ON CONFLICT DO NOTHING`, sequence)
+	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `INSERT INTO topics (sequence, name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sequence, topic)
 	}
@@ -110,10 +119,18 @@ func (r *recorder) undo(ctx context.Context, sequence, topic string) {
 		}
 	}
 	if err != nil {
-		_ = tx.Rollback()
-	} else if tx.Commit() == nil {
-		r.count("undone", 1)
+		return errors.Join(err, tx.Rollback())
 	}
+	return tx.Commit()
+}
+
+// files returns the names of a topic's files.
+func (r *recorder) files(ctx context.Context, sequence, topic string) ([]string, error) {
+	rows, err := r.db.QueryContext(ctx, `SELECT file FROM files WHERE sequence = $1 AND topic = $2`, sequence, topic)
+	if err != nil {
+		return nil, err
+	}
+	return sqldb.Collect(rows, scanText)
 }
 
 const fileKeys = `SELECT 'sequences/' || sequence || '/topics/' || topic || '/' || file FROM files`
@@ -124,8 +141,7 @@ func (r *recorder) look(ctx context.Context) {
 	if r.db.QueryRowContext(ctx, fileKeys+` ORDER BY random() LIMIT 1`).Scan(&key) != nil {
 		return
 	}
-	_, err := r.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &r.bucket, Key: &key})
-	if missing := new(types.NotFound); !errors.As(err, &missing) {
+	if exists, known := r.exists(ctx, key); exists || !known {
 		return
 	}
 	again := 0
@@ -144,7 +160,7 @@ func (r *recorder) drain(ctx context.Context) {
 		if left == 0 {
 			return
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || r.t.Failed() {
 			r.t.Fatalf("%d folders on record, or objects without a row, are left, such as %v: %v", left, r.dead(), err)
 		}
 		_ = lethe.Sleep(ctx, 100*time.Millisecond)
@@ -182,21 +198,26 @@ func (r *recorder) verify() {
 }
 
 // Recordings are made, deleted and restored while instances and processes
-// remove folders, one at a time. Processes are killed, or pause until they are
-// taken over; the database and the bucket fail. In the end whatever has a row
-// is complete, and nothing else is left.
+// remove folders, one at a time. Topics are restored at the worst moments.
+// Processes are killed, or pause until they are taken over; the database and the
+// bucket fail. In the end whatever has a row is complete, and nothing else is
+// left.
 func TestFoldersUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
 	ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
 	defer cancel()
-	others := []func(context.Context){r.killed, r.killed, r.restarts, r.trouble}
-	for i := range 2 {
-		a := r.instance(fmt.Sprint("instance ", i))
+	worst := newRestorer(r)
+	others := []func(context.Context){r.killed, r.killed, r.restarts, r.trouble, worst.run}
+	for _, a := range []*Adoption{r.direct("direct"), r.instance("instance")} {
+		worst.watch(ctx, a)
 		others = append(others, func(ctx context.Context) { r.work(ctx, a, 0) })
 	}
 	want := r.kills()
 	want["undone"], want["folders topics: marked"], want["folders topics: folders"] = 3, 3, 1
+	for _, moment := range moments {
+		want[moment] = 3
+	}
 	r.until(ctx, want, r.write, others...)
 	r.drain(ctx)
 	r.verify()

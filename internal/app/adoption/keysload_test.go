@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -32,6 +31,19 @@ collections:
     quarantine: {prefix: kept/}
 `
 
+// plainDescription is a second collection, whose objects are deleted at once. It
+// is not worked on by processes that are killed: a delete that is sent may take
+// an object whose row comes after the check.
+const plainDescription = `  plain:
+    kind: keys
+    mode: reclaim
+    bucket: main
+    prefix: plain/
+    keys: {query: SELECT object_key FROM files}
+`
+
+var prefixes = []string{"files/", "plain/"}
+
 // uploads is an application that uploads first, and inserts the row later.
 type uploads struct {
 	*rig
@@ -41,12 +53,12 @@ type uploads struct {
 func newUploads(t *testing.T) *uploads {
 	t.Helper()
 	u := &uploads{rig: newRig(t, postgres, "")}
-	u.job.Text = uploadsDescription
+	u.job.Text = uploadsDescription + plainDescription
 	if _, err := u.db.ExecContext(t.Context(), `CREATE TABLE files (object_key text PRIMARY KEY)`); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 200 { // so that the number of rows never drops sharply
-		if err := u.upload(t.Context(), fmt.Sprint("files/stays ", i), 0); err != nil {
+		if err := u.upload(t.Context(), fmt.Sprint(prefixes[i%2], "stays ", i), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,29 +82,21 @@ func (u *uploads) upload(ctx context.Context, key string, wait time.Duration) er
 func (u *uploads) write(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, longestOperation)
 	defer cancel()
-	key := fmt.Sprint("files/", u.wrote.Add(1))
+	key := fmt.Sprint(prefixes[rand.IntN(2)], u.wrote.Add(1))
 	switch rand.IntN(4) {
 	case 0, 1, 2: // never removed: moving it would be moving an upload in flight
 		if u.upload(ctx, key, rand.N(inFlight)) == nil {
-			u.there(ctx, key)
+			u.there(ctx, key, whileUploaded)
 		}
 	case 3: // an upload without a row
 		_, _ = u.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: &u.bucket, Key: &key, Body: strings.NewReader(key)})
 	}
 }
 
-// nameAgain repeatedly names what was moved: its bytes are restored.
-func (u *uploads) nameAgain(ctx context.Context) {
-	for lethe.Sleep(ctx, 100*time.Millisecond) == nil {
-		_, _ = u.db.ExecContext(ctx, `INSERT INTO files SELECT key FROM lethe.quarantined WHERE state = 2 ORDER BY random() LIMIT 1 ON CONFLICT DO NOTHING`)
-	}
-}
-
 // there checks that an object exists.
-func (u *uploads) there(ctx context.Context, key string) {
-	_, err := u.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.bucket, Key: &key})
-	if missing := new(types.NotFound); errors.As(err, &missing) {
-		u.t.Errorf("%s was moved while it was uploaded", key)
+func (u *uploads) there(ctx context.Context, key, when string) {
+	if exists, known := u.exists(ctx, key); known && !exists {
+		u.t.Errorf("%s is gone %s", key, when)
 	}
 }
 
@@ -106,31 +110,40 @@ func (u *uploads) drain(ctx context.Context) {
 			u.tell("everything is in its place")
 			return
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || u.t.Failed() {
 			u.t.Fatalf("%d rows name objects, and there are %d: %v", len(named), len(lie), err)
 		}
 		_ = lethe.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
-// Objects without a row are moved while an application uploads, and inserts
-// rows later: no upload in flight is moved, and what a row names again is
-// restored. Processes are killed or pause; database and bucket fail. In the end
-// rows and objects match.
+// Objects without a row are moved, or deleted, while an application uploads, and
+// inserts rows later; rows come at the worst moments. No upload in flight is
+// touched, nor is what a row names before it is condemned, and what a row names
+// again is restored. Processes are killed or pause; database and bucket fail. In
+// the end rows and objects match.
 func TestKeysUnderLoad(t *testing.T) {
 	t.Parallel()
 	u := newUploads(t)
 	ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
 	defer cancel()
-	others := []func(context.Context){u.killed, u.killed, u.restarts, u.trouble, u.nameAgain}
-	instance := u.instance("instance")
-	others = append(others, func(ctx context.Context) { u.work(ctx, instance, 0) })
+	direct := u.direct("direct")
+	u.job.Text = uploadsDescription // of the processes that are killed
+	worst := &namer{uploads: u, passed: make(chan struct{}, 1)}
+	worst.watch(ctx, direct)
+	worst.watch(ctx, u.Adoption)
 	want := u.kills()
-	want["keys files: objects"], want["quarantine files: restored"] = 1, 1
-	u.until(ctx, want, u.write, others...)
+	want["keys files: objects"], want["keys plain: objects"], want[whileQuarantined] = 1, 1, 3
+	want[whileUploaded+" files"], want[whileUploaded+" plain"], want[beforeCondemned] = 3, 3, 3
+	u.until(ctx, want, u.write, u.killed, u.killed, u.restarts, u.trouble, worst.run,
+		func(ctx context.Context) { u.work(ctx, direct, 0) })
 	u.recorded()
+	worst.restores(ctx)
 	u.tellsMissing(ctx)
 	u.drain(ctx)
+	if len(u.missing(map[string]int64{beforePurge: 1})) > 0 {
+		t.Error("nothing was named right before its purge")
+	}
 }
 
 // tellsMissing checks that all rows without an object are reported.

@@ -49,7 +49,7 @@ func newLoad(t *testing.T, e engine) *load {
 		return newPastes(t, e, "    guard: trigger\n")
 	}
 	l := newLoadAt(t, e, "PASTEBIN_")
-	p := place{l.gateway, l.address, l.cache.Addr, l.bucket}
+	p := place{l.gateway.S3, l.address, l.cache.Addr, l.bucket}
 	l.service = p.open(t)
 	text, err := os.ReadFile("../../../examples/pastebin/adopt.yaml")
 	if err != nil {

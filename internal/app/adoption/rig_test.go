@@ -3,10 +3,13 @@ package adoption
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -32,6 +36,7 @@ const (
 	naiveRead        = time.Second // in which a reader may fill its cache
 	silent           = time.Second // after which a run is taken over
 	inFlight         = time.Second // from an upload to its row, of keys
+	minAge           = 4 * inFlight
 )
 
 // engine is a database that the tests under load run on.
@@ -108,9 +113,10 @@ type rig struct {
 	began     lethe.Time
 	engine    engine
 	job       job
+	prefix    string // of the names in its environment
 	address   string // of the database, without faults
 	db        *sql.DB
-	gateway   servers.S3
+	gateway   *servers.S3Server
 	s3        *s3.Client
 	bucket    string
 	faulty    []*servers.Faults
@@ -126,8 +132,8 @@ type rig struct {
 // begin with the prefix, lead through the faults.
 func newRig(t *testing.T, e engine, prefix string) *rig {
 	t.Helper()
-	gateway := servers.VersityGW(t)
-	r := &rig{began: lethe.SystemClock{}.Now(), t: t, engine: e, gateway: gateway, s3: gateway.Client(), bucket: gateway.Bucket(t), done: map[string]int64{}, alarms: alarms{Handler: slog.DiscardHandler, t: t}}
+	gateway := servers.NewVersityGW(t)
+	r := &rig{prefix: prefix, began: lethe.SystemClock{}.Now(), t: t, engine: e, gateway: gateway, s3: gateway.Client(), bucket: gateway.Bucket(t), done: map[string]int64{}, alarms: alarms{Handler: slog.DiscardHandler, t: t}}
 	address := e.start(r)
 	toBucket := servers.Proxy(t, strings.TrimPrefix(gateway.Endpoint, "http://"))
 	r.faulty = append(r.faulty, toBucket)
@@ -171,7 +177,20 @@ func (r *rig) install() {
 // instance opens one more adoption, behind the faults.
 func (r *rig) instance(worker string) *Adoption {
 	r.t.Helper()
-	a, err := r.job.open(r.t.Context(), Options{Worker: worker, Log: slog.New(r.alarms)})
+	return r.opened(worker, r.job)
+}
+
+// direct opens one more adoption, which meets only the kills of servers.
+func (r *rig) direct(worker string) *Adoption {
+	r.t.Helper()
+	j := job{r.job.Text, maps.Clone(r.job.Env)}
+	j.Env[r.prefix+"DATABASE"], j.Env[r.prefix+"S3_ENDPOINT"] = r.address, r.gateway.Endpoint
+	return r.opened(worker, j)
+}
+
+func (r *rig) opened(worker string, j job) *Adoption {
+	r.t.Helper()
+	a, err := j.open(r.t.Context(), Options{Worker: worker, Log: slog.New(r.alarms)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -215,7 +234,7 @@ func underLoad(c *adopt.Collection) {
 		c.Folders.MinAge, c.Folders.Retention, c.Folders.Interval = d(time.Second), d(undoable), d(100*time.Millisecond)
 		return
 	case adopt.OfKeys:
-		c.Keys.MinAge, c.Keys.Retention = d(inFlight+2*time.Second), d(time.Second)
+		c.Keys.MinAge, c.Keys.Retention = d(minAge), d(inFlight/2)
 	default:
 		c.Cache = append(c.Cache, "plain:{short_code}")
 	}
@@ -367,6 +386,27 @@ func (r *rig) keys(prefix string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// exists reports whether an object does; known is false if that could not be read.
+func (r *rig) exists(ctx context.Context, key string) (exists, known bool) {
+	_, err := r.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &r.bucket, Key: &key})
+	missing := new(types.NotFound)
+	return err == nil, err == nil || errors.As(err, &missing)
+}
+
+// put stores an object that was last written an age ago.
+func (r *rig) put(ctx context.Context, key string, age time.Duration) error {
+	if _, err := r.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: &r.bucket, Key: &key, Body: strings.NewReader(key)}); err != nil {
+		return err
+	}
+	return r.backdate(key, age)
+}
+
+// backdate lets an object have been written an age ago.
+func (r *rig) backdate(key string, age time.Duration) error {
+	at := lethe.SystemClock{}.Now().Add(-age).Time()
+	return os.Chtimes(r.gateway.Path(r.bucket, key), at, at)
 }
 
 // recorded compares quarantine and record, without workers.
