@@ -95,8 +95,8 @@ func (r *recorder) undo(ctx context.Context, sequence, topic string) {
 	}
 }
 
-// restore inserts the rows of a topic and its files in one
-// transaction, which begins with something else if there is anything.
+// restore inserts the rows of a topic and its files in one transaction, which
+// begins with what is passed.
 func (r *recorder) restore(ctx context.Context, sequence, topic string, files []string, first ...func(*sql.Tx) error) error {
 	tx, err := r.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -332,7 +332,13 @@ func (r *rig) while(ctx context.Context, write func(context.Context), others ...
 	for _, f := range r.faulty {
 		f.Heal()
 	}
+	// Idle connections to a database that was killed are closed.
+	r.db.SetMaxIdleConns(0)
+	r.db.SetMaxIdleConns(idleConnections)
 }
+
+// idleConnections is what database/sql keeps by default.
+const idleConnections = 2
 
 // until repeats while until each count is reached.
 func (r *rig) until(ctx context.Context, want map[string]int64, write func(context.Context), others ...func(context.Context)) {
