@@ -30,7 +30,8 @@ type deleted struct {
 	sequence string
 	files    []string
 	moment   string
-	since    lethe.Time // it is deleted; not later than its row
+	since    lethe.Time // the row is deleted; not later than that
+	unmarked lethe.Time // when the folder was not marked yet
 	known    bool       // it was on record
 }
 
@@ -53,6 +54,10 @@ type restorer struct {
 func newRestorer(r *recorder) *restorer {
 	return &restorer{recorder: r, passed: make(chan struct{}, 1), topics: map[string]*deleted{}}
 }
+
+// restorable is how long after a folder was not marked yet its topic is restored:
+// times of markers are whole seconds, so that one seems a second older.
+const restorable = (undoable - time.Second) * 9 / 10
 
 // atOnce is how many topics wait for each moment.
 const atOnce = 6
@@ -111,6 +116,7 @@ func (w *restorer) delete(ctx context.Context, d *deleted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d.since = lethe.SystemClock{}.Now()
+	d.unmarked = d.since
 	if w.store.Delete(ctx, d.sequence, "") == nil {
 		w.topics[d.folder()] = d
 	} else if _, err := w.s3.DeleteObject(context.WithoutCancel(ctx), &s3.DeleteObjectInput{Bucket: &w.bucket, Key: &marker}); err != nil {
@@ -171,15 +177,24 @@ type watchedFolders struct {
 // Look implements adopt.FolderMarks. Records of some markers are old.
 func (f *watchedFolders) Look(ctx context.Context) (adopt.FolderView, error) {
 	f.w.age(ctx)
+	began := lethe.SystemClock{}.Now()
 	v, err := f.FolderRows.Look(ctx)
+	if f.view = nil; err != nil {
+		return v, err
+	}
 	f.view = map[string]adopt.FolderState{}
 	for _, k := range v.Known {
 		f.view[k.Name] = k.State
 	}
-	if err != nil {
-		f.view = nil
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	for folder, d := range f.w.topics {
+		state := f.view[folder]
+		if d.known = d.known || state != 0; d.since < began && state < adopt.FolderMarking && (state != 0 || !d.known) {
+			d.unmarked = began
+		}
 	}
-	return v, err
+	return v, nil
 }
 
 // age lets the database's clock have jumped since some markers were recorded.
@@ -240,16 +255,14 @@ func (f *watchedFolders) ended(ctx context.Context, err error) {
 		if err != nil || f.view == nil {
 			break
 		}
-		state, elapsed := f.view[folder], lethe.SystemClock{}.Now().Sub(d.since)
-		gone := state == 0 && (d.known || elapsed > 5*undoable)
-		d.known = d.known || state != 0
+		now, state := lethe.SystemClock{}.Now(), f.view[folder]
 		switch {
-		case d.moment == purged && gone: // by another worker
+		case state == 0 && (d.moment == purged && d.known || now.Sub(d.since) > 5*undoable): // by another worker
 			delete(w.topics, folder)
 		case d.moment == purged:
-		case elapsed > undoable*3/4:
+		case now.Sub(d.unmarked) > restorable:
 			d.moment = purged // too late for its own
-		case state >= adopt.FolderMarked || gone:
+		case state >= adopt.FolderMarked || state == 0 && d.known:
 			due = append(due, d)
 		}
 	}
@@ -271,7 +284,7 @@ func (f *watchedFolders) ended(ctx context.Context, err error) {
 
 // restoreSoon restores a topic while its retention cannot be over.
 func (w *restorer) restoreSoon(ctx context.Context, d *deleted) bool {
-	ctx, cancel := context.WithTimeout(ctx, undoable*3/4-lethe.SystemClock{}.Now().Sub(d.since))
+	ctx, cancel := context.WithTimeout(ctx, restorable-lethe.SystemClock{}.Now().Sub(d.unmarked))
 	defer cancel()
 	return w.done(d, d.moment, w.restore(ctx, d.sequence, onlyTopic, d.files))
 }
