@@ -135,6 +135,7 @@ mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/sim -sim.mutants
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptsim -sim.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/interleave -interleave.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestLoadMutants$$' ./internal/app/adoption -adoption.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement
 # at a time on a PostgreSQL; and every two methods of adoption, and each beside an
