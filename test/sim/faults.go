@@ -50,7 +50,7 @@ var (
 		"set-rules", "reapply", "abort-ruled",
 		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
-		"add-hold", "lift-hold", "requeue",
+		"add-hold", "lift-hold", "requeue-deferred",
 		"precheck", "allow", "end-stops",
 		"set-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",

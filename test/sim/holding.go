@@ -74,7 +74,7 @@ func (s *seam) requeue(ctx context.Context, limit int) (ledger.Requeued, error) 
 	if !s.w.holding() && !s.w.limited() {
 		return s.in.RequeueDeferred(ctx, limit)
 	}
-	return write(s, "requeue", fmt.Sprint(limit), scope{}, func() (ledger.Requeued, error) { return s.in.RequeueDeferred(s.lasting(ctx), limit) })
+	return write(s, "requeue-deferred", fmt.Sprint(limit), scope{}, func() (ledger.Requeued, error) { return s.in.RequeueDeferred(s.lasting(ctx), limit) })
 }
 
 // sameHold says that two holds are one: a bucket has a scope and key once.
