@@ -17,6 +17,7 @@ func dueTests() []test {
 		{name: "what a hold keeps", run: dueHeld},
 		{name: "expire takes what is named", run: expireNamed},
 		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
+		{name: "an object without an id is taken by its name", run: expireNamedWithoutID},
 		{name: "expire leaves what is not as it was named", run: expireNamedChanged},
 		{name: "purge takes what is named", run: purgeNamed},
 		{name: "clean claims what is named", run: claimNamed},
@@ -132,6 +133,17 @@ func twoVersionsNamed(w *world) {
 	gone := ledger.Named{Bucket: there.Bucket, Key: there.Key, ID: w.id()}
 	r := must(w.Expire(w.ctx, ledger.Batch{Only: []ledger.Named{there, gone}}))(w)
 	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]ledger.Named{there}))
+}
+
+// expireNamedWithoutID: an object of an operation without an id is taken by its own name.
+func expireNamedWithoutID(w *world) {
+	c := w.written("k", "body")
+	c.Op, c.TTL = "", time.Minute
+	o := w.commit(c).Object
+	w.later(time.Minute)
+	name := ledger.Named{Bucket: o.BucketID, Key: o.Key}
+	r := must(w.Expire(w.ctx, ledger.Batch{Only: []ledger.Named{name}}))(w)
+	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]ledger.Named{name}))
 }
 
 // expireNamedChanged: another version, a longer life and an object that is not due do not
