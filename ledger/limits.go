@@ -151,9 +151,9 @@ func (g *LimitState) Admit(now lethe.Time, l Limit, has, want int64) (may int64,
 	return may, &at
 }
 
-// Precheck returns how many of want would go of a subject that has so many, and if not all,
+// Preview returns how many of want would go of a subject that has so many, and if not all,
 // why. It counts nothing.
-func (g LimitState) Precheck(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
+func (g LimitState) Preview(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
 	if !l.On() || want == 0 {
 		return want, ""
 	}

@@ -32,7 +32,7 @@ type Events struct {
 	Failover func(b ledger.Blob, err error)
 	// Corrupt: the bytes of a copy do not match their digest.
 	Corrupt func(b ledger.Blob, err error)
-	// Extended: the deletion of a content was deferred for a reader; err if that
+	// Extended: the deletion of a content was postponed for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
 }

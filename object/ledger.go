@@ -33,6 +33,11 @@ type Ledger struct {
 	Trash     TrashLedger
 }
 
+func (l Ledger) incomplete() bool {
+	return l.Buckets == nil || l.Documents == nil || l.Rules == nil || l.Holds == nil || l.Objects == nil ||
+		l.Intents == nil || l.Copies == nil || l.Uploads == nil || l.Trash == nil
+}
+
 // BucketLedger keeps buckets.
 type BucketLedger interface {
 	// CreateBucket: ErrBucketExists if the name is taken, with the existing bucket.
@@ -104,7 +109,7 @@ type IntentLedger interface {
 	// effect (or is older than OpsKept). It reads from the primary, after every
 	// write that was begun before.
 	Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error)
-	// ExtendGrace defers the deletion of the condemned, unclaimed blobs of a
+	// ExtendGrace postpones the deletion of the condemned, unclaimed blobs of a
 	// content to at least a read grace from now, for a reader in progress.
 	ExtendGrace(ctx context.Context, content lethe.ID) error
 	// CondemnLate gives a row to bytes that were sent when the row of their intent

@@ -89,8 +89,8 @@ type Store struct {
 // New makes a store.
 func New(o Options) (*Store, error) {
 	switch {
-	case o.Ledger.Objects == nil:
-		return nil, errors.New("object: Options.Ledger is missing")
+	case o.Ledger.incomplete():
+		return nil, errors.New("object: Options.Ledger lacks a part")
 	case len(o.Backends) == 0:
 		return nil, errors.New("object: Options.Backends is empty: at least one backend is needed")
 	case o.StoreID == "":

@@ -3,7 +3,7 @@
 // more one may be: a Planner, Backlogged, SafeUnpaired. Safety holds all grace periods,
 // with what each protects from; Events and Spans report what happens.
 //
-// The loop knows no routine. Those of the engine are in reclaim/routine, the comparison
+// The loop runs every routine alike; only Estimate knows some by name. The routines of the engine are in reclaim/routine, the comparison
 // of backends with the ledger in reclaim/reconcile, and where copies go in package
 // placement. Whether ledger and backends belong together is decided in reclaim/pairing,
 // when routines run in reclaim/schedule, and how fast in reclaim/throttle. The files of

@@ -369,9 +369,7 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[s
 		return nil, err
 	}
 	defer leave()
-	run := &recorder{loop: l, counts: &Counts{}, run: ledger.Run{
-		ID: l.NewID(), Routine: name, Worker: l.Worker, StartedAt: l.Clock.Now(),
-	}}
+	run := l.newRun(name)
 	ctx, ended := l.Spans.run(ctx, run.run)
 	defer func() { ended(counts, err) }()
 	if s.Solo {

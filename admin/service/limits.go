@@ -85,7 +85,7 @@ func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitStat
 	for _, g := range list {
 		switch {
 		case string(g.Kind) != r.Kind || g.Kind == ledger.LimitClock:
-		case r.Subject == g.Subject || r.Subject != "" && r.Subject == g.Name:
+		case names(r, g.Subject, g.Name):
 			found = append(found, g)
 		default:
 			others = append(others, cmp.Or(g.Name, g.Subject, "the store, by no name"))
@@ -120,12 +120,18 @@ func allowanceOf(r api.AllowRequest, g ledger.LimitState, now lethe.Time) (ledge
 	return a, nil
 }
 
+// names reports whether a request is about a subject, by its id or by the name of its
+// bucket.
+func names(r api.AllowRequest, subject, name string) bool {
+	return r.Subject == subject || r.Subject != "" && r.Subject == name
+}
+
 // limitState returns a limit's state for an audit line.
 func (s *Service) limitState(ctx context.Context, req api.AllowRequest) (any, error) {
 	list, err := s.ListLimits(ctx, api.None{})
 	var out []api.LimitInfo
 	for _, g := range list {
-		if g.Kind == req.Kind && (req.Subject == g.Subject || req.Subject != "" && req.Subject == g.Name) {
+		if g.Kind == req.Kind && names(req, g.Subject, g.Name) {
 			out = append(out, g)
 		}
 	}

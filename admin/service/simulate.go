@@ -148,6 +148,6 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecyc
 }
 
 func (s *Service) verdict(g ledger.LimitState, when lethe.Time, v api.Verdict) api.Verdict {
-	v.Goes, v.Why = g.Precheck(when, s.o.Limits.Rules, v.Has, v.Due)
+	v.Goes, v.Why = g.Preview(when, s.o.Limits.Rules, v.Has, v.Due)
 	return v
 }

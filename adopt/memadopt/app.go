@@ -21,13 +21,6 @@ var (
 	ErrCount = errors.New("a count would fall below 0")
 )
 
-// SetGuard installs or removes the guard.
-func (db *DB) SetGuard(on bool) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	db.unguarded = !on
-}
-
 // guard refuses a new reference to a content that has a mark.
 func (db *DB) guard(content string) error {
 	if m := db.marks[content]; m != nil && m.State != Waiting && !db.unguarded {

@@ -38,9 +38,6 @@ const busyFor = 10 * time.Second
 func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.unguarded && !db.o.Quarantine && !db.o.Unguarded {
-		return out, adopt.ErrUnguarded
-	}
 	now, holds := db.o.Clock.Now(), db.holds.standing()
 	due := db.take(now, r.Limit)
 	if len(due) == 0 || holds.All() != nil {

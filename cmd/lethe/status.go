@@ -82,7 +82,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error
 	if err := printRoutines(c.out, s); err != nil {
 		return err
 	}
-	printPressure(c.out, s)
+	printSlowed(c.out, s)
 	c.printTrips(s)
 	if s.Ledger.Full {
 		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes continue, new objects are refused until there is room.\n")

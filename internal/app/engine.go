@@ -131,7 +131,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Pairing.Admit,
 			Lock: s.locks, Plans: s.Ledger,
-			Deletes: limitOf(s.Config.Reclaim.Limits.Deletes), Rounds: routine.RestartInterval{Time: s.safety.PassTime},
+			Deletes: s.deletionLimits().Deletes, Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}, nil
 	case "reap":
 		return &routine.Reap{
@@ -181,10 +181,10 @@ func (s *Store) staleOn() map[string]time.Duration {
 	return out
 }
 
-// deletionLimits are those of expire and purge.
+// deletionLimits reads the limits of the configuration.
 func (s *Store) deletionLimits() ledger.Limits {
 	g := s.Config.Reclaim.Limits
-	return ledger.Limits{Rules: limitOf(g.Rules), TTL: limitOf(g.TTL), Purge: limitOf(g.Purge)}
+	return ledger.Limits{Rules: limitOf(g.Rules), TTL: limitOf(g.TTL), Purge: limitOf(g.Purge), Deletes: limitOf(g.Deletes)}
 }
 
 func limitOf(l config.DeletionLimit) ledger.Limit {

@@ -13,9 +13,7 @@ func (a *App) endTrips(ctx context.Context) {
 	if !a.Config.Has(config.RoleReclaim) {
 		return
 	}
-	limits := a.deletionLimits()
-	limits.Deletes = limitOf(a.Config.Reclaim.Limits.Deletes)
-	ended, err := a.Ledger.EndTrips(ctx, limits)
+	ended, err := a.Ledger.EndTrips(ctx, a.deletionLimits())
 	if err != nil {
 		a.opt.Log.Error("deletions stopped by limits that are off now are still stopped: see "+a.opt.Command("limits", "show"), "error", err)
 	}

@@ -69,36 +69,29 @@ func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, stopped
 	return may, stopped
 }
 
-// bound returns the limit of a due object.
-func (o *object) bound(now lethe.Time) limitKey {
+// limitKey returns the key of the limit of a due object.
+func (o *object) limitKey(now lethe.Time) limitKey {
 	if o.endedBy(now) != nil {
 		return limitKey{ledger.LimitRules, string(o.BucketID)}
 	}
 	return limitKey{ledger.LimitTTL, string(o.BucketID)}
 }
 
-func limitOf(l ledger.Limits, k ledger.LimitKind) ledger.Limit {
-	if k == ledger.LimitRules {
-		return l.Rules
-	}
-	return l.TTL
-}
-
 // within counts what is about to expire against the limits, and defers the rest.
 func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (going []*object) {
 	want := map[limitKey]int64{}
 	for _, o := range taken {
-		want[o.bound(db.now)]++
+		want[o.limitKey(db.now)]++
 	}
 	may := map[limitKey]int64{}
 	for _, at := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
-		n, stopped := db.spend(at, limitOf(l, at.kind), want[at])
+		n, stopped := db.spend(at, l.Of(at.kind), want[at])
 		if may[at] = n; stopped != nil {
 			out.Tripped = append(out.Tripped, *stopped)
 		}
 	}
 	for _, o := range taken {
-		if at := o.bound(db.now); may[at] > 0 {
+		if at := o.limitKey(db.now); may[at] > 0 {
 			may[at]--
 			going = append(going, o)
 		} else {
@@ -118,12 +111,12 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.Lim
 	due := map[limitKey]int64{}
 	for _, o := range db.due.until(func(o *object) bool { return o.DueAt() > db.now }) {
 		if !o.byRule(db.now) || o.endedBy(db.now) != nil {
-			due[o.bound(db.now)]++
+			due[o.limitKey(db.now)]++
 		}
 	}
 	var stopped []ledger.LimitState
 	for _, at := range slices.SortedFunc(maps.Keys(due), compareLimitKeys) {
-		limit := limitOf(l, at.kind)
+		limit := l.Of(at.kind)
 		g, has := db.limitState(at), db.has(at, limit)
 		if !limit.On() || !g.WouldTrip(db.now, limit, has, due[at]) {
 			continue
@@ -165,7 +158,7 @@ func (db *DB) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
 func (db *DB) resetLimit(g ledger.LimitState) {
 	db.saveLimit(g)
 	b := db.bucketByID(lethe.ID(g.Subject))
-	if b != nil && (g.Kind == ledger.LimitRules || g.Kind == ledger.LimitTTL) {
+	if b != nil && g.Defers() {
 		db.releaseDeferred(b, "")
 	}
 }
@@ -179,14 +172,11 @@ func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.Lim
 	defer db.mu.Unlock()
 	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
 		g := *db.limits[at]
-		limit := map[ledger.LimitKind]ledger.Limit{
-			ledger.LimitRules: l.Rules, ledger.LimitTTL: l.TTL, ledger.LimitPurge: l.Purge, ledger.LimitDeletes: l.Deletes,
-		}[g.Kind]
-		if g.Kind == ledger.LimitClock || g.TrippedAt == 0 || limit.Explains(g) {
+		if g.Kind == ledger.LimitClock || g.TrippedAt == 0 || l.Of(g.Kind).Explains(g) {
 			continue
 		}
 		ended = append(ended, g)
-		g.TrippedAt, g.TrippedUntil, g.Reason = 0, 0, ""
+		g.Clear()
 		db.resetLimit(g)
 	}
 	return ended, nil
@@ -197,7 +187,7 @@ func (db *DB) endLimits() {
 	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
 		g := *db.limits[at]
 		if g.TrippedAt != 0 && g.TrippedUntil <= db.now {
-			g.TrippedAt, g.TrippedUntil, g.Reason = 0, 0, ""
+			g.Clear()
 			db.resetLimit(g)
 		}
 	}

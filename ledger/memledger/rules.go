@@ -220,12 +220,3 @@ func endedByRules(rows []*object, now lethe.Time) (out []ledger.RuleLoss) {
 	})
 	return out
 }
-
-// EachRuled walks the buckets that have a name, with their rules, for checkers.
-func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, reapplying *ledger.Reapplication)) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	for _, b := range db.buckets.rows {
-		fn(b.ID, b.rules, b.reapply)
-	}
-}

@@ -118,7 +118,7 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeu
 		if err != nil {
 			return err
 		}
-		passed, err = all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, passedLimits, t.Now)
+		passed, err = all(t, scanLimitRow, passedLimits, t.Now)
 		idle = !found && len(passed) == 0
 		return err
 	})

@@ -55,6 +55,8 @@ func scanLimit(r sqldb.Scanner) (g ledger.LimitState, err error) {
 	return g, err
 }
 
+func scanLimitRow(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }
+
 // has returns how much a limit's subject has, if the limit needs it.
 func (t *tx) has(g ledger.LimitState, l ledger.Limit) (n int64, err error) {
 	if l.Share == 0 {
@@ -85,22 +87,22 @@ func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want i
 	return may, stopped, t.saveLimit(g)
 }
 
-// bound identifies the limit of a deletion.
-type bound struct {
+// limitKey identifies the limit of a deletion.
+type limitKey struct {
 	kind    ledger.LimitKind
 	subject string
 }
 
-func compareBounds(a, b bound) int {
+func compareLimitKeys(a, b limitKey) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
 }
 
-// limitOf returns the limit of a due object.
-func limitOf(d dueRow) bound {
+// limitKeyOf returns the key of the limit of a due object.
+func limitKeyOf(d dueRow) limitKey {
 	if d.byRule() {
-		return bound{ledger.LimitRules, string(d.Bucket)}
+		return limitKey{ledger.LimitRules, string(d.Bucket)}
 	}
-	return bound{ledger.LimitTTL, string(d.Bucket)}
+	return limitKey{ledger.LimitTTL, string(d.Bucket)}
 }
 
 // within counts what is about to expire against the limits, one bucket's share of the batch
@@ -109,12 +111,12 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 	if !l.Rules.On() && !l.TTL.On() {
 		return taken, nil
 	}
-	want := map[bound]int64{}
+	want := map[limitKey]int64{}
 	for _, d := range taken {
-		want[limitOf(d)]++
+		want[limitKeyOf(d)]++
 	}
-	may := map[bound]int64{}
-	for _, b := range slices.SortedFunc(maps.Keys(want), compareBounds) {
+	may := map[limitKey]int64{}
+	for _, b := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
 		n, stopped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
 		if err != nil {
 			return nil, err
@@ -125,7 +127,7 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 	}
 	var deferred []dueRow
 	for _, d := range taken {
-		if b := limitOf(d); may[b] > 0 {
+		if b := limitKeyOf(d); may[b] > 0 {
 			may[b]--
 			going = append(going, d)
 		} else {
@@ -139,7 +141,7 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 // LimitStates lists the counts of limits, the limits that have tripped, and the clocks in doubt.
 func (db *DB) LimitStates(ctx context.Context) (list []ledger.LimitState, err error) {
 	err = db.read(ctx, "limits", func(t *tx) error {
-		list, err = all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, listLimits)
+		list, err = all(t, scanLimitRow, listLimits)
 		return err
 	})
 	return list, err

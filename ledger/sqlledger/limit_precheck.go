@@ -31,7 +31,7 @@ var (
 )
 
 // dueCounts counts due objects by the limit that may trip.
-type dueCounts map[bound]dueByRule
+type dueCounts map[limitKey]dueByRule
 
 // dueByRule counts due objects by the rule that alone ends them, 0 if their own time to live
 // does.
@@ -52,7 +52,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 // it tripped. What it lets pass is still counted when it goes. Each limit trips in a
 // transaction that reads what is due then. An allowance of a person is used up first.
 func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []ledger.LimitState, err error) {
-	var beyond []bound
+	var beyond []limitKey
 	err = db.read(ctx, "count what is due against the limits", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
 		if err != nil || !(ruled && l.Rules.On()) && !l.TTL.On() {
@@ -72,12 +72,12 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []le
 }
 
 // beyond returns the limits that seem to have more due than they let go.
-func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
+func (t *tx) beyond(l ledger.Limits) (out []limitKey, err error) {
 	due, err := t.countDue(dueByBucket, t.Now, precheckRows)
 	if err != nil {
 		return nil, err
 	}
-	list := slices.SortedFunc(maps.Keys(due), compareBounds)
+	list := slices.SortedFunc(maps.Keys(due), compareLimitKeys)
 	rules, err := t.rulesOfBuckets(readRules, subjects(list))
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 
 // precheck counts again and trips the limits exceeded. The rules and limits are locked: a
 // transaction that counts on them has committed, or waits.
-func (t *tx) precheck(list []bound, l ledger.Limits) (stopped []ledger.LimitState, err error) {
+func (t *tx) precheck(list []limitKey, l ledger.Limits) (stopped []ledger.LimitState, err error) {
 	rules, err := t.rulesByID(subjects(list))
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (t *tx) trip(g *ledger.LimitState, l ledger.Limit, due int64) (tripped bool
 }
 
 // subjects returns the buckets of limits, each once.
-func subjects(list []bound) (ids []lethe.ID) {
+func subjects(list []limitKey) (ids []lethe.ID) {
 	for _, b := range list {
 		ids = append(ids, lethe.ID(b.subject))
 	}
@@ -160,7 +160,7 @@ func (t *tx) countDue(query string, args ...any) (dueCounts, error) {
 		var bucket lethe.ID
 		var rule, n int64
 		if err = r.Scan(&bucket, &rule, &n); err == nil {
-			b := limitOf(dueRow{Bucket: bucket, rule: rule})
+			b := limitKeyOf(dueRow{Bucket: bucket, rule: rule})
 			if due[b] == nil {
 				due[b] = dueByRule{}
 			}

@@ -1,9 +1,7 @@
 package sqlledger
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 
 	"github.com/lethe-storage/lethe"
@@ -18,7 +16,7 @@ var trippedLimits = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE 
 func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error) {
 	var list []ledger.LimitState
 	err = db.read(ctx, "look for tripped limits that are no longer set", func(t *tx) error {
-		found, err := all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, trippedLimits)
+		found, err := all(t, scanLimitRow, trippedLimits)
 		list = slices.DeleteFunc(found, func(g ledger.LimitState) bool { return l.Of(g.Kind).Explains(g) })
 		return err
 	})
@@ -46,7 +44,7 @@ func (t *tx) resetLimits(list []ledger.LimitState, change func(*ledger.LimitStat
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b ledger.LimitState) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
+		return compareLimitKeys(limitKey{a.Kind, a.Subject}, limitKey{b.Kind, b.Subject})
 	})
 	for _, x := range list {
 		g, err := t.limitState(x.Kind, x.Subject)

@@ -14,9 +14,9 @@ var (
 	setDraining = register(`UPDATE backends SET draining = ?2 WHERE id = ?1`)
 	holdings    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
 		GROUP BY state HAVING sum(n) <> 0 ORDER BY state`)
-	dropCounters  = register(`DELETE FROM blob_counters WHERE backend = ?1`)
-	dropTrips     = register(`DELETE FROM limits WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
-	removeBackend = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
+	dropCounters      = register(`DELETE FROM blob_counters WHERE backend = ?1`)
+	dropBackendLimits = register(`DELETE FROM limits WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
+	removeBackend     = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
 )
 
 // SetDraining begins or ends the draining of a backend, during which no write begins there:
@@ -63,22 +63,22 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.forgetWalks(backend); err != nil {
 			return err
 		}
-		if err := t.forgetTrips(backend); err != nil {
+		if err := t.forgetBackendLimits(backend); err != nil {
 			return err
 		}
 		return t.Must(1, lethe.ErrFenced, removeBackend, backend)
 	})
 }
 
-// forgetTrips removes a backend's counts, limits and clock doubts. Nothing compares its
+// forgetBackendLimits removes a backend's counts, limits and clock doubts. Nothing compares its
 // clock any more, so a doubt would never end.
-func (t *tx) forgetTrips(backend string) error {
+func (t *tx) forgetBackendLimits(backend string) error {
 	for _, k := range []ledger.LimitKind{ledger.LimitClock, ledger.LimitDeletes} {
 		if _, err := t.limitState(k, backend); err != nil {
 			return err
 		}
 	}
-	_, err := t.Exec(dropTrips, backend)
+	_, err := t.Exec(dropBackendLimits, backend)
 	return err
 }
 

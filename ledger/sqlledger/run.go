@@ -206,7 +206,7 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledg
 
 // oneRun returns the run of a query, nil if there is none.
 func (t *tx) oneRun(query string, args ...any) (*ledger.Run, error) {
-	list, err := all(t, func(r *sql.Rows) (ledger.Run, error) { return scanRun(r) }, query, args...)
+	list, err := all(t, scanRun, query, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (db *DB) Snapshot(ctx context.Context) (s ledger.Snapshot, err error) {
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
 			func() (err error) { s.Buckets, err = all(t, scanBucketTotal, snapBuckets); return err },
 			func() (err error) {
-				s.Limits, err = all(t, func(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }, snapLimits)
+				s.Limits, err = all(t, scanLimitRow, snapLimits)
 				return err
 			},
 		} {

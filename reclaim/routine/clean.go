@@ -115,14 +115,7 @@ func (k *Clean) round(worker string) reclaim.Step {
 	}
 }
 
-func (k *Clean) backends() []string {
-	ids := make([]string, 0, len(k.Stores))
-	for id := range k.Stores {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (k *Clean) backends() []string { return slices.Sorted(maps.Keys(k.Stores)) }
 
 // queue is what a pass knows of the blobs to be deleted on one backend.
 type queue struct {

@@ -42,7 +42,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, ad
 	return items, nil
 }
 
-// disbelieve defers the blobs that were reported absent: another backend may lie in
+// disbelieve has the blobs wait that were reported absent: another backend may lie in
 // the place, so absence proves nothing. It returns how many are believed, which is
 // 0.
 func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, add reclaim.Add) (absent int) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -88,13 +89,8 @@ func (*Verify) Plan(context.Context) (ledger.Backlog, error) { return ledger.Bac
 // Pass recounts, recomputes the chain of receipts, goes through the rows of each
 // backend, and then through the keys of each backend.
 func (v *Verify) Pass(string) reclaim.Step {
-	ids := make([]string, 0, len(v.Stores))
-	for id := range v.Stores {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	stages := []reclaim.Step{v.books, v.receipts()}
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(v.Stores)) {
 		stages = append(stages, v.rows(id), v.keys(id))
 	}
 	return inSequence(stages...)

@@ -239,8 +239,8 @@ CREATE TABLE reapplications (
   started_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per object or trash entry that was due and is held: it left its due index and
--- lies here, until it is let go.
+-- One row per object or trash entry that was due and has to wait, for a hold or a limit: it
+-- left its due index and is here until it is requeued.
 CREATE TABLE deferred (
   bucket_id TEXT   NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
   key       TEXT   NOT NULL,
