@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"go/ast"
+	"go/types"
 	"path"
 	"regexp"
 	"strings"
@@ -145,8 +146,10 @@ func embeds(t ast.Expr) bool {
 		members = t.Fields
 	case *ast.InterfaceType:
 		members = t.Methods
-	case *ast.Ident, *ast.SelectorExpr:
+	case *ast.SelectorExpr:
 		return true
+	case *ast.Ident:
+		return types.Universe.Lookup(t.Name) == nil
 	default:
 		return false
 	}

@@ -329,6 +329,10 @@ func nameSamples() map[string][]sample {
 				"s3/x.go":     "package s3\n\n// See object.Store, object.Store.Get, object.Put, os.File and object.go.\nvar a int\n",
 				"docs/x.md":   "`object.Store`, `Store.Get`, `store.get`\n",
 			}, 0},
+			{"a member of a number", map[string]string{
+				"object/x.go": "package object\n\ntype Kind int\n",
+				"s3/x.go":     "package s3\n\n// See object.Kind.Get.\nvar a int\n",
+			}, 1},
 			{"what does not", map[string]string{
 				"object/x.go": "package object\n\ntype Store struct{}\n",
 				"s3/x.go":     "package s3\n\n// See object.Get and object.Store.Get.\nvar a int\n",

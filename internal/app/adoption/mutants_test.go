@@ -56,6 +56,12 @@ func TestLoadMutants(t *testing.T) {
 			chosen = append(chosen, m.patched())
 		}
 	}
+	if t.Failed() {
+		return
+	}
+	if len(chosen) == 0 {
+		t.Fatalf("no mutant has %q in its name", *onlyMutant)
+	}
 	if !*runMutants && *onlyMutant == "" {
 		t.Skipf("%d patches apply; run them with -adoption.mutants", len(loadMutants))
 	}
