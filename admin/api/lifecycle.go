@@ -9,7 +9,7 @@ type Lifecycle struct {
 	// both empty if there are no rules.
 	JSON string `json:"json,omitempty"`
 	XML  string `json:"xml,omitempty"`
-	// ReapplyRules is the progress of reapplying these rules to objects; null if it
+	// Reapplication is the progress of reapplying these rules to objects; null if it
 	// is complete.
 	Reapplication *Progress `json:"reapply,omitempty"`
 }

@@ -78,7 +78,7 @@ var (
 	commits    = gauge("ledger_commits_total", "Commits of the ledger's file, each a flush of the disk.")
 	full       = gauge("ledger_full", "1 while the ledger's disk is full, and only what frees room goes on.")
 	latency    = gauge("ledger_latency_seconds", "How long the ledger took to answer when it was last asked.")
-	instances  = gauge("instances", "Instances that work on the ledger and show signs of life.")
+	instances  = gauge("instances", "Instances that work on the ledger and send heartbeats.")
 	silent     = gauge("instances_silent", "Instances that were seen in the last 15 minutes, did not report that they stop, and have no heartbeat.")
 	redisUp    = gauge("redis_up", "Whether Redis answers, if there is one.")
 	draining   = gauge("backend_draining", "1 while the backend is being emptied.", "backend")
@@ -109,8 +109,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(behind, s.ClockBehind)
 	tell(ahead, s.ClockAhead)
 	tell(full, truth(s.Ledger.Full))
-	tellSurroundings(tell, s)
-	setTrips(tell, s)
+	tellRuntimeInfo(tell, s)
+	tellTrips(tell, s)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
 		tellBackendBackoff(tell, b)
@@ -139,7 +139,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 type teller func(d *prometheus.Desc, v float64, labels ...string)
 
-func tellSurroundings(tell teller, s api.Status) {
+func tellRuntimeInfo(tell teller, s api.Status) {
 	tell(latency, s.LedgerLatency)
 	if s.Redis != nil {
 		tell(redisUp, truth(s.Redis.Up))

@@ -16,7 +16,7 @@ var (
 // kinds are the kinds of deletion limits and clocks in doubt.
 var kinds = []ledger.LimitKind{ledger.LimitRules, ledger.LimitTTL, ledger.LimitPurge, ledger.LimitDeletes, ledger.LimitClock}
 
-func setTrips(tell teller, s api.Status) {
+func tellTrips(tell teller, s api.Status) {
 	tell(holds, float64(s.Holds))
 	tell(backoffLevel, float64(s.BackoffLevel))
 	n := map[string]int{}

@@ -99,7 +99,7 @@ func (m *Metrics) engine() {
 	m.copies = m.counter("copies_total", "Copies that placement made on a backend.", "backend")
 	m.copyBytes = m.counter("copy_bytes_total", "Bytes of those copies.", "backend")
 	m.noCopies = m.counter("copies_failed_total", "Copies to a backend that were given up.", "backend")
-	m.takenOver = m.counter("stale_runs_taken_over_total", "Runs without a sign of life that were ended, so that others could go on.", "routine")
+	m.takenOver = m.counter("stale_runs_taken_over_total", "Runs without a heartbeat that were ended, so that others could go on.", "routine")
 	m.redisDown = m.plain("redis_down_total", "Times that Redis ceased to respond.")
 	m.runs = m.counter("runs_total", "Runs that did something or failed.", "routine", "outcome")
 	m.limited = m.counter("runs_limited_total", "Runs that ended as they had taken as much as one run may, and more was due.", "routine")

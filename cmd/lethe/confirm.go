@@ -59,7 +59,7 @@ func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 // and sizes.
 type question func(context.Context, *api.Client) (string, error)
 
-// withYes calls fn with a client of the admin API after confirmation. What
+// withYes calls act with a client of the admin API after confirmation. What
 // would be refused is refused before anything is opened.
 func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*api.Client) error) error {
 	if err := c.askable(yes); err != nil {

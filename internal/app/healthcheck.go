@@ -72,7 +72,7 @@ func (p *healthCheck) answers() bool {
 	return p.down == 0
 }
 
-// latency is the duration of the last successful check.
+// latency is how long the last check took, whatever its result.
 func (p *healthCheck) latency() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

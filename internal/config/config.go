@@ -24,7 +24,7 @@ type Config struct {
 	Paste     Paste     `yaml:"paste"`
 	Backends  []Backend `yaml:"backends"`
 	Placement Placement `yaml:"placement"`
-	// Lifecycle are rules of buckets, which cannot be changed otherwise then.
+	// Lifecycle are rules of buckets, which then only the configuration changes.
 	Lifecycle LifecycleRules `yaml:"lifecycle"`
 	Reclaim   Reclaim        `yaml:"reclaim"`
 	Receipts  Receipts       `yaml:"receipts"`
@@ -111,7 +111,7 @@ type RateLimit struct {
 	Burst             int     `yaml:"burst"`
 }
 
-// CORS is for buckets without a CORS configuration .
+// CORS is for buckets without a CORS configuration of their own.
 type CORS struct {
 	DefaultOrigin string `yaml:"default_origin"` // empty: none
 }

@@ -69,7 +69,6 @@ func (c *Config) listeners() []struct {
 	key string
 	Listener
 } {
-
 	s := c.Server
 	return []struct {
 		key string

@@ -383,7 +383,7 @@ func (a *Adoption) events() *reclaim.Events {
 			a.o.Log.Info("a run ended", "routine", r.Routine, "counts", r.Counts)
 		},
 		RunTakenOver: func(r ledger.Run) {
-			a.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.String("worker", r.Worker))
+			a.audit("run_taken_over", "no heartbeat", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.String("worker", r.Worker))
 		},
 	}
 }
