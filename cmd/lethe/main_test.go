@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -214,6 +215,10 @@ func asked[T any](w *world, command ...string) (v T) {
 	return v
 }
 
+// oneRequest closes each connection after its request. Clients that keep theirs would add up
+// to what the server accepts from one address.
+var oneRequest = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // s3 returns a client with the key; the root's if it is empty.
 func (w *world) s3(access, secret string) *awss3.Client {
 	if access == "" {
@@ -221,6 +226,7 @@ func (w *world) s3(access, secret string) *awss3.Client {
 	}
 	return awss3.New(awss3.Options{
 		BaseEndpoint: aws.String(w.app.Addresses().S3), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
+		HTTPClient: oneRequest,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: access, SecretAccessKey: secret}, nil
 		}),
