@@ -20,15 +20,33 @@ type DueQuery struct {
 	State   lethe.State   // of blobs: Condemned, or Pending
 	Backend string        // of blobs; of intents, empty for all
 	MinAge  time.Duration // of intents: without a heartbeat for so long
-	After   DueMark       // the last row of the page before
-	Limit   int           // rows read; 0 or less: all
+	// By, of objects and trash entries, is the instant by which they are due; 0: now.
+	By lethe.Time
+	// All, of objects and trash entries, adds those that are not in the due index: deferred
+	// ones, and objects that rules end which are not applied to them yet. The latter are found
+	// by reading the whole bucket. They follow the others, and have no order by time.
+	All   bool
+	After DueMark // the last row of the page before
+	Limit int     // rows read; 0 or less: all
 }
+
+// DuePart is where a page of what is due comes from.
+type DuePart int
+
+// The parts, in their order.
+const (
+	DueIndexed   DuePart = iota // in the due index
+	DueDeferred                 // taken out of it, for a hold or a limit
+	DueUnapplied                // of a bucket whose rules are being reapplied
+)
 
 // DueMark is a position in the order of what is due.
 type DueMark struct {
+	Part   DuePart
 	Due    lethe.Time
 	Size   int64
-	Bucket lethe.ID // objects
+	Bucket lethe.ID // objects, and deferred trash entries
+	Key    string   // of a deferred trash entry's object
 	Name   string   // key of an object, id of a trash entry or blob
 }
 
@@ -38,10 +56,10 @@ type Due struct {
 	BucketName string // its current name; empty if the bucket was deleted
 	ObjectKey  string // of a trash entry
 	Size       int64
-	At         lethe.Time // due
-	Rule       string     // the lifecycle rule, if only a rule ends it
-	Refs       int64      // references to its content; the bytes are freed with the last one
-	Blobs      int64      // live blobs of its content
+	Ending              // when it is due, and by what
+	Content    lethe.ID // empty for zero bytes
+	Refs       int64    // references to its content; the bytes are freed with the last one
+	Blobs      int64    // live blobs of its content
 	BlobBytes  int64
 	Held       bool // a hold keeps it: the routine defers it
 }

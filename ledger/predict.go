@@ -38,8 +38,28 @@ func (o *Object) Ends(rs lifecycle.Rules) Ending {
 	return Ending{}
 }
 
-// Ends returns the end of a trash entry.
-func (e *TrashEntry) Ends() Ending { return Ending{At: e.PurgeAt, By: EndsByUndo} }
+// EndsAt is Ends as Expire counts it at the instant now: an object whose time to live has
+// passed goes by that, even if a rule ended it earlier.
+func (o *Object) EndsAt(now lethe.Time, rs lifecycle.Rules) Ending {
+	e := o.Ends(rs)
+	if e.By == EndsByRule && o.TTLAt != 0 && o.TTLAt <= now {
+		e.By, e.Rule = EndsByTTL, ""
+	}
+	return e
+}
+
+// StampEnds returns when and by what an object with these times in its row goes, as Expire
+// counts it at the instant now. r is the rule of the stamp, nil if it is not in force: then
+// the object goes by its time to live only, and false is returned if that has not passed.
+func StampEnds(now, due, ttl lethe.Time, r *lifecycle.Rule) (Ending, bool) {
+	switch {
+	case ttl != 0 && ttl <= max(now, due):
+		return Ending{At: due, By: EndsByTTL}, true
+	case r == nil:
+		return Ending{}, false
+	}
+	return Ending{At: due, By: EndsByRule, Rule: r.ID}, true
+}
 
 // Limit returns the kind of the limit that counts what ends so; empty: none does.
 func (c Cause) Limit() LimitKind {

@@ -15,6 +15,8 @@ func dueTests() []test {
 		{name: "pages in the order in which they go", run: duePages},
 		{name: "what goes with an object", run: dueFate},
 		{name: "what a hold keeps", run: dueHeld},
+		{name: "what will be due, wherever it waits", run: dueLater},
+		{name: "trash that will be due, deferred or not", run: trashLater},
 		{name: "expire takes what is named", run: expireNamed},
 		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
 		{name: "an object without an id is taken by its name", run: expireNamedWithoutID},
@@ -65,7 +67,8 @@ func dueFate(w *world) {
 		want := map[string]ledger.Due{
 			"alone": {Size: 4, Refs: 1, Blobs: 1, BlobBytes: 4}, "shared": {Size: 5, Refs: 2, Blobs: 1, BlobBytes: 5}, "empty": {},
 		}[d.Key]
-		want.Named, want.BucketName, want.At = d.Named, bucketName, w.now()
+		equal(w, "content of "+d.Key, d.Content != "", want.Refs > 0)
+		want.Named, want.BucketName, want.Content, want.Ending = d.Named, bucketName, d.Content, ledger.Ending{At: w.now(), By: ledger.EndsByTTL}
 		equal(w, d.Key, d, want)
 	}
 }
@@ -239,6 +242,7 @@ func reapNamed(w *world) {
 func (h *history) named() {
 	b := h.batch()
 	b.Only = []ledger.Named{}
+	h.foreseen()
 	page, _ := ask(h, "due objects", func(l Ledger) (ledger.DuePage, error) { return l.DueObjects(h.ctx, ledger.DueQuery{Limit: 4}) })
 	for _, d := range some(h, page.Rows, 3) {
 		b.Only = append(b.Only, d.Named)
@@ -257,6 +261,20 @@ func (h *history) named() {
 	b.Only = unique(b.Only)
 	ask(h, fmt.Sprintf("purge named %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Purge(h.ctx, b) })
 	h.namedBlobs()
+}
+
+// foreseen pages through all that will be due.
+func (h *history) foreseen() {
+	q := ledger.DueQuery{By: h.clock.Now().Add(time.Duration(h.number(200)) * time.Hour), All: true, Limit: 1 + h.number(3)}
+	for more := true; more; {
+		p, err := ask(h, fmt.Sprintf("objects that will be due %+v", q), func(l Ledger) (ledger.DuePage, error) { return l.DueObjects(h.ctx, q) })
+		more, q.After = err == nil && p.More, p.Next
+	}
+	q.After = ledger.DueMark{}
+	for more := true; more; {
+		p, err := ask(h, fmt.Sprintf("entries that will be due %+v", q), func(l Ledger) (ledger.DuePage, error) { return l.DueTrash(h.ctx, q) })
+		more, q.After = err == nil && p.More, p.Next
+	}
 }
 
 func (h *history) namedBlobs() {

@@ -116,30 +116,93 @@ func reached(m ledger.DueMark, due lethe.Time, size int64, bucket lethe.ID, name
 	return cmp.Or(cmp.Compare(due, m.Due), cmp.Compare(size, m.Size), compareIDs(bucket, m.Bucket), strings.Compare(name, m.Name)) > 0
 }
 
-// DueObjects pages through the objects that Expire would remove now.
+// DueObjects pages through the objects that Expire would remove by an instant.
 func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
 	defer db.mu.Unlock()
-	rows := db.due.between(
-		func(o *object) bool { return reached(q.After, o.DueAt(), o.Size, o.BucketID, o.Key) },
-		func(o *object) bool { return o.DueAt() > db.now })
-	out.More = q.Limit > 0 && len(rows) > q.Limit
-	for _, o := range first(rows, q.Limit) {
-		out.Next = ledger.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
-		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt(), Held: o.bucket.held(o.Key) != nil}
-		if o.byRule(db.now) {
-			r := o.endedBy(db.now)
-			if r == nil {
-				continue
-			}
-			d.Rule = r.ID
+	q.By = cmp.Or(q.By, db.now)
+	switch q.After.Part {
+	case ledger.DueUnapplied:
+		return db.dueUnapplied(q), nil
+	case ledger.DueDeferred:
+		rows := db.deferredRows(func(p *deferred) bool {
+			o := p.bucket.byKey[p.key]
+			return p.entry == "" && o != nil && o.deferred && o.DueAt() != 0 &&
+				cmp.Or(compareIDs(p.bucket.ID, q.After.Bucket), strings.Compare(p.key, q.After.Name)) > 0
+		})
+		for _, p := range page(rows, q, &out) {
+			out.Next = ledger.DueMark{Part: ledger.DueDeferred, Bucket: p.bucket.ID, Name: p.key}
+			db.addDue(p.bucket.byKey[p.key], q, &out)
 		}
-		db.fate(&d, o.content)
-		out.Rows = append(out.Rows, d)
+	default:
+		rows := db.due.between(
+			func(o *object) bool { return reached(q.After, o.DueAt(), o.Size, o.BucketID, o.Key) },
+			func(o *object) bool { return o.DueAt() > q.By })
+		for _, o := range page(rows, q, &out) {
+			out.Next = ledger.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
+			db.addDue(o, q, &out)
+		}
 	}
+	through(ledger.DueUnapplied, q, &out)
 	return out, nil
+}
+
+// deferredRows returns the deferred rows that match.
+func (db *DB) deferredRows(match func(*deferred) bool) []*deferred {
+	return slices.DeleteFunc(slices.Clone(db.deferred.rows), func(p *deferred) bool { return !match(p) })
+}
+
+// page returns the rows of a page, and sets whether there are more.
+func page[T any](rows []T, q ledger.DueQuery, out *ledger.DuePage) []T {
+	out.More = q.Limit > 0 && len(rows) > q.Limit
+	return first(rows, q.Limit)
+}
+
+// through makes a page continue with the next part, up to the last one.
+func through(last ledger.DuePart, q ledger.DueQuery, out *ledger.DuePage) {
+	if q.All && !out.More && q.After.Part < last {
+		out.More, out.Next = true, ledger.DueMark{Part: q.After.Part + 1}
+	}
+}
+
+// addDue adds an object by its stamp, unless the whole bucket is read later.
+func (db *DB) addDue(o *object, q ledger.DueQuery, out *ledger.DuePage) {
+	e, ends := ledger.StampEnds(db.now, o.DueAt(), o.TTLAt, o.bucket.rules.InForce(o.RuleNumber))
+	if ends && e.At <= q.By && !(q.All && o.bucket.reapply != nil) {
+		out.Rows = append(out.Rows, db.dueObject(o, e))
+	}
+}
+
+func (db *DB) dueObject(o *object, e ledger.Ending) ledger.Due {
+	d := ledger.Due{
+		Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, Ending: e,
+		Held: o.bucket.held(o.Key) != nil,
+	}
+	db.fate(&d, o.content)
+	return d
+}
+
+// dueUnapplied pages through the objects of buckets whose rules are being reapplied.
+func (db *DB) dueUnapplied(q ledger.DueQuery) (out ledger.DuePage) {
+	pending := slices.DeleteFunc(slices.Clone(db.buckets.rows), func(b *bucket) bool { return b.reapply == nil || b.ID < q.After.Bucket })
+	if len(pending) == 0 {
+		return out
+	}
+	b := pending[0]
+	rows := b.objects.from(func(o *object) bool { return b.ID != q.After.Bucket || o.Key > q.After.Name })
+	out.Next = ledger.DueMark{Part: ledger.DueUnapplied, Bucket: b.ID}
+	for _, o := range first(rows, q.Limit) {
+		out.Next.Name = o.Key
+		if e := o.EndsAt(db.now, b.rules); e.At != 0 && e.At <= q.By {
+			out.Rows = append(out.Rows, db.dueObject(o, e))
+		}
+	}
+	if out.More = len(rows) > 0 && q.Limit > 0 && len(rows) >= q.Limit; !out.More && len(pending) > 1 {
+		out.More, out.Next = true, ledger.DueMark{Part: ledger.DueUnapplied, Bucket: pending[1].ID}
+	}
+	return out
 }
 
 // fate adds what goes with the last reference to a content.
@@ -147,7 +210,7 @@ func (db *DB) fate(d *ledger.Due, c *content) {
 	if c == nil {
 		return
 	}
-	d.Refs = c.Refs
+	d.Content, d.Refs = c.ID, c.Refs
 	if t := db.byContent[c.ID]; t != nil {
 		for _, b := range t.rows {
 			if b.State == lethe.Live {
@@ -158,27 +221,48 @@ func (db *DB) fate(d *ledger.Due, c *content) {
 	}
 }
 
-// DueTrash pages through the trash entries that Purge would remove now.
+// DueTrash pages through the trash entries that Purge would remove by an instant.
 func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
 	defer db.mu.Unlock()
-	rows := db.purge.between(
-		func(e *entry) bool { return reached(q.After, e.PurgeAt, e.Object.Size, "", string(e.ID)) },
-		func(e *entry) bool { return e.PurgeAt > db.now })
-	out.More = q.Limit > 0 && len(rows) > q.Limit
-	for _, e := range first(rows, q.Limit) {
-		out.Next = ledger.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
-		d := ledger.Due{Named: ledger.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key,
-			Size: e.Object.Size, At: e.PurgeAt}
-		if b := db.named(e.Object.Bucket); b != nil {
-			d.Held = b.held(e.Object.Key) != nil
+	q.By = cmp.Or(q.By, db.now)
+	if q.After.Part == ledger.DueDeferred {
+		rows := db.deferredRows(func(p *deferred) bool {
+			e := db.entry(p.entry)
+			return p.entry != "" && e != nil && e.PurgeAt == lethe.Forever &&
+				cmp.Or(compareIDs(p.bucket.ID, q.After.Bucket), strings.Compare(p.key, q.After.Key), compareIDs(p.entry, lethe.ID(q.After.Name))) > 0
+		})
+		for _, p := range page(rows, q, &out) {
+			out.Next = ledger.DueMark{Part: ledger.DueDeferred, Bucket: p.bucket.ID, Key: p.key, Name: string(p.entry)}
+			if p.due <= q.By {
+				out.Rows = append(out.Rows, db.dueEntry(db.entry(p.entry), p.due))
+			}
 		}
-		db.fate(&d, e.content)
-		out.Rows = append(out.Rows, d)
+	} else {
+		rows := db.purge.between(
+			func(e *entry) bool { return reached(q.After, e.PurgeAt, e.Object.Size, "", string(e.ID)) },
+			func(e *entry) bool { return e.PurgeAt > q.By })
+		for _, e := range page(rows, q, &out) {
+			out.Next = ledger.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
+			out.Rows = append(out.Rows, db.dueEntry(e, e.PurgeAt))
+		}
 	}
+	through(ledger.DueDeferred, q, &out)
 	return out, nil
+}
+
+func (db *DB) dueEntry(e *entry, at lethe.Time) ledger.Due {
+	d := ledger.Due{
+		Named: ledger.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key, Size: e.Object.Size,
+		Ending: ledger.Ending{At: at, By: ledger.EndsByUndo},
+	}
+	if b := db.named(e.Object.Bucket); b != nil {
+		d.Held = b.held(e.Object.Key) != nil
+	}
+	db.fate(&d, e.content)
+	return d
 }
 
 // DueBlobs pages through the due condemned blobs of a backend, or the intents without a
@@ -230,7 +314,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 		if o == nil {
 			continue
 		}
-		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.indexed()}
+		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, Ending: ledger.Ending{At: o.indexed()}}
 		db.fate(&d, o.content)
 		out = append(out, d)
 	}

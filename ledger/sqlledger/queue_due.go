@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -14,7 +15,7 @@ const (
 	// ownBlobs and ownBytes are freed with the last reference to a content.
 	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
 	ownBytes = `(SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
-	dueFate  = `c.refs, ` + ownBlobs + `, ` + ownBytes
+	dueFate  = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
 )
 
 var (
@@ -50,6 +51,18 @@ var (
 		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
 		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
 		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
+	reapplying          = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id`)
+	pageDeferredObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
+			CASE WHEN o.ttl_at = 0 THEN o.rule_at WHEN o.rule_at = 0 OR o.ttl_at < o.rule_at THEN o.ttl_at ELSE o.rule_at END,
+			o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
+			LEFT JOIN contents c ON c.id = o.content_id
+		WHERE d.entry = '' AND (d.bucket_id, d.key) > (?1, ?2) AND o.due_at IS NULL AND (o.ttl_at <> 0 OR o.rule_at <> 0)
+		ORDER BY d.bucket_id, d.key LIMIT ?3`)
+	pageDeferredTrash = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, ` + dueFate + `
+		FROM deferred d JOIN trash r ON r.id = d.entry LEFT JOIN contents c ON c.id = r.content_id
+		WHERE d.entry <> '' AND (d.bucket_id, d.key, d.entry) > (?1, ?2, ?3) AND r.purge_at = ?5
+		ORDER BY d.bucket_id, d.key, d.entry LIMIT ?4`)
 	pageDueBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
 		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at <= ?2 AND (due_at, size, id) > (?3, ?4, ?5)
 		ORDER BY due_at, size, id LIMIT ?6`)
@@ -79,26 +92,114 @@ func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 	return d.ending(t.Now, content, ttl), err
 }
 
-// DueObjects pages through the objects that Expire would remove now.
+// DueObjects pages through the objects that Expire would remove by an instant.
 func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "objects that are due", func(t *tx) error {
-		found, err := all(t, t.scanDue, pageDueObjects, t.Now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
-		if err != nil {
-			return err
-		}
-		rules, err := t.rulesOfDue(found)
-		if err == nil {
-			out, err = t.duePage(q, found, rules)
-		}
+		out, err = t.dueObjects(q)
 		return err
 	})
 	return out, err
 }
 
-// DueTrash pages through the trash entries that Purge would remove now.
+func (t *tx) dueObjects(q ledger.DueQuery) (ledger.DuePage, error) {
+	var pending []lethe.ID
+	if q.All {
+		var err error
+		if pending, err = all(t, sqldb.One[lethe.ID], reapplying); err != nil {
+			return ledger.DuePage{}, err
+		}
+	}
+	var found []foundDue
+	var err error
+	switch q.After.Part {
+	case ledger.DueIndexed:
+		found, err = all(t, t.scanDue, pageDueObjects, t.by(q), q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+	case ledger.DueDeferred:
+		found, err = all(t, t.scanDue, pageDeferredObjects, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+	default:
+		return t.dueUnapplied(q, pending)
+	}
+	if err != nil {
+		return ledger.DuePage{}, err
+	}
+	rules, err := t.rulesOfDue(found)
+	if err != nil {
+		return ledger.DuePage{}, err
+	}
+	out, err := t.duePage(q, found, rules)
+	through(ledger.DueUnapplied, q, &out)
+	out.Rows = slices.DeleteFunc(out.Rows, func(d ledger.Due) bool { return slices.Contains(pending, d.Bucket) })
+	return out, err
+}
+
+// by returns the instant of a query.
+func (t *tx) by(q ledger.DueQuery) lethe.Time { return cmp.Or(q.By, t.Now) }
+
+// dueUnapplied pages through the objects of buckets whose rules are being reapplied, by the
+// rules in force. Any of their stamps may be out of date.
+func (t *tx) dueUnapplied(q ledger.DueQuery, pending []lethe.ID) (out ledger.DuePage, err error) {
+	at, here := slices.BinarySearch(pending, q.After.Bucket)
+	if at == len(pending) {
+		return out, nil
+	}
+	bucket, after := pending[at], ""
+	if here {
+		after = q.After.Name
+	}
+	rules, err := t.rulesOfBuckets(readRules, []lethe.ID{bucket})
+	if err != nil {
+		return out, err
+	}
+	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsAfter, bucket, after, bounded(q.Limit))
+	if err != nil {
+		return out, err
+	}
+	out.Next = ledger.DueMark{Part: ledger.DueUnapplied, Bucket: bucket}
+	ends := map[string]ledger.Ending{}
+	names := []ledger.Named{}
+	for _, o := range list {
+		out.Next.Name = o.Key
+		if e := o.EndsAt(t.Now, rules[bucket].rules); e.At != 0 && e.At <= t.by(q) {
+			ends[o.Key] = e
+			names = append(names, ledger.Named{Bucket: bucket, Key: o.Key})
+		}
+	}
+	if out.More = len(list) > 0 && len(list) == q.Limit; !out.More && at+1 < len(pending) {
+		out.More, out.Next = true, ledger.DueMark{Part: ledger.DueUnapplied, Bucket: pending[at+1]}
+	}
+	found, err := all(t, t.scanDue, objectsNamed, sqldb.JSON(names))
+	if err != nil {
+		return out, err
+	}
+	held, err := t.heldOf(found, rules)
+	for _, d := range found {
+		d.Ending = ends[d.Key]
+		_, d.Held = held[spot{bucket, d.Key}]
+		out.Rows = append(out.Rows, d.Due)
+	}
+	return out, err
+}
+
+// heldOf returns which of the objects found are held.
+func (t *tx) heldOf(found []foundDue, rules map[lethe.ID]namedRules) (map[spot]ledger.Hold, error) {
+	var asked []dueRow
+	for _, d := range found {
+		if rules[d.Bucket].holds > 0 {
+			asked = append(asked, dueRow{Bucket: d.Bucket, Key: d.Key})
+		}
+	}
+	return t.heldBy(asked)
+}
+
+// DueTrash pages through the trash entries that Purge would remove by an instant.
 func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
-		found, err := all(t, t.scanDue, pageDueTrash, t.Now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
+		var found []foundDue
+		if q.After.Part == ledger.DueIndexed {
+			found, err = all(t, t.scanDue, pageDueTrash, t.by(q), q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
+		} else {
+			found, err = all(t, t.scanDue, pageDeferredTrash, q.After.Bucket, q.After.Key, q.After.Name, oneMore(q.Limit), lethe.Forever)
+		}
 		if err != nil {
 			return err
 		}
@@ -112,8 +213,10 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 		}
 		for i, d := range found {
 			found[i].under = spot{byName[d.BucketName], d.ObjectKey}
+			found[i].from, found[i].Bucket = d.Bucket, ""
 		}
 		out, err = t.duePage(q, found, nil)
+		through(ledger.DueDeferred, q, &out)
 		return err
 	})
 	return out, err
@@ -148,22 +251,20 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 	return out, err
 }
 
-// foundDue is a due row, with the number of the rule if only a rule ends it.
+// foundDue is a due row, with the number of the rule of its stamp.
 type foundDue struct {
 	ledger.Due
 	rule  int64
-	under spot // where a hold may cover it; without a bucket: no hold does
+	ttl   lethe.Time
+	from  lethe.ID // a deferred trash entry's bucket
+	under spot     // where a hold may cover it; without a bucket: no hold does
 }
 
 func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
-	var name sql.NullString
+	var name, content sql.NullString
 	var refs, blobs, bytes sql.NullInt64
-	var ttl lethe.Time
-	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &ttl, &refs, &blobs, &bytes)
-	d.BucketName, d.Refs, d.Blobs, d.BlobBytes = name.String, refs.Int64, blobs.Int64, bytes.Int64
-	if ttl != 0 && ttl <= t.Now {
-		d.rule = 0
-	}
+	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &d.ttl, &content, &refs, &blobs, &bytes)
+	d.BucketName, d.Content, d.Refs, d.Blobs, d.BlobBytes = name.String, lethe.ID(content.String), refs.Int64, blobs.Int64, bytes.Int64
 	return d, err
 }
 
@@ -185,17 +286,36 @@ func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]nam
 	}
 	for _, d := range found {
 		_, d.Due.Held = held[d.under]
-		out.Next = ledger.DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
-		if d.rule != 0 {
-			r := rules[d.Bucket].rules.InForce(d.rule)
-			if r == nil {
-				continue
-			}
-			d.Due.Rule = r.ID
+		out.Next = d.mark(q.After.Part)
+		ends := true
+		if d.Bucket == "" {
+			d.By = ledger.EndsByUndo
+		} else {
+			d.Ending, ends = ledger.StampEnds(t.Now, d.At, d.ttl, rules[d.Bucket].rules.InForce(d.rule))
 		}
-		out.Rows = append(out.Rows, d.Due)
+		if ends && d.At <= t.by(q) {
+			out.Rows = append(out.Rows, d.Due)
+		}
 	}
 	return out, nil
+}
+
+// mark returns the position of a row.
+func (d foundDue) mark(part ledger.DuePart) ledger.DueMark {
+	switch {
+	case part == ledger.DueIndexed:
+		return ledger.DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
+	case d.Bucket == "":
+		return ledger.DueMark{Part: part, Bucket: d.from, Key: d.ObjectKey, Name: d.Key}
+	}
+	return ledger.DueMark{Part: part, Bucket: d.Bucket, Name: d.Key}
+}
+
+// through makes a page continue with the next part, up to the last one.
+func through(last ledger.DuePart, q ledger.DueQuery, out *ledger.DuePage) {
+	if q.All && !out.More && q.After.Part < last {
+		out.More, out.Next = true, ledger.DueMark{Part: q.After.Part + 1}
+	}
 }
 
 // rulesOfDue returns the rules of the objects' buckets, and sets which objects are held.
