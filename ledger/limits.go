@@ -180,7 +180,11 @@ func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
 	case free:
 		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more are due", want)
 	case asks:
-		g.Reason = fmt.Sprintf("%d went within the hour and at least %d more are due, of %d: %s", n, want, has+n, l.asking())
+		of := ""
+		if l.Share > 0 {
+			of = fmt.Sprintf(", of %d", has+n)
+		}
+		g.Reason = fmt.Sprintf("%d went within the hour and at least %d more are due%s: %s", n, want, of, l.asking())
 	default:
 		g.Reason = fmt.Sprintf("%d went within the hour, and %d may go in each (per_hour)", n, l.PerHour)
 	}

@@ -20,7 +20,7 @@ func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, e
 	for _, do := range t.Does() {
 		e := plan.Estimate{Do: do}
 		for _, g := range t.Groups {
-			if g.Do == do {
+			if g.Do == do && g.Stays == "" {
 				e.Calls += l.calls(do, g)
 				e.Later += l.later(do, g)
 			}

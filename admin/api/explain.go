@@ -16,7 +16,13 @@ type Explanation struct {
 	Now    time.Time `json:"now"`
 	// Verdict is one sentence for people.
 	Verdict string `json:"verdict"`
-	Visible bool   `json:"visible"` // clients can read it
+	Visible bool   `json:"visible"` // clients can read it, if its bytes are sound
+	// Damaged is why its bytes cannot be read now; empty: a sound copy of each is known.
+	Damaged string `json:"damaged,omitempty"`
+	// Stays is why it stays although its end has come.
+	Stays string `json:"stays,omitempty"`
+	// Trips are the deletion limits on it that have tripped, or that the next run would trip.
+	Trips []LimitInfo `json:"trips,omitempty"`
 	// Object is the row of the key, if there is one.
 	Object *ObjectInfo `json:"object,omitempty"`
 	// Trash are the earlier versions that can be restored.
@@ -40,7 +46,7 @@ type ObjectInfo struct {
 	ETag       string    `json:"etag"`
 	ModifiedAt time.Time `json:"modified_at"`
 	TTLAt      time.Time `json:"ttl_at,omitzero"`  // the client's time to live ends
-	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule ends it
+	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule in force ends it, applied to it or not
 	Rule       string    `json:"rule,omitempty"`   // that rule's ID
 	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
 	EndedBy    string    `json:"ended_by"`         // "ttl", "rule" or "nothing"
@@ -91,6 +97,8 @@ type BlobInfo struct {
 	Suspect    bool      `json:"suspect,omitempty"`
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
 	Worker     string    `json:"worker,omitempty"` // that has it claimed
+	// Stopped is why nothing deletes it now although it is condemned.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Operation is the record of a client's mutation.

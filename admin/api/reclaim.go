@@ -1,5 +1,11 @@
 package api
 
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
 // ReclaimRequest requests one run of routines, each until nothing is due.
 type ReclaimRequest struct {
 	Only   []string `json:"only,omitempty"` // names of routines; none: all but those that walk over everything
@@ -13,10 +19,30 @@ type ReclaimResult struct {
 	Calls int64            `json:"calls,omitempty"` // delete calls to backends
 }
 
-// PlannedRoutine is what a routine would do now.
+// PlannedRoutine is what waits for a routine.
 type PlannedRoutine struct {
 	Name    string  `json:"name"`
 	Backlog Backlog `json:"backlog"`
+	Plans   bool    `json:"plans"` // its plan says what it would take
+}
+
+// DryRun is what "lethe reclaim --dry-run --json" writes: what a run would take now.
+type DryRun struct {
+	Routines  []DryRunRoutine `json:"routines"`
+	Totals    plan.Totals     `json:"totals"`
+	Estimates []plan.Estimate `json:"estimates,omitempty"`
+}
+
+// DryRunRoutine is what a routine would take now.
+type DryRunRoutine struct {
+	Name  string   `json:"name"`
+	Takes plan.Sum `json:"takes"`
+	Stays plan.Sum `json:"stays"` // due, and kept by a hold or a limit
+	// Reapplies is how many objects changed rules are applied to first. What those end is
+	// counted with expire.
+	Reapplies int64     `json:"reapplies,omitempty"`
+	Later     int64     `json:"later"` // not due yet
+	NextDue   time.Time `json:"next_due,omitzero"`
 }
 
 // DoneRoutine is what a routine did.

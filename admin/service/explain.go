@@ -1,15 +1,15 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
 // maxSharers bounds the sharers that an explanation lists.
@@ -44,8 +44,12 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	out := api.Explanation{Bucket: n.Bucket, Key: n.Key, Now: toTime(fate.Now)}
 	var contents []lethe.ID
 	if o := fate.Object; o != nil {
-		out.Object = objectInfo(*o)
-		out.Visible = o.DueAt() == 0 || o.TTLAt == 0 || o.TTLAt > fate.Now
+		info, err := s.objectInfo(ctx, *o)
+		if err != nil {
+			return out, err
+		}
+		out.Object = &info
+		out.Visible = o.VisibleAt(fate.Now)
 		contents = append(contents, o.ContentID)
 	}
 	for _, e := range fate.Trash {
@@ -64,8 +68,53 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	if out.Gone, out.GoneEarlier, err = s.gone(ctx, n); err != nil {
 		return out, err
 	}
+	if o := fate.Object; o != nil {
+		if out.Damaged = damage(out.Contents, o.ContentID); !out.Object.DueAt.IsZero() && !out.Object.DueAt.After(out.Now) {
+			err = s.addStays(ctx, o.BucketID, &out)
+		}
+	}
 	out.Verdict = verdictOn(out)
-	return out, nil
+	return out, err
+}
+
+// addStays adds what keeps an object whose end has come.
+func (s *Service) addStays(ctx context.Context, bucket lethe.ID, e *api.Explanation) error {
+	list, err := s.o.Ledger.TripsOf(ctx, bucket, s.o.Limits)
+	for _, g := range list {
+		if g.Kind == ledger.Cause(e.Object.EndedBy).Limit() {
+			e.Trips = append(e.Trips, limitInfo(g, lethe.FromTime(e.Now)))
+			e.Stays = predict.LimitText(g.Kind, g.Reason)
+		}
+	}
+	if held := holdText(*e); held != "" {
+		e.Stays = "it is " + held
+	}
+	return err
+}
+
+// damage describes which bytes of an object have no sound copy; empty: none.
+func damage(contents []api.ContentInfo, id lethe.ID) string {
+	for _, c := range contents {
+		if c.ID != string(id) {
+			continue
+		}
+		sound, suspect := map[int]bool{}, ""
+		for _, b := range c.Blobs {
+			switch {
+			case b.State != lethe.Live.String():
+			case !b.Suspect:
+				sound[b.Segment] = true
+			default:
+				suspect = cmp.Or(b.LastError, "it is suspect")
+			}
+		}
+		for _, b := range c.Blobs {
+			if b.State == lethe.Live.String() && !sound[b.Segment] {
+				return fmt.Sprintf("no sound copy of its bytes is known (%s: %s)", b.Backend, suspect)
+			}
+		}
+	}
+	return ""
 }
 
 // holdsOn returns the holds on a key; a deleted bucket has none.
@@ -80,19 +129,24 @@ func (s *Service) holdsOn(ctx context.Context, n api.ObjectName) (out []api.Hold
 	return out, err
 }
 
-func objectInfo(o ledger.Object) *api.ObjectInfo {
-	i := &api.ObjectInfo{
-		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt), RuleAt: toTime(o.RuleAt), Rule: o.Rule,
-		DueAt: toTime(o.DueAt()), EndedBy: "nothing", Content: string(o.ContentID),
+// objectInfo describes an object, with its end by the rules in force.
+func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectInfo, error) {
+	b, err := s.o.Ledger.Rules(ctx, o.Bucket)
+	if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
+		return api.ObjectInfo{}, err
 	}
-	switch due := o.DueAt(); {
-	case due == 0:
-	case due == o.TTLAt:
-		i.EndedBy = "ttl"
-	default:
-		i.EndedBy = "rule"
+	i := api.ObjectInfo{
+		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
+		EndedBy: "nothing", Content: string(o.ContentID),
 	}
-	return i
+	if e := o.Ends(b.Rules); e.At != 0 {
+		i.DueAt, i.EndedBy = toTime(e.At), string(e.By)
+	}
+	o.TTLAt = 0
+	if e := o.Ends(b.Rules); e.At != 0 {
+		i.RuleAt, i.Rule = toTime(e.At), e.Rule
+	}
+	return i, nil
 }
 
 // contents describes each content once; empty objects have none.
@@ -145,45 +199,4 @@ func blobInfo(store lethe.ID, b ledger.Blob) api.BlobInfo {
 		DueAt: toTime(b.DueAt), LateUntil: toTime(b.LateUntil), Attempts: b.Attempts, LastError: b.LastError, Suspect: b.Suspect,
 		VerifiedAt: toTime(b.VerifiedAt), Worker: b.Claim.Worker,
 	}
-}
-
-// holdText describes the first hold; empty if there is none.
-func holdText(e api.Explanation) string {
-	if len(e.Holds) == 0 {
-		return ""
-	}
-	h := e.Holds[0]
-	text := "held (" + h.Scope + " " + strconv.Quote(h.Key) + ")"
-	if h.Key == "" {
-		text = "held (the whole bucket)"
-	}
-	if h.Reason != "" {
-		text += " for " + strconv.Quote(h.Reason)
-	}
-	return text
-}
-
-// verdictOn returns one sentence about why the object exists, or that it does
-// not.
-func verdictOn(e api.Explanation) string {
-	switch held := holdText(e); {
-	case held != "" && e.Object != nil && !e.Visible:
-		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the row and its bytes stay, %s", e.Object.DueAt.Format(time.RFC3339), held)
-	case held != "" && e.Object != nil:
-		return "here, and nobody can delete, replace or expire it: it is " + held
-	case e.Object == nil && len(e.Trash) == 0 && len(e.Gone) > 0:
-		last := e.Gone[len(e.Gone)-1]
-		return fmt.Sprintf("not here: it went at %s: %s; %s", toTime(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
-	case e.Object == nil && len(e.Trash) == 0:
-		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
-	case e.Object == nil:
-		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
-	case !e.Visible:
-		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the next expire run removes the row", e.Object.DueAt.Format(time.RFC3339))
-	case e.Object.EndedBy == "nothing":
-		return "here until a client deletes or replaces it: it has no time to live and no rule ends it"
-	case e.Object.EndedBy == "rule":
-		return "here until " + e.Object.DueAt.Format(time.RFC3339) + ", when lifecycle rule " + strconv.Quote(e.Object.Rule) + " ends it"
-	}
-	return "here until " + e.Object.DueAt.Format(time.RFC3339) + ", when its time to live ends"
 }

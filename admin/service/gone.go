@@ -67,18 +67,55 @@ func (s *Service) bytesOf(ctx context.Context, g *api.Gone, bytes []receipt.Rece
 		return err
 	}
 	store, err := s.o.Ledger.Identity(ctx)
-	for _, b := range blobs {
-		g.Left = append(g.Left, blobInfo(store.ID, b))
+	if err != nil {
+		return err
 	}
-	g.Fate = fateOf(blobs, g.Confirmed)
-	return err
+	for _, b := range blobs {
+		left := blobInfo(store.ID, b)
+		if left.Stopped, err = s.deletesStopped(ctx, b.Backend); err != nil {
+			return err
+		}
+		g.Left = append(g.Left, left)
+	}
+	g.Fate = fateOf(g.Left, g.Confirmed)
+	return nil
 }
 
-func fateOf(blobs []ledger.Blob, confirmed []receipt.Receipt) string {
+// deletesStopped returns why nothing is deleted on a backend now; empty: nothing stops it.
+func (s *Service) deletesStopped(ctx context.Context, backend string) (string, error) {
+	list, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range list {
+		if b.ID == backend && b.Held != "" {
+			return "deletes on " + backend + " are stopped: " + b.Held, nil
+		}
+	}
+	if s.o.Runtime.Backend != nil {
+		switch f := s.o.Runtime.Backend(backend); {
+		case f.Misplaced != "":
+			return backend + " is not in its place: " + f.Misplaced, nil
+		case f.Breaker != nil && f.Breaker.Open:
+			return backend + " does not work: " + f.Breaker.Error, nil
+		case f.S3 != nil && f.S3.NoDeletes != "":
+			return "deletes on " + backend + " are refused: " + f.S3.NoDeletes, nil
+		}
+	}
+	trips, err := s.trips(ctx)
+	for _, g := range trips {
+		if g.Subject == backend && (g.Kind == string(ledger.LimitDeletes) || g.Kind == string(ledger.LimitClock)) {
+			return "the limit " + g.Kind + " stops deletes on " + backend + ": " + g.Reason, nil
+		}
+	}
+	return "", err
+}
+
+func fateOf(left []api.BlobInfo, confirmed []receipt.Receipt) string {
 	dead, off := 0, 0
 	var last receipt.Instant
-	for _, b := range blobs {
-		if b.State == lethe.Dead {
+	for _, b := range left {
+		if b.State == lethe.Dead.String() {
 			dead++
 		}
 	}
@@ -90,9 +127,9 @@ func fateOf(blobs []ledger.Blob, confirmed []receipt.Receipt) string {
 	}
 	switch {
 	case dead > 0:
-		return fmt.Sprintf("its bytes still lie there: their deletes were given up (dead letters: %d)", dead)
-	case len(blobs) > 0:
-		return fmt.Sprintf("its bytes are still to be deleted (blobs: %d)", len(blobs))
+		return "its bytes still lie there: their deletes were given up (" + plural(int64(dead), "dead letter", "dead letters") + ")"
+	case len(left) > 0:
+		return leftText(left)
 	case off > 0:
 		return fmt.Sprintf("nobody has confirmed that its bytes are gone (blobs written off: %d)", off)
 	case len(confirmed) > 0:

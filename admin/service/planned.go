@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
 // result returns the outcome of an item.
@@ -33,15 +34,34 @@ func (s *Service) trashItems(ctx context.Context, r api.PlanRequest, yield func(
 		r.Trash = &api.TrashRequest{}
 	}
 	return s.eachTrash(ctx, *r.Trash, func(list []ledger.TrashEntry) error {
-		for _, e := range list {
-			i := plan.Item{Do: r.Command, Kind: "trash", ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size,
-				Why: "its undo window is given up", Due: e.PurgeAt.Time()}
-			if err := yield(i); err != nil {
+		ids := make([]lethe.ID, len(list))
+		for i, e := range list {
+			ids[i] = e.ID
+		}
+		due, err := s.o.Ledger.TrashNamed(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, d := range due {
+			if err := yield(trashItem(r.Command, d)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// trashItem is a trash entry of which the undo window is given up.
+func trashItem(do string, d ledger.Due) plan.Item {
+	i := plan.Item{Do: do, Kind: "trash", ID: string(d.ID), Bucket: d.BucketName, Key: d.ObjectKey, Size: d.Size,
+		Blobs: d.Blobs, Frees: d.BlobBytes, Why: "its undo window is given up", Due: d.At.Time()}
+	if d.Refs > 1 {
+		i.Refs, i.Content = d.Refs, string(d.Content)
+	}
+	if d.Held {
+		i.Stays = predict.HeldText
+	}
+	return i
 }
 
 // applyTrash makes the entries due that still exist.
@@ -93,7 +113,10 @@ func (s *Service) deadItems(ctx context.Context, r api.PlanRequest, yield func(p
 				continue // it would be left
 			}
 			i := plan.Item{Do: r.Command, Kind: "dead", ID: string(d.ID), Backend: d.Backend, Bucket: d.Bucket, Size: d.Size,
-				Why: string(d.Reason) + ", " + fmt.Sprint(d.Attempts) + " attempts failed", Due: d.DueAt.Time()}
+				Why: string(d.Reason) + ", " + plural(int64(d.Attempts), "attempt", "attempts") + " failed", Due: d.DueAt.Time()}
+			if r.Command != writeOff {
+				i.Blobs, i.Frees = 1, d.Size // if its deletion succeeds this time
+			}
 			if err := yield(i); err != nil {
 				return err
 			}

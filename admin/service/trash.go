@@ -48,7 +48,7 @@ func (s *Service) RestoreTrash(ctx context.Context, req api.RestoreRequest) (api
 		return api.ObjectInfo{}, err
 	}
 	s.audit(ctx, "trash_restored", "operator", slog.String("entry", req.ID), slog.String("bucket", o.Bucket), slog.String("key", o.Key))
-	return *objectInfo(o), nil
+	return s.objectInfo(ctx, o)
 }
 
 // PurgeTrash makes entries due at once; the purge routine deletes them.

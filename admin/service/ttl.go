@@ -40,7 +40,7 @@ func (s *Service) SetTTL(ctx context.Context, req api.TTLRequest) (api.ObjectInf
 		return api.ObjectInfo{}, err
 	}
 	s.audit(ctx, "ttl_set", "operator", slog.String("bucket", req.Bucket), slog.String("key", req.Key), slog.String("ends_at", o.TTLAt.String()))
-	return *objectInfo(o), nil
+	return s.objectInfo(ctx, o)
 }
 
 // ShowTTL returns when an object expires. It fails with ErrNoSuchKey if clients
@@ -53,5 +53,5 @@ func (s *Service) ShowTTL(ctx context.Context, req api.ObjectName) (api.ObjectIn
 	if err != nil {
 		return api.ObjectInfo{}, err
 	}
-	return *objectInfo(o), nil
+	return s.objectInfo(ctx, o)
 }

@@ -87,7 +87,7 @@ func TestDeadShowAndExport(t *testing.T) {
 func TestDeadPlans(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
-	if text := w.ok("dead", "write-off", "--bucket", "first", "--dry-run"); !strings.Contains(text, "attempts failed") {
+	if text := w.ok("dead", "write-off", "--bucket", "first", "--dry-run"); !strings.Contains(text, "attempt failed") {
 		t.Errorf("a dry run shows\n%s", text)
 	}
 	path, end := w.planned("dead", "write-off", "--min-size", "1KiB")

@@ -116,6 +116,14 @@ func (c *cli) explain(e api.Explanation) {
 			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), when(o.RuleAt, e.Now))
 		}
 	}
+	for _, g := range e.Trips {
+		printf(c.out, "         to let it go: %s\n", c.command("limits", "allow", g.Kind, g.Name))
+	}
+	for _, h := range e.Holds {
+		if e.Object != nil || len(e.Trash) > 0 {
+			printf(c.out, "         to release the hold: %s\n", c.command(releaseOf(h)...))
+		}
+	}
 	for _, t := range e.Trash {
 		printf(c.out, "\ntrash    entry %s, %s, %s %s, purged %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), when(t.PurgeAt, e.Now))
 	}
@@ -127,7 +135,7 @@ func (c *cli) explain(e api.Explanation) {
 			plural(int64(e.GoneEarlier), "version", "versions"), c.command("receipts", "export", "--bucket", e.Bucket))
 	}
 	for _, g := range e.Gone {
-		c.explainGone(g)
+		c.explainGone(g, e.Now)
 	}
 	for _, op := range e.Operations {
 		printf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
@@ -135,7 +143,7 @@ func (c *cli) explain(e api.Explanation) {
 }
 
 // explainGone describes a version that is gone.
-func (c *cli) explainGone(g api.Gone) {
+func (c *cli) explainGone(g api.Gone, now time.Time) {
 	r := g.Receipt
 	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
 		lethe.Time(r.At).Time().Format(time.RFC3339), g.Why, g.Fate)
@@ -146,7 +154,22 @@ func (c *cli) explainGone(g api.Gone) {
 		printf(c.out, "  blob   %s on %s: %s at %s\n", b.Blob, b.Backend, b.How, lethe.Time(b.At).Time().Format(time.RFC3339))
 	}
 	for _, b := range g.Left {
-		printf(c.out, "  blob   %s on %s: %s\n", b.ID, b.Backend, b.State)
+		printf(c.out, "  blob   %s on %s: %s", b.ID, b.Backend, b.State)
+		if b.Attempts > 0 {
+			printf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
+		}
+		switch {
+		case b.Stopped != "":
+			printf(c.out, ", %s", b.Stopped)
+		case b.State == lethe.Condemned.String():
+			printf(c.out, ", deleted %s", when(b.DueAt, now))
+		}
+		printf(c.out, "\n")
+	}
+	for _, b := range g.Left {
+		if b.State == lethe.Dead.String() {
+			printf(c.out, "         to try again: %s\n", c.command("dead", "requeue", b.ID))
+		}
 	}
 }
 

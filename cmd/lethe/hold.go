@@ -59,6 +59,20 @@ func holdName(h api.HoldInfo) string {
 	return name
 }
 
+// releaseOf returns the arguments that release a hold.
+func releaseOf(h api.HoldInfo) []string {
+	args := []string{"hold", "rm", h.Bucket}
+	switch {
+	case h.Scope == "legal":
+		args = append(args, "--key", h.Key, "--legal")
+	case h.Scope == "object":
+		args = append(args, "--key", h.Key)
+	case h.Key != "":
+		args = append(args, "--prefix", h.Key)
+	}
+	return args
+}
+
 func (c *cli) holdListCommand() *cobra.Command {
 	var req api.HoldList
 	var asJSON bool

@@ -118,10 +118,15 @@ func TestDryRun(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "12345", "1h")
 	w.clock.Advance(2 * time.Hour)
-	res := asked[api.ReclaimResult](w, "reclaim", "--dry-run", "--only", "expire")
-	b := res.Plan[0].Backlog
-	if b.Due != 1 || b.Bytes != 5 || b.Age < 3500 || b.Age > 3700 {
-		t.Errorf("planned %+v", b)
+	w.put("first", "b", "12345", "")
+	res := asked[api.DryRun](w, "reclaim", "--dry-run", "--only", "expire")
+	if r := res.Routines[0]; r.Takes.Items != 1 || r.Takes.Bytes != 5 || r.Takes.Frees != 0 || res.Totals.Shared != 1 {
+		t.Errorf("shared bytes: %+v", res)
+	}
+	w.remove("first", "b")
+	res = asked[api.DryRun](w, "reclaim", "--dry-run", "--only", "expire")
+	if r := res.Routines[0]; r.Takes.Items != 1 || r.Takes.Frees != 5 || res.Totals.Shared != 0 {
+		t.Errorf("planned %+v", res)
 	}
 	w.state("live", 1)
 	w.fails("there is no routine", "reclaim", "--once", "--only", "nonsense")

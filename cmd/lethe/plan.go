@@ -87,16 +87,6 @@ func makePlan(ctx context.Context, client *api.Client, req api.PlanRequest) (pla
 	return end, err
 }
 
-// showReclaimPlan shows the items of the routines that make plans.
-func (c *cli) showReclaimPlan(ctx context.Context, client *api.Client, only []string) error {
-	printf(c.out, "\n")
-	err := c.showPlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
-	if noPlan(err) {
-		return nil
-	}
-	return err
-}
-
 // sizeOrDash formats a number of bytes; 0 may be unknown.
 func sizeOrDash(n int64) string {
 	if n == 0 {
@@ -115,23 +105,32 @@ func noPlan(err error) bool {
 // time.
 func (c *cli) printPlan(end plan.End) error {
 	t := end.Totals
-	if t.Items == 0 {
+	if len(t.Groups) == 0 {
 		_, err := printf(c.out, "nothing to do\n")
 		return err
 	}
 	rows := [][]string{{"BY", "WHY", "BACKEND", "ITEMS", "BYTES", "FREES", "OLDEST", "SUCH AS"}}
 	for _, g := range t.Groups {
-		oldest := "-"
+		oldest, why, frees := "-", g.Why, sizeOrDash(g.Frees)
 		if !g.Oldest.IsZero() {
 			oldest = stamp(g.Oldest)
 		}
-		rows = append(rows, []string{g.Do, g.Why, orDash(g.Backend), number(g.Items), sizeOrDash(g.Bytes), sizeOrDash(g.Frees), oldest, strings.Join(g.Examples, " ")})
+		if g.Stays != "" {
+			why, frees = "STAYS, as "+g.Stays+" ("+g.Why+")", "-"
+		}
+		rows = append(rows, []string{g.Do, why, orDash(g.Backend), number(g.Items), sizeOrDash(g.Bytes), frees, oldest, strings.Join(g.Examples, " ")})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
 	if t.Shared > 0 {
-		printf(c.out, "%s: the space is reclaimed with the last reference\n", plural(t.Shared, "item shares its bytes with other objects", "items share their bytes with other objects"))
+		printf(c.out, "%s; others keep those\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
+	}
+	if t.AtLeast {
+		printf(c.out, "FREES is a lower bound: there are too many shared contents to count each\n")
+	}
+	if t.Items == 0 {
+		printf(c.out, "nothing would be taken\n")
 	}
 	for _, e := range end.Estimates {
 		took := "time unknown: no run is recorded"

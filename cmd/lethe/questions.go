@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -159,15 +160,38 @@ var routineOfLimit = map[string]string{"rules": "expire", "ttl": "expire", "dele
 
 func ofAllowance(req *api.AllowRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
-		s, err := client.Status(ctx)
-		due := ""
-		for _, r := range s.Routines {
-			if r.Name == routineOfLimit[req.Kind] {
-				due = fmt.Sprintf(" Due in the store: %s of %s", plural(r.Backlog.Due, "item", "items"), size(r.Backlog.Bytes))
-			}
-		}
-		return fmt.Sprintf("Allow what the limit %s has stopped?%s", strings.TrimSpace(req.Kind+" "+req.Subject), due), err
+		n, err := stoppedBy(ctx, client, *req)
+		return fmt.Sprintf("Allow what the limit %s has stopped, %s of %s?",
+			strings.TrimSpace(req.Kind+" "+req.Subject), plural(n.Items, "item", "items"), size(n.Bytes)), err
 	}
+}
+
+// stoppedBy adds up what is due and stays for a limit; of deletes, what is due on the backend.
+func stoppedBy(ctx context.Context, client *api.Client, req api.AllowRequest) (n plan.Sum, err error) {
+	routine, known := routineOfLimit[req.Kind]
+	if !known {
+		return n, nil // the call lists the kinds
+	}
+	r, w := io.Pipe()
+	go func() {
+		w.CloseWithError(client.Plan(ctx, api.PlanRequest{Command: "reclaim", Only: []string{routine}}, w))
+	}()
+	defer r.Close()
+	in, err := plan.NewReader(r)
+	for err == nil {
+		var i plan.Item
+		if i, err = in.Next(); err != nil {
+			break
+		}
+		subject := req.Subject == "" || slices.Contains([]string{i.Bucket, i.BucketID, i.Backend}, req.Subject)
+		if subject && (req.Kind == "deletes" || strings.HasPrefix(i.Stays, "the limit "+req.Kind+" ")) {
+			n.Add(i)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // ofNames returns a question about named things.

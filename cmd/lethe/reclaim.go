@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,28 +56,11 @@ func (c *cli) reclaim(ctx context.Context, client *api.Client, req api.ReclaimRe
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	switch {
+	case req.DryRun:
+		return c.dryRun(ctx, client, req.Only, res.Plan, asJSON)
+	case asJSON:
 		return printJSON(c.out, res)
-	}
-	if req.DryRun {
-		rows := [][]string{{"ROUTINE", "WOULD TAKE", "BYTES", "OLDEST", "LATER"}}
-		for _, p := range res.Plan {
-			age := "-"
-			if p.Backlog.Due > 0 {
-				age = span(time.Duration(p.Backlog.Age*float64(time.Second))) + " overdue"
-			}
-			rows = append(rows, []string{p.Name, number(p.Backlog.Due), size(p.Backlog.Bytes), age, number(p.Backlog.Scheduled)})
-		}
-		if err := table(c.out, rows); err != nil {
-			return err
-		}
-		for _, p := range res.Plan {
-			if p.Backlog.Held > 0 {
-				printf(c.out, "%s: holds keep %s of %s that would be due\n",
-					p.Name, plural(p.Backlog.Held, "upload", "uploads"), size(p.Backlog.HeldBytes))
-			}
-		}
-		return c.showReclaimPlan(ctx, client, req.Only)
 	}
 	for _, d := range res.Done {
 		printf(c.out, "%-10s %s\n", d.Name, counts(d.Counts))

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 
@@ -69,6 +70,43 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []le
 		return err
 	})
 	return stopped, err
+}
+
+// TripsOf returns the limits on a bucket's objects that have tripped, or that the next pass of
+// Expire would trip, as they will be then. It changes nothing.
+func (db *DB) TripsOf(ctx context.Context, bucket lethe.ID, l ledger.Limits) (out []ledger.LimitState, err error) {
+	err = db.read(ctx, "limits of a bucket", func(t *tx) error {
+		out = nil
+		due, err := t.countDue(dueOfBucket, t.Now, precheckRows, bucket)
+		if err != nil {
+			return err
+		}
+		rules, err := t.rulesOfBuckets(readRules, []lethe.ID{bucket})
+		if err != nil {
+			return err
+		}
+		for _, kind := range []ledger.LimitKind{ledger.LimitRules, ledger.LimitTTL} {
+			g, err := scanLimit(t.Row(selectLimit, kind, bucket))
+			if errors.Is(err, sql.ErrNoRows) {
+				g, err = ledger.LimitState{Kind: kind, Subject: string(bucket)}, nil
+			}
+			if err != nil {
+				return t.Failed(err)
+			}
+			n := due[limitKey{kind, string(bucket)}].sum(rules[bucket])
+			trips := g.Tripped(t.Now)
+			if limit := l.Of(kind); !trips && limit.On() {
+				if trips, err = t.trip(&g, limit, n); err != nil {
+					return err
+				}
+			}
+			if g.Name = rules[bucket].name; trips {
+				out = append(out, g)
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // beyond returns the limits that seem to have more due than they let go.

@@ -51,6 +51,8 @@ var (
 		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
 		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
 		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
+	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id WHERE r.id = t.id ORDER BY r.id`)
 	reapplying          = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id`)
 	pageDeferredObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
 			CASE WHEN o.ttl_at = 0 THEN o.rule_at WHEN o.rule_at = 0 OR o.ttl_at < o.rule_at THEN o.ttl_at ELSE o.rule_at END,
@@ -203,23 +205,42 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 		if err != nil {
 			return err
 		}
-		names := make([]string, len(found))
-		for i, d := range found {
-			names[i] = d.BucketName
-		}
-		byName, err := t.holdingBuckets(readNamed, names)
-		if err != nil {
-			return err
-		}
-		for i, d := range found {
-			found[i].under = spot{byName[d.BucketName], d.ObjectKey}
-			found[i].from, found[i].Bucket = d.Bucket, ""
-		}
-		out, err = t.duePage(q, found, nil)
+		out, err = t.duePageOfTrash(q, found)
 		through(ledger.DueDeferred, q, &out)
 		return err
 	})
 	return out, err
+}
+
+// TrashNamed returns the trash entries with these ids, whenever they are due.
+func (db *DB) TrashNamed(ctx context.Context, ids []lethe.ID) (list []ledger.Due, err error) {
+	err = db.read(ctx, "trash entries by name", func(t *tx) error {
+		found, err := all(t, t.scanDue, trashByID, sqldb.JSON(ids))
+		if err != nil {
+			return err
+		}
+		p, err := t.duePageOfTrash(ledger.DueQuery{By: lethe.Forever}, found)
+		list = p.Rows
+		return err
+	})
+	return list, err
+}
+
+// duePageOfTrash is duePage of trash entries.
+func (t *tx) duePageOfTrash(q ledger.DueQuery, found []foundDue) (out ledger.DuePage, err error) {
+	names := make([]string, len(found))
+	for i, d := range found {
+		names[i] = d.BucketName
+	}
+	byName, err := t.holdingBuckets(readNamed, names)
+	if err != nil {
+		return out, err
+	}
+	for i, d := range found {
+		found[i].under = spot{byName[d.BucketName], d.ObjectKey}
+		found[i].from, found[i].Bucket = d.Bucket, ""
+	}
+	return t.duePage(q, found, nil)
 }
 
 // DueBlobs pages through the blobs of a backend that ClaimCondemned would claim now, or, for

@@ -237,7 +237,7 @@ func (r *Reader) finish(text []byte) error {
 		return err
 	}
 	end.End = true
-	if _, more := r.in.ReadByte(); want != end.SHA256 || more == nil || end.Totals.Items != r.totals.Items {
+	if _, more := r.in.ReadByte(); want != end.SHA256 || more == nil || end.Totals.Items != r.totals.Items || end.Totals.Stays != r.totals.Stays {
 		return ErrAltered
 	}
 	r.End = end

@@ -16,18 +16,24 @@ type Item struct {
 	// ID identifies it permanently: the version of an object, the id of an entry,
 	// blob or upload; the name of a backend or a bucket; the key of a foreign
 	// object.
-	ID       string    `json:"id"`
-	Bucket   string    `json:"bucket,omitempty"`
-	BucketID string    `json:"bucket_id,omitempty"`
-	Key      string    `json:"key,omitempty"`
-	Backend  string    `json:"backend,omitempty"`
-	Size     int64     `json:"size"`             // bytes, logical for objects
-	Copies   int64     `json:"copies,omitempty"` // made for it
-	Blobs    int64     `json:"blobs,omitempty"`  // condemned with it, as far as known
-	Frees    int64     `json:"frees,omitempty"`  // bytes of those blobs
-	Shared   bool      `json:"shared,omitempty"` // other objects refer to its bytes; the last one frees them
-	Why      string    `json:"why"`
-	Due      time.Time `json:"due,omitzero"`
+	ID       string `json:"id"`
+	Bucket   string `json:"bucket,omitempty"`
+	BucketID string `json:"bucket_id,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Backend  string `json:"backend,omitempty"`
+	Size     int64  `json:"size"`             // bytes, logical for objects
+	Copies   int64  `json:"copies,omitempty"` // made for it
+	Blobs    int64  `json:"blobs,omitempty"`  // condemned with it, as far as known
+	Frees    int64  `json:"frees,omitempty"`  // bytes of those blobs
+	// Refs is how many references to Content there are, if more than this one: then the
+	// last of them condemns Blobs.
+	Refs    int64  `json:"refs,omitempty"`
+	Content string `json:"content,omitempty"`
+	Why     string `json:"why"`
+	// Stays is why it will not be taken although it is due: a hold or a limit; empty: it is
+	// taken.
+	Stays string    `json:"stays,omitempty"`
+	Due   time.Time `json:"due,omitzero"`
 	// Seen is further state that it must still have, in a form of its kind.
 	Seen string `json:"seen,omitempty"`
 	// With is what the command was given for it.
@@ -61,7 +67,7 @@ func (i Item) check() error {
 	switch {
 	case i.Do == "" || i.Kind == "" || i.ID == "":
 		return errors.New("an item without do, kind or id")
-	case min(i.Size, i.Copies) < 0 || i.Blobs < 0 || i.Frees < 0:
+	case min(i.Size, i.Copies, i.Blobs, i.Frees, i.Refs) < 0:
 		return fmt.Errorf("item %s has a negative number", i.ID)
 	}
 	return nil

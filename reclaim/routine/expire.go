@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -124,15 +125,20 @@ func (e *Expire) HasBacklog(ctx context.Context) (bool, error) {
 	return hasDue(ctx, e.Plans, dueObject)
 }
 
-// Items are the objects that are due.
+// Items are the objects that are due, with those that a hold or a limit keeps.
 func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
-	return pages(ctx, e.Plans.DueObjects, func(d ledger.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
+	p := predict.Predictor{Ledger: e.Plans, Limits: e.Batch.Limits}
+	return p.Objects(ctx, 0, func(d predict.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
 }
 
-// Apply removes the objects that still have the version that was seen, and are due.
+// Apply removes the objects that still have the version that was seen, and are due. The
+// deletion limits are checked ahead, as in a pass.
 func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
+		if _, err := e.precheck(ctx, add); err != nil {
+			return err
+		}
 		return a.reclaim(ctx, sized(e.batch, e.Controller), e.Batch, func(r ledger.Reclaimed) {
 			countReclaimed(add, r)
 			drop(ctx, e.Drop, r.Dropped)

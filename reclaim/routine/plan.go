@@ -9,13 +9,13 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
 // PlanLedger lists what the routines would take now, item by item, by the
 // conditions under which they take it.
 type PlanLedger interface {
-	DueObjects(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
-	DueTrash(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
+	predict.Ledger
 	DueBlobs(ctx context.Context, q ledger.DueQuery) ([]ledger.Blob, error)
 	// ObjectsNamed and BlobsByID read the rows that a plan names as they are now.
 	ObjectsNamed(ctx context.Context, names []ledger.Named) ([]ledger.Due, error)
@@ -33,29 +33,6 @@ const (
 	kindIntent = "intent"
 	kindUpload = "upload"
 )
-
-// pages reads what is due page by page. What a hold keeps is deferred, and is no
-// part of a plan.
-func pages(ctx context.Context, read func(context.Context, ledger.DueQuery) (ledger.DuePage, error), each func(ledger.Due) error) error {
-	for q := (ledger.DueQuery{Limit: planPage}); ; {
-		p, err := read(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, d := range p.Rows {
-			if d.Held {
-				continue
-			}
-			if err := each(d); err != nil {
-				return err
-			}
-		}
-		if !p.More {
-			return nil
-		}
-		q.After = p.Next
-	}
-}
 
 // blobPages reads due blobs page by page.
 func blobPages(ctx context.Context, from PlanLedger, q ledger.DueQuery, each func(ledger.Blob) error) error {
@@ -81,12 +58,13 @@ func blobPages(ctx context.Context, from PlanLedger, q ledger.DueQuery, each fun
 }
 
 // dueItem is an object or a trash entry as an item.
-func dueItem(do, kind string, d ledger.Due) plan.Item {
-	i := plan.Item{Do: do, Kind: kind, ID: string(d.ID), Bucket: d.BucketName, Key: d.ObjectKey, Size: d.Size, Due: d.At.Time()}
-	switch {
-	case kind == kindTrash:
+func dueItem(do, kind string, d predict.Due) plan.Item {
+	i := plan.Item{Do: do, Kind: kind, ID: string(d.ID), Bucket: d.BucketName, Key: d.ObjectKey, Size: d.Size, Due: d.At.Time(), Stays: d.Stays,
+		Blobs: d.Blobs, Frees: d.BlobBytes}
+	switch d.By {
+	case ledger.EndsByUndo:
 		i.Why = "undo window is over"
-	case d.Rule != "":
+	case ledger.EndsByRule:
 		i.Why = "rule " + d.Rule
 	default:
 		i.Why = "time to live is over"
@@ -94,16 +72,13 @@ func dueItem(do, kind string, d ledger.Due) plan.Item {
 	if kind == kindObject {
 		i.BucketID, i.Key = string(d.Bucket), d.Key
 	}
-	switch {
-	case d.Refs == 1:
-		i.Blobs, i.Frees = d.Blobs, d.BlobBytes
-	case d.Refs > 1:
-		i.Shared = true
+	if d.Refs > 1 {
+		i.Refs, i.Content = d.Refs, string(d.Content)
 	}
 	return i
 }
 
-// uploadItem returns a stale upload as an item. One that is held frees nothing.
+// uploadItem returns a stale upload as an item.
 func uploadItem(do string, u ledger.OverdueUpload) plan.Item {
 	i := plan.Item{Do: do, Kind: kindUpload, ID: string(u.Upload.ID), Bucket: u.Upload.Bucket, Key: u.Upload.Key,
 		Size: u.Bytes, Blobs: u.Blobs, Frees: u.Bytes, Due: u.At.Time()}
@@ -119,7 +94,7 @@ func uploadItem(do string, u ledger.OverdueUpload) plan.Item {
 		i.Why = "untouched for " + lethe.FormatTTL(u.Stale)
 	}
 	if u.Held {
-		i.Why, i.Blobs, i.Frees = "stays, as a hold keeps it: "+i.Why, 0, 0
+		i.Stays = predict.HeldText
 	}
 	return i
 }
@@ -140,10 +115,15 @@ type application struct {
 	out   []plan.Result
 }
 
-// applied indexes items; one that is named twice counts once.
+// applied indexes items; one that is named twice counts once. What the plan says stays is not
+// taken, even if nothing keeps it any more.
 func applied(items []plan.Item) *application {
 	a := &application{items: make(map[ledger.Named]plan.Item, len(items))}
 	for _, i := range items {
+		if i.Stays != "" {
+			a.out = append(a.out, plan.Result{Item: i, Outcome: plan.Held, Detail: i.Stays})
+			continue
+		}
 		n := ledger.Named{Bucket: lethe.ID(i.BucketID), Key: i.Key, ID: lethe.ID(i.ID)}
 		if i.Kind != kindObject {
 			n = ledger.Named{Key: i.ID, ID: lethe.ID(i.ID)}
@@ -277,6 +257,8 @@ func (a *application) spare(now []ledger.Due) {
 			a.result(n, plan.Gone, "the key has no object")
 		case d.ID != n.ID:
 			a.result(n, plan.Changed, "version "+string(d.ID)+" has the key now")
+		case d.At == 0:
+			a.result(n, plan.Held, "a hold or a limit keeps it, or it has no end now")
 		case !d.At.Time().Equal(a.items[n].Due):
 			a.result(n, plan.NotDue, "it is due "+d.At.String())
 		default:

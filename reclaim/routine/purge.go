@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -105,9 +106,10 @@ func (p *Purge) shrink(ctx context.Context, add reclaim.Add) (bool, error) {
 // HasBacklog implements reclaim.Backlogged.
 func (p *Purge) HasBacklog(ctx context.Context) (bool, error) { return hasDue(ctx, p.Plans, dueEntry) }
 
-// Items are the trash entries that are due.
+// Items are the trash entries that are due, with those that a hold or a limit keeps.
 func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
-	return pages(ctx, p.Plans.DueTrash, func(d ledger.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
+	of := predict.Predictor{Ledger: p.Plans, Limits: p.Batch.Limits, Batch: p.Batch.Limit}
+	return of.Trash(ctx, 0, func(d predict.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
 }
 
 // Apply removes the entries that are still there, and due.

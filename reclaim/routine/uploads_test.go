@@ -58,10 +58,10 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	slices.SortFunc(list, func(a, b plan.Item) int { return int(a.Frees - b.Frees) })
 	got := ""
 	for _, i := range list {
-		got += fmt.Sprintf("%s %d %d %d %s %s;", i.Key, i.Size, i.Blobs, i.Frees, i.Backend, i.Why)
+		got += fmt.Sprintf("%s %d %d %d %s %s, stays: %s;", i.Key, i.Size, i.Blobs, i.Frees, i.Backend, i.Why, i.Stays)
 	}
-	reclaimtest.Want(w, "plan", got, "held 6 0 0 small stays, as a hold keeps it: untouched for 1h, with parts on small;"+
-		"short 4 1 4 small untouched for 1h, with parts on small;")
+	reclaimtest.Want(w, "plan", got, "short 4 1 4 small untouched for 1h, with parts on small, stays: ;"+
+		"held 6 1 6 small untouched for 1h, with parts on small, stays: a hold keeps it;")
 	b, err := uploads.Plan(w.Ctx)
 	w.Must(err)
 	reclaimtest.Want(w, "backlog", fmt.Sprint(b.Count, b.Bytes, b.Held, b.HeldBytes, b.Scheduled), "1 4 1 6 1")
@@ -77,7 +77,10 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	}
 	reclaimtest.Want(w, "applied", got, "held held;short changed since;")
 	w.Must(w.Ledger.ReleaseHold(w.Ctx, hold))
-	results, err = uploads.Apply(w.Ctx, "me", list[:1], func(string, int64) {})
+	results, err = uploads.Apply(w.Ctx, "me", list[1:], func(string, int64) {})
+	w.Must(err)
+	reclaimtest.Want(w, "applied as it was planned", results[0].Outcome, plan.Held)
+	results, err = uploads.Apply(w.Ctx, "me", w.items(uploads), func(string, int64) {})
 	w.Must(err)
 	reclaimtest.Want(w, "applied when it is let go", results[0].Outcome, plan.Done)
 	_, err = w.Ledger.UploadByID(w.Ctx, held)

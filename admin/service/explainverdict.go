@@ -1,0 +1,93 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// holdText describes the first hold; empty if there is none.
+func holdText(e api.Explanation) string {
+	if len(e.Holds) == 0 {
+		return ""
+	}
+	h := e.Holds[0]
+	text := "held (" + h.Scope + " " + strconv.Quote(h.Key) + ")"
+	if h.Key == "" {
+		text = "held (the whole bucket)"
+	}
+	if h.Reason != "" {
+		text += " for " + strconv.Quote(h.Reason)
+	}
+	return text
+}
+
+// verdictOn returns one sentence about why the object exists, or that it does
+// not.
+func verdictOn(e api.Explanation) string {
+	switch {
+	case e.Object == nil && len(e.Trash) == 0 && len(e.Gone) > 0:
+		last := e.Gone[len(e.Gone)-1]
+		return fmt.Sprintf("not here: it went at %s: %s; %s", toTime(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
+	case e.Object == nil && len(e.Trash) == 0:
+		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
+	case e.Object == nil:
+		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
+	case e.Damaged != "":
+		return "damaged: " + e.Damaged + ", so reads of them fail; " + endOf(e)
+	}
+	return endOf(e)
+}
+
+// endOf returns when and by what an object ends, and what keeps it.
+func endOf(e api.Explanation) string {
+	o, held := e.Object, holdText(e)
+	at, by, ended := o.DueAt.Format(time.RFC3339), "its time to live ends", "its time to live ended"
+	if o.EndedBy == "rule" {
+		by, ended = "lifecycle rule "+strconv.Quote(o.Rule)+" ends it", "lifecycle rule "+strconv.Quote(o.Rule)+" ended it"
+	}
+	seen := "clients see nothing"
+	if e.Visible {
+		seen = "clients still see it"
+	}
+	switch over := !o.DueAt.IsZero() && !o.DueAt.After(e.Now); {
+	case over && e.Stays != "":
+		return fmt.Sprintf("%s at %s: %s; the row and its bytes stay, as %s", ended, at, seen, e.Stays)
+	case over:
+		return fmt.Sprintf("%s at %s: %s; the next expire run removes the row", ended, at, seen)
+	case held != "":
+		return "here, and nobody can delete, replace or expire it: it is " + held
+	case o.EndedBy == "nothing":
+		return "here until a client deletes or replaces it: it has no time to live and no rule ends it"
+	}
+	return "here until " + at + ", when " + by
+}
+
+// leftText describes the blobs of a deleted version that are still to be deleted: how often that
+// was tried, the last error, the next try, and what stops it.
+func leftText(left []api.BlobInfo) string {
+	text := "its bytes are still to be deleted: " + plural(int64(len(left)), "blob", "blobs")
+	var worst api.BlobInfo
+	var next time.Time
+	stopped := ""
+	for _, b := range left {
+		if b.Attempts > worst.Attempts {
+			worst = b
+		}
+		if next.IsZero() || b.DueAt.Before(next) {
+			next = b.DueAt
+		}
+		stopped = cmp.Or(stopped, b.Stopped)
+	}
+	if worst.Attempts > 0 {
+		text += fmt.Sprintf(", %s failed, the last with: %s", plural(int64(worst.Attempts), "attempt", "attempts"), worst.LastError)
+	}
+	if stopped != "" {
+		return text + "; " + stopped
+	}
+	return text + "; due at " + next.Format(time.RFC3339)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// dryRun shows what a run of routines would take, by the plan of those that make one.
+func (c *cli) dryRun(ctx context.Context, client *api.Client, only []string, routines []api.PlannedRoutine, asJSON bool) error {
+	end, err := makePlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
+	planned := !noPlan(err)
+	if err != nil && planned {
+		return err
+	}
+	out := api.DryRun{Routines: []api.DryRunRoutine{}, Totals: end.Totals, Estimates: end.Estimates}
+	by, stays := end.Totals.By(), end.Totals.Staying()
+	for _, r := range routines {
+		one := api.DryRunRoutine{Name: r.Name, Takes: by[r.Name], Stays: stays[r.Name], Later: r.Backlog.Scheduled, NextDue: r.Backlog.NextDue}
+		switch {
+		case r.Name == "lifecycle":
+			one.Reapplies = r.Backlog.Due
+		case !r.Plans:
+			one.Takes = plan.Sum{Items: r.Backlog.Due, Bytes: r.Backlog.Bytes}
+		}
+		out.Routines = append(out.Routines, one)
+	}
+	if asJSON {
+		return printJSON(c.out, out)
+	}
+	if err := c.printDryRun(out); err != nil || !planned {
+		return err
+	}
+	printf(c.out, "\n")
+	return c.printPlan(end)
+}
+
+func (c *cli) printDryRun(d api.DryRun) error {
+	rows := [][]string{{"ROUTINE", "WOULD TAKE", "BYTES", "FREES", "STAYS", "LATER"}}
+	for _, r := range d.Routines {
+		rows = append(rows, []string{r.Name, number(r.Takes.Items), size(r.Takes.Bytes), size(r.Takes.Frees), number(r.Stays.Items), number(r.Later)})
+	}
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	for _, r := range d.Routines {
+		if r.Reapplies > 0 {
+			printf(c.out, "lifecycle applies changed rules to %s first; what they end is counted already\n", plural(r.Reapplies, "object", "objects"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Ledger lists what is due by an instant, with what may keep it.
+type Ledger interface {
+	DueObjects(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
+	DueTrash(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
+	LimitStates(ctx context.Context) ([]ledger.LimitState, error)
+	Bucket(ctx context.Context, name string) (ledger.Bucket, error)
+	LedgerTime(ctx context.Context) (lethe.Time, error)
+}
+
+// Predictor predicts what Expire and Purge will take.
+type Predictor struct {
+	Ledger Ledger
+	Limits ledger.Limits
+	// Batch is how many trash entries Purge takes at a time, 0 for all: it asks its limit
+	// batch by batch, while Expire asks for all that is due before the first goes.
+	Batch int
+}
+
+// Due is a row that is due.
+type Due struct {
+	ledger.Due
+	Stays string // why it stays nonetheless, for people; empty: it goes
+}
+
+// page is how many rows are read at a time.
+const page = 1000
+
+// HeldText is why what a hold keeps stays.
+const HeldText = "a hold keeps it"
+
+// Objects yields the objects that are due by an instant, 0 for now. While a limit of their
+// kind is set they are read twice: first to count them.
+func (p Predictor) Objects(ctx context.Context, by lethe.Time, yield func(Due) error) error {
+	return p.each(ctx, p.Ledger.DueObjects, by, yield)
+}
+
+// Trash yields the trash entries that are due by an instant, 0 for now.
+func (p Predictor) Trash(ctx context.Context, by lethe.Time, yield func(Due) error) error {
+	return p.each(ctx, p.Ledger.DueTrash, by, yield)
+}
+
+type reader func(context.Context, ledger.DueQuery) (ledger.DuePage, error)
+
+func (p Predictor) each(ctx context.Context, read reader, by lethe.Time, yield func(Due) error) error {
+	limits := limits{of: p.Limits}
+	if p.Limits.Rules.On() || p.Limits.TTL.On() || p.Limits.Purge.On() {
+		if err := p.count(ctx, read, by, &limits); err != nil {
+			return err
+		}
+	}
+	return pages(ctx, read, by, func(d ledger.Due, _ ledger.DuePart) error {
+		if d.Held {
+			return yield(Due{d, HeldText})
+		}
+		return yield(Due{d, limits.keeps(d)})
+	})
+}
+
+// pages reads all that is due, page by page.
+func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due, ledger.DuePart) error) error {
+	for q := (ledger.DueQuery{By: by, All: true, Limit: page}); ; {
+		p, err := read(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, d := range p.Rows {
+			if err := each(d, q.After.Part); err != nil {
+				return err
+			}
+		}
+		if !p.More {
+			return nil
+		}
+		q.After = p.Next
+	}
+}
+
+// count counts what is due by limit, and decides how many of each may go. A held row that is
+// not deferred yet counts, as it does where the limit is enforced.
+func (p Predictor) count(ctx context.Context, read reader, by lethe.Time, l *limits) error {
+	l.by = map[key]*share{}
+	err := pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
+		if k := keyOf(d); l.of.Of(k.kind).On() && !(d.Held && part == ledger.DueDeferred) {
+			if l.by[k] == nil {
+				l.by[k] = &share{bucket: d.BucketName}
+			}
+			l.by[k].due++
+		}
+		return nil
+	})
+	if err != nil || len(l.by) == 0 {
+		return err
+	}
+	states, err := p.Ledger.LimitStates(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := p.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return err
+	}
+	for k, s := range l.by {
+		g := ledger.LimitState{Kind: k.kind, Subject: k.subject}
+		for _, have := range states {
+			if have.Kind == k.kind && have.Subject == k.subject {
+				g = have
+			}
+		}
+		if err := p.decide(ctx, max(by, now), g, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide sets how many rows of a share may go.
+func (p Predictor) decide(ctx context.Context, now lethe.Time, g ledger.LimitState, s *share) error {
+	limit, has := p.Limits.Of(g.Kind), int64(0)
+	if limit.Share > 0 {
+		b, err := p.Ledger.Bucket(ctx, s.bucket)
+		if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
+			return err
+		}
+		has = b.Objects
+	}
+	if g.Kind != ledger.LimitPurge || p.Batch <= 0 || g.Tripped(now) {
+		s.goes, s.why = g.Preview(now, limit, has, s.due)
+		return nil
+	}
+	for s.goes < s.due && s.why == "" {
+		may, tripped := g.Admit(now, limit, has, min(s.due-s.goes, int64(p.Batch)))
+		if s.goes += may; tripped != nil {
+			s.why = tripped.Reason
+		}
+	}
+	return nil
+}
+
+// key identifies a limit's state.
+type key struct {
+	kind    ledger.LimitKind
+	subject string
+}
+
+func keyOf(d ledger.Due) key { return key{d.By.Limit(), string(d.Bucket)} }
+
+// share is what is due under a limit, and how much of it may still go.
+type share struct {
+	bucket    string
+	due, goes int64
+	why       string // that others stay
+}
+
+// limits are the decisions of limits.
+type limits struct {
+	of ledger.Limits
+	by map[key]*share
+}
+
+// keeps takes one row of what may go, and returns why it stays if there is none left.
+func (l *limits) keeps(d ledger.Due) string {
+	s := l.by[keyOf(d)]
+	switch {
+	case s == nil:
+		return ""
+	case s.goes > 0:
+		s.goes--
+		return ""
+	}
+	return LimitText(d.By.Limit(), s.why)
+}
+
+// LimitText is why what a limit keeps stays.
+func LimitText(kind ledger.LimitKind, reason string) string {
+	return "the limit " + string(kind) + " keeps it: " + cmp.Or(reason, "it has tripped")
+}
