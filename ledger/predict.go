@@ -28,7 +28,7 @@ type Ending struct {
 // reads no stamp, so it is right for rules that are not applied to the object yet. Of equal
 // ends the time to live counts, as in Expire.
 func (o *Object) Ends(rs lifecycle.Rules) Ending {
-	s := rs.Stamp(o.facts())
+	s := rs.Stamp(o.Facts())
 	switch {
 	case o.TTLAt != 0 && (s.Rule == 0 || o.TTLAt <= s.At):
 		return Ending{At: o.TTLAt, By: EndsByTTL}

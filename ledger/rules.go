@@ -48,12 +48,13 @@ type RulesChange struct {
 // ApplyRules sets when a rule ends the object, and which one. It leaves the client's own
 // time to live as it is.
 func (o *Object) ApplyRules(rs lifecycle.Rules) {
-	s := rs.Stamp(o.facts())
+	s := rs.Stamp(o.Facts())
 	o.RuleAt, o.RuleNumber = s.At, s.Rule
 	o.NameRule(rs)
 }
 
-func (o *Object) facts() lifecycle.Facts {
+// Facts returns the properties that rules match.
+func (o *Object) Facts() lifecycle.Facts {
 	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
 }
 

@@ -75,6 +75,9 @@ func (r *Rule) end(modified lethe.Time) lethe.Time {
 	return midnightAfter(modified, r.Days)
 }
 
+// Midnight returns the first midnight in UTC after an instant.
+func Midnight(t lethe.Time) lethe.Time { return midnightAfter(t, 0) }
+
 // midnightAfter returns the first midnight in UTC after so many days.
 func midnightAfter(t lethe.Time, days int) lethe.Time {
 	const perDay = lethe.Time(day / time.Microsecond)

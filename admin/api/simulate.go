@@ -6,6 +6,8 @@ import "time"
 // about all rules together.
 type Simulation struct {
 	Rules []Forecast `json:"rules"`
+	// TTL is what goes by its own time to live, before any rule ends it.
+	TTL Ends `json:"ttl"`
 	// Limits are the verdicts of reclaim.limits.rules on what expires today,
 	// and on the later day on which the most would at once.
 	Limits []Verdict `json:"limits"`
@@ -15,12 +17,17 @@ type Simulation struct {
 // separately, of all that would expire within the days asked for.
 type Forecast struct {
 	Rule
+	Ends
+	// Uploads are the incomplete uploads that it would abort.
+	Uploads UploadForecast `json:"uploads"`
+}
+
+// Ends are the objects that end for one cause.
+type Ends struct {
 	Today    Amount    `json:"today"` // up to the next midnight in UTC
 	Days     Amount    `json:"days"`  // within the days asked for, today included
 	Held     Amount    `json:"held"`
 	Examples []Example `json:"examples,omitempty"`
-	// Uploads are the incomplete uploads that it would abort.
-	Uploads UploadForecast `json:"uploads"`
 }
 
 // Amount is a number of objects and their bytes.

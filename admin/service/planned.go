@@ -10,7 +10,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/reclaim/predict"
 )
@@ -245,7 +244,7 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
 		Why: fmt.Sprintf("%s removed", plural(int64(len(b.Rules)), "rule is", "rules are"))}
 	if len(rules) > 0 {
-		f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), 30)
+		f := predict.NewForecaster(rules, s.o.Clock.Now(), 30)
 		if err := s.forecast(ctx, b, f, func(api.Event) {}); err != nil {
 			return err
 		}
@@ -254,8 +253,8 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 	return yield(i)
 }
 
-func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
-	var now, days, uploads, held lifecycle.Amount
+func forecastWords(list []predict.Forecast) (words string, today int64) {
+	var now, days, uploads, held predict.Amount
 	for _, f := range list {
 		if f.Rule.Disabled {
 			continue

@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
 // SimulateLifecycle returns what rules would expire, and changes nothing: the
@@ -27,25 +27,26 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 	if r.Days <= 0 {
 		r.Days = 30
 	}
-	f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), r.Days)
+	f := predict.NewForecaster(rules, s.o.Clock.Now(), r.Days)
 	if err := s.forecast(ctx, b, f, each); err != nil {
 		return out, err
 	}
 	out.Rules = forecastsOf(f.Forecasts())
+	out.TTL = forecastsOf([]predict.Forecast{f.TTL()})[0].Ends
 	out.Limits, err = s.verdicts(ctx, b, f)
 	return out, err
 }
 
 // forecast feeds a forecaster with all objects and incomplete uploads of a
 // bucket.
-func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(api.Event)) error {
+func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, each func(api.Event)) error {
 	if err := s.forecastObjects(ctx, b, f, each); err != nil {
 		return err
 	}
 	return s.forecastUploads(ctx, b.Bucket, f)
 }
 
-func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(api.Event)) error {
+func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, each func(api.Event)) error {
 	q, done := ledger.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
 	for {
 		page, err := s.o.Ledger.List(ctx, q)
@@ -61,7 +62,7 @@ func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *
 			return err
 		}
 		for _, o := range page.Objects {
-			f.Object(lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}, o.TTLAt, held[o.Key])
+			f.Object(o, held[o.Key])
 		}
 		done += int64(len(page.Objects))
 		each(api.Event{Progress: &api.Progress{What: "simulate", Done: done, Total: b.Objects}})
@@ -71,7 +72,7 @@ func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *
 	}
 }
 
-func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecycle.Forecaster) error {
+func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict.Forecaster) error {
 	q := ledger.UploadQuery{Bucket: bucket, Limit: 1000}
 	for {
 		list, err := s.o.Ledger.OpenUploads(ctx, q)
@@ -79,7 +80,7 @@ func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecyc
 			return err
 		}
 		for _, u := range list {
-			f.Upload(lifecycle.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}, u.Held)
+			f.Upload(predict.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}, u.Held)
 			q.AfterKey, q.AfterUpload = u.Upload.Key, u.Upload.ID
 		}
 		if len(list) < q.Limit {
@@ -88,16 +89,16 @@ func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecyc
 	}
 }
 
-func forecastsOf(list []lifecycle.Forecast) []api.Forecast {
+func forecastsOf(list []predict.Forecast) []api.Forecast {
 	out := []api.Forecast{}
 	for _, f := range list {
 		one := api.Forecast{
-			Rule:  api.Rule{ID: f.Rule.ID, Disabled: f.Rule.Disabled, Text: f.Rule.String()},
-			Today: api.Amount(f.Today), Days: api.Amount(f.Days), Held: api.Amount(f.Held),
+			Rule:    api.Rule{ID: f.Rule.ID, Disabled: f.Rule.Disabled, Text: f.Rule.String()},
+			Ends:    api.Ends{Today: api.Amount(f.Today), Days: api.Amount(f.Days), Held: api.Amount(f.Held)},
 			Uploads: api.UploadForecast{Today: uploadsOf(f.UploadsToday), Days: uploadsOf(f.Uploads), Held: uploadsOf(f.HeldUploads)},
 		}
 		for _, e := range f.Examples {
-			one.Examples = append(one.Examples, api.Example{Key: e.Facts.Key, Size: e.Facts.Size, ModifiedAt: toTime(e.Facts.Modified), EndsAt: toTime(e.At)})
+			one.Examples = append(one.Examples, api.Example{Key: e.Key, Size: e.Size, ModifiedAt: toTime(e.Modified), EndsAt: toTime(e.At)})
 		}
 		for _, e := range f.UploadExamples {
 			one.Uploads.Examples = append(one.Uploads.Examples, api.UploadExample{
@@ -109,13 +110,13 @@ func forecastsOf(list []lifecycle.Forecast) []api.Forecast {
 	return out
 }
 
-func uploadsOf(a lifecycle.Amount) api.UploadAmount {
+func uploadsOf(a predict.Amount) api.UploadAmount {
 	return api.UploadAmount{Uploads: a.Objects, Bytes: a.Bytes}
 }
 
 // verdicts evaluates the rules' deletion limit, with its present setting and
 // counts, by the code that enforces it.
-func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster) ([]api.Verdict, error) {
+func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster) ([]api.Verdict, error) {
 	out := []api.Verdict{}
 	bucket, err := s.o.Objects.Bucket(ctx, b.Bucket)
 	if err != nil {

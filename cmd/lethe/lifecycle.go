@@ -173,8 +173,12 @@ at midnight UTC.`,
 }
 
 func (c *cli) printForecasts(found api.Simulation, days int) {
+	if t := found.TTL; t.Days.Objects+t.Held.Objects > 0 {
+		printf(c.out, "by their own times to live:\n")
+		c.printEnds(t, api.UploadForecast{}, days)
+	}
 	if len(found.Rules) == 0 {
-		printf(c.out, "there are no rules: nothing would go\n")
+		printf(c.out, "there are no rules, so rules end nothing\n")
 		return
 	}
 	for _, f := range found.Rules {
@@ -183,20 +187,25 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 			off = " (disabled; shown as if it were enabled)"
 		}
 		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
-		printf(c.out, "  today: %s, %s%s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes), uploadsToo(f.Uploads.Today))
-		printf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes), uploadsToo(f.Uploads.Days))
-		if f.Held.Objects+f.Uploads.Held.Uploads > 0 {
-			printf(c.out, "  kept by holds: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
-		}
-		for _, e := range f.Examples {
-			printf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
-		}
+		c.printEnds(f.Ends, f.Uploads, days)
 		for _, e := range f.Uploads.Examples {
 			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
 		}
 	}
 	for _, v := range found.Limits {
 		c.printVerdict(v)
+	}
+}
+
+// printEnds shows what ends for one cause.
+func (c *cli) printEnds(e api.Ends, u api.UploadForecast, days int) {
+	printf(c.out, "  today: %s, %s%s\n", plural(e.Today.Objects, "object", "objects"), size(e.Today.Bytes), uploadsToo(u.Today))
+	printf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(e.Days.Objects, "object", "objects"), size(e.Days.Bytes), uploadsToo(u.Days))
+	if e.Held.Objects+u.Held.Uploads > 0 {
+		printf(c.out, "  kept by holds: %s, %s%s\n", plural(e.Held.Objects, "object", "objects"), size(e.Held.Bytes), uploadsToo(u.Held))
+	}
+	for _, x := range e.Examples {
+		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
 	}
 }
 

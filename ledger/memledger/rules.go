@@ -20,13 +20,9 @@ type ruled struct {
 	reapply *ledger.Reapplication // nil: these rules are applied to every object
 }
 
-func (o *object) facts() lifecycle.Facts {
-	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
-}
-
 // stamp sets the end that rules give an object, which must be in no index.
 func (o *object) stamp(rs lifecycle.Rules) {
-	s := rs.Stamp(o.facts())
+	s := rs.Stamp(o.Facts())
 	o.RuleAt, o.RuleNumber, o.Rule = s.At, s.Rule, ""
 }
 
@@ -122,7 +118,7 @@ func (db *DB) reapplyBucket(b *bucket, limit int, others bool) ledger.Reapplied 
 	out := ledger.Reapplied{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
 	var changed []*object
 	for _, o := range rows {
-		if s := b.rules.Stamp(o.facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
+		if s := b.rules.Stamp(o.Facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
 			changed = append(changed, o)
 		}
 	}

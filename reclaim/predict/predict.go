@@ -40,7 +40,8 @@ const page = 1000
 const HeldText = "a hold keeps it"
 
 // Objects yields the objects that are due by an instant, 0 for now. While a limit of their
-// kind is set they are read twice: first to count them.
+// kind is set they are read twice: first to count them. For a later instant a limit is asked
+// as if all of them were found then, in one pass.
 func (p Predictor) Objects(ctx context.Context, by lethe.Time, yield func(Due) error) error {
 	return p.each(ctx, p.Ledger.DueObjects, by, yield)
 }
@@ -53,18 +54,35 @@ func (p Predictor) Trash(ctx context.Context, by lethe.Time, yield func(Due) err
 type reader func(context.Context, ledger.DueQuery) (ledger.DuePage, error)
 
 func (p Predictor) each(ctx context.Context, read reader, by lethe.Time, yield func(Due) error) error {
-	limits := limits{of: p.Limits}
+	l, err := p.limitsAt(ctx, by)
+	if err != nil {
+		return err
+	}
 	if p.Limits.Rules.On() || p.Limits.TTL.On() || p.Limits.Purge.On() {
-		if err := p.count(ctx, read, by, &limits); err != nil {
+		if err := p.count(ctx, read, by, l); err != nil {
 			return err
 		}
 	}
-	return pages(ctx, read, by, func(d ledger.Due, _ ledger.DuePart) error {
+	return pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
 		if d.Held {
 			return yield(Due{d, HeldText})
 		}
-		return yield(Due{d, limits.keeps(d)})
+		return yield(Due{d, l.keeps(d, part)})
 	})
+}
+
+// limitsAt reads the states of the limits.
+func (p Predictor) limitsAt(ctx context.Context, by lethe.Time) (*limits, error) {
+	now, err := p.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &limits{now: max(by, now), of: p.Limits, by: map[key]*share{}, states: map[key]ledger.LimitState{}}
+	states, err := p.Ledger.LimitStates(ctx)
+	for _, g := range states {
+		l.states[key{g.Kind, g.Subject}] = g
+	}
+	return l, err
 }
 
 // pages reads all that is due, page by page.
@@ -89,7 +107,6 @@ func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due
 // count counts what is due by limit, and decides how many of each may go. A held row that is
 // not deferred yet counts, as it does where the limit is enforced.
 func (p Predictor) count(ctx context.Context, read reader, by lethe.Time, l *limits) error {
-	l.by = map[key]*share{}
 	err := pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
 		if k := keyOf(d); l.of.Of(k.kind).On() && !(d.Held && part == ledger.DueDeferred) {
 			if l.by[k] == nil {
@@ -99,29 +116,14 @@ func (p Predictor) count(ctx context.Context, read reader, by lethe.Time, l *lim
 		}
 		return nil
 	})
-	if err != nil || len(l.by) == 0 {
-		return err
-	}
-	states, err := p.Ledger.LimitStates(ctx)
-	if err != nil {
-		return err
-	}
-	now, err := p.Ledger.LedgerTime(ctx)
-	if err != nil {
-		return err
-	}
 	for k, s := range l.by {
-		g := ledger.LimitState{Kind: k.kind, Subject: k.subject}
-		for _, have := range states {
-			if have.Kind == k.kind && have.Subject == k.subject {
-				g = have
-			}
-		}
-		if err := p.decide(ctx, max(by, now), g, s); err != nil {
-			return err
+		g := l.states[k]
+		g.Kind, g.Subject = k.kind, k.subject
+		if err == nil {
+			err = p.decide(ctx, l.now, g, s)
 		}
 	}
-	return nil
+	return err
 }
 
 // decide sets how many rows of a share may go.
@@ -162,23 +164,29 @@ type share struct {
 	why       string // that others stay
 }
 
-// limits are the decisions of limits.
+// limits are the decisions of limits at an instant.
 type limits struct {
-	of ledger.Limits
-	by map[key]*share
+	now    lethe.Time
+	of     ledger.Limits
+	states map[key]ledger.LimitState
+	by     map[key]*share
 }
 
-// keeps takes one row of what may go, and returns why it stays if there is none left.
-func (l *limits) keeps(d ledger.Due) string {
-	s := l.by[keyOf(d)]
+// keeps takes one row of what may go, and returns why it stays if there is none left. What a
+// limit has deferred stays while it is tripped, even if the limit is not set any more.
+func (l *limits) keeps(d ledger.Due, part ledger.DuePart) string {
+	k := keyOf(d)
+	s, g := l.by[k], l.states[k]
 	switch {
+	case part == ledger.DueDeferred && g.Tripped(l.now):
+		return LimitText(k.kind, g.Reason)
 	case s == nil:
 		return ""
 	case s.goes > 0:
 		s.goes--
 		return ""
 	}
-	return LimitText(d.By.Limit(), s.why)
+	return LimitText(k.kind, s.why)
 }
 
 // LimitText is why what a limit keeps stays.

@@ -35,6 +35,7 @@ func (w *World) end() {
 	w.trusted(n)
 	w.prepareEnd(n)
 	w.fail(w.movedParts(n))
+	w.fail(w.predicted(n))
 	w.fail(w.lifted(n))
 	n = w.unlimited(n)
 	for range w.rounds() {

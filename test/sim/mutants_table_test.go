@@ -24,6 +24,7 @@ type mutant struct {
 	equivalent string
 	sqlite     bool // run over the shipped SQLite ledger
 	plans      bool // plans are made and applied beside the routines
+	predicts   bool // the quiet end begins with a prediction
 	forks      bool // schedules of two ledgers are searched
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	NewLedger func(ledger.Options) (Ledger, error)
 	// Plans has plans made and applied beside the routines.
 	Plans bool
+	// Predict has the quiet end begin with a prediction that is compared with what goes.
+	Predict bool
 	// Keep keeps the trace as text.
 	Keep bool
 }

@@ -1,10 +1,25 @@
-package lifecycle
+package predict
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+func at(text string) lethe.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return lethe.FromTime(t)
+}
 
 func TestForecast(t *testing.T) {
 	now := at("2031-01-10T12:00:00Z")
-	f := NewForecaster(Rules{
+	f := NewForecaster(lifecycle.Rules{
 		{ID: "week", Prefix: "a/", Days: 7}, {ID: "off", Prefix: "b/", Days: 1, Disabled: true}, {ID: "uploads", AbortDays: 5},
 	}, now, 30)
 	for _, o := range []struct {
@@ -23,14 +38,14 @@ func TestForecast(t *testing.T) {
 		if o.ttl != "" {
 			ttl = at(o.ttl)
 		}
-		f.Object(Facts{Key: o.key, Size: 10, Modified: at(o.modified)}, ttl, o.key == "a/held")
+		f.Object(ledger.Object{Key: o.key, Size: 10, ModifiedAt: at(o.modified), TTLAt: ttl}, o.key == "a/held")
 	}
 	f.Upload(Upload{Key: "x", ID: "over", Begun: at("2031-01-01T00:00:00Z"), Bytes: 3}, false)
 	f.Upload(Upload{Key: "x", ID: "later", Begun: at("2031-01-09T00:00:00Z"), Bytes: 4}, false)
 	f.Upload(Upload{Key: "x", ID: "held", Begun: at("2031-01-01T00:00:00Z"), Bytes: 5}, true)
 	f.Upload(Upload{Key: "x", Begun: at("2031-02-09T00:00:00Z"), Bytes: 6}, false)
 	got := f.Forecasts()
-	if got[0].Today != (Amount{2, 20}) || got[0].Days != (Amount{4, 40}) || len(got[0].Examples) != 4 || got[0].Examples[0].Facts.Key != "a/over" {
+	if got[0].Today != (Amount{2, 20}) || got[0].Days != (Amount{4, 40}) || len(got[0].Examples) != 4 || got[0].Examples[0].Key != "a/over" {
 		t.Errorf("week: %+v", got[0])
 	}
 	if got[1].Today != (Amount{}) || got[1].Days != (Amount{1, 10}) || !got[1].Rule.Disabled {
@@ -43,11 +58,14 @@ func TestForecast(t *testing.T) {
 	if got[0].Held != (Amount{1, 10}) {
 		t.Errorf("held: %+v", got[0].Held)
 	}
+	if ttl := f.TTL(); ttl.Today != (Amount{1, 10}) || ttl.Days != (Amount{1, 10}) || ttl.Examples[0].Key != "a/client" {
+		t.Errorf("times to live: %+v", ttl)
+	}
 	if when, n := f.Peak(); when != at("2031-01-17T00:00:00Z") || n != 2 { // a/later and a/client2
 		t.Errorf("the most go at %s: %d", when, n)
 	}
-	short := NewForecaster(Rules{{ID: "long", Days: 100, Prefix: "a"}}, now, 30)
-	short.Object(Facts{Key: "a", Modified: now}, 0, false)
+	short := NewForecaster(lifecycle.Rules{{ID: "long", Days: 100, Prefix: "a"}}, now, 30)
+	short.Object(ledger.Object{Key: "a", ModifiedAt: now}, false)
 	if r := short.Forecasts()[0]; r.Days.Objects != 0 {
 		t.Errorf("beyond the days asked for: %+v", r)
 	}

@@ -1,14 +1,17 @@
-package lifecycle
+package predict
 
 import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// Forecast is what one rule would end. Held objects are counted separately.
+// Forecast is what one rule would end, or the objects' own times to live. Held objects are
+// counted separately.
 type Forecast struct {
-	Rule Rule
+	Rule lifecycle.Rule
 	// Today is what would go up to the next midnight in UTC, including what is overdue. Days
 	// is what would go within the days asked for, including today's. Held is what would go
 	// within the days and stays while it is held.
@@ -26,8 +29,10 @@ type Amount struct{ Objects, Bytes int64 }
 
 // Example is an object that would go.
 type Example struct {
-	Facts Facts
-	At    lethe.Time
+	Key      string
+	Size     int64
+	Modified lethe.Time
+	At       lethe.Time
 }
 
 // Upload is an incomplete upload.
@@ -50,15 +55,16 @@ const maxExamples = 5
 // Forecaster adds up what rules would end, by the code that ends objects. Disabled rules
 // count as enabled, as a forecast should precede enabling them.
 type Forecaster struct {
-	rules        Rules
+	rules        lifecycle.Rules
 	today, until lethe.Time
 	out          []Forecast
+	ttl          Forecast
 	later        map[lethe.Time]int64 // objects that end after today, by when
 }
 
 // NewForecaster returns a forecaster for a number of days from now.
-func NewForecaster(rules Rules, now lethe.Time, days int) *Forecaster {
-	f := &Forecaster{today: midnightAfter(now, 0), until: now.Add(time.Duration(days) * day), later: map[lethe.Time]int64{}}
+func NewForecaster(rules lifecycle.Rules, now lethe.Time, days int) *Forecaster {
+	f := &Forecaster{today: lifecycle.Midnight(now), until: now.Add(time.Duration(days) * 24 * time.Hour), later: map[lethe.Time]int64{}}
 	f.rules, _ = rules.Succeed(nil, 0)
 	for i := range f.rules {
 		f.out = append(f.out, Forecast{Rule: f.rules[i]})
@@ -68,26 +74,28 @@ func NewForecaster(rules Rules, now lethe.Time, days int) *Forecaster {
 	return f
 }
 
-// Object adds an object with its client's time to live, 0 for none. held reports whether a
-// hold keeps it.
-func (f *Forecaster) Object(o Facts, ttl lethe.Time, held bool) {
-	s := f.rules.Stamp(o)
-	if s.Rule == 0 || s.At > f.until || ttl != 0 && ttl <= s.At {
+// Object adds an object. held reports whether a hold keeps it.
+func (f *Forecaster) Object(o ledger.Object, held bool) {
+	end := o.Ends(f.rules)
+	if end.At == 0 || end.At > f.until {
 		return
 	}
-	r := &f.out[s.Rule-1]
+	r := &f.ttl
+	if end.By == ledger.EndsByRule {
+		r = &f.out[f.rules.Stamp(o.Facts()).Rule-1]
+	}
 	if held {
 		r.Held.add(o.Size)
 		return
 	}
 	r.Days.add(o.Size)
-	if s.At <= f.today {
+	if end.At <= f.today {
 		r.Today.add(o.Size)
-	} else {
-		f.later[midnightAfter(s.At-1, 0)]++
+	} else if end.By == ledger.EndsByRule {
+		f.later[lifecycle.Midnight(end.At-1)]++
 	}
 	if len(r.Examples) < maxExamples {
-		r.Examples = append(r.Examples, Example{o, s.At})
+		r.Examples = append(r.Examples, Example{o.Key, o.Size, o.ModifiedAt, end.At})
 	}
 }
 
@@ -116,8 +124,11 @@ func (f *Forecaster) Upload(u Upload, held bool) {
 	}
 }
 
-// Forecasts returns the result, in the order of the rules.
+// Forecasts returns what the rules would end, in their order.
 func (f *Forecaster) Forecasts() []Forecast { return f.out }
+
+// TTL returns what goes by its own time to live, before any rule ends it.
+func (f *Forecaster) TTL() Forecast { return f.ttl }
 
 // Peak returns the midnight after today at which most objects of all rules go at once, and
 // how many; 0 if none.

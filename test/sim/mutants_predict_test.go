@@ -1,0 +1,29 @@
+package sim_test
+
+// predictMutants break what is predicted, or make the engine do something else.
+var predictMutants = []mutant{
+	{
+		name: "a prediction does not ask the rules that are not applied yet", rule: "what is predicted is what goes", within: 2000, predicts: true,
+		file: "ledger/memledger/due.go", old: "if e := o.EndsAt(db.now, b.rules); e.At != 0 && e.At <= q.By {", new: "if e := (ledger.Ending{}); e.At != 0 && e.At <= q.By {",
+	}, {
+		name: "a prediction forgets what was deferred", rule: "what is predicted is what goes", within: 4000, predicts: true,
+		file: "ledger/memledger/due.go", old: "			return p.entry == \"\" && o != nil && o.deferred", new: "			return false && o != nil && o.deferred",
+	}, {
+		name: "a prediction names what a hold keeps", rule: "what is predicted is what goes", within: 2000, predicts: true,
+		file: "reclaim/predict/predict.go", old: "		if d.Held {\n", new: "		if false {\n",
+	}, {
+		name: "a prediction asks no limit", rule: "what is predicted is what goes", within: 4000, predicts: true,
+		file: "reclaim/predict/predict.go", old: "	case s.goes > 0:\n", new: "	case true:\n",
+	}, {
+		name: "a prediction forgets a limit that has tripped", rule: "what is predicted is what goes", within: 2000, known: 1548, predicts: true,
+		file: "reclaim/predict/predict.go", old: "	case part == ledger.DueDeferred && g.Tripped(l.now):\n", new: "	case false:\n",
+	}, {
+		name: "a plan frees what others still share", rule: "what is predicted is what goes", within: 2000, predicts: true,
+		file: "reclaim/plan/totals.go", old: "n+1 < i.Refs {", new: "n < 0 {",
+	}, {
+		name: "a plan frees nothing that is shared", rule: "what is predicted is what goes", within: 2000, predicts: true,
+		file: "reclaim/plan/totals.go", old: "	if i.Refs <= 1 {\n		return\n	}\n	t.Shared++\n", new: "	if true || i.Refs <= 1 {\n		return\n	}\n	t.Shared++\n",
+	},
+}
+
+func init() { mutants = append(mutants, predictMutants...) }
