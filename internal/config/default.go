@@ -55,7 +55,7 @@ func defaultReclaim() Reclaim {
 		Clean:     every(time.Minute, 1000, 2),
 		Reap:      every(time.Minute, 200, 1),
 		Multipart: every(time.Hour, 100, 1),
-		Lifecycle: every(time.Hour, 1000, 1),
+		Lifecycle: every(time.Minute, 1000, 1),
 		Purge:     every(time.Minute, 1000, 1),
 		Watch:     every(time.Minute, 1000, 1),
 		Receipts:  every(time.Minute, 1000, 1),
