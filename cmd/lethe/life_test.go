@@ -112,6 +112,21 @@ func TestTheEngineRunsByItself(t *testing.T) {
 	w.held(0)
 }
 
+// Bytes that nobody refers to any more wake the routine that deletes them, without Redis too:
+// they do not wait for its next tick.
+func TestCondemnedBytesWakeClean(t *testing.T) {
+	w := newWorld(t, "reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h", "reclaim.grace.read_grace=1s").start()
+	w.clock.Advance(quietTime)
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.remove("first", "a")
+	w.clock.Advance(time.Second)
+	if log, ok := w.log.await(`"event":"blobs_deleted"`); !ok {
+		t.Fatal(log)
+	}
+	w.held(0)
+}
+
 // A dry run shows what would go, and changes nothing.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t).start()

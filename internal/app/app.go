@@ -121,9 +121,7 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(erro
 	}
 	work.Go(func() { a.router.Run(ctx) })
 	work.Go(func() { a.pulse.run(ctx) })
-	if a.bus != nil {
-		work.Go(func() { a.bus.Run(ctx) })
-	}
+	work.Go(func() { a.bus.Run(ctx) })
 	if a.shared() {
 		work.Go(func() { failed(a.beat(ctx)) })
 	}

@@ -15,18 +15,18 @@ import (
 // grow.
 const wakeGap = 5 * time.Second
 
-// makeBus lets instances wake each other's routines. Without Redis there is no bus,
-// and timetables suffice.
+// makeBus lets a routine that has work begin before its time, here and, through Redis, on
+// other instances. Timetables continue.
 func (s *Store) makeBus() {
-	if s.redis == nil || !s.Config.Redis.Wake {
-		return
-	}
 	o := wake.Options{
-		Conn: s.redis, Channel: wake.Channel(s.Identity.ID), Self: s.worker, Gap: wakeGap,
+		Channel: wake.Channel(s.Identity.ID), Self: s.worker, Gap: wakeGap,
 		Wake: func(routine string) { s.Loop.Wake(routine) },
 		Events: wake.Events{
 			Failed: func(err error) { s.opt.Log.Debug("other instances could not be woken", "error", err) },
 		},
+	}
+	if s.redis != nil && s.Config.Redis.Wake {
+		o.Conn = s.redis
 	}
 	if s.Config.Has(config.RoleReclaim) {
 		o.Routines = s.wakeable()
@@ -50,7 +50,7 @@ func (s *Store) wakeable() (names []string) {
 func (s *Store) moved(list []ledger.Move) {
 	s.watch.metrics.Moved(list)
 	if s.bus == nil {
-		return
+		return // the store is still being opened
 	}
 	for _, m := range list {
 		switch {
