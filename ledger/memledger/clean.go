@@ -106,8 +106,8 @@ func (db *DB) claim(rows []*blob, worker string, fence int64) []ledger.Blob {
 	return out
 }
 
-// held returns a row in the state and with the fence of a claim.
-func (db *DB) held(id lethe.ID, s lethe.State, fence int64) *blob {
+// claimedRow returns a row in the state and with the fence of a claim.
+func (db *DB) claimedRow(id lethe.ID, s lethe.State, fence int64) *blob {
 	b := db.byID[id]
 	if b == nil || b.State != s || fence == 0 || b.Claim.Fence != fence {
 		return nil
@@ -123,13 +123,13 @@ func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, 
 	}
 	defer db.leave()
 	for _, item := range s.Items {
-		if (item.Result < ledger.Gone || item.Result > ledger.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
+		if (item.Result < ledger.Gone || item.Result > ledger.Waits) && db.claimedRow(item.ID, lethe.Condemned, s.Fence) != nil {
 			return out, fmt.Errorf("memledger: settle: blob %s has no valid result (%d)", item.ID, item.Result)
 		}
 	}
 	out.Now = db.now
 	for _, item := range s.Items {
-		if b := db.held(item.ID, lethe.Condemned, s.Fence); b != nil {
+		if b := db.claimedRow(item.ID, lethe.Condemned, s.Fence); b != nil {
 			db.settle(b, item, &out)
 			continue
 		}

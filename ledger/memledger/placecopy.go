@@ -39,7 +39,7 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob,
 	if src.ContentID != "" {
 		b.Replica = db.nextReplica(db.contentOf(src.ContentID))
 	}
-	if err := db.holdSubject(src.Blob, in.Fence, in.Lease); err != nil {
+	if err := db.keepSubject(src.Blob, in.Fence, in.Lease); err != nil {
 		return ledger.Blob{}, err
 	}
 	db.insert(b)
@@ -63,9 +63,9 @@ func (db *DB) copied(id lethe.ID) (*blob, error) {
 	return b, nil
 }
 
-// holdSubject checks the claim on what the blob belongs to, and restarts its lease. It is
+// keepSubject checks the claim on what the blob belongs to, and restarts its lease. It is
 // the last check of a transition.
-func (db *DB) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
+func (db *DB) keepSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
 		subject = b.ID
@@ -103,7 +103,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		err = c.Blocks.Check(b.Size)
 	}
 	if err == nil {
-		err = db.holdSubject(src.Blob, c.Fence, c.Lease)
+		err = db.keepSubject(src.Blob, c.Fence, c.Lease)
 	}
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 		}
 		leave = append(leave, b)
 	}
-	if err := db.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {
+	if err := db.keepSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {
 		return 0, err
 	}
 	for _, b := range leave {

@@ -200,7 +200,7 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 		return err
 	}
 	defer db.mu.Unlock()
-	return db.holdSubject(ledger.Blob{ContentID: subject}, fence, lease)
+	return db.keepSubject(ledger.Blob{ContentID: subject}, fence, lease)
 }
 
 // PlaceBacklog counts the subjects that are due.

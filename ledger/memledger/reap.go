@@ -64,7 +64,7 @@ func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.
 
 // reaping returns an intent that carries the fence: ErrFenced.
 func (db *DB) reaping(id lethe.ID, fence int64) (*blob, error) {
-	if b := db.held(id, lethe.Pending, fence); b != nil {
+	if b := db.claimedRow(id, lethe.Pending, fence); b != nil {
 		return b, nil
 	}
 	return nil, fmt.Errorf("memledger: intent %s under fence %d: %w", id, fence, lethe.ErrFenced)

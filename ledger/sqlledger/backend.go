@@ -72,7 +72,7 @@ func (db *DB) Backends(ctx context.Context) (out []ledger.Backend, err error) {
 // confirmed. Another process has advanced it then.
 func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	return db.write(ctx, "set epoch of backend "+backend, func(t *tx) error {
-		if _, err := t.holdBackend(backend); err != nil {
+		if _, err := t.lockBackend(backend); err != nil {
 			return err
 		}
 		return t.Must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
@@ -84,7 +84,7 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 // unless the epoch is beyond the ledger's intended one.
 func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	return db.write(ctx, "accept backend "+backend, func(t *tx) error {
-		if _, err := t.holdBackend(backend); err != nil {
+		if _, err := t.lockBackend(backend); err != nil {
 			return err
 		}
 		return t.Must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
@@ -109,7 +109,7 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 // decision is undone.
 func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
 	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
-		if _, err := t.holdBackend(seen.ID); err != nil {
+		if _, err := t.lockBackend(seen.ID); err != nil {
 			return err
 		}
 		if err := t.Must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
@@ -132,12 +132,12 @@ func (t *tx) backend(id string) (ledger.Backend, error) {
 	return t.oneBackend(id, selectBackend, id)
 }
 
-// holdBackend returns a backend's row and locks the backend until the transaction ends.
-func (t *tx) holdBackend(id string) (ledger.Backend, error) {
+// lockBackend returns a backend's row and locks the backend until the transaction ends.
+func (t *tx) lockBackend(id string) (ledger.Backend, error) {
 	if err := t.closeBackend(id); err != nil {
 		return ledger.Backend{}, err
 	}
-	return t.oneBackend(id, heldBackend, id)
+	return t.oneBackend(id, lockedBackend, id)
 }
 
 // oneBackend returns a backend's row by a query that may lock it.

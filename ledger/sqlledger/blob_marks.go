@@ -41,7 +41,7 @@ func (db *DB) MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration
 func (db *DB) mark(ctx context.Context, blobs []lethe.ID, suspect bool, change func(*tx) (int64, error)) (int, error) {
 	var n int64
 	err := db.write(ctx, "mark blobs", func(t *tx) (err error) {
-		if err := t.holdContentsOf(blobs); err != nil {
+		if err := t.lockContentsOf(blobs); err != nil {
 			return err
 		}
 		if err := t.placeChanged(blobs, suspect); err != nil {
@@ -71,7 +71,7 @@ func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 	for _, m := range list {
 		switch {
 		case m.content == "":
-		case t.concurrentWriters() && !t.held[m.content]:
+		case t.concurrentWriters() && !t.locked[m.content]:
 			return sqldb.ErrAgain
 		case m.suspect != suspect:
 			t.counts.place(m.content)

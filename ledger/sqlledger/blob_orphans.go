@@ -92,7 +92,7 @@ func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 	if doubt != "" {
 		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
 	}
-	w, err := t.holdWalk(r.Walk)
+	w, err := t.lockWalk(r.Walk)
 	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
 		err = fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
 	}
@@ -142,7 +142,7 @@ func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized
 }
 
 var (
-	heldBlob   = register(`SELECT state FROM blobs WHERE id = ?1 ` + sqldb.Exclusive)
+	lockedBlob = register(`SELECT state FROM blobs WHERE id = ?1 ` + sqldb.Exclusive)
 	insertLate = register(`INSERT INTO blobs (id, backend, state, size, digest, segment, replica, part,
 			created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
 			worker, fence, claimed_at)
@@ -160,7 +160,7 @@ func (db *DB) CondemnLate(ctx context.Context, b ledger.LateBytes) error {
 	return db.write(ctx, "condemn late blob "+string(b.Blob), func(t *tx) error {
 		until := t.Now.Add(t.db.o.LateWindow)
 		var state lethe.State
-		err := t.Row(heldBlob, b.Blob).Scan(&state)
+		err := t.Row(lockedBlob, b.Blob).Scan(&state)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return t.insertLate(b, until)

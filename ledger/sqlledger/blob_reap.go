@@ -25,7 +25,7 @@ var (
 		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
 	claimedPromotions = register(`SELECT p.blob_id, p.payload FROM ` + sqldb.IDs(1) + ` CROSS JOIN promotions p WHERE p.blob_id = t.id`)
 	claimedIntent     = register(`SELECT 1 FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 AND fence <> 0`)
-	heldPromotion     = register(`SELECT bucket_id, payload FROM promotions WHERE blob_id = ?1`)
+	promotionOf       = register(`SELECT bucket_id, payload FROM promotions WHERE blob_id = ?1`)
 	releaseIntent     = register(`UPDATE blobs SET worker = '', fence = 0, claimed_at = 0
 		WHERE id = ?1 AND state = 1 AND fence = ?2 AND fence <> 0`)
 	reapDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(beat_at), 0) FROM blobs
@@ -147,7 +147,7 @@ func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Pr
 		return "", p, cmp.Or(err, lethe.ErrFenced)
 	}
 	var payload string
-	err = t.Row(heldPromotion, blob).Scan(&bucket, &payload)
+	err = t.Row(promotionOf, blob).Scan(&bucket, &payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", p, fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
 	}

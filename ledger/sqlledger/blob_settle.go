@@ -75,17 +75,17 @@ type settling struct {
 }
 
 func (p *settling) sort(s ledger.Settlement) error {
-	held, err := p.t.claimedRows(s)
+	claimed, err := p.t.claimedRows(s)
 	if err != nil {
 		return err
 	}
 	for _, item := range s.Items {
-		row, ok := held[item.ID]
+		row, ok := claimed[item.ID]
 		if !ok {
 			p.out.Fenced++
 			continue
 		}
-		delete(held, item.ID)
+		delete(claimed, item.ID)
 		if err := p.item(item, row); err != nil {
 			return err
 		}
@@ -103,11 +103,11 @@ func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error)
 		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason, &c.block)
 		return c, err
 	}, claimedRows, sqldb.JSON(names), s.Fence)
-	held := make(map[lethe.ID]condemnedRow, len(list))
+	claimed := make(map[lethe.ID]condemnedRow, len(list))
 	for _, row := range list {
-		held[row.id] = row
+		claimed[row.id] = row
 	}
-	return held, err
+	return claimed, err
 }
 
 // item decides about one row that is still claimed. Bytes that may land late are gone for

@@ -161,7 +161,7 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 // expired objects were reclaimed and its deferred rows released (RequeueDeferred).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
-		b, err := t.holdBucket(name)
+		b, err := t.lockBucket(name)
 		if err != nil {
 			return err
 		}

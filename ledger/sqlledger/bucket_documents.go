@@ -22,7 +22,7 @@ var (
 // ErrNoSuchBucket.
 func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "put "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
-		b, err := t.holdBucketMeant(d.Bucket, d.Into)
+		b, err := t.lockBucketMeant(d.Bucket, d.Into)
 		if err == nil {
 			err = t.putDocument(b.ID, d.Kind, d.Body)
 		}
@@ -30,9 +30,9 @@ func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	})
 }
 
-// holdBucketMeant is holdBucket, and checks that it is the expected bucket, if one is given.
-func (t *tx) holdBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
-	b, err := t.holdBucket(name)
+// lockBucketMeant is lockBucket, and checks that it is the expected bucket, if one is given.
+func (t *tx) lockBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
+	b, err := t.lockBucket(name)
 	if err == nil {
 		err = isMeant(name, b.ID, meant)
 	}
@@ -77,7 +77,7 @@ func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, e
 // ErrNoSuchBucket.
 func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
-		b, err := t.holdBucketMeant(d.Bucket, d.Into)
+		b, err := t.lockBucketMeant(d.Bucket, d.Into)
 		if err == nil {
 			_, err = t.Exec(deleteDocument, b.ID, d.Kind)
 		}

@@ -41,7 +41,7 @@ func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", false, t.Failed(err)
 	}
-	if err := t.holdContents(id, w.losing()); err != nil || id == "" {
+	if err := t.lockContents(id, w.losing()); err != nil || id == "" {
 		return "", false, err
 	}
 	trusted, err = t.trusted(id, w.c.Reach)

@@ -109,7 +109,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	for i, l := range losses {
 		names[i] = l.ID
 	}
-	if err := t.holdContents("", names...); err != nil {
+	if err := t.lockContents("", names...); err != nil {
 		return out, err
 	}
 	list := sqldb.JSON(losses)

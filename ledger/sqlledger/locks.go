@@ -17,7 +17,7 @@ import (
 // writing transaction runs alone these locks are omitted.
 
 var (
-	// A transaction that puts or changes an object holds its key, by an advisory lock and
+	// A transaction that puts or changes an object locks its key, by an advisory lock and
 	// not by a row. Otherwise the second of two replacements would find neither the old row
 	// nor the new one. Buckets have such a lock as well, taken before the row's lock.
 	// Transactions that share a row overtake one that waits to change it, forever if there
@@ -28,24 +28,24 @@ var (
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
 	closeGate    = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock(?1)) AS gate`)
 	passGate     = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(?1)) AS gate`)
-	heldBucket   = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
+	lockedBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
 	gatedBackend = registerFor(sqldb.PostgresName, `SELECT `+backendColumns+` FROM backends
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE id = ?1 FOR SHARE OF backends`)
-	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
-	heldBackend   = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
-	heldObject    = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
-	heldUpload    = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
-	heldContents  = register(`SELECT c.id, c.closed FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy("c.id"))
-	contentsOf    = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+	sharedBackend  = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
+	lockedBackend  = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
+	lockedObject   = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
+	lockedUpload   = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
+	lockedContents = register(`SELECT c.id, c.closed FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy("c.id"))
+	contentsOf     = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
 )
 
 // concurrentWriters reports whether other transactions may write at the same time.
 func (t *tx) concurrentWriters() bool { return t.Writes && !t.Alone() }
 
-// holdKey returns the bucket of a key that is to be written, with its rules. It locks the
+// lockKey returns the bucket of a key that is to be written, with its rules. It locks the
 // key, and the bucket shared: ErrNoSuchBucket.
-func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
+func (t *tx) lockKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if !t.concurrentWriters() {
 		return t.ruledBucket(bucket)
 	}
@@ -90,18 +90,18 @@ func (t *tx) closeBackend(id string) error {
 	return err
 }
 
-// holdBucket returns a bucket and locks it exclusively until the transaction ends:
+// lockBucket returns a bucket and locks it exclusively until the transaction ends:
 // ErrNoSuchBucket.
-func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
+func (t *tx) lockBucket(name string) (b ledger.Bucket, err error) {
 	if err := t.closeBucket(name); err != nil {
 		return b, err
 	}
-	err = scanBucket(t.Row(heldBucket, name), &b)
+	err = scanBucket(t.Row(lockedBucket, name), &b)
 	return b, t.bucketError(name, err)
 }
 
-// holdKeys locks keys of a bucket that is locked already.
-func (t *tx) holdKeys(bucket string, keys []string) error {
+// lockKeys locks keys of a bucket that is locked already.
+func (t *tx) lockKeys(bucket string, keys []string) error {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		if _, err := t.exists(closeGate, gateOf("key", bucket+"\x00"+key)); err != nil {
 			return err
@@ -110,66 +110,66 @@ func (t *tx) holdKeys(bucket string, keys []string) error {
 	return nil
 }
 
-// holdObject returns the row under a locked key, and locks it; nil if there is none.
-func (t *tx) holdObject(b ledger.Bucket, key string) (*ledger.Object, error) {
-	return t.oneObject(b, heldObject, b.ID, key)
+// lockObject returns the row under a locked key, and locks it; nil if there is none.
+func (t *tx) lockObject(b ledger.Bucket, key string) (*ledger.Object, error) {
+	return t.oneObject(b, lockedObject, b.ID, key)
 }
 
-// holdUpload locks an upload if it exists.
-func (t *tx) holdUpload(id lethe.ID) error {
+// lockUpload locks an upload if it exists.
+func (t *tx) lockUpload(id lethe.ID) error {
 	if !t.concurrentWriters() {
 		return nil
 	}
-	_, err := t.exists(heldUpload, id)
+	_, err := t.exists(lockedUpload, id)
 	return err
 }
 
-// holdContents locks contents, except those locked already. sqldb.ErrAgain if one of them is
+// lockContents locks contents, except those locked already. sqldb.ErrAgain if one of them is
 // gone, or if open, unless empty, takes no more references: then what was read before is
 // stale.
-func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
+func (t *tx) lockContents(open lethe.ID, others ...lethe.ID) error {
 	if !t.concurrentWriters() {
 		return nil
 	}
-	want := slices.DeleteFunc(append(slices.Clone(others), open), func(id lethe.ID) bool { return id == "" || t.held[id] })
+	want := slices.DeleteFunc(append(slices.Clone(others), open), func(id lethe.ID) bool { return id == "" || t.locked[id] })
 	slices.Sort(want)
 	if want = slices.Compact(want); len(want) == 0 {
 		return nil
 	}
-	found, closed, err := t.lockContents(want, open)
+	found, closed, err := t.lockExisting(want, open)
 	if err == nil && (found != len(want) || closed) {
 		err = sqldb.ErrAgain
 	}
 	return err
 }
 
-// lockContents locks those of the contents that exist. It returns how many, and whether open
+// lockExisting locks those of the contents that exist. It returns how many, and whether open
 // takes no more references.
-func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
+func (t *tx) lockExisting(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
 	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
 		var c bool
 		err = r.Scan(&id, &c)
 		closed = closed || c && id == open
 		return id, err
-	}, heldContents, sqldb.JSON(contents))
-	if t.held == nil {
-		t.held = make(map[lethe.ID]bool, len(found))
+	}, lockedContents, sqldb.JSON(contents))
+	if t.locked == nil {
+		t.locked = make(map[lethe.ID]bool, len(found))
 	}
 	for _, id := range found {
-		t.held[id] = true
+		t.locked[id] = true
 	}
 	return len(found), closed, err
 }
 
-// holdContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
+// lockContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
 // rule 17). Contents that go meanwhile take their blobs with them.
-func (t *tx) holdContentsOf(blobs []lethe.ID) error {
+func (t *tx) lockContentsOf(blobs []lethe.ID) error {
 	if !t.concurrentWriters() {
 		return nil
 	}
 	contents, err := all(t, sqldb.One[lethe.ID], contentsOf, sqldb.JSON(blobs))
 	if err == nil && len(contents) > 0 {
-		_, _, err = t.lockContents(contents, "")
+		_, _, err = t.lockExisting(contents, "")
 	}
 	return err
 }

@@ -113,7 +113,7 @@ type write struct {
 
 // takeKey locks the key of a commit and removes its row, if the precondition holds for it.
 func (t *tx) takeKey(c ledger.Commit) (*write, error) {
-	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
+	b, rules, err := t.lockKey(c.Object.Bucket, c.Object.Key)
 	if err == nil {
 		err = isMeant(c.Object.Bucket, b.ID, c.Into)
 	}

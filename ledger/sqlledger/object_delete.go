@@ -59,7 +59,7 @@ func (p *deleting) run(d ledger.Deletion) (err error) {
 	if p.bucket, err = p.t.bucket(d.Bucket); err != nil {
 		return err
 	}
-	if err := p.t.holdKeys(d.Bucket, p.lost); err != nil {
+	if err := p.t.lockKeys(d.Bucket, p.lost); err != nil {
 		return err
 	}
 	if err := p.t.recordOnce(d.Op, "delete", ""); err != nil {

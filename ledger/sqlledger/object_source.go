@@ -23,7 +23,7 @@ func (w *write) referSource() error {
 	if o.ContentID == "" {
 		return nil
 	}
-	if err := w.t.holdContents("", o.ContentID, w.losing()); err != nil {
+	if err := w.t.lockContents("", o.ContentID, w.losing()); err != nil {
 		return err
 	}
 	ok, err := w.t.exists(referable, o.ContentID, w.bucket.Domain)

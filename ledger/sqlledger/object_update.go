@@ -24,11 +24,11 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (o ledger.Object, err
 }
 
 func (t *tx) update(u ledger.Update) (ledger.Object, error) {
-	b, rules, err := t.holdKey(u.Bucket, u.Key)
+	b, rules, err := t.lockKey(u.Bucket, u.Key)
 	if err != nil {
 		return ledger.Object{}, err
 	}
-	o, err := t.holdObject(b, u.Key)
+	o, err := t.lockObject(b, u.Key)
 	switch {
 	case err != nil:
 		return ledger.Object{}, err

@@ -12,7 +12,7 @@ import (
 
 var (
 	setDraining = register(`UPDATE backends SET draining = ?2 WHERE id = ?1`)
-	holdings    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
+	storedOn    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
 		GROUP BY state HAVING sum(n) <> 0 ORDER BY state`)
 	dropCounters      = register(`DELETE FROM blob_counters WHERE backend = ?1`)
 	dropBackendLimits = register(`DELETE FROM limits WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
@@ -47,7 +47,7 @@ func (t *tx) admits(id string, n int64) error {
 // left.
 func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 	return db.write(ctx, "remove backend "+backend, func(t *tx) error {
-		b, err := t.holdBackend(backend)
+		b, err := t.lockBackend(backend)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (t *tx) drained(backend string) error {
 		var n, bytes int64
 		err := r.Scan(&state, &n, &bytes)
 		return fmt.Sprintf("%d %s of %d bytes", n, state, bytes), err
-	}, holdings, backend)
+	}, storedOn, backend)
 	if err != nil {
 		return err
 	}

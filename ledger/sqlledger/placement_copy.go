@@ -15,10 +15,10 @@ import (
 
 var (
 	// An update that changes nothing locks the row in every database.
-	lockContent = register(`UPDATE contents SET closed = closed WHERE id = ?1`)
-	lockUpload  = register(`UPDATE uploads SET touched_at = touched_at WHERE id = ?1`)
-	sourceBlob  = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 2`)
-	insertCopy  = register(`INSERT INTO blobs (` + blobColumns + `)
+	lockContentRow = register(`UPDATE contents SET closed = closed WHERE id = ?1`)
+	lockUploadRow  = register(`UPDATE uploads SET touched_at = touched_at WHERE id = ?1`)
+	sourceBlob     = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 2`)
+	insertCopy     = register(`INSERT INTO blobs (` + blobColumns + `)
 		VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, ?11, 0)`)
 	pendingCopy = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 1 AND fence = 0`)
 	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2, block = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
@@ -66,7 +66,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 		return b, err
 	}
 	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
-	return b, t.holdSubject(src, in.Fence, in.Lease)
+	return b, t.keepSubject(src, in.Fence, in.Lease)
 }
 
 // copied locks what the blob belongs to, and returns the blob: ErrContentGone unless it is
@@ -76,9 +76,9 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	if err != nil || src == nil {
 		return ledger.Blob{}, cmp.Or(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
 	}
-	lock, owner := lockContent, src.ContentID
+	lock, owner := lockContentRow, src.ContentID
 	if owner == "" {
-		lock, owner = lockUpload, src.UploadID
+		lock, owner = lockUploadRow, src.UploadID
 	}
 	gone := fmt.Errorf("what blob %s belongs to: %w", id, lethe.ErrContentGone)
 	if err := t.Must(1, gone, lock, owner); err != nil {
@@ -104,13 +104,13 @@ func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
 	return &b, t.Failed(err)
 }
 
-// holdSubject checks the claim on what the blob belongs to, and restarts its lease.
-func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
+// keepSubject checks the claim on what the blob belongs to, and restarts its lease.
+func (t *tx) keepSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
 		subject = b.ID
 	}
-	return t.Must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.Now.Add(lease))
+	return t.Must(1, lethe.ErrFenced, keepPlacement, subject, fence, t.Now.Add(lease))
 }
 
 // CommitCopy makes a pending copy live (pending to live). The copy of a part replaces the
@@ -153,7 +153,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 				return err
 			}
 		}
-		return t.holdSubject(src, c.Fence, c.Lease)
+		return t.keepSubject(src, c.Fence, c.Lease)
 	})
 }
 
@@ -174,7 +174,7 @@ func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 // gone, ErrFenced if its claim was taken over.
 func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) {
 	err = db.batch(ctx, "trim copies of content "+string(r.Content), func(t *tx) error {
-		if err := t.Must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
+		if err := t.Must(1, lethe.ErrContentGone, lockContentRow, r.Content); err != nil {
 			return err
 		}
 		names := sqldb.JSON(r.Blobs)
@@ -192,7 +192,7 @@ func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) 
 		if err != nil {
 			return err
 		}
-		return t.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease)
+		return t.keepSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease)
 	})
 	return n, err
 }

@@ -45,7 +45,7 @@ var (
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
-	holdPlacement = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
+	keepPlacement = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placeDue      = register(`SELECT count(*), 0, coalesce(min(due_at), 0) FROM placements WHERE due_at <= ?1`)
 	placeLater    = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
 )
@@ -233,7 +233,7 @@ func (t *tx) settlePlacement(fence int64, r ledger.PlacementResult) (int64, erro
 // claim was taken over.
 func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
 	return db.batch(ctx, "keep placement of "+string(subject), func(t *tx) error {
-		return t.Must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.Now.Add(lease))
+		return t.Must(1, lethe.ErrFenced, keepPlacement, subject, fence, t.Now.Add(lease))
 	})
 }
 

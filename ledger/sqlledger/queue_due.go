@@ -232,7 +232,7 @@ func (t *tx) duePageOfTrash(q ledger.DueQuery, found []foundDue) (out ledger.Due
 	for i, d := range found {
 		names[i] = d.BucketName
 	}
-	byName, err := t.holdingBuckets(readNamed, names)
+	byName, err := t.bucketsWithHolds(readNamed, names)
 	if err != nil {
 		return out, err
 	}

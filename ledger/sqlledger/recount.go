@@ -14,7 +14,7 @@ import (
 // Recount recomputes references, counters and the rules of the states from the rows, and
 // returns every difference; there should be none. It reads the whole ledger. Each rule is
 // checked in its own snapshot, and rules about single contents or blobs in one per page. So
-// the result is exact, and no snapshot is held for long.
+// the result is exact, and no snapshot stays open for long.
 func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err error) {
 	for _, r := range bookRules {
 		more, err := db.broken(ctx, r)

@@ -88,7 +88,7 @@ func givenUp(rs lifecycle.Rules, u ledger.Upload, now lethe.Time) (*lifecycle.Ru
 // ErrNoSuchUpload otherwise, ErrHeld while a hold keeps it.
 func (db *DB) AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error) {
 	err = db.batch(ctx, "abort upload "+string(upload)+" by a rule", func(t *tx) error {
-		u, b, err := t.holdOpen(upload)
+		u, b, err := t.lockOpen(upload)
 		if err != nil {
 			return err
 		}

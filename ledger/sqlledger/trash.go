@@ -109,7 +109,7 @@ func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.
 		return ledger.TrashEntry{}, ledger.Bucket{}, nil, cmp.Or(err, lethe.ErrTrashNotFound)
 	}
 	e := found[0]
-	b, rules, err := t.holdKey(e.Object.Bucket, e.Object.Key)
+	b, rules, err := t.lockKey(e.Object.Bucket, e.Object.Key)
 	if err != nil || e.Object.ContentID == "" {
 		return e, b, rules, err
 	}

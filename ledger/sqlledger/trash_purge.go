@@ -116,7 +116,7 @@ func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, e
 	for i, e := range entries {
 		names[i] = e.bucket
 	}
-	byName, err := t.holdingBuckets(bucketsNamed, names)
+	byName, err := t.bucketsWithHolds(bucketsNamed, names)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, e
 	return free, t.deferRows(deferred)
 }
 
-// holdingBuckets returns those of the named buckets that have holds.
-func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, error) {
+// bucketsWithHolds returns those of the named buckets that have holds.
+func (t *tx) bucketsWithHolds(query string, names []string) (map[string]lethe.ID, error) {
 	byName := map[string]lethe.ID{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var name string

@@ -18,7 +18,7 @@ type tx struct {
 	db     *DB
 	counts counters
 	op     lethe.ID          // the operation that it records, if any
-	held   map[lethe.ID]bool // contents that are locked
+	locked map[lethe.ID]bool // contents that are locked
 	doomed []CondemnedBlob   // blobs that it condemned
 }
 

@@ -137,7 +137,7 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 // parts in progress.
 func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
 	return db.write(ctx, "abort upload "+string(id), func(t *tx) error {
-		if err := t.holdUpload(id); err != nil {
+		if err := t.lockUpload(id); err != nil {
 			return err
 		}
 		if _, err := t.upload(id, bucket, key); err != nil {

@@ -33,7 +33,7 @@ func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Com
 }
 
 func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
-	if err := t.holdUpload(c.UploadID); err != nil {
+	if err := t.lockUpload(c.UploadID); err != nil {
 		return ledger.Committed{}, err
 	}
 	u, err := t.upload(c.UploadID, c.Bucket, c.Key)

@@ -15,7 +15,7 @@ var (
 	touchedUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
 		AND u.touched_at >= ?2 AND (u.touched_at > ?2 OR u.id > ?3) ORDER BY u.touched_at, u.id LIMIT ?4`)
 	// CROSS JOIN makes SQLite read the parameter first, and then look each upload up.
-	uploadsHold = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + sqldb.IDs(1) + ` CROSS JOIN parts p
+	storedByUploads = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + sqldb.IDs(1) + ` CROSS JOIN parts p
 		JOIN blobs l ON l.id = p.blob_id WHERE p.upload_id = t.id GROUP BY p.upload_id, l.backend`)
 	uploadsLater = register(countLater(`touched_at`, `uploads WHERE touched_at > ?1`))
 )
@@ -122,7 +122,7 @@ func (t *tx) uploadsStore(list []ledger.Upload) ([]ledger.OverdueUpload, error) 
 			u.Bytes += bytes
 		}
 		return none, err
-	}, uploadsHold, sqldb.JSON(names))
+	}, storedByUploads, sqldb.JSON(names))
 	return out, err
 }
 
@@ -149,7 +149,7 @@ func (db *DB) OpenUploads(ctx context.Context, q ledger.UploadQuery) (list []led
 // meanwhile, ErrHeld while a hold keeps it.
 func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) error {
 	return db.batch(ctx, "abort stale upload "+string(upload), func(t *tx) error {
-		u, _, err := t.holdOpen(upload)
+		u, _, err := t.lockOpen(upload)
 		if err != nil {
 			return err
 		}
@@ -164,9 +164,9 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) e
 	})
 }
 
-// holdOpen returns an open upload with the rules and holds of its bucket, all locked until
+// lockOpen returns an open upload with the rules and holds of its bucket, all locked until
 // the transaction ends: ErrNoSuchUpload.
-func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
+func (t *tx) lockOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 	if u, err = t.uploadByID(id); err != nil {
 		return u, b, err
 	}
@@ -174,7 +174,7 @@ func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 	if err != nil {
 		return u, b, err
 	}
-	if err := t.holdUpload(id); err != nil {
+	if err := t.lockUpload(id); err != nil {
 		return u, b, err
 	}
 	if t.concurrentWriters() {

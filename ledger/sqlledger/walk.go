@@ -18,7 +18,7 @@ const walkColumns = `id, backend, started_at, saved_at, finished_at, place, outc
 
 var (
 	openWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE backend = ?1 AND finished_at = 0 ` + sqldb.Exclusive)
-	heldWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE id = ?1 AND finished_at = 0 ` + sqldb.Exclusive)
+	lockedWalk = register(`SELECT ` + walkColumns + ` FROM walks WHERE id = ?1 AND finished_at = 0 ` + sqldb.Exclusive)
 	insertWalk = register(`INSERT INTO walks (` + walkColumns + `) VALUES (?1, ?2, ?3, ?3, 0, '', '', '{}')
 		ON CONFLICT DO NOTHING`)
 	moveWalk = register(`UPDATE walks SET place = ?3, saved_at = ?4, counts = ?5
@@ -97,9 +97,9 @@ func (t *tx) oneWalk(query string, args ...any) (*ledger.Walk, error) {
 	return &list[0], nil
 }
 
-// holdWalk locks a walk in progress: ErrFenced.
-func (t *tx) holdWalk(id lethe.ID) (*ledger.Walk, error) {
-	w, err := t.oneWalk(heldWalk, id)
+// lockWalk locks a walk in progress: ErrFenced.
+func (t *tx) lockWalk(id lethe.ID) (*ledger.Walk, error) {
+	w, err := t.oneWalk(lockedWalk, id)
 	if err == nil && w == nil {
 		err = fmt.Errorf("walk %s is not in progress: %w", id, lethe.ErrFenced)
 	}

@@ -61,7 +61,7 @@ func (db *DB) Sight(ctx context.Context, s ledger.Sighting) (recorded int, err e
 	}
 	err = db.write(ctx, "record findings", func(t *tx) error {
 		recorded = 0
-		w, err := t.holdWalk(s.Walk)
+		w, err := t.lockWalk(s.Walk)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func scanFinding(r *sql.Rows) (f ledger.Finding, err error) {
 func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.WalkEnded, err error) {
 	err = db.write(ctx, "finish walk "+string(e.ID), func(t *tx) error {
 		out = ledger.WalkEnded{}
-		w, err := t.holdWalk(e.ID)
+		w, err := t.lockWalk(e.ID)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ var table = []mutant{
 		pairs: []string{"Commit new over a + Update a", "Commit new over a + Commit solo over a"},
 	}, {
 		name: "a known content is not held", file: "content.go",
-		old: "if err := t.holdContents(id, w.losing()); err != nil || id == \"\" {", new: "if err = nil; id == \"\" {",
+		old: "if err := t.lockContents(id, w.losing()); err != nil || id == \"\" {", new: "if err = nil; id == \"\" {",
 		pairs: []string{"Commit solo as n + Delete s"},
 	}, {
 		name: "contents are not locked", file: "locks.go",
@@ -28,7 +28,7 @@ var table = []mutant{
 		pairs: []string{"Commit solo over a + Delete s and a", "Delete a + Expire"},
 	}, {
 		name: "references fall without the content's lock", file: "content_refs.go",
-		old: "if err := t.holdContents(\"\", names...); err != nil {", new: "if err := error(nil); err != nil {",
+		old: "if err := t.lockContents(\"\", names...); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Delete a + Expire", "Delete a and s + Delete s and a"},
 	}, {
 		name: "closed is not looked at again", file: "locks.go",
@@ -40,16 +40,16 @@ var table = []mutant{
 		pairs: []string{"Commit new over a + Delete a"},
 	}, {
 		name: "an update does not hold the key", file: "object_update.go",
-		old: "t.holdKey(u.Bucket, u.Key)", new: "t.ruledBucket(u.Bucket)",
+		old: "t.lockKey(u.Bucket, u.Key)", new: "t.ruledBucket(u.Bucket)",
 		pairs: []string{"Commit new over a + Update a"},
 	}, {
 		name: "complete does not hold the upload", file: "upload_complete.go",
-		old: "if err := t.holdUpload(c.UploadID); err != nil {", new: "if err := error(nil); err != nil {",
+		old: "if err := t.lockUpload(c.UploadID); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Complete up + Complete up with its first part", "Complete up + CommitPart 1", "Complete up + AbortUpload", "Complete up + CommitCopy of a part"},
 	}, {
 		name: "marks hold no contents", file: "blob_marks.go",
-		old: "if err := t.holdContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
-		also:  [][2]string{{"case t.concurrentWriters() && !t.held[m.content]:", "case t.Now < 0:"}},
+		old: "if err := t.lockContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
+		also:  [][2]string{{"case t.concurrentWriters() && !t.locked[m.content]:", "case t.Now < 0:"}},
 		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
 		name: "marks lock no blobs", file: "blob_marks.go",
@@ -57,7 +57,7 @@ var table = []mutant{
 		pairs: []string{"Complete up + MarkSuspect a part"},
 	}, {
 		name: "a trim does not lock the content", file: "placement_copy.go",
-		old: "if err := t.Must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {", new: "if err := error(nil); err != nil {",
+		old: "if err := t.Must(1, lethe.ErrContentGone, lockContentRow, r.Content); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"TrimCopies here + TrimCopies there"},
 	}, {
 		name: "a copy locks neither content nor upload", file: "placement_copy.go",
@@ -124,7 +124,7 @@ var table = []mutant{
 		pairs: []string{"Complete up + Begin a part", "Begin a part + AbortUpload"},
 	}, {
 		name: "the source of a copy is not held", file: "object_source.go",
-		old: "if err := w.t.holdContents(\"\", o.ContentID, w.losing()); err != nil {", new: "if err := error(nil); err != nil {",
+		old: "if err := w.t.lockContents(\"\", o.ContentID, w.losing()); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Commit a copy of s + Delete s and a"},
 	}, {
 		name: "limits are not locked", file: "limit.go",

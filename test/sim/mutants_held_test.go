@@ -41,8 +41,8 @@ var heldMutants = []mutant{
 var boundMutants = []mutant{
 	{
 		name: "blobs are deleted within the transaction that settles them", rule: "6: no remote call inside a transaction", within: 100,
-		file: "ledger/memledger/clean.go", old: "	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
-		new: "	if remote, ok := ctx.Value(\"remote\").(func()); ok {\n		remote()\n	}\n	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
+		file: "ledger/memledger/clean.go", old: "	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.claimedRow(item.ID",
+		new: "	if remote, ok := ctx.Value(\"remote\").(func()); ok {\n		remote()\n	}\n	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.claimedRow(item.ID",
 		elsewhere: map[string][]edit{"reclaim/routine/delete.go": {{
 			"	ended := k.Controller.Time(throttle.Database, \"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
 			"	settleCtx = context.WithValue(settleCtx, \"remote\", func() {\n		_, _ = k.Stores[backend].Delete(ctx, []string{lethe.BlobKey(k.Store, b.Blobs[0].ID)})\n	})\n" +

@@ -8,7 +8,7 @@ var placementMutants = []mutant{
 		name: "copies are trimmed beside nothing, by anybody", rule: "17: a replica dies only beside a living one", within: 4000, known: 219, in: sim.Placed,
 		file: "ledger/memledger/placecopy.go",
 		old:  "		if !db.soundBeside(b, r.Blobs) {", new: "		if false {",
-		also: []edit{{"	if err := db.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {", "	if false {\n		var err error"}},
+		also: []edit{{"	if err := db.keepSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {", "	if false {\n		var err error"}},
 	}, {
 		name: "copies are trimmed beside what nobody has read", rule: "17: beside one that was verified", within: 20000, in: sim.Placed,
 		file: "placement/replicate.go", old: "	if t.beside[0].VerifiedAt > 0 {", new: "	if true {",
