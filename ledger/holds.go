@@ -78,8 +78,8 @@ func (h Hold) Refusal(key string) error {
 	return fmt.Errorf("%q is under a hold on the %s %q%s: %w", key, h.Scope, h.Key, why, lethe.ErrHeld)
 }
 
-// Requeued is the result of one step that releases deferred rows.
-type Requeued struct {
+// ReturnedRows is the result of one step of ReturnDeferred.
+type ReturnedRows struct {
 	Seen     int  // deferred rows looked at
 	Returned int  // rows that are back in their due index
 	More     bool // more rows are to be looked at

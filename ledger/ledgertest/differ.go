@@ -229,7 +229,7 @@ var actions = weigh(map[int][]func(*history){
 		(*history).place, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
-		(*history).setRules, (*history).reapply, (*history).hold, (*history).requeue, (*history).limited},
+		(*history).setRules, (*history).reapply, (*history).hold, (*history).returnDeferred, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
 		(*history).backend, (*history).prune, (*history).abandon, (*history).condemnLate, (*history).purgeTrash, (*history).ruledUploads,

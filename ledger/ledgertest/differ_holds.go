@@ -34,9 +34,9 @@ func (h *history) hold() {
 	})
 }
 
-func (h *history) requeue() {
+func (h *history) returnDeferred() {
 	limit := h.number(4)
-	ask(h, fmt.Sprint("requeue ", limit), func(l Ledger) (ledger.Requeued, error) { return l.RequeueDeferred(h.ctx, limit) })
+	ask(h, fmt.Sprint("return deferred ", limit), func(l Ledger) (ledger.ReturnedRows, error) { return l.ReturnDeferred(h.ctx, limit) })
 }
 
 func (h *history) limit() ledger.Limit {

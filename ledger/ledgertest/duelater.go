@@ -62,7 +62,7 @@ func dueLater(w *world) {
 	check("with rules that are applied", days(4), fmt.Sprintf("held by ttl %s held; stays by rulenew %s", minute, day2))
 	w.lift(h)
 	check("without the hold", days(0), fmt.Sprintf("held by ttl %s", minute))
-	w.requeueAll(10)
+	w.returnAll(10)
 	check("once it was requeued", days(0), fmt.Sprintf("held by ttl %s", minute))
 }
 

@@ -16,7 +16,7 @@ func holdTests() []test {
 		{name: "what was deleted before is not purged", run: heldTrash},
 		{name: "a held object past its time is seen again with a new one", run: heldRevives},
 		{name: "two holds are lifted one by one", run: twoHolds},
-		{name: "letting go resumes where it ended", run: requeueResumes},
+		{name: "returning resumes where it ended", run: returnResumes},
 		{name: "a bucket with holds is not deleted", run: heldBucket},
 		{name: "what was deferred and is gone does not keep a deleted bucket", run: staleDeferred},
 		{name: "a deleted bucket keeps what is deferred until it is let go", run: deferredBucket},
@@ -35,11 +35,11 @@ func (w *world) lift(h ledger.Hold) {
 	w.ok(w.ReleaseHold(w.ctx, h))
 }
 
-// requeueAll releases all rows that may go, and returns how many.
-func (w *world) requeueAll(limit int) (returned int) {
+// returnAll returns all rows that may go to their due index. It reports how many.
+func (w *world) returnAll(limit int) (returned int) {
 	w.Helper()
 	for {
-		u := must(w.RequeueDeferred(w.ctx, limit))(w)
+		u := must(w.ReturnDeferred(w.ctx, limit))(w)
 		if returned += u.Returned; !u.More {
 			return returned
 		}
@@ -102,7 +102,7 @@ func heldExpires(w *world) {
 	w.fails(refused(w.Commit(w.ctx, w.reference("a", ""))), lethe.ErrHeld)
 	w.in(blob, lethe.Live)
 	w.lift(h)
-	equal(w, "returned", w.requeueAll(10), 1)
+	equal(w, "returned", w.returnAll(10), 1)
 	equal(w, "expired later", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
@@ -123,7 +123,7 @@ func heldTrash(w *world) {
 	equal(w, "purged at once", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 0)
 	w.in(blob, lethe.Live)
 	w.lift(h)
-	equal(w, "returned", w.requeueAll(0), 1)
+	equal(w, "returned", w.returnAll(0), 1)
 	equal(w, "purged later", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
@@ -145,13 +145,13 @@ func twoHolds(w *world) {
 	w.later(time.Minute)
 	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 1)
 	w.lift(one)
-	equal(w, "returned", w.requeueAll(1), 0)
+	equal(w, "returned", w.returnAll(1), 0)
 	w.lift(two)
-	equal(w, "returned", w.requeueAll(1), 1)
+	equal(w, "returned", w.returnAll(1), 1)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 }
 
-func requeueResumes(w *world) {
+func returnResumes(w *world) {
 	for i := range 5 {
 		w.putTTL(fmt.Sprint("k", i), fmt.Sprint("body", i), time.Minute)
 	}
@@ -159,13 +159,13 @@ func requeueResumes(w *world) {
 	w.later(time.Minute)
 	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 5)
 	w.lift(h)
-	u := must(w.RequeueDeferred(w.ctx, 2))(w)
-	equal(w, "first step", u, ledger.Requeued{Seen: 2, Returned: 2, More: true})
+	u := must(w.ReturnDeferred(w.ctx, 2))(w)
+	equal(w, "first step", u, ledger.ReturnedRows{Seen: 2, Returned: 2, More: true})
 	again := w.hold(ledger.HoldObject, "k4")
-	equal(w, "the rest", w.requeueAll(2), 2)
+	equal(w, "the rest", w.returnAll(2), 2)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 4)
 	w.lift(again)
-	equal(w, "the last", w.requeueAll(2), 1)
+	equal(w, "the last", w.returnAll(2), 1)
 }
 
 func heldBucket(w *world) {
@@ -189,7 +189,7 @@ func deferredBucket(w *world) {
 	w.lift(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
-	equal(w, "returned", w.requeueAll(0), 1)
+	equal(w, "returned", w.returnAll(0), 1)
 	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
@@ -203,7 +203,7 @@ func staleDeferred(w *world) {
 	w.put("a", "another")
 	w.remove("a")
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	equal(w, "returned", w.requeueAll(0), 0)
+	equal(w, "returned", w.returnAll(0), 0)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
 

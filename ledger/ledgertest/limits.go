@@ -62,7 +62,7 @@ func ruleStopped(w *world) {
 	equal(w, "objects", must(w.Bucket(w.ctx, bucketName))(w).Objects, 14)
 	equal(w, "prechecked again", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitRules, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: -1}))
-	equal(w, "returned", w.requeueAll(4), 10)
+	equal(w, "returned", w.returnAll(4), 10)
 	equal(w, "prechecked", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	equal(w, "allowed", must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w).Objects, 10)
 }
@@ -97,9 +97,9 @@ func hourPasses(w *world) {
 	equal(w, "the rest of the hour", r.Objects, 1)
 	equal(w, "deferred", r.Deferred, 2)
 	equal(w, "stopped", len(r.Tripped), 1)
-	equal(w, "returned early", w.requeueAll(0), 0)
+	equal(w, "returned early", w.returnAll(0), 0)
 	w.later(r.Tripped[0].TrippedUntil.Sub(w.now()))
-	equal(w, "returned", w.requeueAll(0), 2)
+	equal(w, "returned", w.returnAll(0), 2)
 	b.Limits.TTL.PerHour = 1 // less than a batch
 	equal(w, "expired later", must(w.Expire(w.ctx, b))(w).Objects, 1)
 }
@@ -115,7 +115,7 @@ func allowanceEnds(w *world) {
 	}
 	g := must(w.LimitStates(w.ctx))(w)[0]
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 4}))
-	equal(w, "returned", w.requeueAll(0), 6)
+	equal(w, "returned", w.returnAll(0), 6)
 	total := 0
 	for r = must(w.Expire(w.ctx, b))(w); ; r = must(w.Expire(w.ctx, b))(w) {
 		if total += r.Objects; !r.More {
@@ -138,7 +138,7 @@ func allowancePrechecked(w *world) {
 	b := ledger.Batch{Limit: 2, Limits: limits}
 	must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w)
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: stopped[0].Kind, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
-	equal(w, "returned", w.requeueAll(0), 6)
+	equal(w, "returned", w.returnAll(0), 6)
 	for range 2 {
 		equal(w, "stopped while it is allowed", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 		equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 2)
@@ -176,7 +176,7 @@ func stopsEnd(w *world) {
 	if len(ended) != 1 || ended[0].Kind != ledger.LimitTTL || !strings.Contains(ended[0].Reason, "(ask)") {
 		w.Fatalf("ended %+v", ended)
 	}
-	equal(w, "returned", w.requeueAll(0), 4)
+	equal(w, "returned", w.returnAll(0), 4)
 	b.Limits = hourly
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "within the hour", r.Objects, 1)
@@ -184,7 +184,7 @@ func stopsEnd(w *world) {
 	equal(w, "ended within the hour", len(must(w.EndTrips(w.ctx, hourly))(w)), 0)
 	equal(w, "ended", len(must(w.EndTrips(w.ctx, ledger.Limits{Rules: ledger.Limit{Ask: 1}}))(w)), 1)
 	equal(w, "counted", must(w.LimitStates(w.ctx))(w)[0].N, 1)
-	equal(w, "returned at last", w.requeueAll(0), 3)
+	equal(w, "returned at last", w.returnAll(0), 3)
 	equal(w, "without a limit", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 3)
 	must(w.DoubtClock(w.ctx, disk, "skew"))(w)
 	w.unchanged(func() { equal(w, "doubts", len(must(w.EndTrips(w.ctx, ledger.Limits{}))(w)), 0) })
@@ -197,7 +197,7 @@ func allowedBeyondHour(w *world) {
 	b := ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}}
 	g := must(w.Expire(w.ctx, b))(w).Tripped[0]
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 2}))
-	equal(w, "returned", w.requeueAll(0), 4)
+	equal(w, "returned", w.returnAll(0), 4)
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "allowed", r.Objects, 2)
 	equal(w, "for the hour", r.Tripped[0].TrippedUntil.Sub(w.now()) <= time.Hour, true)

@@ -211,15 +211,15 @@ func (db *DB) deferHeldEntries(rows []*entry) (free []*entry, held int) {
 	return free, held
 }
 
-// RequeueDeferred returns up to limit rows to their due index, where a hold or a limit released
-// them.
-func (db *DB) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error) {
+// ReturnDeferred returns up to limit deferred rows to their due index, where nothing keeps
+// them any more.
+func (db *DB) ReturnDeferred(ctx context.Context, limit int) (ledger.ReturnedRows, error) {
 	if err := db.enter(ctx); err != nil {
-		return ledger.Requeued{}, err
+		return ledger.ReturnedRows{}, err
 	}
 	defer db.mu.Unlock()
 	db.endLimits()
-	var out ledger.Requeued
+	var out ledger.ReturnedRows
 	if len(db.releases.rows) == 0 {
 		return out, nil
 	}
@@ -237,7 +237,7 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, 
 	for _, p := range list {
 		if l.bucket.held(p.key) == nil {
 			db.deferred.drop(p)
-			out.Returned += db.requeue(p)
+			out.Returned += db.returnRow(p)
 		}
 	}
 	if limit > 0 && len(list) == limit {
@@ -249,8 +249,8 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, 
 	return out, nil
 }
 
-// requeue returns a row to its due index, unless it is there already.
-func (db *DB) requeue(p *deferred) int {
+// returnRow returns a row to its due index, unless it is there already.
+func (db *DB) returnRow(p *deferred) int {
 	if p.entry == "" {
 		o := p.bucket.byKey[p.key]
 		if o == nil || !o.deferred || o.DueAt() == 0 {

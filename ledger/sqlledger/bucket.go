@@ -158,7 +158,7 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 
 // DeleteBucket frees the name of a bucket. Errors: ErrNoSuchBucket; ErrBucketNotEmpty while
 // it has visible objects or open uploads; ErrHeld while it has holds. Its row goes once its
-// expired objects were reclaimed and its deferred rows released (RequeueDeferred).
+// expired objects were reclaimed and its deferred rows returned (ReturnDeferred).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.lockBucket(name)

@@ -139,7 +139,7 @@ func resetAhead(t *testing.T, open func(ledger.Options) *DB) {
 		t.Errorf("what is allowed: %+v, %v", limits, err)
 	}
 	l.ok(l.ReleaseHold(l.ctx, hold))
-	_, err = l.RequeueDeferred(l.ctx, 10)
+	_, err = l.ReturnDeferred(l.ctx, 10)
 	l.ok(err)
 	l.purges(0)
 	clock.Advance(time.Hour)

@@ -76,7 +76,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	return found[0], nil
 }
 
-// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. RequeueDeferred then releases the
+// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. ReturnDeferred then returns the
 // rows that no other hold keeps.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {

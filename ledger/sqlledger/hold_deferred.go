@@ -11,7 +11,7 @@ import (
 )
 
 // A due row that must not go is deferred: it leaves its due index, so that it is not read
-// again and again. When it is released, it returns. A row that was written again meanwhile
+// again and again. It returns once nothing keeps it. A row that was written again meanwhile
 // is in its index already, and its deferral is void.
 var (
 	deferObjects = register(`UPDATE objects SET due_at = NULL
@@ -33,11 +33,11 @@ var (
 		ORDER BY key, entry LIMIT ?6`)
 	deleteDeferred = register(`DELETE FROM deferred
 		WHERE (bucket_id, key, entry) IN (SELECT bucket_id, key, entry FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + `)`)
-	requeueObjects = register(`UPDATE objects
+	returnObjects = register(`UPDATE objects
 		SET due_at = CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
 			AND due_at IS NULL AND (ttl_at <> 0 OR rule_at <> 0)`)
-	requeueTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
+	returnTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
 		WHERE trash.id = t.entry AND trash.purge_at = ?2`)
 )
 
@@ -105,15 +105,15 @@ func (t *tx) releaseDeferred(bucket lethe.ID, prefix string) error {
 	return err
 }
 
-// RequeueDeferred releases up to limit deferred rows to their due index, where a hold was
-// lifted or a limit reset, unless something else keeps them. It saves its position in the
-// same transaction, and changes nothing where nothing is to be released. Limits whose time
+// ReturnDeferred returns up to limit deferred rows to their due index, where a hold was
+// released or a limit reset, unless something else keeps them. It saves its position in the
+// same transaction, and changes nothing where nothing is to return. Limits whose time
 // has passed reset in a transaction before: a transaction that locks limits must not wait for
 // a bucket (docs/protocol.md, rule 16).
-func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeued, err error) {
+func (db *DB) ReturnDeferred(ctx context.Context, limit int) (out ledger.ReturnedRows, err error) {
 	var passed []ledger.LimitState
 	idle := false
-	err = db.read(ctx, "look for deferred rows to requeue", func(t *tx) error {
+	err = db.read(ctx, "look for deferred rows to return", func(t *tx) error {
 		found, err := t.exists(anyRelease)
 		if err != nil {
 			return err
@@ -130,8 +130,8 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeu
 			return out, err
 		}
 	}
-	err = db.batch(ctx, "requeue deferred rows", func(t *tx) error {
-		out = ledger.Requeued{}
+	err = db.batch(ctx, "return deferred rows", func(t *tx) error {
+		out = ledger.ReturnedRows{}
 		found, err := all(t, func(r *sql.Rows) (s spot, err error) {
 			err = r.Scan(&s.bucket, &s.key)
 			return s, err
@@ -139,12 +139,12 @@ func (db *DB) RequeueDeferred(ctx context.Context, limit int) (out ledger.Requeu
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		return t.requeue(found[0], bounded(limit), &out)
+		return t.returnUnder(found[0], bounded(limit), &out)
 	})
 	return out, err
 }
 
-func (t *tx) requeue(l spot, limit int64, out *ledger.Requeued) error {
+func (t *tx) returnUnder(l spot, limit int64, out *ledger.ReturnedRows) error {
 	buckets, err := t.rulesByID([]lethe.ID{l.bucket})
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (t *tx) requeue(l spot, limit int64, out *ledger.Requeued) error {
 		return err
 	}
 	out.Seen = len(list)
-	if err := t.requeueRows(list, buckets[l.bucket].holds > 0, out); err != nil {
+	if err := t.returnRows(list, buckets[l.bucket].holds > 0, out); err != nil {
 		return err
 	}
 	if int64(len(list)) == limit {
@@ -182,8 +182,8 @@ func (t *tx) requeue(l spot, limit int64, out *ledger.Requeued) error {
 	return err
 }
 
-// requeueRows returns the rows that nothing keeps to their index.
-func (t *tx) requeueRows(list []deferredRow, holds bool, out *ledger.Requeued) error {
+// returnRows returns the rows that nothing keeps to their index.
+func (t *tx) returnRows(list []deferredRow, holds bool, out *ledger.ReturnedRows) error {
 	var held map[spot]ledger.Hold
 	if holds {
 		rows := make([]dueRow, len(list))
@@ -205,11 +205,11 @@ func (t *tx) requeueRows(list []deferredRow, holds bool, out *ledger.Requeued) e
 		return nil
 	}
 	rows := sqldb.JSON(free)
-	objects, err := t.Exec(requeueObjects, rows)
+	objects, err := t.Exec(returnObjects, rows)
 	if err != nil {
 		return err
 	}
-	trash, err := t.Exec(requeueTrash, rows, lethe.Forever)
+	trash, err := t.Exec(returnTrash, rows, lethe.Forever)
 	if err != nil {
 		return err
 	}

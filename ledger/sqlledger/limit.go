@@ -147,8 +147,8 @@ func (db *DB) LimitStates(ctx context.Context) (list []ledger.LimitState, err er
 	return list, err
 }
 
-// AllowBeyondLimit resets a limit that has tripped, with an allowance. RequeueDeferred then
-// releases the deferred rows step by step.
+// AllowBeyondLimit resets a limit that has tripped, with an allowance. ReturnDeferred then
+// returns the deferred rows step by step.
 func (db *DB) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
 	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
 		_, err := t.resetLimits([]ledger.LimitState{{Kind: a.Kind, Subject: a.Subject}}, func(g *ledger.LimitState) bool {

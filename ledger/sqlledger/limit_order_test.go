@@ -18,7 +18,7 @@ import (
 // and no release (docs/protocol.md, rule 16): the one that has the bucket may need them.
 func TestLimitsAreLockedAfterBuckets(t *testing.T) {
 	for name, end := range map[string]func(*fixture, ledger.LimitState) error{
-		"RequeueDeferred": func(l *fixture, _ ledger.LimitState) error { _, err := l.RequeueDeferred(l.ctx, 10); return err },
+		"ReturnDeferred": func(l *fixture, _ ledger.LimitState) error { _, err := l.ReturnDeferred(l.ctx, 10); return err },
 		"AllowBeyondLimit": func(l *fixture, g ledger.LimitState) error {
 			return l.AllowBeyondLimit(l.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
 		},

@@ -11,7 +11,7 @@ import (
 var trippedLimits = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE tripped_at > 0 AND kind <> 'clock' ORDER BY kind, subject`)
 
 // EndTrips resets limits that have tripped and are no longer set, and returns their states as
-// they were. RequeueDeferred then releases the deferred rows step by step. What went within the
+// they were. ReturnDeferred then returns the deferred rows step by step. What went within the
 // hour stays counted. A limit that was only raised is not reset; a person does that.
 func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.LimitState, err error) {
 	var list []ledger.LimitState

@@ -160,7 +160,7 @@ func (h *hand) work() {
 		_, err := h.db.ReapplyRules(h.ctx, 5)
 		h.fine(err)
 	case 12:
-		_, err := h.db.RequeueDeferred(h.ctx, 20)
+		_, err := h.db.ReturnDeferred(h.ctx, 20)
 		h.fine(err)
 	default:
 		_, err := h.db.RecoverClaims(h.ctx, 50*time.Millisecond, 10)

@@ -26,9 +26,9 @@ type ExpireLedger interface {
 	// PrecheckLimits trips the limits beyond which something is due, before the first
 	// of it is removed, and returns those.
 	PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error)
-	// RequeueDeferred requeues up to limit deferred rows: those of a hold that was released,
-	// or of a limit that allows them now.
-	RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error)
+	// ReturnDeferred returns up to limit deferred rows to their due index: those of a
+	// hold that was released, or of a limit that allows them now.
+	ReturnDeferred(ctx context.Context, limit int) (ledger.ReturnedRows, error)
 }
 
 // Expire removes objects that are due, oldest first, and fairly among buckets when
@@ -67,7 +67,7 @@ func (e *Expire) round() reclaim.Step {
 		e.Events.EmitReclaimed(lethe.ReasonExpiry, r)
 		e.Events.EmitTripped(r.Tripped)
 	})
-	return unlessBehind(e.Ledger, inSequence(e.requeue, e.precheck, due))
+	return unlessBehind(e.Ledger, inSequence(e.returnDeferred, e.precheck, due))
 }
 
 // fair schedules the buckets fairly when more is due than a batch.
@@ -96,13 +96,13 @@ func (e *Expire) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, e
 	return locked(e.Lock, "expire", e.Ledger.Expire)(ctx, b)
 }
 
-// requeue requeues what a hold or a limit deferred, once that is over.
-func (e *Expire) requeue(ctx context.Context, add reclaim.Add) (bool, error) {
-	u, err := e.Ledger.RequeueDeferred(ctx, e.Controller.Size(e.Batch.Limit))
+// returnDeferred returns what a hold or a limit deferred, once that is over.
+func (e *Expire) returnDeferred(ctx context.Context, add reclaim.Add) (bool, error) {
+	u, err := e.Ledger.ReturnDeferred(ctx, e.Controller.Size(e.Batch.Limit))
 	if err != nil {
-		return false, fmt.Errorf("reclaim: requeue what was deferred: %w", err)
+		return false, fmt.Errorf("reclaim: return what was deferred: %w", err)
 	}
-	add("requeued", int64(u.Returned))
+	add("returned", int64(u.Returned))
 	return u.More, nil
 }
 

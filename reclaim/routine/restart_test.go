@@ -24,9 +24,9 @@ func (c *counted) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed,
 	return c.DB.Expire(ctx, b)
 }
 
-func (c *counted) RequeueDeferred(ctx context.Context, n int) (ledger.Requeued, error) {
+func (c *counted) ReturnDeferred(ctx context.Context, n int) (ledger.ReturnedRows, error) {
 	c.others++
-	return c.DB.RequeueDeferred(ctx, n)
+	return c.DB.ReturnDeferred(ctx, n)
 }
 
 func (c *counted) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {

@@ -86,8 +86,8 @@ func buckets() []action {
 		{name: "ReleaseHold", changes: "bucket b, deferred", run: func(a *act) (any, error) {
 			return none(a.db.ReleaseHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "h/"}))
 		}},
-		{name: "RequeueDeferred", passes: true, changes: "deferred", reads: "bucket b, limits", run: func(a *act) (any, error) {
-			u, err := a.db.RequeueDeferred(a.ctx, 100)
+		{name: "ReturnDeferred", passes: true, changes: "deferred", reads: "bucket b, limits", run: func(a *act) (any, error) {
+			u, err := a.db.ReturnDeferred(a.ctx, 100)
 			return append(slices.Repeat([]string{"seen"}, u.Seen), slices.Repeat([]string{"returned"}, u.Returned)...), err
 		}},
 	}

@@ -141,7 +141,7 @@ var table = []mutant{
 	}, {
 		name: "the place of a lift is not locked", file: "hold_deferred.go",
 		old: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2`)",
-		pairs: []string{"RequeueDeferred + RequeueDeferred"},
+		pairs: []string{"ReturnDeferred + ReturnDeferred"},
 	}, {
 		name: "claims of intents lock no rows", file: "blob_reap.go",
 		old: "ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY beat_at LIMIT ?4)",

@@ -69,12 +69,12 @@ func (w *World) lifted(n *node) error {
 	return nil
 }
 
-// requeue is a step of its own where there are holds or limits.
-func (s *seam) requeue(ctx context.Context, limit int) (ledger.Requeued, error) {
+// returnDeferred is a step of its own where there are holds or limits.
+func (s *seam) returnDeferred(ctx context.Context, limit int) (ledger.ReturnedRows, error) {
 	if !s.w.holding() && !s.w.limited() {
-		return s.in.RequeueDeferred(ctx, limit)
+		return s.in.ReturnDeferred(ctx, limit)
 	}
-	return write(s, "requeue-deferred", fmt.Sprint(limit), scope{}, func() (ledger.Requeued, error) { return s.in.RequeueDeferred(s.lasting(ctx), limit) })
+	return write(s, "return-deferred", fmt.Sprint(limit), scope{}, func() (ledger.ReturnedRows, error) { return s.in.ReturnDeferred(s.lasting(ctx), limit) })
 }
 
 // sameHold says that two holds are one: a bucket has a scope and key once.

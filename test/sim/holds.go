@@ -37,6 +37,6 @@ func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, 
 	return s.in.HoldsOn(ctx, bucket, key)
 }
 
-func (s *seam) RequeueDeferred(ctx context.Context, limit int) (ledger.Requeued, error) {
-	return s.requeue(ctx, limit)
+func (s *seam) ReturnDeferred(ctx context.Context, limit int) (ledger.ReturnedRows, error) {
+	return s.returnDeferred(ctx, limit)
 }

@@ -240,7 +240,7 @@ CREATE TABLE reapplications (
 );
 
 -- One row per object or trash entry that was due and has to wait, for a hold or a limit: it
--- left its due index and is here until it is requeued.
+-- left its due index and is here until it returns.
 CREATE TABLE deferred (
   bucket_id TEXT COLLATE "C" NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
   key       TEXT COLLATE "C" NOT NULL,
