@@ -34,11 +34,11 @@ func (s HoldScope) String() string {
 // written there. Holds on objects are looked up and have no limit.
 const MaxPrefixHolds = 1000
 
-// ErrNoSuchHold is returned when the hold to lift does not exist.
+// ErrNoSuchHold is returned when the hold to release does not exist.
 var ErrNoSuchHold = errors.New("no such hold")
 
 // Hold keeps objects under keys of a bucket from being deleted, replaced or expired until it
-// is lifted. It also keeps what was deleted there before from being purged.
+// is released. It also keeps what was deleted there before from being purged.
 type Hold struct {
 	Bucket string
 	Scope  HoldScope

@@ -299,12 +299,12 @@ func heldFromMarker(f *folders) {
 	}
 	f.hold(adopt.HoldCollection, "")
 	condemned()
-	f.lift(adopt.HoldCollection, "")
+	f.release(adopt.HoldCollection, "")
 	f.hold(adopt.HoldObject, "x/deep/1")
 	condemned("y")
 	f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen, "y": adopt.FolderMarking, "z": adopt.FolderSeen})
 	equal(f.world, "holds of a look", len(f.look().Holds), 1)
-	f.lift(adopt.HoldObject, "x/deep/1")
+	f.release(adopt.HoldObject, "x/deep/1")
 	condemned("x", "y")
 }
 
@@ -316,7 +316,7 @@ func heldFromPurge(f *folders) {
 		f.hold(h.Scope, h.Key)
 		f.verdict(k, 0, adopt.OnHold)
 		f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
-		f.lift(h.Scope, h.Key)
+		f.release(h.Scope, h.Key)
 	}
 	f.hold(adopt.HoldObject, "x")
 	f.hold(adopt.HoldObject, "xy/1")
@@ -329,7 +329,7 @@ func heldFromPurge(f *folders) {
 func heldPurging(f *folders) {
 	k := f.marked("x")
 	equal(f.world, "under way of what is marked", f.hold(adopt.HoldCollection, ""), adopt.UnderWay{})
-	f.lift(adopt.HoldCollection, "")
+	f.release(adopt.HoldCollection, "")
 	f.verdict(k, 0, adopt.Orphan)
 	now := f.look().Now
 	under := f.hold(adopt.HoldPrefix, "x/")

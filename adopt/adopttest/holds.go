@@ -18,7 +18,7 @@ func holdTests() []test {
 		{name: "a hold tells which deletes are under way", run: heldUnderWay},
 		{name: "a hold tells of a delete that outlives the one that was seen", run: heldUnseen},
 		{name: "a hold ends by itself", run: heldUntil},
-		{name: "a hold is set once, and lifted once", run: heldOnce},
+		{name: "a hold is set once, and released once", run: heldOnce},
 		{name: "a hold keeps an object from quarantine, and its copy", run: heldFromQuarantine, in: Variant{Quarantine: true}},
 	}
 }
@@ -34,7 +34,7 @@ func (w *world) hold(scope adopt.HoldScope, key string) (under adopt.UnderWay) {
 	return under
 }
 
-func (w *world) lift(scope adopt.HoldScope, key string) {
+func (w *world) release(scope adopt.HoldScope, key string) {
 	w.Helper()
 	w.must(w.ReleaseHold(w.ctx, adopt.Hold{Scope: scope, Key: key}))
 }
@@ -49,9 +49,9 @@ func heldFromClaims(w *world) {
 	equal(w, "claimed", keys, []string{"free"})
 	_, keys = w.claim(9)
 	equal(w, "claimed then", keys, []string{})
-	w.lift(adopt.HoldRow, "held")
+	w.release(adopt.HoldRow, "held")
 	_, keys = w.claim(9)
-	equal(w, "claimed once it is lifted", keys, []string{"held"})
+	equal(w, "claimed once it is released", keys, []string{"held"})
 }
 
 func heldFromSettle(w *world) {
@@ -61,8 +61,8 @@ func heldFromSettle(w *world) {
 	w.settle(c, adopt.Settled{Gone: 1, Held: 1})
 	w.states(map[string]State{"held": Live, "free": Absent})
 	w.counts(map[string]int64{"x": 1})
-	w.lift(adopt.HoldRow, "held")
-	equal(w, "gone once it is lifted", w.expire(), adopt.Settled{Gone: 1, Unreferenced: 1})
+	w.release(adopt.HoldRow, "held")
+	equal(w, "gone once it is released", w.expire(), adopt.Settled{Gone: 1, Unreferenced: 1})
 }
 
 func heldAll(w *world) {
@@ -77,10 +77,10 @@ func heldAll(w *world) {
 	w.App.Pass(grace.Unreferenced)
 	equal(w, "marked", w.mark(), adopt.Marked{})
 	w.states(map[string]State{"b": Live, "c": Live})
-	w.lift(adopt.HoldCollection, "")
+	w.release(adopt.HoldCollection, "")
 	_, keys = w.claim(9)
-	equal(w, "claimed once it is lifted", keys, []string{"b", "c"})
-	equal(w, "marked once it is lifted", len(w.mark().Contents), 1)
+	equal(w, "claimed once it is released", keys, []string{"b", "c"})
+	equal(w, "marked once it is released", len(w.mark().Contents), 1)
 }
 
 func heldObject(w *world) {
@@ -97,9 +97,9 @@ func heldObject(w *world) {
 	w.expire()
 	w.App.Pass(grace.Unreferenced + adopt.HeldRest)
 	equal(w, "marked later", len(w.mark().Contents), 1) // what was marked before is taken over
-	w.lift(adopt.HoldObject, ObjectOf("x"))
+	w.release(adopt.HoldObject, ObjectOf("x"))
 	w.App.Pass(adopt.HeldRest)
-	equal(w, "marked once it is lifted", len(w.mark().Contents), 2)
+	equal(w, "marked once it is released", len(w.mark().Contents), 2)
 }
 
 func heldPrefix(w *world) {
@@ -123,9 +123,9 @@ func heldAgain(w *world) {
 	equal(w, "marked", len(m.Contents), 0)
 	equal(w, "held", m.Held, 1)
 	w.refused("x") // its object may be gone
-	w.lift(adopt.HoldObject, ObjectOf("x"))
+	w.release(adopt.HoldObject, ObjectOf("x"))
 	w.App.Pass(adopt.HeldRest)
-	equal(w, "marked once it is lifted", len(w.mark().Contents), 1)
+	equal(w, "marked once it is released", len(w.mark().Contents), 1)
 }
 
 func heldUnderWay(w *world) {
@@ -161,7 +161,7 @@ func heldUnseen(w *world) {
 	if under := w.hold(adopt.HoldObject, ObjectOf("x")); under.Objects != 1 || under.Until == 0 {
 		w.Errorf("under way are %+v, want the delete whose end was not seen", under)
 	}
-	w.lift(adopt.HoldObject, ObjectOf("x"))
+	w.release(adopt.HoldObject, ObjectOf("x"))
 	w.App.Pass(grace.Late)
 	equal(w, "under way once it has landed", w.hold(adopt.HoldObject, ObjectOf("x")), adopt.UnderWay{})
 }
@@ -170,7 +170,7 @@ func heldUntil(w *world) {
 	w.put("x", -time.Second, "a")
 	h, _, err := w.AddHold(w.ctx, adopt.Hold{Scope: adopt.HoldRow, Key: "a"})
 	w.must(err)
-	w.lift(adopt.HoldRow, "a")
+	w.release(adopt.HoldRow, "a")
 	h.Until = h.At.Add(time.Hour)
 	w.must(second(second2(w.AddHold(w.ctx, h))))
 	_, keys := w.claim(9)
@@ -195,9 +195,9 @@ func heldOnce(w *world) {
 	w.must(err)
 	equal(w, "set again", again, first)
 	equal(w, "holds", must(w.Holds(w.ctx))(w), adopt.Holds{first})
-	w.lift(adopt.HoldRow, "a")
+	w.release(adopt.HoldRow, "a")
 	if err := w.ReleaseHold(w.ctx, first); !errors.Is(err, adopt.ErrNoSuchHold) {
-		w.Errorf("lifted again: %v", err)
+		w.Errorf("released again: %v", err)
 	}
 }
 
@@ -207,14 +207,14 @@ func heldFromQuarantine(w *world) {
 	fence := w.begun("1", adopt.Begun{Copy: keys}, "x")
 	w.hold(adopt.HoldObject, ObjectOf("x"))
 	w.copied(fence, keys, nil)
-	w.lift(adopt.HoldObject, ObjectOf("x"))
+	w.release(adopt.HoldObject, ObjectOf("x"))
 	w.copied(fence, keys, keys)
 	if under := w.hold(adopt.HoldPrefix, ObjectOf("")); under.Objects != 1 {
 		w.Errorf("under way are %+v, want the delete of what was moved", under)
 	}
 	w.App.Pass(terms.Retention)
 	w.taken(adopt.ClaimRequest{Keys: keys, For: adopt.Purging})
-	w.lift(adopt.HoldPrefix, ObjectOf(""))
+	w.release(adopt.HoldPrefix, ObjectOf(""))
 	w.taken(adopt.ClaimRequest{Keys: keys, For: adopt.Purging}, "x")
 	equal(w, "under way of the purge", w.hold(adopt.HoldObject, ObjectOf("x")).Objects, 1)
 }

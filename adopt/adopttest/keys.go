@@ -211,7 +211,7 @@ func heldOrphan(k *keys) {
 			k.Errorf("with %s it is %+v, want %q", c.hold, seen, c.want)
 		}
 		equal(k.world, "held", seen.Held, 3-len(c.want))
-		k.lift(c.hold.Scope, c.hold.Key)
+		k.release(c.hold.Scope, c.hold.Key)
 	}
 	k.onRecord(3)
 }
@@ -220,7 +220,7 @@ func heldOrphans(k *keys) {
 	list := []adopt.OrphanObject{orphan("x", 1), orphan("y", 1)}
 	k.sees(9, list, 2)
 	equal(k.world, "under way of what waits", k.hold(adopt.HoldObject, "x"), adopt.UnderWay{})
-	k.lift(adopt.HoldObject, "x")
+	k.release(adopt.HoldObject, "x")
 	k.hold(adopt.HoldObject, "y")
 	k.app.Pass(keyRetention)
 	k.sees(9, list, 2, "x")

@@ -161,7 +161,7 @@ func ownedHeld(o *owned) {
 	m := o.marked("xy")
 	equal(o.world, "held", m.Held, 1)
 	o.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone(other)...)
-	o.lift(adopt.HoldObject, held)
+	o.release(adopt.HoldObject, held)
 	o.app.Pass(adopt.HeldRest)
 	o.marked("x")
 }

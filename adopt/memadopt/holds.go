@@ -47,8 +47,8 @@ func (s *held) add(h adopt.Hold) (adopt.Hold, error) {
 	return h, nil
 }
 
-// lift removes a hold.
-func (s *held) lift(h adopt.Hold) error {
+// release removes a hold.
+func (s *held) release(h adopt.Hold) error {
 	before := len(s.list)
 	s.list = slices.DeleteFunc(s.list, func(have adopt.Hold) bool { return same(have, h) })
 	if len(s.list) == before {
@@ -102,7 +102,7 @@ func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 func (db *DB) ReleaseHold(_ context.Context, h adopt.Hold) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return db.holds.lift(h)
+	return db.holds.release(h)
 }
 
 // Holds implements adopt.Holder.
@@ -150,7 +150,7 @@ func (k *Keys) AddHold(_ context.Context, h adopt.Hold) (out adopt.Hold, under a
 func (n *names) ReleaseHold(_ context.Context, h adopt.Hold) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.holds.lift(h)
+	return n.holds.release(h)
 }
 
 // Holds implements adopt.Holder.

@@ -16,7 +16,7 @@ func (s *shelf) hold(scope adopt.HoldScope, key string) adopt.UnderWay {
 	return under
 }
 
-func (s *shelf) lift(scope adopt.HoldScope, key string) {
+func (s *shelf) release(scope adopt.HoldScope, key string) {
 	s.t.Helper()
 	if err := s.Rows.(*sqladopt.Folders).ReleaseHold(s.t.Context(), adopt.Hold{Scope: scope, Key: key}); err != nil {
 		s.t.Fatal(err)
@@ -33,15 +33,15 @@ func TestHeldFolderStays(t *testing.T) {
 	s.hold(adopt.HoldObject, "sequences/gone/topics/t/data")
 	s.ran(map[string]int64{"kept": 1})
 	s.said("gone/topics/t stays: a hold keeps the object")
-	s.lift(adopt.HoldObject, "sequences/gone/topics/t/data")
+	s.release(adopt.HoldObject, "sequences/gone/topics/t/data")
 	s.ran(map[string]int64{"marked": 1})
 	s.wait(retention)
 	s.hold(adopt.HoldPrefix, "sequences/gone/")
 	s.hold(adopt.HoldPrefix, "sequences/gone/topics/t/d")
 	s.ran(map[string]int64{"kept": 1})
-	s.lift(adopt.HoldPrefix, "sequences/gone/")
+	s.release(adopt.HoldPrefix, "sequences/gone/")
 	s.ran(map[string]int64{"kept": 1})
-	s.lift(adopt.HoldPrefix, "sequences/gone/topics/t/d")
+	s.release(adopt.HoldPrefix, "sequences/gone/topics/t/d")
 	s.hold(adopt.HoldPrefix, "sequences/gone/topics/t2")
 	s.ran(map[string]int64{"folders": 1, "objects": 1})
 }
@@ -61,7 +61,7 @@ func TestFolderHeldMeanwhile(t *testing.T) {
 	if counts, err := s.steps(pass, -1); err != nil || counts["marked"] != 0 {
 		t.Errorf("the rest of the run counted %v, %v", counts, err)
 	}
-	s.lift(adopt.HoldCollection, "")
+	s.release(adopt.HoldCollection, "")
 	s.ran(map[string]int64{"marked": 1})
 	for _, key := range many(1500) {
 		s.lay("sequences/gone/topics/t/"+key, 2*minAge)
@@ -78,7 +78,7 @@ func TestFolderHeldMeanwhile(t *testing.T) {
 		t.Errorf("the rest of the run counted %v, %v", counts, err)
 	}
 	s.is("gone/topics/t 4")
-	s.lift(adopt.HoldPrefix, "sequences/gone/")
+	s.release(adopt.HoldPrefix, "sequences/gone/")
 	if counts, err := s.run(); err != nil || counts["folders"] != 1 {
 		t.Errorf("the next run counted %v, %v", counts, err)
 	}

@@ -153,7 +153,7 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 			return err
 		}
 		if n >= adopt.MaxPrefixHolds {
-			return fmt.Errorf("%s has %d holds on prefixes, which is as many as there may be: lift some, or hold a shorter prefix", s.name, n)
+			return fmt.Errorf("%s has %d holds on prefixes, which is as many as there may be: release some, or hold a shorter prefix", s.name, n)
 		}
 	}
 	if _, err := t.exec(insertHold, s.name, int(h.Scope), h.Key, h.Reason, h.By, t.now, h.Until); err != nil {
@@ -187,7 +187,7 @@ func (s scope) underWay(t *tx, h adopt.Hold) (out adopt.UnderWay, err error) {
 
 // ReleaseHold implements adopt.Holder.
 func (s scope) ReleaseHold(ctx context.Context, h adopt.Hold) error {
-	return s.write(ctx, "lift a hold", func(t *tx) error {
+	return s.write(ctx, "release a hold", func(t *tx) error {
 		if _, err := s.lock(t, lockAlone); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS {lethe}adoption (
     created_at bigint   NOT NULL
 );
 
--- Collections: whoever takes something away locks its row shared, whoever sets or lifts
+-- Collections: whoever takes something away locks its row shared, whoever sets or releases
 -- a hold alone.
 CREATE TABLE IF NOT EXISTS {lethe}collections (
     name  {key text} PRIMARY KEY,
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS {lethe}holds (
     reason     text     NOT NULL,
     set_by     text     NOT NULL,
     set_at     bigint   NOT NULL,
-    until_at   bigint   NOT NULL,  -- 0: until it is lifted
+    until_at   bigint   NOT NULL,  -- 0: until it is released
     PRIMARY KEY (collection, scope, "key")
 );
 

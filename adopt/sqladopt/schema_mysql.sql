@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS {lethe}adoption (
     created_at bigint   NOT NULL
 ) ENGINE = InnoDB;
 
--- Collections: whoever takes something away locks its row shared, whoever sets or lifts
+-- Collections: whoever takes something away locks its row shared, whoever sets or releases
 -- a hold alone.
 CREATE TABLE IF NOT EXISTS {lethe}collections (
     name  varbinary(255) PRIMARY KEY,
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS {lethe}holds (
     reason     longtext NOT NULL,
     set_by     longtext NOT NULL,
     set_at     bigint   NOT NULL,
-    until_at   bigint   NOT NULL,  -- 0: until it is lifted
+    until_at   bigint   NOT NULL,  -- 0: until it is released
     PRIMARY KEY (collection, scope, "key")
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 

@@ -19,7 +19,7 @@ import (
 func (c *cli) adoptHoldCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hold", Short: "Keep a collection, a row or objects from being deleted",
-		Long: `A hold keeps what it covers until it is lifted or ends. Then everything that became
+		Long: `A hold keeps what it covers until it is released or ends. Then everything that became
 due meanwhile is deleted, objects of contents within an hour. A held row is not
 removed, and neither is anything it refers to. A held object is not deleted, although
 its row may be; a folder that has one is neither marked nor purged.
@@ -98,7 +98,7 @@ has taken effect; with --wait it returns after that.`,
 	}
 	of.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for later readers")
-	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends, such as 2031-06-30T00:00:00Z (default: when it is lifted)")
+	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends, such as 2031-06-30T00:00:00Z (default: when it is released)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for deletes sent before")
 	return cmd
 }
@@ -164,7 +164,7 @@ func (c *cli) adoptHoldListCommand() *cobra.Command {
 				}
 				rows := [][]string{{"HELD", "SINCE", "UNTIL", "BY", "REASON"}}
 				for _, h := range holds {
-					until := "lifted"
+					until := "released"
 					if h.Until != 0 {
 						until = stamp(h.Until.Time())
 					}
@@ -182,20 +182,20 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 	var of heldFlags
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm FILE COLLECTION", Short: "Lift a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(2),
+		Use: "rm FILE COLLECTION", Short: "Release a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := of.hold(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			if err := c.confirmed(yes, func() (string, error) { return "Lift the hold on " + h.String() + "?", nil }); err != nil {
+			if err := c.confirmed(yes, func() (string, error) { return "Release the hold on " + h.String() + "?", nil }); err != nil {
 				return err
 			}
 			return c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
 				if err := a.ReleaseHold(cmd.Context(), h); err != nil {
 					return err
 				}
-				printf(c.out, "lifted\n")
+				printf(c.out, "released\n")
 				return nil
 			})
 		},

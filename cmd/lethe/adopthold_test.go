@@ -34,9 +34,9 @@ func TestAdoptHolds(t *testing.T) {
 	}
 	for _, what := range [][]string{{"--row", "no such row"}, {"--key", "content/never"}} {
 		a.ok([]string{"nothing has that key now"}, append([]string{"hold", "add", a.file, "pastes"}, what...)...)
-		a.ok([]string{"lifted"}, append([]string{"hold", "rm", a.file, "pastes", "--yes"}, what...)...)
+		a.ok([]string{"released"}, append([]string{"hold", "rm", a.file, "pastes", "--yes"}, what...)...)
 	}
-	a.ok([]string{"audit 2031", "lifted", object}, "hold", "list", a.file)
+	a.ok([]string{"audit 2031", "released", object}, "hold", "list", a.file)
 	a.ok([]string{"2 holds stand"}, "status", a.file)
 	a.ok([]string{"a hold keeps the row"}, "check", a.file)
 	a.ok([]string{"a hold keeps the row", "audit 2031"}, "explain", a.file, codes[0])
@@ -48,12 +48,12 @@ func TestAdoptHolds(t *testing.T) {
 	if n := a.count(`SELECT count(*) FROM content`); n != 2 {
 		t.Errorf("%d contents are left, want that of the row that is held and the one that is held", n)
 	}
-	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "lift it first") {
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "release it first") {
 		t.Errorf("holds were forgotten: exit code %d\n%s", code, out)
 	}
-	a.ok([]string{"lifted"}, "hold", "rm", a.file, "pastes", "--row", codes[0], "--yes")
+	a.ok([]string{"released"}, "hold", "rm", a.file, "pastes", "--row", codes[0], "--yes")
 	if code, _ := a.run("hold", "rm", a.file, "pastes", "--row", codes[0], "--yes"); code == 0 {
-		t.Error("a hold was lifted twice")
+		t.Error("a hold was released twice")
 	}
 	a.ok([]string{"rows 1", "objects 1"}, "run", a.file, "--once")
 	a.ok([]string{"held: the collection pastes"}, "hold", "add", a.file, "pastes", "--wait")

@@ -12,7 +12,7 @@ func (c *cli) holdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hold", Short: "Keep a bucket, a prefix or an object from being deleted",
 		Long: `What a hold covers cannot be deleted or replaced, does not expire, and is not purged
-from the trash. When the hold is lifted, what became due meanwhile is deleted. Clients
+from the trash. When the hold is released, what became due meanwhile is deleted. Clients
 get AccessDenied. New keys may be written under a hold.
 
 An object whose time to live has passed is still hidden from clients; "lethe ttl set"
@@ -111,13 +111,13 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 	var req api.HoldRequest
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm BUCKET", Short: "Lift a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
+		Use: "rm BUCKET", Short: "Release a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Bucket = args[0]
 			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *api.Client) error {
 				_, err := api.Call[api.None](cmd.Context(), client, "holds/remove", req)
 				if err == nil {
-					_, err = printf(c.out, "lifted\n")
+					_, err = printf(c.out, "released\n")
 				}
 				return err
 			})

@@ -51,13 +51,13 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 
 	w.fails("no such hold", "hold", "rm", "bucket")
 	for _, args := range [][]string{{"--prefix", "logs/"}, {"--key", "one"}} {
-		if out := w.ok(append([]string{"hold", "rm", "bucket"}, args...)...); !strings.Contains(out, "lifted") {
+		if out := w.ok(append([]string{"hold", "rm", "bucket"}, args...)...); !strings.Contains(out, "released") {
 			t.Errorf("rm says %s", out)
 		}
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
 	if s := asked[api.Status](w, "status"); s.Objects != 1 || s.Holds != 0 {
-		t.Fatalf("%d objects under %d holds after they were lifted", s.Objects, s.Holds)
+		t.Fatalf("%d objects under %d holds after they were released", s.Objects, s.Holds)
 	}
 	w.remove("bucket", "one")
 }

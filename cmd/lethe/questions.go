@@ -148,10 +148,10 @@ func ofHold(req *api.HoldRequest) question {
 			if e.Object != nil {
 				what = "1 object of " + size(e.Object.Size)
 			}
-			return fmt.Sprintf("Lift the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
+			return fmt.Sprintf("Release the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
 		}
 		has, err := bucketAmount(ctx, client, req.Bucket)
-		return fmt.Sprintf("Lift the hold on s3://%s/%s*? What became due meanwhile is deleted; %s", req.Bucket, req.Prefix, has), err
+		return fmt.Sprintf("Release the hold on s3://%s/%s*? What became due meanwhile is deleted; %s", req.Bucket, req.Prefix, has), err
 	}
 }
 

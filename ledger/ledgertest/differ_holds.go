@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// hold sets a hold, or lifts one that may exist.
+// hold sets a hold, or releases one that may exist.
 func (h *history) hold() {
 	x := ledger.Hold{Bucket: h.bucketName(), Scope: ledger.HoldScope(1 + h.number(3)), Key: h.key(), Reason: "why", By: "me"}
 	if x.Scope == ledger.HoldPrefix && h.chance(2) {
@@ -21,7 +21,7 @@ func (h *history) hold() {
 		if len(list) > 0 && !h.chance(4) {
 			x = pick(h, list)
 		}
-		ask(h, fmt.Sprintf("lift %+v", x), func(l Ledger) (any, error) { return nil, l.ReleaseHold(h.ctx, x) })
+		ask(h, fmt.Sprintf("release %+v", x), func(l Ledger) (any, error) { return nil, l.ReleaseHold(h.ctx, x) })
 	}
 	if strings.Contains(x.Key, "\x00") {
 		return // no place to go on from

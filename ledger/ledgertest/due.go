@@ -74,7 +74,7 @@ func dueFate(w *world) {
 }
 
 // dueHeld: a due row under a hold is marked as held, until it is deferred or the hold is
-// lifted. An object is held by its bucket, a trash entry by the bucket that now has the
+// released. An object is held by its bucket, a trash entry by the bucket that now has the
 // name.
 func dueHeld(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Minute})
@@ -105,10 +105,10 @@ func dueHeld(w *world) {
 	trash := func(q ledger.DueQuery) (ledger.DuePage, error) { return w.DueTrash(w.ctx, q) }
 	equal(w, "objects", fmt.Sprint(of(w.dueObjects)), "[due-b due-b]")
 	equal(w, "entries", fmt.Sprint(of(trash)), "[gone-a gone-a]")
-	w.lift(h)
-	w.lift(i)
-	equal(w, "objects once it is lifted", fmt.Sprint(of(w.dueObjects)), "[]")
-	equal(w, "entries once it is lifted", fmt.Sprint(of(trash)), "[]")
+	w.release(h)
+	w.release(i)
+	equal(w, "objects once it is released", fmt.Sprint(of(w.dueObjects)), "[]")
+	equal(w, "entries once it is released", fmt.Sprint(of(trash)), "[]")
 }
 
 func expireNamed(w *world) {

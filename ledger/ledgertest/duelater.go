@@ -60,7 +60,7 @@ func dueLater(w *world) {
 	check("with rules that are not applied", days(4), fmt.Sprintf("held by ttl %s held; stays by rulenew %s", minute, day2))
 	w.settleRules()
 	check("with rules that are applied", days(4), fmt.Sprintf("held by ttl %s held; stays by rulenew %s", minute, day2))
-	w.lift(h)
+	w.release(h)
 	check("without the hold", days(0), fmt.Sprintf("held by ttl %s", minute))
 	w.returnAll(10)
 	check("once it was requeued", days(0), fmt.Sprintf("held by ttl %s", minute))

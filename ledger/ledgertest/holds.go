@@ -15,7 +15,7 @@ func holdTests() []test {
 		{name: "what is held does not expire, leaves the due index, and goes when it is let go", run: heldExpires},
 		{name: "what was deleted before is not purged", run: heldTrash},
 		{name: "a held object past its time is seen again with a new one", run: heldRevives},
-		{name: "two holds are lifted one by one", run: twoHolds},
+		{name: "two holds are released one by one", run: twoHolds},
 		{name: "returning resumes where it ended", run: returnResumes},
 		{name: "a bucket with holds is not deleted", run: heldBucket},
 		{name: "what was deferred and is gone does not keep a deleted bucket", run: staleDeferred},
@@ -30,7 +30,7 @@ func (w *world) hold(scope ledger.HoldScope, key string) ledger.Hold {
 	return must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: scope, Key: key, Reason: "audit", By: "me"}))(w)
 }
 
-func (w *world) lift(h ledger.Hold) {
+func (w *world) release(h ledger.Hold) {
 	w.Helper()
 	w.ok(w.ReleaseHold(w.ctx, h))
 }
@@ -80,7 +80,7 @@ func scopesCover(w *world) {
 		w.ok(w.remove(c.not).Items[0].Err)
 		equal(w, "holds on it", len(must(w.HoldsOn(w.ctx, bucketName, c.held))(w)), 1)
 		equal(w, "holds on the other", len(must(w.HoldsOn(w.ctx, bucketName, c.not))(w)), 0)
-		w.lift(h)
+		w.release(h)
 		w.ok(w.remove(c.held).Items[0].Err)
 	}
 	w.hold(ledger.HoldPrefix, "")
@@ -101,7 +101,7 @@ func heldExpires(w *world) {
 	equal(w, "deferred again", must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w).Deferred, 0)
 	w.fails(refused(w.Commit(w.ctx, w.reference("a", ""))), lethe.ErrHeld)
 	w.in(blob, lethe.Live)
-	w.lift(h)
+	w.release(h)
 	equal(w, "returned", w.returnAll(10), 1)
 	equal(w, "expired later", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
@@ -122,7 +122,7 @@ func heldTrash(w *world) {
 	equal(w, "made due", must(w.PurgeTrash(w.ctx, []lethe.ID{entries[0].ID}))(w), 1)
 	equal(w, "purged at once", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 0)
 	w.in(blob, lethe.Live)
-	w.lift(h)
+	w.release(h)
 	equal(w, "returned", w.returnAll(0), 1)
 	equal(w, "purged later", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
@@ -144,9 +144,9 @@ func twoHolds(w *world) {
 	one, two := w.hold(ledger.HoldObject, "a/b"), w.hold(ledger.HoldPrefix, "a/")
 	w.later(time.Minute)
 	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 1)
-	w.lift(one)
+	w.release(one)
 	equal(w, "returned", w.returnAll(1), 0)
-	w.lift(two)
+	w.release(two)
 	equal(w, "returned", w.returnAll(1), 1)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 }
@@ -158,13 +158,13 @@ func returnResumes(w *world) {
 	h := w.hold(ledger.HoldPrefix, "k")
 	w.later(time.Minute)
 	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{}))(w).Deferred, 5)
-	w.lift(h)
+	w.release(h)
 	u := must(w.ReturnDeferred(w.ctx, 2))(w)
 	equal(w, "first step", u, ledger.ReturnedRows{Seen: 2, Returned: 2, More: true})
 	again := w.hold(ledger.HoldObject, "k4")
 	equal(w, "the rest", w.returnAll(2), 2)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 4)
-	w.lift(again)
+	w.release(again)
 	equal(w, "the last", w.returnAll(2), 1)
 }
 
@@ -174,7 +174,7 @@ func heldBucket(w *world) {
 	w.put("a", "body")
 	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty)
 	w.remove("a")
-	w.lift(h)
+	w.release(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 }
 
@@ -186,7 +186,7 @@ func deferredBucket(w *world) {
 	h := w.hold(ledger.HoldPrefix, "")
 	w.later(time.Hour)
 	equal(w, "deferred", must(w.Purge(w.ctx, ledger.Batch{}))(w).Deferred, 1)
-	w.lift(h)
+	w.release(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
 	equal(w, "returned", w.returnAll(0), 1)

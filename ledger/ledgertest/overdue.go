@@ -152,7 +152,7 @@ func heldUploads(w *world) {
 		equal(w, "held", b.Held, map[bool]int64{false: 1, true: 2}[whole])
 		equal(w, "held bytes", b.HeldBytes, 4)
 		equal(w, "due", b.Count, 2-b.Held)
-		w.lift(h)
+		w.release(h)
 		w.ok(w.AbortStale(w.ctx, u.ID, anHour))
 		equal(w, "rule", must(w.AbortRuled(w.ctx, free.ID))(w), "uploads")
 	}

@@ -102,7 +102,7 @@ func (b *bucket) held(key string) error {
 	return nil
 }
 
-// ReleaseHold lifts a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
+// ReleaseHold releases a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	if err := db.enter(ctx); err != nil {
 		return err

@@ -169,7 +169,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 			return err
 		}
 		if b.Holds > 0 {
-			return fmt.Errorf("bucket %s has %d holds; lift them first: %w", name, b.Holds, lethe.ErrHeld)
+			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
 		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endReapply, unnameBucket} {
 			if _, err := t.Exec(query, b.ID); err != nil {

@@ -59,7 +59,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 			return h, t.Failed(err)
 		}
 		if n >= ledger.MaxPrefixHolds {
-			return h, fmt.Errorf("bucket %s has %d holds on prefixes, the maximum: lift some, or hold a shorter prefix", b.Name, n)
+			return h, fmt.Errorf("bucket %s has %d holds on prefixes, the maximum: release some, or hold a shorter prefix", b.Name, n)
 		}
 	}
 	n, err := t.Exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.Now)
@@ -76,10 +76,10 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	return found[0], nil
 }
 
-// ReleaseHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. ReturnDeferred then returns the
+// ReleaseHold releases a hold: ErrNoSuchBucket, ErrNoSuchHold. ReturnDeferred then returns the
 // rows that no other hold keeps.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
-	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
+	return db.write(ctx, "release the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.lockBucket(h.Bucket)
 		if err != nil {
 			return err

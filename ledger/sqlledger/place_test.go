@@ -135,8 +135,8 @@ func placed(t *testing.T, path, place string) (bool, engine.Site) {
 	}
 	first, _ := held(t, db, db.write(t.Context(), "note", func(t *tx) error {
 		_, err := t.Exec(`UPDATE store SET place = '` + place + `'`)
-		_, lifted := t.Exec(holdAllBackends, "", "")
-		return errors.Join(err, lifted)
+		_, released := t.Exec(holdAllBackends, "", "")
+		return errors.Join(err, released)
 	}))
 	if db, err = Open(t.Context(), path, ledger.Options{}); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func (h *hand) together() {
 }
 
 // hold holds a key for a while: the version there when the hold is set stays until it is
-// lifted, expired or not.
+// released, expired or not.
 func (h *hand) hold() {
 	bucket, key := h.key()
 	if _, taken := h.holding.LoadOrStore(bucket+"/"+key, true); taken {

@@ -56,7 +56,7 @@ func TestLegalHold(t *testing.T) {
 	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
 	_, err = s.GetObjectLegalHold(s.ctx, &awss3.GetObjectLegalHoldInput{Bucket: &s.bucket, Key: aws.String("k")})
 	if err == nil {
-		t.Error("a legal hold that was lifted is still told")
+		t.Error("a legal hold that was released is still told")
 	}
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
 	s.must(err)

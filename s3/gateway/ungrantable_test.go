@@ -64,7 +64,7 @@ func TestACLsGrantNoSettings(t *testing.T) {
 		s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))
 		s.refused("who may write", s.ungrantable(bob))
 		if _, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")}); err == nil {
-			t.Error("the hold was lifted")
+			t.Error("the hold was released")
 		}
 		s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
 		s.must(deleteAll(s, bob, s.bucket))

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// keeper is somebody who sets holds on what is about to go, and lifts them.
+// keeper is somebody who sets holds on what is about to go, and releases them.
 type keeper struct {
 	w      *world
 	db     adopt.Holder
@@ -49,7 +49,7 @@ func (k *keeper) keep(a *actor) {
 		if h.Until != 0 && a.one(2) {
 			continue // it ends by itself, or has ended
 		}
-		_, _ = write(k.w, "lift-hold", h.String(), func() (struct{}, error) {
+		_, _ = write(k.w, "release-hold", h.String(), func() (struct{}, error) {
 			return struct{}{}, k.db.ReleaseHold(context.Background(), h)
 		})
 	}
@@ -92,7 +92,7 @@ func (k *keeper) lost(key string) error {
 	return nil
 }
 
-// release lifts what is held still. Those that are over keep nothing.
+// release releases what is held still. Those that are over keep nothing.
 func (k *keeper) release() {
 	k.kept = nil
 	list, err := k.db.Holds(context.Background())
@@ -102,7 +102,7 @@ func (k *keeper) release() {
 		}
 	}
 	if err != nil {
-		k.w.fail(fmt.Errorf("lift a hold: %w", err))
+		k.w.fail(fmt.Errorf("release a hold: %w", err))
 	}
 }
 

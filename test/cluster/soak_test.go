@@ -127,7 +127,7 @@ func (c *client) compose(ctx context.Context, from, to *entry) error {
 	return c.wrote("complete "+to.key, err, to, v)
 }
 
-// hold puts an object on hold: it cannot be deleted before the hold is lifted. An
+// hold puts an object on hold: it cannot be deleted before the hold is released. An
 // object whose hold may be on is never written again.
 func (c *client) hold(ctx context.Context, i int) error {
 	e := c.lasting[i]

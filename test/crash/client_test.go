@@ -310,7 +310,7 @@ func (c *client) undo(ctx context.Context, bucket, window string) error {
 	return told("undo window of "+bucket, outcomeAt(err), err)
 }
 
-// hold holds a key, or lifts the hold.
+// hold holds a key, or releases the hold.
 func (c *client) hold(ctx context.Context, at name, set bool) error {
 	req := api.HoldRequest{Bucket: at.bucket, Key: at.key}
 	var err error

@@ -139,7 +139,7 @@ var table = []mutant{
 		old: "FROM reapplications WHERE bucket_id = ?1 ` + sqldb.Exclusive)", new: "FROM reapplications WHERE bucket_id = ?1`)",
 		pairs: []string{"ReapplyRules + ReapplyRules"},
 	}, {
-		name: "the place of a lift is not locked", file: "hold_deferred.go",
+		name: "the place of a release is not locked", file: "hold_deferred.go",
 		old: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2`)",
 		pairs: []string{"ReturnDeferred + ReturnDeferred"},
 	}, {

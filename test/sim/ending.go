@@ -36,7 +36,7 @@ func (w *World) end() {
 	w.prepareEnd(n)
 	w.fail(w.movedParts(n))
 	w.fail(w.predicted(n))
-	w.fail(w.lifted(n))
+	w.fail(w.released(n))
 	n = w.unlimited(n)
 	for range w.rounds() {
 		w.advance(w.now.Add(safety.MultipartStale + time.Hour))

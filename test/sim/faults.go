@@ -50,7 +50,7 @@ var (
 		"set-rules", "reapply", "abort-ruled",
 		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
-		"add-hold", "lift-hold", "return-deferred",
+		"add-hold", "release-hold", "return-deferred",
 		"precheck", "allow", "end-stops",
 		"set-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",
@@ -92,7 +92,7 @@ var rare = map[Step]uint64{
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
 	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
-	"add-hold": 6, "lift-hold": 6, "return-deferred": 6,
+	"add-hold": 6, "release-hold": 6, "return-deferred": 6,
 	"precheck": 6, "allow": 12, "end-stops": 2, "hold-backend": 16, "doubt-clock": 4,
 	"decay": 60, "begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
 }

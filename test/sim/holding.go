@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
-// holding says that holds are set and lifted in this world.
+// holding says that holds are set and released in this world.
 func (w *World) holding() bool { return hash2(w.cfg.Seed, 23)%8 == 0 }
 
-// warden sets holds on buckets, prefixes and keys, and lifts them again; some stay
+// warden sets holds on buckets, prefixes and keys, and releases them again; some stay
 // until the quiet end.
 func warden(a *actor) {
 	w, objects := a.w, a.proc.node.objects
@@ -51,9 +51,9 @@ func drawHold(rng *rand.Rand) ledger.Hold {
 	return h
 }
 
-// lifted has all that is due come due under the holds that are left, which it must
-// outlive; then it lifts them, and what was kept has to go.
-func (w *World) lifted(n *node) error {
+// released has all that is due come due under the holds that are left, which it must
+// outlive; then it releases them, and what was kept has to go.
+func (w *World) released(n *node) error {
 	if !w.holding() || w.err != nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (w *World) lifted(n *node) error {
 	}
 	for len(w.oracle.holds) > 0 && w.err == nil {
 		if err := n.objects.ReleaseHold(context.Background(), w.oracle.holds[0]); err != nil {
-			return broken("lift a hold that is set: %w", err)
+			return broken("release a hold that is set: %w", err)
 		}
 	}
 	return nil

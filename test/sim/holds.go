@@ -20,7 +20,7 @@ func (s *seam) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) 
 }
 
 func (s *seam) ReleaseHold(ctx context.Context, h ledger.Hold) error {
-	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() error {
+	return do(s, "release-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() error {
 		err := s.in.ReleaseHold(s.lasting(ctx), h)
 		if err == nil {
 			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x ledger.Hold) bool { return sameHold(x, h) })

@@ -9,7 +9,7 @@ const (
 	Replicated                  // more than one copy of each content
 	Pounced                     // a backend is lost just while a worker looks
 	Lurked                      // a backend is lost while its copy alone is unread
-	Held                        // holds are set and lifted
+	Held                        // holds are set and released
 	Reconciled                  // backends are compared with the ledger
 	Sealed                      // receipts of deletion are sealed and dropped
 	Limited                     // deletions are limited, and the limits change

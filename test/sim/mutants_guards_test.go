@@ -27,10 +27,10 @@ var guardMutants = []mutant{
 		name: "a hold on a prefix covers one key", rule: "a hold covers what it names", within: 2000,
 		file: "ledger/memledger/holds.go", old: "		return strings.HasPrefix(key, h.Key)\n", new: "		return key == h.Key\n",
 	}, {
-		name: "a lifted hold brings nothing back", rule: "what was due is due again when it is let go", within: 2000,
+		name: "a released hold brings nothing back", rule: "what was due is due again when it is let go", within: 2000,
 		file: "ledger/memledger/holds.go", old: "	db.releaseDeferred(b, h.Key)\n", new: "",
 	}, {
-		name: "a lift ends with its first batch", rule: "what was due is due again when it is let go", within: 8000, known: 4,
+		name: "a release ends with its first batch", rule: "what was due is due again when it is let go", within: 8000, known: 4,
 		file: "ledger/memledger/holds.go", old: "	if limit > 0 && len(list) == limit {\n		l.after", new: "	if false {\n		l.after",
 	}, {
 		name: "what is deferred in the trash comes back never", rule: "what was due is due again when it is let go", within: 4000,

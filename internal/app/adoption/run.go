@@ -163,7 +163,7 @@ func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 		return err
 	}
 	if len(holds) > 0 {
-		return fmt.Errorf("%s: lift it first: %w", holds[0].Why(), lethe.ErrHeld)
+		return fmt.Errorf("%s: release it first: %w", holds[0].Why(), lethe.ErrHeld)
 	}
 	for _, name := range a.Description.Names() {
 		k, err := a.kindOf(name)

@@ -249,7 +249,7 @@ CREATE TABLE deferred (
   PRIMARY KEY (bucket_id, key, entry)
 );
 
--- One row per prefix where a hold was lifted, and how far what was deferred there was
+-- One row per prefix where a hold was released, and how far what was deferred there was
 -- looked through.
 CREATE TABLE releases (
   bucket_id   TEXT COLLATE "C" NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
