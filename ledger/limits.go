@@ -137,8 +137,8 @@ func (g *LimitState) Spend(now lethe.Time, n int64) {
 }
 
 // Admit counts as many of want as may go now. If those are not all, the limit trips and
-// stopped is set.
-func (g *LimitState) Admit(now lethe.Time, l Limit, has, want int64) (may int64, stopped *LimitState) {
+// tripped is set.
+func (g *LimitState) Admit(now lethe.Time, l Limit, has, want int64) (may int64, tripped *LimitState) {
 	may = g.Take(now, l, has, want)
 	if may > 0 {
 		g.Spend(now, may)
@@ -160,9 +160,9 @@ func (g LimitState) Preview(now lethe.Time, l Limit, has, want int64) (may int64
 	if g.Tripped(now) {
 		return 0, g.Reason
 	}
-	may, stopped := g.Admit(now, l, has, want)
-	if stopped != nil {
-		why = stopped.Reason
+	may, tripped := g.Admit(now, l, has, want)
+	if tripped != nil {
+		why = tripped.Reason
 	}
 	return may, why
 }

@@ -101,7 +101,7 @@ func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitStat
 	case len(others) > 0:
 		return ledger.LimitState{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", api.ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
 	}
-	return ledger.LimitState{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe limits show", api.ErrBadRequest, r.Kind)
+	return ledger.LimitState{}, fmt.Errorf("%w: no limit of the kind %q has counted anything or tripped: see lethe limits show", api.ErrBadRequest, r.Kind)
 }
 
 func allowanceOf(r api.AllowRequest, g ledger.LimitState, now lethe.Time) (ledger.Allowance, error) {

@@ -92,12 +92,12 @@ func TestLimitsFromTheCommandLine(t *testing.T) {
 	w.ok("reclaim", "--once", "--only", "expire")
 	s := asked[api.Status](w, "status")
 	if s.Objects != 6 || len(s.Trips) != 1 || s.Trips[0].Name != "big" || s.Trips[0].Kind != "ttl" {
-		t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Trips)
+		t.Fatalf("%d objects, tripped are %+v", s.Objects, s.Trips)
 	}
 	if out := w.ok("status"); !strings.Contains(out, "DELETIONS ARE STOPPED (ttl of big)") || !strings.Contains(out, "lethe limits allow ttl big") {
 		t.Errorf("status says %s", out)
 	}
-	if out := w.ok("limits", "show"); !strings.Contains(out, "stopped") || !strings.Contains(out, "more than 3") {
+	if out := w.ok("limits", "show"); !strings.Contains(out, "tripped") || !strings.Contains(out, "more than 3") {
 		t.Errorf("show says %s", out)
 	}
 	w.fails("limits show", "limits", "allow", "rules", "big")
@@ -106,7 +106,7 @@ func TestLimitsFromTheCommandLine(t *testing.T) {
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
 	if s := asked[api.Status](w, "status"); s.Objects != 1 || len(s.Trips) != 0 {
-		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Trips)
+		t.Fatalf("%d objects after it was allowed, tripped are %+v", s.Objects, s.Trips)
 	}
 }
 
@@ -119,12 +119,12 @@ func TestStopsEndWhenTheLimitIsRemoved(t *testing.T) {
 	w.put("bucket", "b", "bytes b", "1h")
 	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
-	left := func(objects int64, stopped bool) {
+	left := func(objects int64, tripped bool) {
 		t.Helper()
 		s := asked[api.Status](w, "status")
 		found := slices.ContainsFunc(s.Trips, func(g api.LimitInfo) bool { return g.Kind == "ttl" })
-		if s.Objects != objects || found != stopped {
-			t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Trips)
+		if s.Objects != objects || found != tripped {
+			t.Fatalf("%d objects, tripped are %+v", s.Objects, s.Trips)
 		}
 	}
 	left(2, true)

@@ -48,9 +48,9 @@ func (c *cli) limitsShowCommand() *cobra.Command {
 func limitState(g api.LimitInfo) string {
 	switch {
 	case g.Tripped && g.Until != 0:
-		return "stopped until " + stamp(g.Until.Time())
+		return "tripped until " + stamp(g.Until.Time())
 	case g.Tripped:
-		return "stopped"
+		return "tripped"
 	case g.FreeUntil != 0 && g.FreeCount < 0:
 		return "all allowed until " + stamp(g.FreeUntil.Time())
 	case g.FreeUntil != 0:

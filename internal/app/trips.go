@@ -7,18 +7,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
-// endTrips resets tripped limits that the configuration no longer has. What
-// fails waits for the next start, and stays stopped.
+// endTrips resets tripped limits that the configuration no longer has. Those that
+// it fails to reset stay tripped until the next start.
 func (a *App) endTrips(ctx context.Context) {
 	if !a.Config.Has(config.RoleReclaim) {
 		return
 	}
 	ended, err := a.Ledger.EndTrips(ctx, a.deletionLimits())
 	if err != nil {
-		a.opt.Log.Error("deletions stopped by limits that are off now are still stopped: see "+a.opt.Command("limits", "show"), "error", err)
+		a.opt.Log.Error("limits that the configuration no longer has are still tripped: see "+a.opt.Command("limits", "show"), "error", err)
 	}
 	for _, g := range ended {
 		a.watch.audit("limit_ended", "its limit is gone from the configuration", slog.String("kind", string(g.Kind)),
-			slog.String("subject", g.Subject), slog.String("stopped_for", g.Reason))
+			slog.String("subject", g.Subject), slog.String("tripped_for", g.Reason))
 	}
 }

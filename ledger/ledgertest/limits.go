@@ -13,7 +13,7 @@ import (
 
 func limitTests() []test {
 	return []test{
-		{name: "a rule that would end too many is stopped before the first", run: ruleStopped},
+		{name: "the limit of a rule that would end too many trips before the first object goes", run: ruleTrips},
 		{name: "no batch goes beyond a limit", run: countedExactly},
 		{name: "an hour's limit ends with the hour", run: hourPasses},
 		{name: "what is allowed is used up", run: allowanceEnds},
@@ -38,7 +38,7 @@ func (w *world) manyDue(prefix string, n int) {
 	}
 }
 
-func ruleStopped(w *world) {
+func ruleTrips(w *world) {
 	for i := range 10 {
 		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
 	}
@@ -50,9 +50,9 @@ func ruleStopped(w *world) {
 	must(w.ReapplyRules(w.ctx, 0))(w)
 	w.later(48 * time.Hour)
 	limits := ledger.Limits{Rules: ledger.Limit{Share: 60}}
-	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
-	equal(w, "stopped", len(stopped), 1)
-	equal(w, "for ever", stopped[0].TrippedUntil, lethe.Forever)
+	tripped := must(w.PrecheckLimits(w.ctx, limits))(w)
+	equal(w, "tripped", len(tripped), 1)
+	equal(w, "for ever", tripped[0].TrippedUntil, lethe.Forever)
 	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 3, Limits: limits}))(w)
 	equal(w, "expired", r.Objects, 0)
 	for r.More {
@@ -61,7 +61,7 @@ func ruleStopped(w *world) {
 	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w).Count, 0)
 	equal(w, "objects", must(w.Bucket(w.ctx, bucketName))(w).Objects, 14)
 	equal(w, "prechecked again", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
-	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitRules, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: -1}))
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitRules, Subject: tripped[0].Subject, Until: w.now().Add(time.Hour), N: -1}))
 	equal(w, "returned", w.returnAll(4), 10)
 	equal(w, "prechecked", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	equal(w, "allowed", must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w).Objects, 10)
@@ -96,7 +96,7 @@ func hourPasses(w *world) {
 	r := must(w.Expire(w.ctx, b))(w)
 	equal(w, "the rest of the hour", r.Objects, 1)
 	equal(w, "deferred", r.Deferred, 2)
-	equal(w, "stopped", len(r.Tripped), 1)
+	equal(w, "tripped", len(r.Tripped), 1)
 	equal(w, "returned early", w.returnAll(0), 0)
 	w.later(r.Tripped[0].TrippedUntil.Sub(w.now()))
 	equal(w, "returned", w.returnAll(0), 2)
@@ -125,7 +125,7 @@ func allowanceEnds(w *world) {
 	equal(w, "allowed", total, 4)
 	g = must(w.LimitStates(w.ctx))(w)[0]
 	if !strings.Contains(g.Reason, "used up") {
-		w.Errorf("stopped for %q", g.Reason)
+		w.Errorf("it tripped because %q", g.Reason)
 	}
 }
 
@@ -133,19 +133,19 @@ func allowancePrechecked(w *world) {
 	w.manyDue("k", 6)
 	w.later(time.Minute)
 	limits := ledger.Limits{TTL: ledger.Limit{Ask: 1}}
-	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
-	equal(w, "stopped", len(stopped), 1)
+	tripped := must(w.PrecheckLimits(w.ctx, limits))(w)
+	equal(w, "tripped", len(tripped), 1)
 	b := ledger.Batch{Limit: 2, Limits: limits}
 	must(w.Expire(w.ctx, ledger.Batch{Limits: limits}))(w)
-	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: stopped[0].Kind, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
+	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: tripped[0].Kind, Subject: tripped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
 	equal(w, "returned", w.returnAll(0), 6)
 	for range 2 {
-		equal(w, "stopped while it is allowed", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
+		equal(w, "tripped while it is allowed", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 		equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 2)
 	}
-	stopped = must(w.PrecheckLimits(w.ctx, limits))(w)
-	if len(stopped) != 1 || !strings.Contains(stopped[0].Reason, "used up") {
-		w.Fatalf("stopped %+v", stopped)
+	tripped = must(w.PrecheckLimits(w.ctx, limits))(w)
+	if len(tripped) != 1 || !strings.Contains(tripped[0].Reason, "used up") {
+		w.Fatalf("tripped %+v", tripped)
 	}
 	equal(w, "expired beyond", must(w.Expire(w.ctx, b))(w).Objects, 0)
 }
@@ -154,11 +154,11 @@ func hourPrechecked(w *world) {
 	w.manyDue("k", 3)
 	w.later(time.Minute)
 	limits := ledger.Limits{TTL: ledger.Limit{PerHour: 2}}
-	equal(w, "stopped early", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
+	equal(w, "tripped early", len(must(w.PrecheckLimits(w.ctx, limits))(w)), 0)
 	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{Limit: 2, Limits: limits}))(w).Objects, 2)
-	stopped := must(w.PrecheckLimits(w.ctx, limits))(w)
-	equal(w, "stopped", len(stopped), 1)
-	equal(w, "until the hour ends", stopped[0].TrippedUntil.Sub(w.now()) <= time.Hour, true)
+	tripped := must(w.PrecheckLimits(w.ctx, limits))(w)
+	equal(w, "tripped", len(tripped), 1)
+	equal(w, "until the hour ends", tripped[0].TrippedUntil.Sub(w.now()) <= time.Hour, true)
 }
 
 func stopsEnd(w *world) {
@@ -227,7 +227,7 @@ func otherLimits(w *world) {
 	equal(w, "purged", must(w.Purge(w.ctx, purge))(w).Objects, 2)
 	r := must(w.Purge(w.ctx, purge))(w)
 	equal(w, "purged beyond", r.Objects, 0)
-	equal(w, "stopped", len(r.Tripped), 1)
+	equal(w, "tripped", len(r.Tripped), 1)
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitPurge, Until: w.now().Add(time.Hour), N: 1}))
 	equal(w, "purged as allowed", must(w.Purge(w.ctx, purge))(w).Objects, 1)
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitPurge}))
@@ -238,7 +238,7 @@ func otherLimits(w *world) {
 	c := must(w.ClaimCondemned(w.ctx, req))(w)
 	equal(w, "handed out beyond", len(c.Blobs), 0)
 	if c.Tripped == nil {
-		w.Fatal("nothing was stopped")
+		w.Fatal("no limit tripped")
 	}
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: ledger.LimitDeletes, Subject: disk, Until: w.now() + 1, N: -1}))
 	equal(w, "handed out at last", len(must(w.ClaimCondemned(w.ctx, req))(w).Blobs), 1)
@@ -277,10 +277,10 @@ func hourStays(w *world) {
 	g := ledger.LimitState{Kind: ledger.LimitTTL}
 	l := ledger.Limit{PerHour: 5}
 	g.Spend(turn, 3)
-	may, stopped := g.Admit(turn-1, l, 0, 4)
+	may, tripped := g.Admit(turn-1, l, 0, 4)
 	equal(w, "may go", may, 2)
 	equal(w, "counted", g.N, 5)
-	equal(w, "until the hour ends that has begun", stopped.TrippedUntil, turn.Add(time.Hour))
+	equal(w, "until the hour ends that has begun", tripped.TrippedUntil, turn.Add(time.Hour))
 	equal(w, "then", g.Left(turn.Add(time.Hour), l, 0), 5)
 }
 

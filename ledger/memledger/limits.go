@@ -56,7 +56,7 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 
 // spend counts as many of want deletions as the limit lets go; if those are not all the
 // limit trips.
-func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, stopped *ledger.LimitState) {
+func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, tripped *ledger.LimitState) {
 	if !l.On() {
 		return want, nil
 	}
@@ -64,9 +64,9 @@ func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, stopped
 	if g.Tripped(db.now) {
 		return 0, nil
 	}
-	may, stopped = g.Admit(db.now, l, has, want)
+	may, tripped = g.Admit(db.now, l, has, want)
 	db.saveLimit(g)
-	return may, stopped
+	return may, tripped
 }
 
 // limitKey returns the key of the limit of a due object.
@@ -85,9 +85,9 @@ func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (g
 	}
 	may := map[limitKey]int64{}
 	for _, at := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
-		n, stopped := db.spend(at, l.Of(at.kind), want[at])
-		if may[at] = n; stopped != nil {
-			out.Tripped = append(out.Tripped, *stopped)
+		n, tripped := db.spend(at, l.Of(at.kind), want[at])
+		if may[at] = n; tripped != nil {
+			out.Tripped = append(out.Tripped, *tripped)
 		}
 	}
 	for _, o := range taken {
@@ -114,7 +114,7 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.Lim
 			due[o.limitKey(db.now)]++
 		}
 	}
-	var stopped []ledger.LimitState
+	var tripped []ledger.LimitState
 	for _, at := range slices.SortedFunc(maps.Keys(due), compareLimitKeys) {
 		limit := l.Of(at.kind)
 		g, has := db.limitState(at), db.has(at, limit)
@@ -123,9 +123,9 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) ([]ledger.Lim
 		}
 		g.Trip(db.now, limit, has, due[at])
 		db.saveLimit(g)
-		stopped = append(stopped, g)
+		tripped = append(tripped, g)
 	}
-	return stopped, nil
+	return tripped, nil
 }
 
 // LimitStates lists all limits by kind and subject.

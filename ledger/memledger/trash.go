@@ -164,9 +164,9 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, erro
 	if n := len(d.rows); n < len(rows) {
 		out.More, out.LastDue = true, rows[n-1].PurgeAt
 	}
-	may, stopped := db.spend(limitKey{kind: ledger.LimitPurge}, b.Limits.Purge, int64(len(d.rows)))
-	if stopped != nil {
-		out.Tripped = append(out.Tripped, *stopped)
+	may, tripped := db.spend(limitKey{kind: ledger.LimitPurge}, b.Limits.Purge, int64(len(d.rows)))
+	if tripped != nil {
+		out.Tripped = append(out.Tripped, *tripped)
 	}
 	if may < int64(len(d.rows)) {
 		out.More = false

@@ -70,8 +70,8 @@ func (t *tx) has(g ledger.LimitState, l ledger.Limit) (n int64, err error) {
 }
 
 // spend counts as many of want deletions as the limit lets go. If those are not all the
-// limit trips; stopped is set only if it tripped just now.
-func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want int64) (may int64, stopped *ledger.LimitState, err error) {
+// limit trips; tripped is set only if it tripped just now.
+func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want int64) (may int64, tripped *ledger.LimitState, err error) {
 	if !l.On() {
 		return want, nil, nil
 	}
@@ -83,8 +83,8 @@ func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want i
 	if err != nil || g.Tripped(t.Now) {
 		return 0, nil, err
 	}
-	may, stopped = g.Admit(t.Now, l, has, want)
-	return may, stopped, t.saveLimit(g)
+	may, tripped = g.Admit(t.Now, l, has, want)
+	return may, tripped, t.saveLimit(g)
 }
 
 // limitKey identifies the limit of a deletion.
@@ -117,12 +117,12 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 	}
 	may := map[limitKey]int64{}
 	for _, b := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
-		n, stopped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
+		n, tripped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
 		if err != nil {
 			return nil, err
 		}
-		if may[b] = n; stopped != nil {
-			out.Tripped = append(out.Tripped, *stopped)
+		if may[b] = n; tripped != nil {
+			out.Tripped = append(out.Tripped, *tripped)
 		}
 	}
 	var deferred []dueRow

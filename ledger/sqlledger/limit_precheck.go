@@ -52,7 +52,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 // while nothing is lost. It reads the oldest million due objects and returns the limits that
 // it tripped. What it lets pass is still counted when it goes. Each limit trips in a
 // transaction that reads what is due then. An allowance of a person is used up first.
-func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []ledger.LimitState, err error) {
+func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (tripped []ledger.LimitState, err error) {
 	var beyond []limitKey
 	err = db.read(ctx, "count what is due against the limits", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
@@ -66,10 +66,10 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (stopped []le
 		return nil, err
 	}
 	err = db.batch(ctx, "precheck limits", func(t *tx) error {
-		stopped, err = t.precheck(beyond, l)
+		tripped, err = t.precheck(beyond, l)
 		return err
 	})
-	return stopped, err
+	return tripped, err
 }
 
 // TripsOf returns the limits on a bucket's objects that have tripped, or that the next pass of
@@ -129,11 +129,11 @@ func (t *tx) beyond(l ledger.Limits) (out []limitKey, err error) {
 		if err != nil {
 			return nil, err
 		}
-		tripped, err := t.trip(&g, limit, n)
+		trips, err := t.trip(&g, limit, n)
 		if err != nil {
 			return nil, err
 		}
-		if tripped {
+		if trips {
 			out = append(out, b)
 		}
 	}
@@ -142,7 +142,7 @@ func (t *tx) beyond(l ledger.Limits) (out []limitKey, err error) {
 
 // precheck counts again and trips the limits exceeded. The rules and limits are locked: a
 // transaction that counts on them has committed, or waits.
-func (t *tx) precheck(list []limitKey, l ledger.Limits) (stopped []ledger.LimitState, err error) {
+func (t *tx) precheck(list []limitKey, l ledger.Limits) (tripped []ledger.LimitState, err error) {
 	rules, err := t.rulesByID(subjects(list))
 	if err != nil {
 		return nil, err
@@ -156,24 +156,24 @@ func (t *tx) precheck(list []limitKey, l ledger.Limits) (stopped []ledger.LimitS
 		if err != nil {
 			return nil, err
 		}
-		tripped, err := t.trip(&g, l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
+		trips, err := t.trip(&g, l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
 		if err != nil {
 			return nil, err
 		}
-		if !tripped {
+		if !trips {
 			continue
 		}
 		if err := t.saveLimit(g); err != nil {
 			return nil, err
 		}
-		stopped = append(stopped, g)
+		tripped = append(tripped, g)
 	}
-	return stopped, nil
+	return tripped, nil
 }
 
 // trip trips a limit if it does not let that many due objects go, and reports
 // whether it does.
-func (t *tx) trip(g *ledger.LimitState, l ledger.Limit, due int64) (tripped bool, err error) {
+func (t *tx) trip(g *ledger.LimitState, l ledger.Limit, due int64) (trips bool, err error) {
 	has, err := t.has(*g, l)
 	if err != nil || !g.WouldTrip(t.Now, l, has, due) {
 		return false, err

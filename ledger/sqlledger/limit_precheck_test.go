@@ -36,10 +36,10 @@ func TestPrecheckDecidesWhereItTrips(t *testing.T) {
 					}
 				}
 			})
-			stopped, err := l.PrecheckLimits(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
+			tripped, err := l.PrecheckLimits(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
 			l.ok(err)
-			if want := name == "nothing"; (len(stopped) > 0) != want || !done {
-				t.Errorf("stopped %+v, want any: %v", stopped, want)
+			if want := name == "nothing"; (len(tripped) > 0) != want || !done {
+				t.Errorf("tripped %+v, want any: %v", tripped, want)
 			}
 		})
 	}

@@ -57,9 +57,9 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 		if len(taken) < len(found) {
 			out.More, out.LastDue = true, taken[len(taken)-1].Due
 		}
-		may, stopped, err := t.spend(ledger.LimitPurge, "", b.Limits.Purge, int64(len(taken)))
-		if stopped != nil {
-			out.Tripped = append(out.Tripped, *stopped)
+		may, tripped, err := t.spend(ledger.LimitPurge, "", b.Limits.Purge, int64(len(taken)))
+		if tripped != nil {
+			out.Tripped = append(out.Tripped, *tripped)
 		}
 		if may < int64(len(taken)) {
 			taken, out.More = taken[:may], false

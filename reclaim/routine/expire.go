@@ -111,12 +111,12 @@ func (e *Expire) precheck(ctx context.Context, add reclaim.Add) (bool, error) {
 	if l := e.Batch.Limits; !l.Rules.On() && !l.TTL.On() {
 		return false, nil
 	}
-	stopped, err := e.Ledger.PrecheckLimits(ctx, e.Batch.Limits)
+	tripped, err := e.Ledger.PrecheckLimits(ctx, e.Batch.Limits)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: check the deletion limits ahead: %w", err)
 	}
-	e.Events.EmitTripped(stopped)
-	add("tripped", int64(len(stopped)))
+	e.Events.EmitTripped(tripped)
+	add("tripped", int64(len(tripped)))
 	return false, nil
 }
 

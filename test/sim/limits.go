@@ -54,7 +54,7 @@ func (s *seam) AllowBeyondLimit(ctx context.Context, a ledger.Allowance) error {
 }
 
 func (s *seam) EndTrips(ctx context.Context, l ledger.Limits) ([]ledger.LimitState, error) {
-	return write(s, "end-stops", "", scope{}, func() ([]ledger.LimitState, error) {
+	return write(s, "end-trips", "", scope{}, func() ([]ledger.LimitState, error) {
 		ended, err := s.in.EndTrips(s.lasting(ctx), l)
 		for _, g := range ended {
 			s.w.fail(s.w.oracle.endedFor(g, limitOf(l, g.Kind)))

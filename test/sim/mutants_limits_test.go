@@ -10,7 +10,7 @@ import (
 var limitMutants = []mutant{
 	{
 		name: "limits: what went is not counted", rule: "counted in the transaction that deletes", within: 300, known: 62, in: sim.Limited, sqlite: true,
-		file: "ledger/sqlledger/limit.go", old: "	return may, stopped, t.saveLimit(g)\n", new: "	return may, stopped, nil\n",
+		file: "ledger/sqlledger/limit.go", old: "	return may, tripped, t.saveLimit(g)\n", new: "	return may, tripped, nil\n",
 	}, {
 		name: "limits: what was allowed is not used up", rule: "as many go as were allowed", within: 2000, in: sim.Limited,
 		file: "ledger/limits.go", old: "	if now < g.FreeUntil && g.FreeN > 0 {", new: "	if false {",
