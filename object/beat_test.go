@@ -17,7 +17,7 @@ import (
 
 // reapAll claims what the reaper would, and condemns it.
 func (w *world) reapAll() {
-	for disk := range w.disks {
+	for disk := range w.backends {
 		w.reap(disk)
 	}
 }
@@ -97,8 +97,8 @@ func TestNoHeartbeatForTooLong(t *testing.T) {
 func TestRoomGrowsWithAnUploadOfUnknownSize(t *testing.T) {
 	w := newWorld(t, nil)
 	const quota = 100 << 20
-	for disk := range w.disks {
-		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: quota})
+	for disk := range w.backends {
+		_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: quota})
 		w.must(err)
 	}
 	sent := 0

@@ -27,7 +27,7 @@ type moving interface {
 // old copies go: their read grace passes, and nobody extends it.
 func (w *world) move(content lethe.ID, to string, segments ...int) {
 	w.t.Helper()
-	l := w.books.(moving)
+	l := w.db.(moving)
 	_, err := l.QueuePlacements(w.ctx, []ledger.Subject{{ID: content}})
 	w.must(err)
 	claim, err := l.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
@@ -43,7 +43,7 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 			}
 		}
 	}
-	_, err = w.books.MarkSound(w.ctx, made, 0) // read back: it is verified
+	_, err = w.db.MarkSound(w.ctx, made, 0) // read back: it is verified
 	w.must(err)
 	n, err := l.TrimCopies(w.ctx, ledger.Trim{Content: content, Blobs: old, Reason: lethe.ReasonRebalance, Fence: claim.Fence, Lease: time.Minute})
 	w.must(err)
@@ -51,7 +51,7 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 		w.t.Fatalf("%d of %d copies were trimmed", n, len(old))
 	}
 	w.clock.Advance(grace)
-	for disk := range w.disks {
+	for disk := range w.backends {
 		w.clean(disk)
 	}
 }
@@ -60,14 +60,14 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 func (w *world) blobCopied(src ledger.Blob, to string, fence int64) lethe.ID {
 	w.t.Helper()
 	random := sha256.Sum256([]byte(string(src.ID) + to))
-	l, id := w.books.(moving), lethe.NewID(w.clock.Now(), bytes.NewReader(random[:]))
+	l, id := w.db.(moving), lethe.NewID(w.clock.Now(), bytes.NewReader(random[:]))
 	_, err := l.BeginCopy(w.ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: fence, Lease: time.Minute})
 	w.must(err)
-	data, ok := w.disks[src.Backend].Bytes(w.key(src.ID))
+	data, ok := w.backends[src.Backend].Bytes(w.key(src.ID))
 	if !ok {
 		w.t.Fatal("no bytes to copy")
 	}
-	w.must(w.disks[to].Put(w.ctx, w.key(id), bytes.NewReader(data), src.Size))
+	w.must(w.backends[to].Put(w.ctx, w.key(id), bytes.NewReader(data), src.Size))
 	w.must(l.CommitCopy(w.ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Fence: fence, Lease: time.Minute}))
 	return id
 }

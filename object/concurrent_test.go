@@ -18,7 +18,7 @@ import (
 )
 
 // Writers, readers, deleters and the cleaner at once on few keys: a reader sees
-// one whole body or none, and in the end the books are exact.
+// one whole body or none, and in the end the counters are exact.
 func TestConcurrentUse(t *testing.T) {
 	w := newWorld(t, func(o *object.Options) { o.Cache = memory(t) })
 	bodies := map[string]bool{}

@@ -12,9 +12,9 @@ import (
 
 // TestOnTheDatabase runs the tests of this package on the ledger of production.
 func TestOnTheDatabase(t *testing.T) {
-	inMemory := openBooks
-	defer func() { openBooks = inMemory }()
-	openBooks = func(rt rapid.TB, o ledger.Options) books {
+	inMemory := openLedger
+	defer func() { openLedger = inMemory }()
+	openLedger = func(rt rapid.TB, o ledger.Options) testLedger {
 		db, err := sqlledger.Open(t.Context(), sqlledger.Memory, o)
 		if err != nil {
 			rt.Fatal(err)

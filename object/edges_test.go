@@ -64,7 +64,7 @@ func TestBackendThatReadsTooLittleFails(t *testing.T) {
 // claim takes all intents, as the reaper does, whatever their age.
 func (w *world) claim() ledger.ClaimedIntents {
 	w.t.Helper()
-	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: -1})
+	in, err := w.db.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: -1})
 	w.must(err)
 	return in
 }
@@ -78,7 +78,7 @@ func TestClaimedForPromotionBeforeTheCommit(t *testing.T) {
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrReaped)
 	w.wants(err, lethe.ErrUnknownOutcome)
-	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
+	_, err = w.db.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 	w.must(err)
 	w.has("k", "data")
 	w.sound()
@@ -141,7 +141,7 @@ func TestReplacedContentLeavesTheCache(t *testing.T) {
 	old := w.put("k", "old")
 	w.has("k", "old")
 	w.put("k", "new")
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	if _, ok := c.Get(w.ctx, cache.Key(who.ID, old.ContentID)); ok {
 		t.Error("a replaced content is still cached")

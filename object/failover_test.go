@@ -148,7 +148,7 @@ func TestResolvedOnceMore(t *testing.T) {
 		hidden := w.copies(o)
 		who := map[string][]byte{}
 		for _, b := range hidden {
-			who[w.key(b.ID)], _ = w.disks[b.Backend].Bytes(w.key(b.ID))
+			who[w.key(b.ID)], _ = w.backends[b.Backend].Bytes(w.key(b.ID))
 			w.lose(b)
 		}
 		resolves := 0
@@ -157,7 +157,7 @@ func TestResolvedOnceMore(t *testing.T) {
 				return
 			}
 			for _, b := range hidden {
-				w.disks[b.Backend].Set(w.key(b.ID), who[w.key(b.ID)])
+				w.backends[b.Backend].Set(w.key(b.ID), who[w.key(b.ID)])
 			}
 		})
 		w.has("k", strings.Join(parts, ""))

@@ -171,7 +171,7 @@ func TestCache(t *testing.T) {
 	w.has("other", "data")
 
 	// What the cache holds is proven before it is believed.
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	c.Put(w.ctx, cache.Key(who.ID, o.ContentID), []byte("lies"), time.Hour)
 	_, err = w.get("k")
@@ -203,7 +203,7 @@ func TestDeletedContentLeavesTheCache(t *testing.T) {
 	}
 	_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: items})
 	w.must(err)
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	for _, id := range contents {
 		if _, ok := c.Get(w.ctx, cache.Key(who.ID, id)); ok {

@@ -256,22 +256,22 @@ func (m *model) loseAnswers(*rapid.T) {
 	m.mu.Unlock()
 }
 
-// reclaimNow does one step of the engine, and checks the books.
+// reclaimNow does one step of the engine, and checks the counters.
 func (m *model) reclaimNow() {
 	for _, step := range []func() error{
-		func() error { _, err := m.books.Expire(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
-		func() error { _, err := m.books.Purge(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
+		func() error { _, err := m.db.Expire(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
+		func() error { _, err := m.db.Purge(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
 	} {
 		m.must(step())
 	}
-	for disk := range m.disks {
+	for disk := range m.backends {
 		m.reap(disk)
 		m.clean(disk)
 	}
-	wrong, err := m.books.Recount(m.ctx)
+	wrong, err := m.db.Recount(m.ctx)
 	m.must(err)
 	if len(wrong) > 0 {
-		m.t.Fatalf("books: %+v", wrong)
+		m.t.Fatalf("recount: %+v", wrong)
 	}
 }
 

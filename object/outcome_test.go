@@ -41,7 +41,7 @@ func TestLostAnswersOfCommits(t *testing.T) {
 }
 
 // The answer is lost, and so are all about it: nothing is compensated by guess,
-// the object is there or not, and the books are exact.
+// the object is there or not, and the counters are exact.
 func TestOutcomeThatCannotBeLearnt(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		for _, m := range []mode{lostDone, lostUndone} {
@@ -80,7 +80,7 @@ func TestObjectReplacedBeforeItsOutcomeIsLookedUp(t *testing.T) {
 	w.ledger.on("Outcome", func() {
 		if once {
 			once = false
-			_, err := w.books.Delete(w.ctx, ledger.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
+			_, err := w.db.Delete(w.ctx, ledger.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 			w.must(err)
 		}
 	})
@@ -111,14 +111,14 @@ func TestPutOverAHeldKey(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 3)), Size: int64(n)})
 		w.must(err)
-		_, err = w.books.AddHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"})
+		_, err = w.db.AddHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"})
 		w.must(err)
 		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 4)), Size: int64(n)})
 		w.wants(err, lethe.ErrHeld)
 		if w.seen("unknown") != 0 {
 			t.Errorf("a refusal was taken for an unknown outcome: %v", w.events)
 		}
-		w.must(w.books.ReleaseHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"}))
+		w.must(w.db.ReleaseHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"}))
 	}
 }
 
@@ -147,12 +147,12 @@ func TestUnconfirmedAbandonOfAProvenWrite(t *testing.T) {
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrUnknownOutcome)
 	w.clock.Advance(2 * minAge)
-	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
+	in, err := w.db.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 	w.must(err)
 	if len(in.Intents) != 1 || in.Intents[0].Promotion == nil {
 		t.Fatalf("%+v", in)
 	}
-	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
+	_, err = w.db.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 	w.must(err)
 	w.has("k", "data")
 	w.sound()
@@ -167,9 +167,9 @@ func TestPromotedInTheWritersPlace(t *testing.T) {
 			return
 		}
 		w.clock.Advance(2 * minAge)
-		in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
+		in, err := w.db.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 		w.must(err)
-		_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
+		_, err = w.db.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 		w.must(err)
 	})
 	res, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
@@ -237,7 +237,7 @@ func TestAWriteThatTheReaperMayFinishIsNotTriedElsewhere(t *testing.T) {
 	w.ledger.fails("Abandon", refused)
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrUnknownOutcome)
-	if n := w.disks["disk2"].Len(); n != 0 || w.seen("begun") != 1 {
+	if n := w.backends["disk2"].Len(); n != 0 || w.seen("begun") != 1 {
 		t.Errorf("%d intents, %d blobs on the other disk", w.seen("begun"), n)
 	}
 }

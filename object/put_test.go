@@ -170,9 +170,9 @@ func TestSuspectContentGetsANewCopy(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("a", "data")
 	old := w.blobs(lethe.Live)[0]
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{old.ID}, "test")
+	_, err := w.db.MarkSuspect(w.ctx, []lethe.ID{old.ID}, "test")
 	w.must(err)
-	w.disks[old.Backend].Lose(w.key(old.ID))
+	w.backends[old.Backend].Lose(w.key(old.ID))
 	w.put("b", "data")
 	w.has("a", "data")
 	w.has("b", "data")
@@ -241,7 +241,7 @@ func TestPutOnFaultyBackends(t *testing.T) {
 func TestNoBackendTakesIt(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		w := newWorld(t, nil)
-		for disk := range w.disks {
+		for disk := range w.backends {
 			w.breaks(disk, blobtest.OpPut, blobtest.Fault{Kind: blobtest.Down})
 		}
 		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 11)), Size: int64(n)})
@@ -254,8 +254,8 @@ func TestNoRoom(t *testing.T) {
 	for _, n := range []int{100, 5 * small} {
 		for _, size := range []int64{-1, int64(n)} {
 			w := newWorld(t, nil)
-			for disk := range w.disks {
-				_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: 50})
+			for disk := range w.backends {
+				_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: 50})
 				w.must(err)
 			}
 			_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 12)), Size: size})

@@ -107,7 +107,7 @@ func harmEach(t *testing.T, parts []string, mode string) {
 				w.copyHarmed(name, whole, mode == "two copies")
 			}
 			w.must(os.WriteFile(path, good, 0o600))
-			_, err = w.books.MarkSound(w.ctx, []lethe.ID{b.ID}, 0)
+			_, err = w.db.MarkSound(w.ctx, []lethe.ID{b.ID}, 0)
 			w.must(err)
 		}
 		start += len(good)

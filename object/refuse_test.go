@@ -15,13 +15,13 @@ import (
 // TestRefusal: when no backend has room, the router explains why.
 func TestRefusal(t *testing.T) {
 	w := newWorld(t, nil)
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	why := errors.New("says the router")
 	asked := []int64{}
 	picked := []string{"disk1", "disk2"}
 	s, err := object.New(object.Options{
-		Ledger: ledgertest.ForObjects(w.books), Backends: map[string]blob.Store{"disk1": w.disks["disk1"], "disk2": w.disks["disk2"]}, StoreID: who.ID, Clock: w.clock, Small: small,
+		Ledger: ledgertest.ForObjects(w.db), Backends: map[string]blob.Store{"disk1": w.backends["disk1"], "disk2": w.backends["disk2"]}, StoreID: who.ID, Clock: w.clock, Small: small,
 		Pick: func(int64) []string { return picked },
 		Refuse: func(size int64) error {
 			asked = append(asked, size)
@@ -34,7 +34,7 @@ func TestRefusal(t *testing.T) {
 		return err
 	}
 	for _, id := range picked {
-		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 3})
+		_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 3})
 		w.must(err)
 	}
 	if err := put(4); !errors.Is(err, why) || !errors.Is(err, lethe.ErrNoRoom) {
@@ -45,7 +45,7 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("none picked: %v", err)
 	}
 	picked = []string{"disk1"}
-	_, err = w.books.AddBackend(w.ctx, ledger.Backend{ID: "disk1", Quota: 100})
+	_, err = w.db.AddBackend(w.ctx, ledger.Backend{ID: "disk1", Quota: 100})
 	w.must(err)
 	if err := put(4); err != nil || len(asked) != 2 || asked[0] != 4 {
 		t.Errorf("room again: %v, asked %v", err, asked)

@@ -45,7 +45,7 @@ func (w *world) store(key string, parts ...string) ledger.Object {
 	return w.upload(key, parts...)
 }
 
-// twice stores an object on both disks: what is written while the content is
+// twice stores an object on both backends: what is written while the content is
 // suspect joins it as a copy. The copy on disk1 is asked first.
 func (w *world) twice(key string, parts ...string) ledger.Object {
 	w.t.Helper()
@@ -54,17 +54,17 @@ func (w *world) twice(key string, parts ...string) ledger.Object {
 	for _, b := range w.copies(o) {
 		ids = append(ids, b.ID)
 	}
-	_, err := w.books.MarkSuspect(w.ctx, ids, "test")
+	_, err := w.db.MarkSuspect(w.ctx, ids, "test")
 	w.must(err)
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
-	second := &world{t: w.t, ctx: w.ctx, clock: w.clock, books: w.books}
+	second := &world{t: w.t, ctx: w.ctx, clock: w.clock, db: w.db}
 	second.Store, err = object.New(object.Options{
-		Ledger: ledgertest.ForObjects(w.books), Backends: map[string]blob.Store{"disk2": w.second}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(w.db), Backends: map[string]blob.Store{"disk2": w.second}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
 	})
 	w.must(err)
 	second.store("twin of "+key, parts...)
-	_, err = w.books.MarkSound(w.ctx, ids, 0)
+	_, err = w.db.MarkSound(w.ctx, ids, 0)
 	w.must(err)
 	if n := len(w.copies(o)); n != 2*len(ids) {
 		w.t.Fatalf("%d copies of %d segments", n, len(ids))
@@ -75,7 +75,7 @@ func (w *world) twice(key string, parts ...string) ledger.Object {
 // copies lists the blobs of an object by segment, then as they are asked.
 func (w *world) copies(o ledger.Object) []ledger.Blob {
 	w.t.Helper()
-	res, err := w.books.Resolve(w.ctx, bucket, o.Key)
+	res, err := w.db.Resolve(w.ctx, bucket, o.Key)
 	w.must(err)
 	var all []ledger.Blob
 	for _, seg := range res.Segments {
@@ -87,16 +87,16 @@ func (w *world) copies(o ledger.Object) []ledger.Blob {
 // rot changes the byte at offset of a blob on its disk.
 func (w *world) rot(b ledger.Blob, offset int) {
 	w.t.Helper()
-	data, ok := w.disks[b.Backend].Bytes(w.key(b.ID))
+	data, ok := w.backends[b.Backend].Bytes(w.key(b.ID))
 	if !ok {
 		w.t.Fatal("no bytes to damage")
 	}
 	bad := []byte(string(data))
 	bad[offset] ^= 1
-	w.disks[b.Backend].Set(w.key(b.ID), bad)
+	w.backends[b.Backend].Set(w.key(b.ID), bad)
 }
 
-func (w *world) lose(b ledger.Blob) { w.disks[b.Backend].Lose(w.key(b.ID)) }
+func (w *world) lose(b ledger.Blob) { w.backends[b.Backend].Lose(w.key(b.ID)) }
 
 func memory(t testing.TB) cache.Cache {
 	c, err := memcache.New(memcache.Options{Bytes: 1 << 20, MaxValue: 1 << 16})

@@ -44,7 +44,7 @@ func TestReapedWriterFails(t *testing.T) {
 				w.clock.Advance(2 * minAge)
 				w.reapAll()
 				w.clock.Advance(late)
-				for disk := range w.disks {
+				for disk := range w.backends {
 					w.clean(disk)
 				}
 				w.ledger.decide = func(method string) mode {
@@ -62,7 +62,7 @@ func TestReapedWriterFails(t *testing.T) {
 			_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(5*small, 36)), Size: 5 * small})
 			w.wants(err, lethe.ErrReaped)
 			lie := 0
-			for _, d := range w.disks {
+			for _, d := range w.backends {
 				lie += d.Len()
 			}
 			if want := map[bool]int{true: 1}[behind]; lie != want {

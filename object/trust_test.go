@@ -40,7 +40,7 @@ func newFolders(t *testing.T, o ledger.Options) *folders {
 	}
 	c := clocktest.New()
 	o.Clock, o.ReadGrace, o.LateWindow = c, grace, late
-	f.world = worldOn(t, openBooks(t, o), c, func(o *object.Options) { o.Backends = f.stores })
+	f.world = worldOn(t, openLedger(t, o), c, func(o *object.Options) { o.Backends = f.stores })
 	return f
 }
 
@@ -57,17 +57,17 @@ func (f *folders) older(copies int, parts []string) ledger.Object {
 	for _, b := range f.copies(o) {
 		first = append(first, b.ID)
 	}
-	_, err := f.books.MarkSuspect(f.ctx, first, "test")
+	_, err := f.db.MarkSuspect(f.ctx, first, "test")
 	f.must(err)
-	who, err := f.books.Identity(f.ctx)
+	who, err := f.db.Identity(f.ctx)
 	f.must(err)
-	second := &world{t: f.t, ctx: f.ctx, clock: f.clock, books: f.books}
+	second := &world{t: f.t, ctx: f.ctx, clock: f.clock, db: f.db}
 	second.Store, err = object.New(object.Options{
-		Ledger: ledgertest.ForObjects(f.books), Backends: map[string]blob.Store{"disk2": f.stores["disk2"]}, StoreID: who.ID, Clock: f.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(f.db), Backends: map[string]blob.Store{"disk2": f.stores["disk2"]}, StoreID: who.ID, Clock: f.clock, Small: small, MinPart: 5,
 	})
 	f.must(err)
 	second.store("twin", parts...)
-	_, err = f.books.MarkSound(f.ctx, first, 0)
+	_, err = f.db.MarkSound(f.ctx, first, 0)
 	f.must(err)
 	return o
 }
@@ -166,7 +166,7 @@ func TestAcknowledgedUploadSurvivesLossOfOlderCopies(t *testing.T) {
 // calls notes the calls to the backends, and forgets them as they are told.
 func (w *world) calls() (told func() string) {
 	var list []string
-	for id := range w.disks {
+	for id := range w.backends {
 		w.faults[id] = func(c blobtest.Call) blobtest.Fault {
 			list = append(list, string(c.Op))
 			return blobtest.Fault{}
@@ -194,7 +194,7 @@ func TestCallsOfDuplicates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktest.New()
 			o := ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: c.window}
-			w := worldOn(t, openBooks(t, o), clock, nil)
+			w := worldOn(t, openLedger(t, o), clock, nil)
 			w.put("small", small)
 			w.put("large", large)
 			w.clock.Advance(c.later)
@@ -225,7 +225,7 @@ func (w *world) copyOf(from, to string) {
 // A copy of an object that nobody has read lately reads it once; the next one need not.
 func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 	clock := clocktest.New()
-	w := worldOn(t, openBooks(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
+	w := worldOn(t, openLedger(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
 	o := w.upload("k", "first part", "second part")
 	w.clock.Advance(window)
 	told := w.calls()
@@ -247,11 +247,11 @@ func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 // began.
 func TestStaleVerificationRenewsNothing(t *testing.T) {
 	clock := clocktest.New()
-	w := worldOn(t, openBooks(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
+	w := worldOn(t, openLedger(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
 	w.put("k", strings.Repeat("large body ", 1000))
 	w.clock.Advance(window)
 	began := w.clock.Now()
-	for id := range w.disks {
+	for id := range w.backends {
 		w.faults[id] = func(blobtest.Call) blobtest.Fault {
 			w.clock.Advance(time.Minute)
 			return blobtest.Fault{}

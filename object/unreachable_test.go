@@ -12,11 +12,11 @@ import (
 // reaching is a store on the world's ledger with these backends.
 func (w *world) reaching(backends map[string]blob.Store) *world {
 	w.t.Helper()
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
-	out := &world{t: w.t, ctx: w.ctx, clock: w.clock, books: w.books, disks: w.disks}
+	out := &world{t: w.t, ctx: w.ctx, clock: w.clock, db: w.db, backends: w.backends}
 	out.Store, err = object.New(object.Options{
-		Ledger: ledgertest.ForObjects(w.books), Backends: backends, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
+		Ledger: ledgertest.ForObjects(w.db), Backends: backends, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
 	})
 	w.must(err)
 	return out
@@ -29,12 +29,12 @@ func TestUnreachableContentIsStoredAgain(t *testing.T) {
 	for _, body := range []string{"small", string(make([]byte, 2*small))} {
 		for _, configured := range []bool{false, true} {
 			w := newWorld(t, nil)
-			backends := map[string]blob.Store{"disk2": w.disks["disk2"]}
-			w.reaching(map[string]blob.Store{"disk1": w.disks["disk1"]}).put("old", body)
+			backends := map[string]blob.Store{"disk2": w.backends["disk2"]}
+			w.reaching(map[string]blob.Store{"disk1": w.backends["disk1"]}).put("old", body)
 			if configured {
 				guard := new(intercept.MountGuard)
 				guard.Shut("its disk is gone")
-				backends["disk1"] = intercept.New(w.disks["disk1"], guard)
+				backends["disk1"] = intercept.New(w.backends["disk1"], guard)
 			}
 			second := w.reaching(backends)
 			second.put("new", body)

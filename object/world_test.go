@@ -27,8 +27,8 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// books is a ledger with what the tests' own cleaner and checker need of it.
-type books interface {
+// testLedger is a ledger with what the tests' own cleaner and checker need of it.
+type testLedger interface {
 	ledgertest.ObjectLedger
 	cleaning
 	reaping
@@ -72,13 +72,13 @@ const (
 
 // world is a store on a ledger and two backends whose faults a test decides.
 type world struct {
-	t      rapid.TB
-	ctx    context.Context
-	clock  *clocktest.Clock
-	books  books
-	ledger *faultyLedger
-	disks  map[string]*memblob.Store
-	second blob.Store // disk2, without faults
+	t        rapid.TB
+	ctx      context.Context
+	clock    *clocktest.Clock
+	db       testLedger
+	ledger   *faultyLedger
+	backends map[string]*memblob.Store
+	second   blob.Store // disk2, without faults
 	*object.Store
 
 	mu     sync.Mutex
@@ -90,26 +90,26 @@ type world struct {
 // nil, amends its options.
 func newWorld(t rapid.TB, change func(*object.Options)) *world {
 	c := clocktest.New()
-	return worldOn(t, openBooks(t, ledger.Options{Clock: c, ReadGrace: grace, LateWindow: late, MaxRefs: 50}), c, change)
+	return worldOn(t, openLedger(t, ledger.Options{Clock: c, ReadGrace: grace, LateWindow: late, MaxRefs: 50}), c, change)
 }
 
-// openBooks makes the ledger of a new world: the one in memory, but see
+// openLedger makes the ledger of a new world: the one in memory, but see
 // TestOnTheDatabase.
-var openBooks = func(_ rapid.TB, o ledger.Options) books { return memledger.New(o) }
+var openLedger = func(_ rapid.TB, o ledger.Options) testLedger { return memledger.New(o) }
 
-func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Options)) *world {
+func worldOn(t rapid.TB, db testLedger, c *clocktest.Clock, change func(*object.Options)) *world {
 	w := &world{
-		t: t, ctx: context.Background(), clock: c, books: db, ledger: &faultyLedger{ObjectLedger: db},
-		disks: map[string]*memblob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
+		t: t, ctx: context.Background(), clock: c, db: db, ledger: &faultyLedger{ObjectLedger: db},
+		backends: map[string]*memblob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
 	}
 	stores := map[string]blob.Store{}
 	for _, id := range []string{"disk1", "disk2"} {
 		_, err := db.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)
-		w.disks[id] = memblob.New(memblob.Options{})
-		stores[id] = blobtest.NewFaulty(w.disks[id], func(call blobtest.Call) blobtest.Fault { return w.fault(id, call) })
+		w.backends[id] = memblob.New(memblob.Options{})
+		stores[id] = blobtest.NewFaulty(w.backends[id], func(call blobtest.Call) blobtest.Fault { return w.fault(id, call) })
 	}
-	w.second = w.disks["disk2"]
+	w.second = w.backends["disk2"]
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	o := object.Options{
@@ -243,7 +243,7 @@ func (w *world) hasNot(key string) {
 // blobs lists the ledger's rows in the states.
 func (w *world) blobs(states ...lethe.State) []ledger.Blob {
 	w.t.Helper()
-	rows, err := w.books.Blobs(w.ctx, ledger.BlobQuery{States: states, Limit: 100_000})
+	rows, err := w.db.Blobs(w.ctx, ledger.BlobQuery{States: states, Limit: 100_000})
 	w.must(err)
 	return rows
 }
@@ -254,14 +254,14 @@ func (w *world) reclaim() {
 	w.ledger.heal()
 	for range 4 {
 		w.clock.Advance(8 * late) // a day's undo window ends before the last round
-		for _, step := range []func(context.Context, ledger.Batch) (ledger.Reclaimed, error){w.books.Expire, w.books.Purge} {
+		for _, step := range []func(context.Context, ledger.Batch) (ledger.Reclaimed, error){w.db.Expire, w.db.Purge} {
 			for more := true; more; {
 				r, err := step(w.ctx, ledger.Batch{Limit: 100, MaxBlobs: 1000})
 				w.must(err)
 				more = r.More
 			}
 		}
-		for disk := range w.disks {
+		for disk := range w.backends {
 			w.reap(disk)
 			w.clean(disk)
 		}
@@ -270,16 +270,16 @@ func (w *world) reclaim() {
 
 func (w *world) reap(disk string) {
 	w.t.Helper()
-	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000, MinAge: minAge})
+	in, err := w.db.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000, MinAge: minAge})
 	w.must(err)
 	for _, i := range in.Intents {
-		w.must(w.books.CondemnIntent(w.ctx, in.Fence, i.Blob.ID))
+		w.must(w.db.CondemnIntent(w.ctx, in.Fence, i.Blob.ID))
 	}
 }
 
 func (w *world) clean(disk string) {
 	w.t.Helper()
-	c, err := w.books.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000})
+	c, err := w.db.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000})
 	w.must(err)
 	if len(c.Blobs) == 0 {
 		return
@@ -287,43 +287,43 @@ func (w *world) clean(disk string) {
 	set := ledger.Settlement{Fence: c.Fence}
 	for _, b := range c.Blobs {
 		result := ledger.Gone
-		res, err := w.disks[disk].Delete(w.ctx, []string{w.key(b.ID)})
+		res, err := w.backends[disk].Delete(w.ctx, []string{w.key(b.ID)})
 		w.must(err)
 		if errors.Is(res[0].Err, blob.ErrNotExist) {
 			result = ledger.Absent
 		}
 		set.Items = append(set.Items, ledger.SettleItem{ID: b.ID, Result: result})
 	}
-	_, err = w.books.Settle(w.ctx, set)
+	_, err = w.db.Settle(w.ctx, set)
 	w.must(err)
 }
 
 func (w *world) key(id lethe.ID) string {
-	who, err := w.books.Identity(w.ctx)
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	return lethe.BlobKey(who.ID, id)
 }
 
-// sound fails unless the books are exact and, after all is reclaimed, the disks
+// sound fails unless the counters are exact and, after all is reclaimed, the backends
 // hold the live blobs and nothing else, with the right bytes.
 func (w *world) sound() {
 	w.t.Helper()
 	w.reclaim()
-	wrong, err := w.books.Recount(w.ctx)
+	wrong, err := w.db.Recount(w.ctx)
 	w.must(err)
 	for _, d := range wrong {
-		w.t.Errorf("books: %+v", d)
+		w.t.Errorf("recount: %+v", d)
 	}
 	stored := 0
-	for _, disk := range w.disks {
+	for _, disk := range w.backends {
 		stored += disk.Len()
 	}
 	rows := w.blobs()
 	if len(rows) != stored {
-		w.t.Errorf("%d blobs in the ledger, %d on the disks", len(rows), stored)
+		w.t.Errorf("%d blobs in the ledger, %d on the backends", len(rows), stored)
 	}
 	for _, b := range rows {
-		data, ok := w.disks[b.Backend].Bytes(w.key(b.ID))
+		data, ok := w.backends[b.Backend].Bytes(w.key(b.ID))
 		if b.State != lethe.Live || !ok || int64(len(data)) != b.Size || sha(data) != b.Digest {
 			w.t.Errorf("blob %+v: on its disk: %v, %d bytes", b, ok, len(data))
 		}

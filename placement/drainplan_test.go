@@ -24,7 +24,7 @@ func (w *world) items(r planner) (out []plan.Item) {
 		out = append(out, i)
 		return nil
 	}))
-	b, err := w.books.PlaceBacklog(w.ctx)
+	b, err := w.db.PlaceBacklog(w.ctx)
 	w.must(err)
 	w.want("queued by a plan", b.Count, 0)
 	return out
@@ -50,7 +50,7 @@ func TestAPlanOfADrain(t *testing.T) {
 		w.put("a", fmt.Sprint("k", i), kb)
 	}
 	w.part("a", "m", 500)
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	drain := placement.NewDrain(w.opt)
 	items := w.items(drain)
 	w.want("items", len(items), 31)
@@ -69,7 +69,7 @@ func TestAPlanOfADrain(t *testing.T) {
 	w.opt.Claim = 1 // the figures are read anew for each, as the plan counts
 	w.replicate()
 	for _, i := range items[:30] {
-		rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{lethe.ID(i.ID)})
+		rows, err := w.db.BlobsByID(w.ctx, []lethe.ID{lethe.ID(i.ID)})
 		w.must(err)
 		w.want("the old copy", rows[0].State, lethe.Condemned)
 	}
@@ -100,7 +100,7 @@ func TestAPlanOfTwoDrains(t *testing.T) {
 		w.twice("k")
 		w.opt.Strategy = strategy
 		for _, id := range []string{"a", "b"} {
-			w.must(w.books.SetDraining(w.ctx, id, true))
+			w.must(w.db.SetDraining(w.ctx, id, true))
 		}
 		moves := map[string]string{}
 		for _, i := range w.items(placement.NewDrain(w.opt)) {
@@ -117,7 +117,7 @@ func TestAPlanOfTwoDrainsToOneCopy(t *testing.T) {
 	w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb, "c": 100 * kb})
 	w.twice("k")
 	for _, id := range []string{"a", "b"} {
-		w.must(w.books.SetDraining(w.ctx, id, true))
+		w.must(w.db.SetDraining(w.ctx, id, true))
 	}
 	moves := map[string]int{}
 	for _, i := range w.items(placement.NewDrain(w.opt)) {
@@ -130,13 +130,13 @@ func TestAPlanOfTwoDrainsToOneCopy(t *testing.T) {
 func TestAPlanOfADrainThatHasNowhereToGo(t *testing.T) {
 	w := newWorld(t, 1, map[string]int64{"a": 100 * kb, "b": kb})
 	w.put("a", "large", 5*kb)
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	drain := placement.NewDrain(w.opt)
 	items := w.items(drain)
 	if len(items) != 1 || items[0].Frees != 0 || items[0].With != "" {
 		t.Fatalf("%+v", items)
 	}
-	w.must(w.books.SetDraining(w.ctx, "a", false))
+	w.must(w.db.SetDraining(w.ctx, "a", false))
 	w.want("applied", w.applied(drain, items), map[plan.Outcome]int{plan.Changed: 1})
 	w.want("items", len(w.items(drain)), 0)
 }
@@ -164,7 +164,7 @@ func TestAPlanOfRebalancing(t *testing.T) {
 	w.want("applied again", w.applied(rebalance, items)[plan.Gone], 20)
 	w.replicate()
 	for _, id := range []string{"a", "b", "c"} {
-		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 10000 * kb})
+		_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 10000 * kb})
 		w.must(err)
 	}
 	w.want("once it is even", len(w.items(rebalance)), 0)

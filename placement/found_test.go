@@ -20,13 +20,13 @@ func TestABackendToLeaveCanBeNeeded(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	w.replicate()
-	w.must(w.books.SetDraining(w.ctx, "b", true))
+	w.must(w.db.SetDraining(w.ctx, "b", true))
 	w.pass(placement.NewDrain(w.opt))
 	w.replicate()
 	w.want("copies", w.copies("k"), "a c")
-	w.must(w.books.SetDraining(w.ctx, "b", false))
-	w.must(w.books.SetDraining(w.ctx, "a", true))
-	_, err := w.books.QueuePlacements(w.ctx, []ledger.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
+	w.must(w.db.SetDraining(w.ctx, "b", false))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
+	_, err := w.db.QueuePlacements(w.ctx, []ledger.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
 	w.must(err)
 	w.replicate()
 	w.want("copies", w.copies("k"), "b c")
@@ -60,22 +60,22 @@ func TestACopyGivenUpMeanwhileIsNotSent(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	done := false
-	w.opt.Stores["a"] = stalled{w.disks["a"], func() {
+	w.opt.Stores["a"] = stalled{w.backends["a"], func() {
 		if done {
 			return
 		}
 		done = true
-		_, err := w.books.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
+		_, err := w.db.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
 		w.must(err)
 		w.clean()
 		w.clean()
 		w.clock.Advance(time.Hour)
 	}}
 	w.replicate()
-	for b := range w.books.EachBlob() {
+	for b := range w.db.EachBlob() {
 		w.want("rows left", b.State, lethe.Condemned)
 	}
-	w.want("bytes without a row", w.disks["b"].Len(), 0)
+	w.want("bytes without a row", w.backends["b"].Len(), 0)
 }
 
 // TestARuinedContentLeavesNoRows: the only copy is damaged; each attempt to copy it
@@ -84,19 +84,19 @@ func TestARuinedContentLeavesNoRows(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	bad := w.blob("k", "a")
-	w.disks["a"].Lose(lethe.BlobKey(w.opt.Store, bad.ID))
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{bad.ID}, "missing")
+	w.backends["a"].Lose(lethe.BlobKey(w.opt.Store, bad.ID))
+	_, err := w.db.MarkSuspect(w.ctx, []lethe.ID{bad.ID}, "missing")
 	w.must(err)
 	for range 5 {
 		w.replicate()
 		w.clock.Advance(2 * time.Hour)
 	}
 	n := 0
-	for range w.books.EachBlob() {
+	for range w.db.EachBlob() {
 		n++
 	}
 	w.want("rows", n, 1)
-	w.must(w.disks["a"].Put(w.ctx, lethe.BlobKey(w.opt.Store, bad.ID), bodyOf("k", 3000), 3000))
+	w.must(w.backends["a"].Put(w.ctx, lethe.BlobKey(w.opt.Store, bad.ID), bodyOf("k", 3000), 3000))
 	w.replicate()
 	w.want("copies once the bytes are back", w.copies("k"), "a b")
 }

@@ -48,13 +48,13 @@ func TestALostCopyIsReplaced(t *testing.T) {
 	w.put("a", "k", 3000)
 	w.replicate()
 	lost := w.blob("k", "a")
-	w.disks["a"].Lose(lethe.BlobKey(w.opt.Store, lost.ID))
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{lost.ID}, "missing")
+	w.backends["a"].Lose(lethe.BlobKey(w.opt.Store, lost.ID))
+	_, err := w.db.MarkSuspect(w.ctx, []lethe.ID{lost.ID}, "missing")
 	w.must(err)
 	w.replicate()
 	w.want("copies", w.copies("k"), "a b")
 	w.whole("k", 3000)
-	rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{lost.ID})
+	rows, err := w.db.BlobsByID(w.ctx, []lethe.ID{lost.ID})
 	w.must(err)
 	w.want("the lost copy", []any{rows[0].State, rows[0].Reason}, []any{lethe.Condemned, lethe.ReasonDamaged})
 }
@@ -64,7 +64,7 @@ func TestADamagedSourceIsFoundOut(t *testing.T) {
 	w.put("a", "k", 3000)
 	w.replicate()
 	bad := w.blob("k", "a")
-	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
+	w.backends["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
 	w.opt.Replicas = 3
 	w.pass(placement.NewSurvey(w.opt))
 	w.replicate()
@@ -76,7 +76,7 @@ func TestTheOnlyCopyIsDamaged(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	bad := w.blob("k", "a")
-	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
+	w.backends["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
 	counts := w.replicate()
 	w.want("copies", w.copies("k"), "a?")
 	if counts["copies"] != 0 || counts["suspect"] != 1 {
@@ -96,7 +96,7 @@ func TestASurplusCopyGoesBesideAVerifiedOne(t *testing.T) {
 	w.opt.Replicas = 1
 	w.pass(placement.NewSurvey(w.opt))
 	first := w.blob("k", "a")
-	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, first.ID), []byte(body("x", 3000)))
+	w.backends["a"].Set(lethe.BlobKey(w.opt.Store, first.ID), []byte(body("x", 3000)))
 	w.replicate()
 	w.want("copies", w.copies("k"), "b")
 	w.whole("k", 3000)
@@ -104,7 +104,7 @@ func TestASurplusCopyGoesBesideAVerifiedOne(t *testing.T) {
 		t.Error("trimmed beside a copy that nobody has read")
 	}
 	w.clean()
-	w.want("bytes left", w.disks["a"].Len()+w.disks["b"].Len()+w.disks["c"].Len(), 1)
+	w.want("bytes left", w.backends["a"].Len()+w.backends["b"].Len()+w.backends["c"].Len(), 1)
 }
 
 func TestNothingIsTrimmedBesideWhatCannotBeRead(t *testing.T) {
@@ -128,7 +128,7 @@ func TestNoRoomForCopiesWaits(t *testing.T) {
 	counts := w.replicate()
 	w.want("stuck", counts["stuck"], 1)
 	w.want("at once", len(w.replicate()), 0)
-	_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: "b", Quota: 100 * kb})
+	_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: "b", Quota: 100 * kb})
 	w.must(err)
 	w.clock.Advance(time.Minute)
 	w.replicate()
@@ -141,7 +141,7 @@ func TestACopyThatMayLandLateKeepsItsRow(t *testing.T) {
 	w.faults["b"] = blobtest.Fault{Kind: blobtest.DoneError}
 	w.replicate()
 	var found bool
-	for b := range w.books.EachBlob() {
+	for b := range w.db.EachBlob() {
 		if b.State == lethe.Condemned {
 			found = true
 			w.want("late until", b.LateUntil, w.clock.Now().Add(time.Hour))
@@ -172,7 +172,7 @@ func TestPlansAreInWords(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	w.replicate()
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	w.pass(placement.NewDrain(w.opt))
 	w.told = nil
 	w.replicate()
@@ -183,7 +183,7 @@ func TestPlansAreInWords(t *testing.T) {
 
 func TestLedgerFailuresEndThePass(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
-	f := &failing{PlacementLedger: w.books}
+	f := &failing{PlacementLedger: w.db}
 	w.opt.Ledger = ledgertest.ForPlacement(f)
 	_, err := placement.NewReplicate(w.opt).Pass("w")(w.ctx, func(string, int64) {})
 	if !errors.Is(err, lethe.ErrUnavailable) {
@@ -238,7 +238,7 @@ func TestUnrecordedCopies(t *testing.T) {
 			w.put("a", "k", 3000)
 			var told []ledger.Blob
 			w.opt.Events.Unrecorded = func(b ledger.Blob, _ string, err error) { told = append(told, b) }
-			c.ledger.PlacementLedger = w.books
+			c.ledger.PlacementLedger = w.db
 			w.opt.Ledger = ledgertest.ForPlacement(&c.ledger)
 			w.replicate()
 			w.want("told", len(told), c.want)
@@ -259,9 +259,9 @@ func TestACopyHasTheSumsOfItsBlocks(t *testing.T) {
 	second := w.blob("k", "b")
 	w.want("blocks of the copy", second.Block, int64(lethe.BlockSize))
 	h := lethe.NewBlockHash(lethe.BlockSize)
-	data, _ := w.disks["b"].Bytes(lethe.BlobKey(w.opt.Store, second.ID))
+	data, _ := w.backends["b"].Bytes(lethe.BlobKey(w.opt.Store, second.ID))
 	h.Write(data)
-	sums, err := w.books.BlockSums(w.ctx, second.ID, 0, lethe.Blocks(second.Size, lethe.BlockSize)-1)
+	sums, err := w.db.BlockSums(w.ctx, second.ID, 0, lethe.Blocks(second.Size, lethe.BlockSize)-1)
 	w.must(err)
 	w.want("sums", sums, h.Sums().Sums)
 }
@@ -273,7 +273,7 @@ func TestACopyIsVerifiedSinceItsReadBegan(t *testing.T) {
 	w.put("a", "k", 3000)
 	w.replicate()
 	began := w.clock.Now()
-	for id, disk := range w.disks {
+	for id, disk := range w.backends {
 		w.opt.Stores[id] = blobtest.NewFaulty(disk, func(blobtest.Call) blobtest.Fault {
 			w.clock.Advance(time.Minute)
 			return blobtest.Fault{}

@@ -42,7 +42,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(plan.Item) error) erro
 // items describes what becomes of subjects.
 func (a *aims) items(do string, placed []ledger.Placement, yield func(plan.Item) error) error {
 	for _, p := range placed {
-		d := a.foresee(p)
+		d := a.stepsFor(p)
 		if d.empty() {
 			continue
 		}
@@ -71,9 +71,9 @@ type step struct {
 
 func (d *steps) empty() bool { return len(d.copies) == 0 && len(d.ends) == 0 && d.stuck == "" }
 
-// foresee decides on a subject, then on its state afterwards, until only surplus
+// stepsFor decides on a subject, then on its state afterwards, until only surplus
 // copies are left. The aims then count all of it as done.
-func (a *aims) foresee(p ledger.Placement) (d steps) {
+func (a *aims) stepsFor(p ledger.Placement) (d steps) {
 	defer a.order()
 	for range len(a.sites) + 1 {
 		plan := a.decide(p)

@@ -14,13 +14,13 @@ import (
 // queued are the items of a plan of what is queued, which stays so.
 func (w *world) queued() (out []plan.Item) {
 	w.Helper()
-	before, err := w.books.PlaceBacklog(w.ctx)
+	before, err := w.db.PlaceBacklog(w.ctx)
 	w.must(err)
 	w.must(placement.NewReplicate(w.opt).Items(w.ctx, func(i plan.Item) error {
 		out = append(out, i)
 		return nil
 	}))
-	after, err := w.books.PlaceBacklog(w.ctx)
+	after, err := w.db.PlaceBacklog(w.ctx)
 	w.must(err)
 	w.want("queued by a plan", after, before)
 	return out
@@ -80,7 +80,7 @@ func TestAPlanOfTrims(t *testing.T) {
 	items := w.queued()
 	w.want("items", len(items), 2)
 	first, second := items[0], items[1]
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{w.blob("k0", "a").ID}, "a test")
+	_, err := w.db.MarkSuspect(w.ctx, []lethe.ID{w.blob("k0", "a").ID}, "a test")
 	w.must(err)
 	got := w.applied(placement.NewReplicate(w.opt), []plan.Item{first, second})
 	w.want("applied", got, map[plan.Outcome]int{plan.Done: 1, plan.Changed: 1})
@@ -98,7 +98,7 @@ func TestAPlanOfWhatMoves(t *testing.T) {
 	w.put("a", "k", kb)
 	w.put("a", "large", 5*kb)
 	w.part("a", "m", 500)
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	w.pass(placement.NewDrain(w.opt))
 	items := w.queued()
 	why := map[string]int{}
@@ -122,11 +122,11 @@ func TestAPlanOfWhatIsTaken(t *testing.T) {
 	w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb})
 	w.put("a", "k", kb)
 	items := w.queued()
-	claimed, err := w.books.ClaimPlacements(w.ctx, claimOfOne)
+	claimed, err := w.db.ClaimPlacements(w.ctx, claimOfOne)
 	w.must(err)
 	r := placement.NewReplicate(w.opt)
 	w.want("taken", w.applied(r, items), map[plan.Outcome]int{plan.Busy: 1})
-	_, err = w.books.SettlePlacements(w.ctx, claimed.Fence, laterFor(claimed))
+	_, err = w.db.SettlePlacements(w.ctx, claimed.Fence, laterFor(claimed))
 	w.must(err)
 	w.want("later", w.applied(r, items), map[plan.Outcome]int{plan.NotDue: 1})
 	w.want("copies", w.copies("k"), "a")

@@ -28,7 +28,7 @@ func TestDrainingEmptiesABackend(t *testing.T) {
 	}
 	u := w.part("a", "m", 500)
 	pending := w.upload(ledger.Intent{Backend: "a"}, "begun before")
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	w.opt.Page = 7
 	plan, err := placement.NewDrain(w.opt).Plan(w.ctx)
 	w.must(err)
@@ -39,25 +39,25 @@ func TestDrainingEmptiesABackend(t *testing.T) {
 		w.want("copies", w.copies(fmt.Sprint("k", i)), "b")
 		w.whole(fmt.Sprint("k", i), 100+i)
 	}
-	parts, err := w.books.Parts(w.ctx, u.ID, 0, 0)
+	parts, err := w.db.Parts(w.ctx, u.ID, 0, 0)
 	w.must(err)
-	rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{parts[0].BlobID})
+	rows, err := w.db.BlobsByID(w.ctx, []lethe.ID{parts[0].BlobID})
 	w.must(err)
 	w.want("the part", rows[0].Backend, "b")
-	if err := w.books.RemoveBackend(w.ctx, "a"); !errors.Is(err, lethe.ErrBackendInUse) {
+	if err := w.db.RemoveBackend(w.ctx, "a"); !errors.Is(err, lethe.ErrBackendInUse) {
 		t.Errorf("removed with condemned and pending blobs: %v", err)
 	}
-	w.must(w.books.Abandon(w.ctx, pending.Blob, false))
+	w.must(w.db.Abandon(w.ctx, pending.Blob, false))
 	w.clean()
-	w.must(w.books.RemoveBackend(w.ctx, "a"))
-	w.want("bytes left", w.disks["a"].Len(), 0)
+	w.must(w.db.RemoveBackend(w.ctx, "a"))
+	w.want("bytes left", w.backends["a"].Len(), 0)
 }
 
 func TestDrainingKeepsTheFactor(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
 	w.replicate()
-	w.must(w.books.SetDraining(w.ctx, "b", true))
+	w.must(w.db.SetDraining(w.ctx, "b", true))
 	w.pass(placement.NewDrain(w.opt))
 	w.replicate()
 	w.want("copies", w.copies("k"), "a c")
@@ -67,7 +67,7 @@ func TestDrainingTheLastBackendWaits(t *testing.T) {
 	w := newWorld(t, 1, map[string]int64{"a": 0})
 	w.put("a", "k", 3000)
 	w.part("a", "m", 500)
-	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.must(w.db.SetDraining(w.ctx, "a", true))
 	w.pass(placement.NewDrain(w.opt))
 	w.want("stuck", w.replicate()["stuck"], 2)
 	w.want("copies", w.copies("k"), "a")
@@ -89,7 +89,7 @@ func TestRebalancingEvensOut(t *testing.T) {
 		w.clean()
 	}
 	used := map[string]int64{}
-	for t := range w.books.EachTotal() {
+	for t := range w.db.EachTotal() {
 		used[t.Backend] += t.Bytes
 	}
 	for id, n := range used {
@@ -116,7 +116,7 @@ func TestAMoveThatIsNotNeededAnyMore(t *testing.T) {
 	w := newWorld(t, 1, threeDisks())
 	w.put("a", "k", 60*kb)
 	w.pass(placement.NewRebalance(w.opt))
-	_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 10000 * kb})
+	_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 10000 * kb})
 	w.must(err)
 	w.want("moved", w.replicate()["copies"], 0)
 	w.want("copies", w.copies("k"), "a")

@@ -23,17 +23,17 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// world is a ledger and some disks whose faults the test decides.
+// world is a ledger and some backends whose faults the test decides.
 type world struct {
 	*testing.T
-	ctx    context.Context
-	clock  *clocktest.Clock
-	ids    *rand.ChaCha8
-	books  *memledger.DB
-	disks  map[string]*memblob.Store
-	faults map[string]blobtest.Fault
-	opt    placement.Options
-	told   []string
+	ctx      context.Context
+	clock    *clocktest.Clock
+	ids      *rand.ChaCha8
+	db       *memledger.DB
+	backends map[string]*memblob.Store
+	faults   map[string]blobtest.Fault
+	opt      placement.Options
+	told     []string
 }
 
 const kb = 1 << 10
@@ -41,26 +41,26 @@ const kb = 1 << 10
 func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 	w := &world{
 		T: t, ctx: t.Context(), clock: clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))),
-		ids: rand.NewChaCha8([32]byte{1}), disks: map[string]*memblob.Store{}, faults: map[string]blobtest.Fault{},
+		ids: rand.NewChaCha8([32]byte{1}), backends: map[string]*memblob.Store{}, faults: map[string]blobtest.Fault{},
 	}
-	w.books = memledger.New(ledger.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
-	who, err := w.books.Identity(w.ctx)
+	w.db = memledger.New(ledger.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
+	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	w.opt = placement.Options{
-		Ledger: ledgertest.ForPlacement(w.books), Stores: map[string]blob.Store{}, Store: who.ID, Replicas: replicas, Clock: w.clock,
+		Ledger: ledgertest.ForPlacement(w.db), Stores: map[string]blob.Store{}, Store: who.ID, Replicas: replicas, Clock: w.clock,
 		NewID: w.id, Events: &placement.Events{
 			Planned: func(s ledger.Subject, plan string) { w.told = append(w.told, plan) },
 		},
 	}
 	for _, id := range slices.Sorted(keys(quotas)) {
 		disk := memblob.New(memblob.Options{Clock: w.clock})
-		w.disks[id] = disk
+		w.backends[id] = disk
 		w.opt.Stores[id] = blobtest.NewFaulty(disk, func(blobtest.Call) blobtest.Fault { return w.faults[id] })
 		w.opt.Order = append(w.opt.Order, id)
-		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: quotas[id]})
+		_, err := w.db.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: quotas[id]})
 		w.must(err)
 	}
-	_, err = w.books.CreateBucket(w.ctx, ledger.Bucket{Name: "b", Owner: "o", Domain: "o"})
+	_, err = w.db.CreateBucket(w.ctx, ledger.Bucket{Name: "b", Owner: "o", Domain: "o"})
 	w.must(err)
 	return w
 }
@@ -90,9 +90,9 @@ func body(key string, size int) string { return strings.Repeat(key+"|", size/(le
 func (w *world) upload(in ledger.Intent, data string) ledger.Uploaded {
 	w.Helper()
 	in.ID, in.Size = w.id(), int64(len(data))
-	_, err := w.books.Begin(w.ctx, in)
+	_, err := w.db.Begin(w.ctx, in)
 	w.must(err)
-	w.must(w.disks[in.Backend].Put(w.ctx, lethe.BlobKey(w.opt.Store, in.ID), strings.NewReader(data), in.Size))
+	w.must(w.backends[in.Backend].Put(w.ctx, lethe.BlobKey(w.opt.Store, in.ID), strings.NewReader(data), in.Size))
 	sum := sha256.Sum256([]byte(data))
 	return ledger.Uploaded{Blob: in.ID, Size: in.Size, Digest: hex.EncodeToString(sum[:])}
 }
@@ -101,7 +101,7 @@ func (w *world) upload(in ledger.Intent, data string) ledger.Uploaded {
 func (w *world) put(backend, key string, size int) {
 	w.Helper()
 	up := w.upload(ledger.Intent{Backend: backend}, body(key, size))
-	_, err := w.books.Commit(w.ctx, ledger.Commit{
+	_, err := w.db.Commit(w.ctx, ledger.Commit{
 		Op: w.id(), What: "put", Object: ledger.Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e"},
 		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size}, Blobs: []ledger.Uploaded{up},
 	})
@@ -111,10 +111,10 @@ func (w *world) put(backend, key string, size int) {
 // part stores the part of a new upload on a backend.
 func (w *world) part(backend, key string, size int) ledger.Upload {
 	w.Helper()
-	u, err := w.books.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: key, Owner: "o"})
+	u, err := w.db.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: key, Owner: "o"})
 	w.must(err)
 	up := w.upload(ledger.Intent{Backend: backend, UploadID: u.ID, Part: 1}, body(key, size))
-	_, err = w.books.CommitPart(w.ctx, ledger.PartCommit{Op: w.id(), Part: ledger.Part{
+	_, err = w.db.CommitPart(w.ctx, ledger.PartCommit{Op: w.id(), Part: ledger.Part{
 		UploadID: u.ID, Number: 1, BlobID: up.Blob, Size: up.Size, ETag: "e", Digest: up.Digest,
 	}})
 	w.must(err)
@@ -124,7 +124,7 @@ func (w *world) part(backend, key string, size int) ledger.Upload {
 // copies lists the backends of an object's copies, "?" behind suspect ones.
 func (w *world) copies(key string) string {
 	w.Helper()
-	res, err := w.books.Resolve(w.ctx, "b", key)
+	res, err := w.db.Resolve(w.ctx, "b", key)
 	w.must(err)
 	var out []string
 	for _, b := range res.Segments[0].Blobs {
@@ -141,11 +141,11 @@ func (w *world) copies(key string) string {
 // blob finds the copy of an object on a backend.
 func (w *world) blob(key, backend string) ledger.Blob {
 	w.Helper()
-	res, err := w.books.Resolve(w.ctx, "b", key)
+	res, err := w.db.Resolve(w.ctx, "b", key)
 	w.must(err)
 	for _, b := range res.Segments[0].Blobs {
 		if b.Backend == backend {
-			rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{b.ID})
+			rows, err := w.db.BlobsByID(w.ctx, []lethe.ID{b.ID})
 			w.must(err)
 			return rows[0]
 		}
@@ -157,10 +157,10 @@ func (w *world) blob(key, backend string) ledger.Blob {
 // whole checks that every copy of an object can be read and is what was put.
 func (w *world) whole(key string, size int) {
 	w.Helper()
-	res, err := w.books.Resolve(w.ctx, "b", key)
+	res, err := w.db.Resolve(w.ctx, "b", key)
 	w.must(err)
 	for _, b := range res.Segments[0].Blobs {
-		data, _ := w.disks[b.Backend].Bytes(lethe.BlobKey(w.opt.Store, b.ID))
+		data, _ := w.backends[b.Backend].Bytes(lethe.BlobKey(w.opt.Store, b.ID))
 		if string(data) != body(key, size) {
 			w.Errorf("the copy of %s on %s has %d other bytes", key, b.Backend, len(data))
 		}
@@ -194,7 +194,7 @@ func (w *world) replicate() map[string]int64 {
 
 func (w *world) sound() {
 	w.Helper()
-	found, err := w.books.Recount(w.ctx)
+	found, err := w.db.Recount(w.ctx)
 	w.must(err)
 	for _, d := range found {
 		w.Errorf("recount: %+v", d)
@@ -205,8 +205,8 @@ func (w *world) sound() {
 func (w *world) clean() {
 	w.Helper()
 	w.clock.Advance(2 * time.Hour)
-	for id, disk := range w.disks {
-		claimed, err := w.books.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "c", Backend: id})
+	for id, disk := range w.backends {
+		claimed, err := w.db.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "c", Backend: id})
 		if errors.Is(err, lethe.ErrBackendMismatch) {
 			continue
 		}
@@ -217,7 +217,7 @@ func (w *world) clean() {
 			w.must(err)
 			items = append(items, ledger.SettleItem{ID: b.ID, Result: ledger.Gone})
 		}
-		_, err = w.books.Settle(w.ctx, ledger.Settlement{Fence: claimed.Fence, Items: items})
+		_, err = w.db.Settle(w.ctx, ledger.Settlement{Fence: claimed.Fence, Items: items})
 		w.must(err)
 	}
 	w.sound()

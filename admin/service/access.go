@@ -77,7 +77,7 @@ type gate struct {
 	failures *ratelimit.Limiter
 	good     *recent
 	bodies   *budget.Budget
-	untold   atomic.Int64 // failures without an audit line since the last one
+	unlogged atomic.Int64 // failures without an audit line since the last one
 }
 
 func newGate(s *Service, a Access) *gate {
@@ -262,11 +262,11 @@ func (g *gate) tell(r *http.Request, c caller, d *denial) {
 		return
 	}
 	if _, ok := g.failures.Allow(allowance); !ok {
-		g.untold.Add(1)
+		g.unlogged.Add(1)
 		return
 	}
 	g.s.o.Audit("admin_denied", d.why, append(c.attrs(), slog.String("route", strings.TrimPrefix(r.URL.Path, api.Prefix)),
-		slog.Int("status", d.status), slog.Int64("more_untold", g.untold.Swap(0)))...)
+		slog.Int("status", d.status), slog.Int64("unlogged", g.unlogged.Swap(0)))...)
 }
 
 // guarded authorises the callers of a route by their role.

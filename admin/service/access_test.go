@@ -158,7 +158,7 @@ func TestGuessingIsLimited(t *testing.T) {
 		t.Errorf("after a while: %d", code)
 	}
 	_, _ = g.as("lethe_abcdefghij_wrong", "status", "")
-	if told = g.log.take("admin_denied"); len(told) != 1 || told[0].attrs["more_untold"] != "91" {
+	if told = g.log.take("admin_denied"); len(told) != 1 || told[0].attrs["unlogged"] != "91" {
 		t.Errorf("told %v", told)
 	}
 }

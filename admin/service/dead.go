@@ -114,7 +114,7 @@ func (s *Service) ShowDead(ctx context.Context, n api.DeadName) (api.DeadDetail,
 
 // plannedFor describes what becomes of a dead letter.
 func plannedFor(d api.DeadDetail) string {
-	words := []string{fmt.Sprintf("nothing by itself: it was given up after %d failed attempts; it is tried again when it is requeued, and leaves the books when it is written off", d.Attempts)}
+	words := []string{fmt.Sprintf("nothing by itself: it was given up after %d failed attempts; it is tried again when it is requeued, and forgotten when it is written off", d.Attempts)}
 	if d.Held != "" {
 		words = append(words, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
 	}

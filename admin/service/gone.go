@@ -135,7 +135,7 @@ func fateOf(left []api.BlobInfo, confirmed []receipt.Receipt) string {
 	case len(confirmed) > 0:
 		return "its bytes were confirmed gone, the last of them at " + lethe.Time(last).Time().Format(time.RFC3339)
 	}
-	return "its bytes are off the books; no receipt tells when they went"
+	return "the ledger does not have its bytes any more; no receipt tells when they were deleted"
 }
 
 // whyGone describes why a version was deleted.

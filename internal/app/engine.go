@@ -69,7 +69,7 @@ func (s *Store) makeEngine(context.Context) error {
 		s.Pairing.Sleep = s.quietly // a separate command
 	}
 	s.Loop = &reclaim.Loop{
-		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Pairing.Confirmed, Spans: s.watch.trace.runs(),
+		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.ledgerHealth.answers, Confirmed: s.Pairing.Confirmed, Spans: s.watch.trace.runs(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(s.opt.Hooks.RunBeat, s.safety.RunBeat()),
 	}
 	s.makeThrottle()

@@ -32,7 +32,7 @@ func (p *healthCheck) run(ctx context.Context) {
 	tick := time.NewTicker(healthCheckEvery)
 	defer tick.Stop()
 	for {
-		p.beat(ctx)
+		p.once(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -41,8 +41,8 @@ func (p *healthCheck) run(ctx context.Context) {
 	}
 }
 
-// beat does one health check.
-func (p *healthCheck) beat(ctx context.Context) {
+// once does one health check.
+func (p *healthCheck) once(ctx context.Context) {
 	clock := lethe.Monotonic{}
 	start := clock.Now()
 	asked, cancel := context.WithTimeout(ctx, healthCheckTimeout)

@@ -44,11 +44,11 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	if err := s.useSealing(ctx); err != nil {
 		return err
 	}
-	s.pulse = &healthCheck{log: s.opt.Log, check: func(ctx context.Context) error {
+	s.ledgerHealth = &healthCheck{log: s.opt.Log, check: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)
 		return err
 	}}
-	s.watch.pulse = s.pulse
+	s.watch.ledgerHealth = s.ledgerHealth
 	s.Identity, err = s.Ledger.Identity(ctx)
 	s.watch.store = s.Identity.ID
 	if why := s.Ledger.Relocated(); why != "" {

@@ -24,16 +24,16 @@ const auditIDs = 20
 // observer makes log lines, audit lines and metrics from the events of other
 // packages.
 type observer struct {
-	log      *slog.Logger
-	command  func(args ...string) string // writes a lethe command that can be pasted
-	metrics  *metrics.Metrics
-	store    lethe.ID // prefix of blobs' keys
-	throttle *throttle.Controller
-	slowedBy atomic.Pointer[string] // last logged
-	pulse    *healthCheck           // the ledger's
-	drain    atomic.Bool            // set once the process stops; then it is not ready
-	slow     rate.Sometimes         // limits log lines of faults that many readers meet at once
-	trace    *tracer                // nil if there is none
+	log          *slog.Logger
+	command      func(args ...string) string // writes a lethe command that can be pasted
+	metrics      *metrics.Metrics
+	store        lethe.ID // prefix of blobs' keys
+	throttle     *throttle.Controller
+	slowedBy     atomic.Pointer[string] // last logged
+	ledgerHealth *healthCheck           // the ledger's
+	drain        atomic.Bool            // set once the process stops; then it is not ready
+	slow         rate.Sometimes         // limits log lines of faults that many readers meet at once
+	trace        *tracer                // nil if there is none
 }
 
 // repeatAfter is how long after a log line the same problem is logged again.
@@ -185,7 +185,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 // level is the level of a line about an error: while the ledger does not answer,
 // one line has reported that.
 func (w *observer) level(err error, otherwise slog.Level) slog.Level {
-	if errors.Is(err, lethe.ErrUnavailable) && w.pulse != nil && !w.pulse.answers() {
+	if errors.Is(err, lethe.ErrUnavailable) && w.ledgerHealth != nil && !w.ledgerHealth.answers() {
 		return slog.LevelDebug
 	}
 	return otherwise

@@ -14,7 +14,7 @@ func (s *Store) runtimeInfo() service.RuntimeInfo {
 		kind = "postgres"
 	}
 	return service.RuntimeInfo{
-		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
+		Roles: s.Config.Roles, Ledger: kind, Latency: s.ledgerHealth.latency, Backend: s.facts,
 		SlowedBy: s.slowedBy, Rates: func() string { return s.ratesOn("") },
 		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },
 		Redis:        func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },

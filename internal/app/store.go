@@ -107,24 +107,24 @@ type Store struct {
 	Loop     *reclaim.Loop
 	Pairing  *pairing.Pairing
 
-	raw         map[string]blob.Store                        // Backends without mount guards and breakers: for Pairing
-	mountGuards map[string]*intercept.MountGuard             // the outermost hooks of Backends
-	breakers    map[string]*intercept.Breaker                // behind the mount guards
-	buckets     map[string]*s3blob.Store                     // those of raw that lie in S3
-	redis       *redisconn.Conn                              // nil: none
-	locks       routine.ClaimLock                            // of the routines' claims; nil: none
-	bus         *wake.Bus                                    // wakes routines that have work
-	copyRate    func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
-	router      *placement.Router
-	pulse       *healthCheck // the ledger's
-	opt         Options
-	watch       *observer
-	safety      reclaim.Safety
-	pairingTold sync.Map              // what was last logged about the epoch of each backend
-	unswept     map[string]lethe.Time // before when unfinished uploads on a backend were begun
-	rules       ruleBook
-	worker      string
-	closes      []func() error
+	raw          map[string]blob.Store                        // Backends without mount guards and breakers: for Pairing
+	mountGuards  map[string]*intercept.MountGuard             // the outermost hooks of Backends
+	breakers     map[string]*intercept.Breaker                // behind the mount guards
+	buckets      map[string]*s3blob.Store                     // those of raw that lie in S3
+	redis        *redisconn.Conn                              // nil: none
+	locks        routine.ClaimLock                            // of the routines' claims; nil: none
+	bus          *wake.Bus                                    // wakes routines that have work
+	copyRate     func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
+	router       *placement.Router
+	ledgerHealth *healthCheck // the ledger's
+	opt          Options
+	watch        *observer
+	safety       reclaim.Safety
+	pairingTold  sync.Map              // what was last logged about the epoch of each backend
+	unswept      map[string]lethe.Time // before when unfinished uploads on a backend were begun
+	rules        ruleBook
+	worker       string
+	closes       []func() error
 }
 
 // OpenStore opens the store of a configuration: with a ledger in SQLite for this

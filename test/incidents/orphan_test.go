@@ -21,7 +21,7 @@ import (
 const orphanAge = 48 * time.Hour
 
 // reconciled is the setting in which reconcile compares both sides.
-var reconciled = setting{pact: true}
+var reconciled = setting{paired: true}
 
 // walk compares the backends with the ledger once, and condemns what it may.
 func (w *world) walk() map[string]int64 {

@@ -20,7 +20,7 @@ import (
 type setting struct {
 	backends int // up to 3
 	replicas int
-	pact     bool                          // the guard's epoch is on every backend, as reconcile demands
+	paired   bool                          // the guard's epoch is on every backend, as reconcile demands
 	cache    func(*testing.T) cache.Cache  // of each instance
 	place    func(t *testing.T) blob.Store // makes backends, in place of the ledger's own kind
 }
@@ -28,7 +28,7 @@ type setting struct {
 // start is the clock at the beginning. Where ages on the backend matter it is the
 // machine's, by which files are dated.
 func (s setting) start() *clocktest.Clock {
-	if s.pact {
+	if s.paired {
 		return clocktest.At(lethe.SystemClock{}.Now())
 	}
 	return clocktest.New()

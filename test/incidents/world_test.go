@@ -89,7 +89,7 @@ func (w *world) addBackend(id string, bytes blob.Store) {
 	w.lies[id], w.disks[id] = bytes, disk
 	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 	w.must(err)
-	if w.pact {
+	if w.paired {
 		w.must(w.pairing.Advance(w.ctx, id))
 	}
 }

@@ -195,7 +195,7 @@ func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info
 // the backend belongs to.
 func (d *disk) hears() {
 	if a := d.w.cur; a != nil {
-		a.proc.node.pact.heard = true
+		a.proc.node.pairing.heard = true
 	}
 }
 

@@ -137,7 +137,7 @@ func (o *oracle) compared(backend, why string) error {
 // process that has not seen it to fit, nor what may land late while its clock is in
 // doubt.
 func (s *seam) handedOut(backend string, blobs []ledger.Blob) error {
-	if !s.w.pacted() || len(blobs) == 0 {
+	if !s.w.paired() || len(blobs) == 0 {
 		return nil
 	}
 	d := &s.w.doubts
@@ -145,7 +145,7 @@ func (s *seam) handedOut(backend string, blobs []ledger.Blob) error {
 	switch a := s.w.cur; {
 	case d.held[backend] != "":
 		return broken("blobs on %s were handed out, and deletes there are held: %s", backend, d.held[backend])
-	case a != nil && !a.proc.node.pact.seen[backend]:
+	case a != nil && !a.proc.node.pairing.seen[backend]:
 		return broken("blobs on %s were handed out to %s, and nobody in its process has seen that it fits", backend, a.name)
 	case late && d.unlike[backend]:
 		return broken("what may land late on %s was handed out, and its clock is in doubt", backend)

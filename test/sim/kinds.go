@@ -13,7 +13,7 @@ const (
 	Reconciled                  // backends are compared with the ledger
 	Sealed                      // receipts of deletion are sealed and dropped
 	Limited                     // deletions are limited, and the limits change
-	Pacted                      // the guard is at work, epochs and clocks go wrong
+	Paired                      // the guard is at work, epochs and clocks go wrong
 	Capped                      // one run takes only so much
 	Buried                      // persons look after the dead letters
 	Rated                       // deletes a second are limited
@@ -30,7 +30,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(),
+		Limited: w.limited(), Paired: w.paired(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(),
 	} {
 		if has {
 			out |= kind

@@ -9,7 +9,7 @@ import (
 // heldMutants break rules that the other mutants leave alone.
 var heldMutants = []mutant{
 	{
-		name: "the ledger's clock runs back", rule: "10: the database's clock is the only clock", within: 1000, in: sim.Pacted,
+		name: "the ledger's clock runs back", rule: "10: the database's clock is the only clock", within: 1000, in: sim.Paired,
 		file: "ledger/memledger/db.go", old: "	db.now = max(db.now, db.jump.Corrected(db.opts.Clock.Now()))\n	db.receipts", new: "	db.now = db.jump.Corrected(db.opts.Clock.Now())\n	db.receipts",
 	}, {
 		name: "an outage is a failed attempt", rule: "14: an outage is not a failed attempt", within: 500,

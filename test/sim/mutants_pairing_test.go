@@ -2,40 +2,40 @@ package sim_test
 
 import "github.com/lethe-storage/lethe/test/sim"
 
-// pactMutants break what the pairing and doubtful clocks promise.
-var pactMutants = []mutant{
+// pairingMutants break what the pairing and doubtful clocks promise.
+var pairingMutants = []mutant{
 	{
-		name: "pact: what is held is handed out", rule: "13: refuse on doubt", within: 8000, known: 4299, in: sim.Pacted,
+		name: "pairing: what is held is handed out", rule: "13: refuse on doubt", within: 8000, known: 4299, in: sim.Paired,
 		file: "ledger/memledger/clean.go", old: "	if b.Held != \"\" {", new: "	if false {",
 	}, {
-		name: "pact: late uploads are handed out whatever the clocks say", rule: "13: refuse on doubt", within: 4000, known: 1295, in: sim.Pacted,
+		name: "pairing: late uploads are handed out whatever the clocks say", rule: "13: refuse on doubt", within: 4000, known: 1295, in: sim.Paired,
 		file: "ledger/memledger/clean.go", old: "	if db.limitState(limitKey{ledger.LimitClock, backend}).Reason == \"\" {", new: "	if true {",
 	}, {
-		name: "pact: a clock that ran back is believed", rule: "13: refuse on doubt", within: 1000, in: sim.Pacted,
+		name: "pairing: a clock that ran back is believed", rule: "13: refuse on doubt", within: 1000, in: sim.Paired,
 		file: "reclaim/routine/step.go", old: "		if d := c.ClockBehind(); d > 0 {", new: "		if d := c.ClockBehind(); false {",
 	}, {
-		name: "pact: nobody looks before the first delete", rule: "13: no process deletes before it has seen an epoch that fits", within: 1000, in: sim.Pacted,
+		name: "pairing: nobody looks before the first delete", rule: "13: no process deletes before it has seen an epoch that fits", within: 1000, in: sim.Paired,
 		file: "reclaim/routine/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {\n		q.empty", new: "	if err := k.admit(ctx, backend); false {\n		q.empty",
 	}, {
-		name: "pact: a newer epoch is taken for ours", rule: "13: the ledger is an older copy", within: 1000, in: sim.Pacted,
+		name: "pairing: a newer epoch is taken for ours", rule: "13: the ledger is an older copy", within: 1000, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	case last == b.Epoch, last == b.Intended:", new: "	case last >= b.Epoch:",
 	}, {
-		name: "pact: a refusal is not noted", rule: "13: held, durably", within: 500, in: sim.Pacted,
+		name: "pairing: a refusal is not noted", rule: "13: held, durably", within: 500, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	switch err := g.Ledger.ChangeHold(ctx, seen, why); {", new: "	switch err := error(nil); {",
 	}, {
-		name: "pact: a hold ends without a person", rule: "13: until a person decides", within: 1000, in: sim.Pacted,
+		name: "pairing: a hold ends without a person", rule: "13: until a person decides", within: 1000, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	case why.For == \"\" && b.HeldFor == ledger.HeldForAbsence:", new: "	case why.For == \"\":",
 	}, {
-		name: "pact: only who advances sees who advanced between", rule: "13: two ledgers advance at once", within: 4000, known: 1634, in: sim.Pacted,
+		name: "pairing: only who advances sees who advanced between", rule: "13: two ledgers advance at once", within: 4000, known: 1634, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	case last == b.Intended && found.between(b.Epoch, last):", new: "	case last == b.Intended && found.between(b.Epoch, last) && false:",
 	}, {
-		name: "pact: a clock that was set forward is believed", rule: "13: nothing goes by age before the clock is confirmed", within: 500, in: sim.Pacted,
+		name: "pairing: a clock that was set forward is believed", rule: "13: nothing goes by age before the clock is confirmed", within: 500, in: sim.Paired,
 		file: "ledger/jump.go", old: "	if ahead <= j.Most {", new: "	if true {",
 	}, {
-		name: "pact: what is due goes whatever the clock", rule: "13: nothing goes by age before the clock is confirmed", within: 1000, in: sim.Pacted,
+		name: "pairing: what is due goes whatever the clock", rule: "13: nothing goes by age before the clock is confirmed", within: 1000, in: sim.Paired,
 		file: "reclaim/routine/step.go", old: "		if d := c.ClockAhead(); d > 0 {", new: "		if d := c.ClockAhead(); d < 0 {",
 	}, {
-		name: "pact: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, known: 10286, in: sim.Pacted | sim.Reconciled,
+		name: "pairing: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, known: 10286, in: sim.Paired | sim.Reconciled,
 		file: "ledger/memledger/orphans.go", old: "	case b.Held != \"\":", new: "	case false:",
 		also: []edit{{"Reason; why != \"\" {", "Reason; false {"}, {"	case d > 0:", "	case false:"}},
 	},
@@ -44,19 +44,19 @@ var pactMutants = []mutant{
 // passMutants leave out what the loop asks before each step.
 var passMutants = []mutant{
 	{
-		name: "pass: the ledger in doubt stops nothing", rule: "13: nothing is destroyed before a person confirms the ledger", within: 500, in: sim.Pacted,
+		name: "pass: the ledger in doubt stops nothing", rule: "13: nothing is destroyed before a person confirms the ledger", within: 500, in: sim.Paired,
 		file: "reclaim/pass.go", old: "l.unlessUnconfirmed(s.Routine, s.Routine.Pass(worker))", new: "s.Routine.Pass(worker)",
 	}, {
-		name: "pass: what is held because of the ledger stops nothing", rule: "13: nothing is destroyed before a person confirms the ledger", within: 1000, in: sim.Pacted,
+		name: "pass: what is held because of the ledger stops nothing", rule: "13: nothing is destroyed before a person confirms the ledger", within: 1000, in: sim.Paired,
 		file: "reclaim/pairing/admit.go", old: "		if g.Stores[b.ID] != nil && ledgerInDoubt(b) {", new: "		if g.Stores[b.ID] != nil && false {",
 	}, {
-		name: "pass: nobody asks whom the backends belong to", rule: "13: before it is known whom they belong to", within: 2000, in: sim.Pacted,
+		name: "pass: nobody asks whom the backends belong to", rule: "13: before it is known whom they belong to", within: 2000, in: sim.Paired,
 		file: "reclaim/pairing/admit.go", old: "	if g.told.Load() || len(g.Stores) == 0 {", new: "	if true {",
 	}, {
-		name: "pass: a backend without an epoch tells whose it is", rule: "13: before it is known whom they belong to", within: 4000, known: 220, in: sim.Pacted,
+		name: "pass: a backend without an epoch tells whose it is", rule: "13: before it is known whom they belong to", within: 4000, known: 220, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	if why.For != ledger.HeldForAbsence {\n		g.told", new: "	if true {\n		g.told",
 	}, {
-		name: "pass: a held backend hides the doubt", rule: "13: nothing is destroyed before a person confirms the ledger", within: 4000, known: 68, in: sim.Pacted,
+		name: "pass: a held backend hides the doubt", rule: "13: nothing is destroyed before a person confirms the ledger", within: 4000, known: 68, in: sim.Paired,
 		file: "reclaim/pairing/pairing.go", old: "	case why.For == ledger.HeldForLedger && b.HeldFor != ledger.HeldForLedger:", new: "	case false:",
 	}, {
 		name: "pass: a run takes whatever is due", rule: "a run takes no more than it may", within: 500, in: sim.Capped,
@@ -67,4 +67,4 @@ var passMutants = []mutant{
 	},
 }
 
-func init() { mutants = append(append(mutants, pactMutants...), passMutants...) }
+func init() { mutants = append(append(mutants, pairingMutants...), passMutants...) }

@@ -16,10 +16,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 )
 
-// pacted says that the real Pairing keeps the pact of ledger and backends in this
+// paired reports whether the real Pairing pairs ledger and backends in this
 // world, that copies of the ledger and of backends are about, and that clocks go
 // wrong.
-func (w *World) pacted() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 80)%8 == 0 }
+func (w *World) paired() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 80)%8 == 0 }
 
 // doubts is what is wrong with epochs and clocks, and what of it is known. Turns
 // number the moments at which an actor went on.
@@ -95,35 +95,35 @@ func (w *World) caughtUp(to lethe.Time) lethe.Time {
 	return to.Add(-d)
 }
 
-// pact is the real Pairing of a node, and whom it has seen to fit.
-type pact struct {
+// nodePairing is the real Pairing of a node, and whom it has seen to fit.
+type nodePairing struct {
 	w     *World
 	g     *pairing.Pairing
 	seen  map[string]bool
 	heard bool // one of them was asked whom it belongs to
 }
 
-func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
-	return &pact{w: w, g: &pairing.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
+func (w *World) newPairing(l *seam, stores map[string]blob.Store) *nodePairing {
+	return &nodePairing{w: w, g: &pairing.Pairing{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
 }
 
 // Check asks it, and holds what it says against what is.
-func (p *pact) Check(ctx context.Context, id string) error {
-	if !p.w.pacted() {
+func (p *nodePairing) Check(ctx context.Context, id string) error {
+	if !p.w.paired() {
 		return nil
 	}
 	return p.ask(ctx, id, p.g.Check)
 }
 
 // admit is what Clean asks before its first delete.
-func (p *pact) admit() func(context.Context, string) error {
-	if !p.w.pacted() {
+func (p *nodePairing) admit() func(context.Context, string) error {
+	if !p.w.paired() {
 		return nil
 	}
 	return p.Check
 }
 
-func (p *pact) ask(ctx context.Context, id string, call func(context.Context, string) error) error {
+func (p *nodePairing) ask(ctx context.Context, id string, call func(context.Context, string) error) error {
 	w, turn, before, strange := p.w, p.w.turn, p.w.misfit(id), p.w.strange(id)
 	w.asks()
 	err := call(ctx, id)
@@ -144,7 +144,7 @@ func (p *pact) ask(ctx context.Context, id string, call func(context.Context, st
 }
 
 // confirmed is what the loop asks before each step.
-func (p *pact) confirmed(ctx context.Context) error {
+func (p *nodePairing) confirmed(ctx context.Context) error {
 	p.w.asks()
 	return p.g.Confirmed(ctx)
 }
@@ -158,7 +158,7 @@ func (w *World) asks() {
 
 // doubted notes that a backend is held because of the ledger, which the gate has to
 // know from now on.
-func (p *pact) doubted(ctx context.Context, id string) error {
+func (p *nodePairing) doubted(ctx context.Context, id string) error {
 	d := &p.w.doubts
 	if err := p.g.Confirmed(ctx); !errors.Is(err, lethe.ErrBackendMismatch) {
 		return broken("backend %s is refused because of the ledger, and the gate is open", id)
@@ -170,7 +170,7 @@ func (p *pact) doubted(ctx context.Context, id string) error {
 }
 
 // accept is the person's decision, with what is to be done by hand before it.
-func (p *pact) accept(id string) error {
+func (p *nodePairing) accept(id string) error {
 	w, turn := p.w, p.w.turn
 	for _, key := range w.epochs(id) {
 		if _, ok := w.epoch(key); !ok {
@@ -188,10 +188,10 @@ func (p *pact) accept(id string) error {
 	return err
 }
 
-// envoy keeps the pact of a process, at its start and hourly.
+// envoy keeps the pairing of a process, at its start and hourly.
 func envoy(a *actor) {
 	for {
-		p := a.proc.node.pact
+		p := a.proc.node.pairing
 		for _, id := range a.w.backends() {
 			err := p.ask(context.Background(), id, p.g.Advance)
 			a.w.note("%s: %s %s", a.name, id, class(err))
@@ -250,7 +250,7 @@ func (w *World) settle(a *actor, id string) {
 	if w.mount(id) || w.doubts.held[id] == "" {
 		return
 	}
-	err := a.proc.node.pact.accept(id)
+	err := a.proc.node.pairing.accept(id)
 	w.note("%s accepts %s: %s", a.name, id, class(err))
 	w.say(err)
 }
@@ -367,7 +367,7 @@ func (w *World) setForward(by time.Duration) {
 
 // trusted ends all doubts, as a person would.
 func (w *World) trusted(n *node) {
-	if !w.pacted() || w.err != nil {
+	if !w.paired() || w.err != nil {
 		return
 	}
 	w.doubts.stood += w.doubts.behind // it waits until the clock has caught up
@@ -375,16 +375,16 @@ func (w *World) trusted(n *node) {
 	clear(w.doubts.skew)
 	for _, id := range w.backends() {
 		w.mount(id)
-		if err := n.pact.ask(context.Background(), id, n.pact.g.Advance); err != nil {
+		if err := n.pairing.ask(context.Background(), id, n.pairing.g.Advance); err != nil {
 			w.say(err)
-			w.fail(n.pact.accept(id))
-			w.fail(n.pact.ask(context.Background(), id, n.pact.g.Advance))
+			w.fail(n.pairing.accept(id))
+			w.fail(n.pairing.ask(context.Background(), id, n.pairing.g.Advance))
 		}
 		if w.doubts.held[id] != "" || w.doubts.unlike[id] {
 			w.fail(broken("backend %s stays in doubt: %q, its clock: %v", id, w.doubts.held[id], w.doubts.unlike[id]))
 		}
 	}
-	if err := n.pact.confirmed(context.Background()); err != nil {
+	if err := n.pairing.confirmed(context.Background()); err != nil {
 		w.fail(broken("the ledger stays in doubt: %w", err))
 	}
 }
@@ -395,7 +395,7 @@ func (w *World) isEpoch(key string) bool { return strings.HasPrefix(key, string(
 
 // epochs are the epoch objects of a backend, oldest first.
 func (w *World) epochs(id string) (keys []string) {
-	if !w.pacted() {
+	if !w.paired() {
 		return nil
 	}
 	for _, key := range w.disks[id].Keys() {

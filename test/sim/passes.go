@@ -35,12 +35,12 @@ func (w *World) atOnce(routine string) int {
 // loop is the real loop of a node, by which passes are made where it has something to
 // say: whether the ledger is the one that the backends belong to, and whether a run
 // has taken as much as it may.
-func (w *World) loop(p *pact) *reclaim.Loop {
-	if !w.pacted() && !w.capped() {
+func (w *World) loop(p *nodePairing) *reclaim.Loop {
+	if !w.paired() && !w.capped() {
 		return nil
 	}
 	l := &reclaim.Loop{Clock: w, NewID: func() lethe.ID { return "" }, Spans: reclaim.Spans{Batch: w.begins}}
-	if w.pacted() {
+	if w.paired() {
 		l.Confirmed = p.confirmed
 	}
 	return l
@@ -127,7 +127,7 @@ func (o *oracle) bounded(before View, step Step) error {
 // gated: no routine but those that are spared has taken a step that began when the
 // ledger was in doubt, nor before a backend was asked whom it belongs to.
 func (w *World) gated(a *actor, step Step) error {
-	if a == nil || a.pass.routine == "" || a.pass.spared || !w.pacted() || step == "hold-backend" {
+	if a == nil || a.pass.routine == "" || a.pass.spared || !w.paired() || step == "hold-backend" {
 		return nil
 	}
 	for id, since := range w.doubts.strange {
@@ -135,7 +135,7 @@ func (w *World) gated(a *actor, step Step) error {
 			return broken("%s by %s, and backend %s is held because of the ledger: %s", step, a.name, id, w.doubts.held[id])
 		}
 	}
-	if !a.proc.node.pact.heard {
+	if !a.proc.node.pairing.heard {
 		return broken("%s by %s, and its process has asked no backend whom it belongs to", step, a.name)
 	}
 	return nil

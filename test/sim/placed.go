@@ -217,7 +217,7 @@ func (w *World) drained() string {
 func (w *World) destroy(id string, rng *rand.Rand) {
 	w.note("backend %s is destroyed", id)
 	w.destroyed = true
-	if w.pacted() {
+	if w.paired() {
 		w.tampered(id, "loses its epoch")
 	}
 	for _, key := range w.disks[id].Keys() {

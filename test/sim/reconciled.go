@@ -41,7 +41,7 @@ func (w *World) plant() {
 }
 
 // reconcile makes the routine of a node.
-func (w *World) reconcile(l *seam, stores map[string]blob.Store, p *pact) []reclaim.Routine {
+func (w *World) reconcile(l *seam, stores map[string]blob.Store, p *nodePairing) []reclaim.Routine {
 	if !w.reconciled() {
 		return nil
 	}

@@ -22,7 +22,7 @@ type node struct {
 	stores   map[string]blob.Store
 	ledger   *seam
 	limits   ledger.Limits // it was started with
-	pact     *pact
+	pairing  *nodePairing
 	loop     *reclaim.Loop // nil where it has nothing to say
 	calls    calls         // that delete
 }
@@ -127,7 +127,7 @@ func (p *process) boot() {
 	if p.w.limited() {
 		p.spawn("keeper", p.w.cfg.Clients+p.w.cfg.Workers+4+p.index, keeper)
 	}
-	if p.w.pacted() {
+	if p.w.paired() {
 		p.spawn("envoy", p.w.cfg.Clients+p.w.cfg.Workers+6+p.index, envoy)
 		if p.index == 0 {
 			p.spawn("meddler", p.w.cfg.Clients+p.w.cfg.Workers+8, meddler)
@@ -159,11 +159,11 @@ func (w *World) newNode() *node {
 		panic(err)
 	}
 	drop := func(context.Context, []lethe.ID) {}
-	p := w.newPact(l, stores)
+	p := w.newPairing(l, stores)
 	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs, Limits: w.limits}
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
-	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
+	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pairing: p, loop: w.loop(p), routines: append([]reclaim.Routine{
 		&routine.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
 		&routine.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
 		&routine.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
