@@ -113,7 +113,7 @@ func (t *tx) releaseDeferred(bucket lethe.ID, prefix string) error {
 func (db *DB) ReturnDeferred(ctx context.Context, limit int) (out ledger.ReturnedRows, err error) {
 	var passed []ledger.LimitState
 	idle := false
-	err = db.read(ctx, "look for deferred rows to return", func(t *tx) error {
+	err = db.walk(ctx, "look for deferred rows to return", func(t *tx) error {
 		found, err := t.exists(anyRelease)
 		if err != nil {
 			return err

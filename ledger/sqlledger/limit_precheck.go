@@ -54,7 +54,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 // transaction that reads what is due then. An allowance of a person is used up first.
 func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (tripped []ledger.LimitState, err error) {
 	var beyond []limitKey
-	err = db.read(ctx, "count what is due against the limits", func(t *tx) error {
+	err = db.walk(ctx, "count what is due against the limits", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
 		if err != nil || !(ruled && l.Rules.On()) && !l.TTL.On() {
 			return err
