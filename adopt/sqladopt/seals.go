@@ -188,16 +188,6 @@ func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page
 	return pages, err
 }
 
-// ReceiptHead returns the end of the chain; the zero value if nothing is sealed.
-func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
-	err = db.read(ctx, "head of the receipts", func(t *tx) error {
-		s, err := t.chain().Last()
-		h = s.Head()
-		return err
-	})
-	return h, err
-}
-
 // UnsealedPage pages through the unsealed batches, by their ids.
 func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (list []receipt.Batch, err error) {
 	err = db.read(ctx, "a page of receipts", func(t *tx) error {

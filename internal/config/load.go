@@ -81,13 +81,6 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a file's content over the defaults; name is the file's name in
-// errors. It does not validate. Every problem is listed with its line and
-// column; the error wraps ErrInvalid.
-func Parse(name string, data []byte) (*Config, error) {
-	return decoded(yamlfile.New(name, data))
-}
-
 // decoded decodes the file over the defaults.
 func decoded(f *yamlfile.File) (*Config, error) {
 	c := Default()

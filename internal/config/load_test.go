@@ -11,8 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
+
+// Parse reads a file's content over the defaults, and does not validate.
+func Parse(name string, data []byte) (*Config, error) {
+	return decoded(yamlfile.New(name, data))
+}
 
 func mustParse(t *testing.T, text string) *Config {
 	t.Helper()

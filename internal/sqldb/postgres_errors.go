@@ -39,7 +39,6 @@ const (
 	canceled         = "57014"
 	noPrivilege      = "42501"
 	noTable          = "42P01"
-	adminShutdown    = "57P01"
 )
 
 // contended reports whether the transaction lost a race, was rolled back, and may succeed

@@ -78,7 +78,6 @@ func (h *history) limited() {
 	case 4:
 		id, why := h.one("", disk), h.one("", "skew")
 		ask(h, "doubt the clock of "+id, func(l Ledger) (string, error) { return l.DoubtClock(h.ctx, id, why) })
-		ask(h, "clock of "+id, func(l Ledger) (string, error) { return l.ClockDoubt(h.ctx, id) })
 	default:
 		ask(h, fmt.Sprintf("expire within %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
 	}

@@ -61,7 +61,6 @@ type operatedLedger interface {
 	// HoldBackend holds deletes on a backend for a reason, or releases them with an
 	// empty one.
 	HoldBackend(ctx context.Context, backend, reason string) error
-	ClockDoubt(ctx context.Context, backend string) (why string, err error)
 	// InterruptRuns marks the unfinished runs of a dead worker.
 	InterruptRuns(ctx context.Context, worker string) (int, error)
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.

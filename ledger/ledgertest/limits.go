@@ -249,8 +249,6 @@ func doubtWaits(w *world) {
 	w.ok(w.Abandon(w.ctx, late, true))
 	w.ok(w.Abandon(w.ctx, sure, false))
 	equal(w, "before", must(w.DoubtClock(w.ctx, disk, "it is an hour ahead"))(w), "")
-	equal(w, "doubt", must(w.ClockDoubt(w.ctx, disk))(w), "it is an hour ahead")
-	equal(w, "no doubt", must(w.ClockDoubt(w.ctx, ""))(w), "")
 	c := w.claim()
 	equal(w, "claimed", len(c.Blobs), 1)
 	equal(w, "which", c.Blobs[0].ID, sure)

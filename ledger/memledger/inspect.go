@@ -123,13 +123,6 @@ func (db *DB) Object(bucket, key string) (row ledger.Object, ok bool) {
 	return b.byKey[key].row(), true
 }
 
-// Promotable reports whether an intent may still be finished by proof (docs/protocol.md, rule 19).
-func (db *DB) Promotable(id lethe.ID) bool {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	return db.promos[id] != nil
-}
-
 // Now returns the time of the last transaction.
 func (db *DB) Now() lethe.Time {
 	db.mu.Lock()

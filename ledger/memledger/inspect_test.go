@@ -98,8 +98,8 @@ func TestAccessors(t *testing.T) {
 		t.Errorf("rows are %v, want %v", have, want)
 	}
 	row, ok := db.Object("b", "a")
-	if !ok || row.ID != o.ID || !db.Promotable("w") || db.Promotable("x") || db.Now() >= c.Now() {
-		t.Errorf("object %+v, promotable %v, now %s", row, db.Promotable("w"), db.Now())
+	if !ok || row.ID != o.ID || db.Now() >= c.Now() {
+		t.Errorf("object %+v, now %s", row, db.Now())
 	}
 	if b, ok := db.Blob("x"); !ok || b.State != lethe.Live {
 		t.Errorf("blob is %+v", b)

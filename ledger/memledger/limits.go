@@ -213,15 +213,6 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (string, erro
 	return before, nil
 }
 
-// ClockDoubt returns why a clock is in doubt.
-func (db *DB) ClockDoubt(ctx context.Context, backend string) (string, error) {
-	if err := db.enter(ctx); err != nil {
-		return "", err
-	}
-	defer db.mu.Unlock()
-	return db.limitState(limitKey{ledger.LimitClock, backend}).Reason, nil
-}
-
 // LedgerTime returns the ledger's time.
 func (db *DB) LedgerTime(ctx context.Context) (lethe.Time, error) {
 	if err := db.enter(ctx); err != nil {

@@ -232,15 +232,6 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal
 	return out, nil
 }
 
-// ReceiptHead returns the end of the chain.
-func (db *DB) ReceiptHead(ctx context.Context) (receipt.Head, error) {
-	if err := db.enter(ctx); err != nil {
-		return receipt.Head{}, err
-	}
-	defer db.leave()
-	return db.lastSeal().Head(), nil
-}
-
 // ReceiptPages returns the pages of a segment; none if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, error) {
 	if err := db.enter(ctx); err != nil {

@@ -79,15 +79,3 @@ func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string,
 	})
 	return kept, err
 }
-
-// Secret returns the value stored under a name, empty if there is none: ErrSealed.
-func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
-	err = db.read(ctx, "secret "+name, func(t *tx) error {
-		list, err := all(t, sqldb.One[string], selectSecret, name)
-		if len(list) == 1 {
-			value, err = db.sealing.open(sharedSecret(name), list[0])
-		}
-		return err
-	})
-	return value, err
-}

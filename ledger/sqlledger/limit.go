@@ -192,16 +192,6 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before strin
 	return before, err
 }
 
-// ClockDoubt returns why the clock of a backend, or without a backend the ledger's, is in
-// doubt; "" if it is not.
-func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err error) {
-	err = db.read(ctx, "clock of "+backend, func(t *tx) error {
-		why, err = t.clockDoubt(backend)
-		return err
-	})
-	return why, err
-}
-
 // LedgerTime returns the ledger's time (docs/protocol.md, rule 10).
 func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
 	err = db.read(ctx, "now", func(t *tx) error {

@@ -173,16 +173,6 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receip
 	return seals, err
 }
 
-// ReceiptHead returns the end of the chain; the zero value if nothing is sealed.
-func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
-	err = db.read(ctx, "head of the receipts", func(t *tx) error {
-		s, err := t.chain().Last()
-		h = s.Head()
-		return t.Failed(err)
-	})
-	return h, err
-}
-
 // ReceiptPages returns the pages of a segment; none if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page, err error) {
 	err = db.read(ctx, "a segment of receipts", func(t *tx) error {

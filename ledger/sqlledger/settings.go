@@ -15,11 +15,10 @@ type PostgresOptions = engine.PostgresOptions
 // process and PostgreSQL.
 type Pooling = engine.Pooling
 
-// The values of Pooling.
+// The values of Pooling; without one a pooler is detected when the ledger is opened.
 const (
-	PoolerDetected = engine.PoolerDetected // detected when the ledger is opened
-	PoolerBetween  = engine.PoolerBetween  // there is a pooler
-	PoolerNone     = engine.PoolerNone     // there is none
+	PoolerBetween = engine.PoolerBetween // there is a pooler
+	PoolerNone    = engine.PoolerNone    // there is none
 )
 
 // Setting sets how a ledger uses its database.

@@ -34,7 +34,6 @@ type ReceiptReader interface {
 	// Seals pages through the chain, from the anchor; ReceiptPages reads a segment.
 	Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal, error)
 	ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, error)
-	ReceiptHead(ctx context.Context) (receipt.Head, error)
 	// UnsealedPage pages through the batches that no seal covers, by their ids.
 	UnsealedPage(ctx context.Context, after int64, limit int) ([]receipt.Batch, error)
 }

@@ -77,10 +77,6 @@ func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, err
 	})
 }
 
-func (s *seam) ClockDoubt(ctx context.Context, backend string) (string, error) {
-	return s.in.ClockDoubt(ctx, backend)
-}
-
 // suspends notes that deletes on a backend are held, or let go: held for a cause only,
 // and let go by a person, or because an epoch that was missing is there again.
 func (o *oracle) suspends(backend, reason string, person bool) error {

@@ -130,8 +130,6 @@ func (s *seam) ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, err
 	return s.in.ReceiptPages(ctx, seq)
 }
 
-func (s *seam) ReceiptHead(ctx context.Context) (receipt.Head, error) { return s.in.ReceiptHead(ctx) }
-
 func (s *seam) UnsealedPage(ctx context.Context, after int64, limit int) ([]receipt.Batch, error) {
 	return s.in.UnsealedPage(ctx, after, limit)
 }
