@@ -1,12 +1,27 @@
 package ledger
 
-import "github.com/lethe-storage/lethe"
+import (
+	"fmt"
 
-// Deletion deletes objects of one bucket, at most 1,000, in one transaction.
+	"github.com/lethe-storage/lethe"
+)
+
+// MaxDeletion is the most keys that one Deletion may name.
+const MaxDeletion = 1000
+
+// Deletion deletes objects of one bucket, at most MaxDeletion, in one transaction.
 type Deletion struct {
 	Op     lethe.ID
 	Bucket string
 	Items  []DeleteItem
+}
+
+// Check returns an error if the deletion names too many keys.
+func (d Deletion) Check() error {
+	if len(d.Items) > MaxDeletion {
+		return fmt.Errorf("ledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, MaxDeletion)
+	}
+	return nil
 }
 
 // DeleteItem is one key to delete.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -93,4 +94,24 @@ type Trim struct {
 	Reason  lethe.Reason
 	Fence   int64
 	Lease   time.Duration
+}
+
+// Copy returns the pending copy of the blob.
+func (in CopyIntent) Copy(src Blob, now lethe.Time) Blob {
+	return Blob{
+		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
+		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: now, BeatAt: now,
+	}
+}
+
+// Check returns an error unless the pending blob b is a copy of src, and the bytes sent are
+// those of src: ErrContentGone, ErrDigestMismatch.
+func (c CopyCommit) Check(b, src Blob) error {
+	switch {
+	case b.ContentID != src.ContentID || b.UploadID != src.UploadID || b.Segment != src.Segment || b.Part != src.Part:
+		return fmt.Errorf("blob %s is no copy of blob %s: %w", b.ID, src.ID, lethe.ErrContentGone)
+	case b.Digest != c.Digest || b.Digest != src.Digest:
+		return fmt.Errorf("blob %s: %w", b.ID, lethe.ErrDigestMismatch)
+	}
+	return c.Blocks.Check(b.Size)
 }

@@ -53,6 +53,13 @@ func (o *Object) ApplyRules(rs lifecycle.Rules) {
 	o.NameRule(rs)
 }
 
+// Restamped applies the rules, and reports whether that changed the object's end.
+func (o *Object) Restamped(rs lifecycle.Rules) bool {
+	at, number := o.RuleAt, o.RuleNumber
+	o.ApplyRules(rs)
+	return o.RuleAt != at || o.RuleNumber != number
+}
+
 // Facts returns the properties that rules match.
 func (o *Object) Facts() lifecycle.Facts {
 	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}

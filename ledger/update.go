@@ -31,6 +31,19 @@ func (u Update) Shortens(was, is lethe.Time) bool {
 	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }
 
+// Allowed returns an error unless the object may be changed so. An expired object is absent,
+// unless a hold keeps it (held is why): a new time to live makes it visible again. What
+// clients sent with the object is part of it, and held with it.
+func (u Update) Allowed(o *Object, held error, now lethe.Time) error {
+	switch {
+	case !o.VisibleAt(now) && (held == nil || u.TTL == nil):
+		return lethe.ErrNoSuchKey
+	case u.Attrs != nil:
+		return held
+	}
+	return nil
+}
+
 // Apply applies the update to the object, if its precondition holds.
 func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	if err := u.If.Holds(o); err != nil {

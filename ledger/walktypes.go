@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -92,6 +93,29 @@ type OrphanRequest struct {
 	Limit   int
 	// Only, unless nil, names the keys that may be condemned, if they are old enough.
 	Only []string
+}
+
+// Check returns an error unless orphans may be condemned on the backend: ErrBackendMismatch
+// while its deletes are held, ErrFenced if its epoch has changed, and ErrClock while its clock
+// is in doubt (doubt is why).
+func (r OrphanRequest) Check(b Backend, doubt string) error {
+	switch {
+	case b.Held != "":
+		return fmt.Errorf("deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
+		return fmt.Errorf("the epoch of %s was %d when it was checked, now %d is confirmed and %d intended: %w", r.Backend, r.Epoch, b.Epoch, b.Intended, lethe.ErrFenced)
+	case doubt != "":
+		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
+	}
+	return nil
+}
+
+// CheckWalk returns ErrFenced unless the walk has compared all of the backend.
+func (r OrphanRequest) CheckWalk(w Walk) error {
+	if w.Backend != r.Backend || w.Place != WalkDone {
+		return fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
+	}
+	return nil
 }
 
 // Orphans are the orphans that were condemned.

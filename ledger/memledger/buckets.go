@@ -109,13 +109,11 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 
 // settings returns valid settings in whole microseconds, or an error.
 func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
-	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
-		return s, errors.New("memledger: a bucket's times and quotas must not be negative")
-	}
+	err := s.Check()
 	s.DefaultTTL = s.DefaultTTL.Truncate(time.Microsecond)
 	s.MaxTTL = s.MaxTTL.Truncate(time.Microsecond)
 	s.Undo = s.Undo.Truncate(time.Microsecond)
-	return s, nil
+	return s, err
 }
 
 // DeleteBucket frees the name of a bucket: ErrNoSuchBucket, ErrBucketNotEmpty while it has

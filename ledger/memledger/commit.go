@@ -193,17 +193,10 @@ func (w *write) quota() error { return w.bucket.roomFor(w.Object.Size, w.old) }
 
 // roomFor returns ErrQuotaExceeded for an object in place of old, which may be nil.
 func (b *bucket) roomFor(size int64, old *object) error {
-	n, bytes := int64(1), size
 	if old != nil {
-		n, bytes = 0, bytes-old.Size
+		return b.CheckQuota(0, size-old.Size)
 	}
-	if b.QuotaObjects > 0 && n > 0 && b.Objects+n > b.QuotaObjects {
-		return fmt.Errorf("bucket %s has %d of %d objects: %w", b.Name, b.Objects, b.QuotaObjects, lethe.ErrQuotaExceeded)
-	}
-	if b.QuotaBytes > 0 && bytes > 0 && b.Bytes+bytes > b.QuotaBytes {
-		return fmt.Errorf("bucket %s has %d of %d bytes: %w", b.Name, b.Bytes, b.QuotaBytes, lethe.ErrQuotaExceeded)
-	}
-	return nil
+	return b.CheckQuota(1, size)
 }
 
 // apply makes the object. It adds references before it removes others, so that a content

@@ -29,11 +29,11 @@ func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 	if err != nil {
 		return db.completed(c, err)
 	}
-	parts, err := db.chosen(u, c)
+	parts, err := c.Choose(db.soundParts(u))
 	if err != nil {
 		return ledger.Committed{}, err
 	}
-	commit, up, err := db.compose(u, c, parts)
+	commit, err := c.Compose(u.Upload, parts)
 	if err == nil {
 		err = db.fresh(c.Op)
 	}
@@ -44,12 +44,12 @@ func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 	if err != nil {
 		return ledger.Committed{}, err
 	}
-	w.up, w.parts = up, true
+	w.up, w.parts = db.stored(parts), true
 	if err := w.quota(); err != nil {
 		return ledger.Committed{}, err
 	}
 	for _, p := range parts {
-		u.parts.drop(p)
+		u.parts.drop(u.part(p.Number))
 		if p.BlobID != "" && p.Size == 0 {
 			db.condemn(db.byID[p.BlobID], death{reason: lethe.ReasonPart, at: db.now})
 		}
@@ -76,50 +76,11 @@ func (db *DB) completed(c ledger.Completion, gone error) (ledger.Committed, erro
 	return ledger.Committed{Object: o.out()}, nil
 }
 
-// chosen returns the parts named, in ascending order.
-func (db *DB) chosen(u *upload, c ledger.Completion) ([]*ledger.Part, error) {
-	if len(c.Parts) == 0 {
-		return nil, fmt.Errorf("no parts named: %w", lethe.ErrInvalidPart)
-	}
-	parts := make([]*ledger.Part, len(c.Parts))
-	for i, name := range c.Parts {
-		if i > 0 && name.Number <= c.Parts[i-1].Number {
-			return nil, fmt.Errorf("part %d after %d: %w", name.Number, c.Parts[i-1].Number, lethe.ErrInvalidPartOrder)
-		}
-		parts[i] = db.soundPart(u, name.Number)
-	}
-	for i, p := range parts {
-		if p == nil || p.ETag != c.Parts[i].ETag {
-			return nil, fmt.Errorf("part %d with etag %s: %w", c.Parts[i].Number, c.Parts[i].ETag, lethe.ErrInvalidPart)
-		}
-	}
-	for _, p := range parts[:len(parts)-1] {
-		if p.Size < c.MinPart {
-			return nil, fmt.Errorf("part %d of %d bytes: %w", p.Number, p.Size, lethe.ErrPartTooSmall)
-		}
-	}
-	return parts, nil
-}
-
-// compose returns the commit of the parts' bytes. Parts of zero bytes are no segments.
-func (db *DB) compose(u *upload, c ledger.Completion, parts []*ledger.Part) (ledger.Commit, []upped, error) {
-	commit := c.Commit
-	commit.Op, commit.What, commit.Source = c.Op, "complete", nil
-	o := &commit.Object
-	o.Bucket, o.Key, o.Tags, o.Size = u.Bucket, u.Key, u.Tags, 0
-	commit.TTL, o.TTLAt = u.TTL, u.TTLAt
-	var up []upped
-	var sums []lethe.SegmentSum
-	for _, p := range parts {
-		if p.Size == 0 {
-			continue
-		}
-		o.Size += p.Size
-		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
+// stored returns the blobs of the parts that become segments.
+func (db *DB) stored(parts []ledger.Part) (up []upped) {
+	for _, p := range ledger.SegmentsOf(parts) {
 		row := db.byID[p.BlobID]
 		up = append(up, upped{ledger.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C, Blocks: row.blockSums()}, row})
 	}
-	digest, err := lethe.MultipartDigest(sums)
-	commit.Content = ledger.ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
-	return commit, up, err
+	return up
 }

@@ -44,16 +44,8 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 		return h, err
 	}
 	defer db.mu.Unlock()
-	switch {
-	case h.Scope < ledger.HoldObject || h.Scope > ledger.HoldLegal:
-		return h, fmt.Errorf("memledger: a hold on %s", h.Scope)
-	case h.Scope != ledger.HoldPrefix || h.Key != "":
-		if err := ledger.CheckKey(h.Key); err != nil {
-			return h, err
-		}
-	}
 	b, err := db.find(h.Bucket)
-	if err != nil {
+	if err = cmp.Or(h.Check(), err); err != nil {
 		return h, err
 	}
 	prefixes := 0
@@ -96,7 +88,7 @@ func (h hold) covers(key string) bool {
 func (b *bucket) held(key string) error {
 	for _, h := range b.holds {
 		if h.covers(key) {
-			return fmt.Errorf("%q is held (%s): %w", key, h.Reason, lethe.ErrHeld)
+			return h.Refusal(key)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package memledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,9 +9,6 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
-
-// maxDeletion is the most keys that one Deletion may name.
-const maxDeletion = 1000
 
 // add inserts an object row under a free key.
 func (db *DB) add(b *bucket, o *object) {
@@ -63,11 +61,7 @@ func (o *object) row() ledger.Object {
 // out returns the object for callers, without an end by a rule that is no longer in force.
 func (o *object) out() ledger.Object {
 	row := o.row()
-	if r := o.bucket.rules.InForce(o.RuleNumber); r != nil {
-		row.Rule = r.ID
-	} else {
-		row.RuleAt, row.RuleNumber = 0, 0
-	}
+	row.NameRule(o.bucket.rules)
 	return row
 }
 
@@ -111,8 +105,8 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 // Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an
 // invalid key, a failed precondition, or ErrHeld.
 func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
-	if len(d.Items) > maxDeletion {
-		return ledger.Deletions{}, fmt.Errorf("memledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+	if err := d.Check(); err != nil {
+		return ledger.Deletions{}, err
 	}
 	if err := db.enter(ctx); err != nil {
 		return ledger.Deletions{}, err
@@ -165,50 +159,35 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error
 		return ledger.Object{}, err
 	}
 	defer db.leave()
-	o, ttl, err := db.update(u)
+	o, next, err := db.update(u)
 	if err != nil {
 		return ledger.Object{}, fmt.Errorf("memledger: update %s/%s: %w", u.Bucket, u.Key, err)
 	}
 	db.supersede(o.bucket, o.Key)
 	db.take(o)
-	if u.Attrs != nil {
-		o.Attrs, o.ModifiedAt = cloneAttrs(*u.Attrs), db.now
-	}
-	if u.ACL != nil {
-		o.Attrs.ACL = cloneACL(u.ACL)
-	}
-	if u.Tags != nil {
-		o.Tags = cloneMap(*u.Tags)
-	}
-	o.TTLAt = ttl
+	o.Object = cloneObject(next)
 	o.stamp(o.bucket.rules)
 	db.add(o.bucket, o)
 	db.record(u.Op, "update", o.ID)
 	return o.out(), nil
 }
 
-// update checks an update and finds its object and its new time to live.
-func (db *DB) update(u ledger.Update) (*object, lethe.Time, error) {
+// update checks an update, and returns its object and what becomes of it.
+func (db *DB) update(u ledger.Update) (*object, ledger.Object, error) {
 	b, err := db.find(u.Bucket)
 	if err != nil {
-		return nil, 0, err
+		return nil, ledger.Object{}, err
 	}
 	o, held := b.byKey[u.Key], b.held(u.Key)
-	switch {
-	case o == nil, !o.visible(db.now) && (held == nil || u.TTL == nil):
-		return nil, 0, lethe.ErrNoSuchKey
-	case u.Attrs != nil && held != nil:
-		return nil, 0, held
+	if o == nil {
+		return nil, ledger.Object{}, lethe.ErrNoSuchKey
 	}
-	if err := db.fresh(u.Op); err != nil {
-		return nil, 0, err
+	next := cloneObject(o.Object)
+	if err = cmp.Or(u.Allowed(&next, held, db.now), db.fresh(u.Op)); err == nil {
+		err = u.Apply(&next, b.Bucket, db.now)
 	}
-	if err := holds(u.If, o); err != nil || u.TTL == nil {
-		return o, o.TTLAt, err
-	}
-	ttl, err := b.EndOf(db.now, *u.TTL, 0)
-	if err == nil && held != nil && ttl != 0 && (o.TTLAt == 0 || ttl < o.TTLAt) {
+	if err == nil && u.Shortens(o.TTLAt, next.TTLAt) {
 		err = held
 	}
-	return o, ttl, err
+	return o, next, err
 }

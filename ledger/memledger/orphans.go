@@ -45,17 +45,13 @@ func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
 		return nil, fmt.Errorf("memledger: the machine's clock lies %s behind the ledger's: %w", d, lethe.ErrClock)
 	case b == nil:
 		return nil, noBackend(r.Backend)
-	case b.Held != "":
-		return nil, fmt.Errorf("memledger: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
-	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
-		return nil, fmt.Errorf("memledger: the epoch of %s has changed: %w", r.Backend, lethe.ErrFenced)
 	}
-	if why := db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason; why != "" {
-		return nil, fmt.Errorf("memledger: %s: %w", why, lethe.ErrClock)
+	if err := r.Check(b.Backend, db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason); err != nil {
+		return nil, err
 	}
 	w, err := db.walk(r.Walk)
-	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
-		err = fmt.Errorf("memledger: walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
+	if err == nil {
+		err = r.CheckWalk(*w)
 	}
 	return b, err
 }

@@ -32,10 +32,7 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob,
 	if db.byID[in.ID] != nil {
 		return ledger.Blob{}, fmt.Errorf("memledger: begin copy %s: the id is taken", in.ID)
 	}
-	b := &blob{backend: to, Blob: ledger.Blob{
-		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
-		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: db.now, BeatAt: db.now,
-	}}
+	b := &blob{backend: to, Blob: in.Copy(src.Blob, db.now)}
 	if src.ContentID != "" {
 		b.Replica = db.nextReplica(db.contentOf(src.ContentID))
 	}
@@ -90,18 +87,13 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		return err
 	}
 	b, err := db.writing(c.Blob)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = c.Check(b.Blob, src.Blob)
+	}
+	if err != nil {
 		return err
-	case b.ContentID != src.ContentID || b.UploadID != src.UploadID || b.Segment != src.Segment || b.Part != src.Part:
-		return fmt.Errorf("memledger: blob %s is no copy of blob %s: %w", b.ID, src.ID, lethe.ErrContentGone)
-	case b.Digest != c.Digest || b.Digest != src.Digest:
-		return fmt.Errorf("memledger: blob %s: %w", b.ID, lethe.ErrDigestMismatch)
 	}
 	part, err := db.partHeld(src)
-	if err == nil {
-		err = c.Blocks.Check(b.Size)
-	}
 	if err == nil {
 		err = db.keepSubject(src.Blob, c.Fence, c.Lease)
 	}

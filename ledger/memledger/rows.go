@@ -49,7 +49,7 @@ type object struct {
 }
 
 // visible reports whether readers see the object at the instant now.
-func (o *object) visible(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
+func (o *object) visible(now lethe.Time) bool { return o != nil && o.VisibleAt(now) }
 
 // content is a content row.
 type content struct {

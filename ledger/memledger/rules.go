@@ -22,8 +22,8 @@ type ruled struct {
 
 // stamp sets the end that rules give an object, which must be in no index.
 func (o *object) stamp(rs lifecycle.Rules) {
-	s := rs.Stamp(o.Facts())
-	o.RuleAt, o.RuleNumber, o.Rule = s.At, s.Rule, ""
+	o.ApplyRules(rs)
+	o.Rule = ""
 }
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
@@ -118,7 +118,7 @@ func (db *DB) reapplyBucket(b *bucket, limit int, others bool) ledger.Reapplied 
 	out := ledger.Reapplied{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
 	var changed []*object
 	for _, o := range rows {
-		if s := b.rules.Stamp(o.Facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
+		if next := o.Object; next.Restamped(b.rules) {
 			changed = append(changed, o)
 		}
 	}

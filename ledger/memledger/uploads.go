@@ -133,12 +133,14 @@ func (db *DB) whole(p *ledger.Part) bool {
 	return b == nil || !b.Suspect
 }
 
-// soundPart returns a part by number, nil if there is none that is sound.
-func (db *DB) soundPart(u *upload, number int) *ledger.Part {
-	if p := u.part(number); p != nil && db.whole(p) {
-		return p
+// soundParts returns the parts that are not known to be missing or damaged.
+func (db *DB) soundParts(u *upload) (out []ledger.Part) {
+	for _, p := range u.parts.rows {
+		if db.whole(p) {
+			out = append(out, *p)
+		}
 	}
-	return nil
+	return out
 }
 
 // part returns a part by number, nil if there is none.

@@ -79,22 +79,16 @@ func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case b.Held != "":
-		return fmt.Errorf("deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
-	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
-		return fmt.Errorf("the epoch of %s was %d when it was checked, now %d is confirmed and %d intended: %w", r.Backend, r.Epoch, b.Epoch, b.Intended, lethe.ErrFenced)
-	}
 	doubt, err := t.clockDoubt(r.Backend)
+	if err == nil {
+		err = r.Check(b, doubt)
+	}
 	if err != nil {
 		return err
 	}
-	if doubt != "" {
-		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
-	}
 	w, err := t.lockWalk(r.Walk)
-	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
-		err = fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
+	if err == nil {
+		err = r.CheckWalk(*w)
 	}
 	return err
 }

@@ -240,17 +240,14 @@ func (t *tx) room(b ledger.Bucket, objects, bytes int64) error {
 	if err := q.enter(); err != nil {
 		return err
 	}
-	var n, size, others int64
-	if err := t.Row(bucketSums, b.ID).Scan(&n, &size, &others); err != nil {
+	var others int64
+	if err := t.Row(bucketSums, b.ID).Scan(&b.Objects, &b.Bytes, &others); err != nil {
 		return t.Failed(err)
 	}
-	switch {
-	case b.QuotaObjects > 0 && objects > 0 && n+objects > b.QuotaObjects:
-		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, n, lethe.ErrQuotaExceeded)
-	case b.QuotaBytes > 0 && bytes > 0 && size+bytes > b.QuotaBytes:
-		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, size, lethe.ErrQuotaExceeded)
+	if err := b.CheckQuota(objects, bytes); err != nil {
+		return err
 	}
-	plenty := (b.QuotaObjects == 0 || objects <= 0 || b.QuotaObjects-n >= others) &&
-		(b.QuotaBytes == 0 || roomy(b.QuotaBytes-size, bytes, others))
+	plenty := (b.QuotaObjects == 0 || objects <= 0 || b.QuotaObjects-b.Objects >= others) &&
+		(b.QuotaBytes == 0 || roomy(b.QuotaBytes-b.Bytes, bytes, others))
 	return q.leave(plenty)
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// maxDeletion is the most keys that one Deletion may name.
-const maxDeletion = 1000
-
 // CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 var (
 	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
@@ -36,8 +33,8 @@ var (
 // Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an
 // invalid key, a failed precondition, or ErrHeld.
 func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletions, err error) {
-	if len(d.Items) > maxDeletion {
-		return out, fmt.Errorf("ledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+	if err := d.Check(); err != nil {
+		return out, err
 	}
 	var lost []string
 	err = db.write(ctx, "delete from "+d.Bucket, func(t *tx) error {

@@ -60,21 +60,14 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	return *o, t.supersede(b.ID, o.Key)
 }
 
-// mayUpdate returns an error unless the object may be changed as asked. An expired object is
-// absent, unless a hold keeps it: a new time to live makes it visible again. What clients
-// sent with the object is part of it, and held with it.
+// mayUpdate returns an error unless the object may be changed as asked.
 func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {
 	if o.VisibleAt(t.Now) && u.Attrs == nil {
 		return nil
 	}
 	held := t.refuseHeld(b, o.Key)
-	switch {
-	case held != nil && !errors.Is(held, lethe.ErrHeld):
-		return held
-	case !o.VisibleAt(t.Now) && (held == nil || u.TTL == nil):
-		return lethe.ErrNoSuchKey
-	case u.Attrs != nil:
+	if held != nil && !errors.Is(held, lethe.ErrHeld) {
 		return held
 	}
-	return nil
+	return u.Allowed(o, held, t.Now)
 }

@@ -49,10 +49,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	if err != nil {
 		return ledger.Blob{}, err
 	}
-	b := ledger.Blob{
-		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
-		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: t.Now, BeatAt: t.Now,
-	}
+	b := in.Copy(src, t.Now)
 	if b.ContentID != "" {
 		if b.Replica, err = t.replica(b.ContentID); err != nil {
 			return b, err
@@ -124,17 +121,10 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 			return err
 		}
 		b, err := t.oneBlob(pendingCopy, c.Blob)
-		switch {
-		case err != nil:
-			return err
-		case b == nil:
-			return lethe.ErrReaped
-		case b.ContentID != src.ContentID || b.UploadID != src.UploadID || b.Segment != src.Segment || b.Part != src.Part:
-			return fmt.Errorf("blob %s is no copy of blob %s: %w", b.ID, src.ID, lethe.ErrContentGone)
-		case b.Digest != c.Digest || b.Digest != src.Digest:
-			return fmt.Errorf("blob %s: %w", b.ID, lethe.ErrDigestMismatch)
+		if err != nil || b == nil {
+			return cmp.Or(err, lethe.ErrReaped)
 		}
-		if err := c.Blocks.Check(b.Size); err != nil {
+		if err := c.Check(*b, src); err != nil {
 			return err
 		}
 		late := lethe.Time(0)

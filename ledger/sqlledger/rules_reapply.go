@@ -108,8 +108,7 @@ type reapplyRow struct {
 func (t *tx) reapply(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
 	var changed []reapplyRow
 	for _, o := range list {
-		at, number := o.RuleAt, o.RuleNumber
-		if o.ApplyRules(rules(o.BucketID)); o.RuleAt == at && o.RuleNumber == number {
+		if !o.Restamped(rules(o.BucketID)) {
 			continue
 		}
 		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,

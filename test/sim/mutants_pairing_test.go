@@ -36,8 +36,8 @@ var pairingMutants = []mutant{
 		file: "reclaim/routine/step.go", old: "		if d := c.ClockAhead(); d > 0 {", new: "		if d := c.ClockAhead(); d < 0 {",
 	}, {
 		name: "pairing: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, known: 10286, in: sim.Paired | sim.Reconciled,
-		file: "ledger/memledger/orphans.go", old: "	case b.Held != \"\":", new: "	case false:",
-		also: []edit{{"Reason; why != \"\" {", "Reason; false {"}, {"	case d > 0:", "	case false:"}},
+		file: "ledger/memledger/orphans.go", old: "r.Check(b.Backend, db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason)", new: "r.Check(ledger.Backend{Epoch: b.Epoch, Intended: b.Intended}, \"\")",
+		also: []edit{{"	case d > 0:", "	case false:"}},
 	},
 }
 

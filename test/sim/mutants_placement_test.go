@@ -29,7 +29,7 @@ var placementMutants = []mutant{
 		name: "a copy is committed though its content died", rule: "4: all blobs die with the last reference, pending replicas included", within: 20000, in: sim.Placed,
 		file: "ledger/memledger/placecopy.go",
 		old:  "	if b == nil || b.State != lethe.Live || b.ContentID != \"\" && db.contentOf(b.ContentID) == nil {", new: "	if b == nil {",
-		also: []edit{{"	b, err := db.writing(c.Blob)\n	switch {", "	b := db.byID[c.Blob]\n	switch {\n	case b == nil:\n		return lethe.ErrReaped"}},
+		also: []edit{{"	b, err := db.writing(c.Blob)\n", "	b := db.byID[c.Blob]\n	if b == nil {\n		return lethe.ErrReaped\n	}\n"}},
 	}, {
 		name: "a copy is taken for whole", rule: "20: no reference without the bytes", within: 20000, in: sim.Placed,
 		file: "placement/stream.go", old: "	if r.n == r.src.Size && digest == r.src.Digest {", new: "	if r.n == r.src.Size {",
