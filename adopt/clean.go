@@ -160,16 +160,10 @@ func objects(contents []Condemned) []string {
 // outcomesOf joins contents with the bucket's results. An object without a
 // result may still exist.
 func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []Outcome, first string) {
-	for i, c := range contents {
-		o := Outcome{Content: c.Content}
-		switch {
-		case i >= len(results):
-			o.Failed, o.Unseen = "no result", err == nil || blob.Unknown(err)
-			if err != nil {
-				o.Failed = err.Error()
-			}
-		case results[i].Err != nil && !errors.Is(results[i].Err, blob.ErrNotExist):
-			o.Failed, o.Unseen = results[i].Err.Error(), blob.Unknown(results[i].Err)
+	for i, objectErr := range blob.Outcomes(objects(contents), results, err) {
+		o := Outcome{Content: contents[i].Content}
+		if !blob.Gone(objectErr) {
+			o.Failed, o.Unseen = objectErr.Error(), blob.Unknown(objectErr)
 		}
 		if first == "" {
 			first = o.Failed

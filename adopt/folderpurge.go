@@ -111,14 +111,11 @@ func (p *folderPass) remove(ctx context.Context, found page, add func(string, in
 	results, err := p.Store.Delete(ctx, found.keys)
 	var gone []string
 	var failed []error
-	for i, key := range found.keys {
-		switch {
-		case i >= len(results):
-			failed = append(failed, fmt.Errorf("%s%s: no result: %w", p.Prefix, key, blob.ErrUnknown))
-		case results[i].Err == nil || errors.Is(results[i].Err, blob.ErrNotExist):
-			gone = append(gone, p.Prefix+key)
-		default:
-			failed = append(failed, results[i].Err)
+	for i, keyErr := range blob.Outcomes(found.keys, results, err) {
+		if blob.Gone(keyErr) {
+			gone = append(gone, p.Prefix+found.keys[i])
+		} else {
+			failed = append(failed, keyErr)
 		}
 	}
 	s.Known.Purged += int64(len(gone))

@@ -350,17 +350,12 @@ func (p *folderPass) cancel(ctx context.Context, s Step, add func(string, int64)
 }
 
 func (p *folderPass) unmark(ctx context.Context, folder string) error {
-	results, err := p.Store.Delete(ctx, []string{markerOf(folder)})
-	if err == nil && len(results) != 1 {
-		err = fmt.Errorf("no result: %w", blob.ErrUnknown)
+	keys := []string{markerOf(folder)}
+	results, err := p.Store.Delete(ctx, keys)
+	if err = blob.Outcomes(keys, results, err)[0]; blob.Gone(err) {
+		return nil
 	}
-	if err == nil && !errors.Is(results[0].Err, blob.ErrNotExist) {
-		err = results[0].Err
-	}
-	if err != nil {
-		return fmt.Errorf("remove the marker of %s%s: %w", p.Prefix, folder, err)
-	}
-	return nil
+	return fmt.Errorf("remove the marker of %s%s: %w", p.Prefix, folder, err)
 }
 
 // mark puts markers into folders that still have no row.

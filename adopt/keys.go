@@ -169,11 +169,11 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject)
 	results, err := k.Remove.Delete(inTime(ctx, k.Boot, began, orphanWithin), seen.Condemned)
 	var gone []string
 	why := ""
-	for _, r := range results {
-		if r.Err == nil || errors.Is(r.Err, blob.ErrNotExist) {
-			gone = append(gone, r.Key)
+	for i, keyErr := range blob.Outcomes(seen.Condemned, results, err) {
+		if blob.Gone(keyErr) {
+			gone = append(gone, seen.Condemned[i])
 		} else {
-			why = r.Err.Error()
+			why = keyErr.Error()
 		}
 	}
 	c.add("items", int64(len(gone)))

@@ -141,15 +141,9 @@ func (e Emptier) next(ctx context.Context, prefix string) (page []string, err er
 func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error) {
 	results, err := e.Store.Delete(ctx, keys)
 	var certain error
-	for i := range keys {
-		keyErr := err
-		if i < len(results) {
-			keyErr = results[i].Err
-		} else if keyErr == nil {
-			keyErr = blob.ErrUnknown
-		}
+	for _, keyErr := range blob.Outcomes(keys, results, err) {
 		switch {
-		case keyErr == nil || errors.Is(keyErr, blob.ErrNotExist):
+		case blob.Gone(keyErr):
 			some = true
 		case blob.Unknown(keyErr):
 			return true, keyErr

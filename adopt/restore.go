@@ -261,18 +261,12 @@ func (c *pageStep) purge(ctx context.Context, what ClaimRequest) error {
 	results, err := c.Copies.Delete(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), claimed)
 	var gone, left []string
 	why := ""
-	for i, key := range claimed {
-		keyErr := err
-		if i < len(results) {
-			keyErr = results[i].Err
-		} else if keyErr == nil {
-			keyErr = blob.ErrUnknown
-		}
+	for i, keyErr := range blob.Outcomes(claimed, results, err) {
 		switch {
-		case keyErr == nil || errors.Is(keyErr, blob.ErrNotExist):
-			gone = append(gone, key)
+		case blob.Gone(keyErr):
+			gone = append(gone, claimed[i])
 		case !blob.Unknown(keyErr):
-			left = append(left, key)
+			left = append(left, claimed[i])
 			why = keyErr.Error()
 		default:
 			why = keyErr.Error()

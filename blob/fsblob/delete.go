@@ -191,7 +191,7 @@ func (b *batch) flushed(g *group, err error) {
 	err = unknown(b.store.cause(err))
 	b.halt(err)
 	for _, i := range g.index {
-		if was := b.results[i].Err; was == nil || errors.Is(was, blob.ErrNotExist) {
+		if was := b.results[i].Err; blob.Gone(was) {
 			b.results[i].Err = err
 		}
 	}

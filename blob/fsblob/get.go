@@ -138,7 +138,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	}
 	folder, name := split(key)
 	entry, err := s.stat(folder, name)
-	if err == nil || errors.Is(err, blob.ErrNotExist) {
+	if blob.Gone(err) {
 		if perr := s.prove(folder); perr != nil && !errors.Is(perr, fs.ErrNotExist) {
 			err = fmt.Errorf("seen, not proven: %w", perr)
 		}

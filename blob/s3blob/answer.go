@@ -115,7 +115,7 @@ func readEntry(d *xml.Decoder, start xml.StartElement, said map[string]error) er
 		return fmt.Errorf("%w: it contains %q, which was not requested", errProtocol, brieved(e.Key[0]))
 	}
 	now := e.err(kind == "Error")
-	if before != errUnsaid && isGone(now) {
+	if before != errUnsaid && blob.Gone(now) {
 		return nil // the earlier entry is worse, or the same
 	}
 	said[e.Key[0]] = now

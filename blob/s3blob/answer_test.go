@@ -47,7 +47,7 @@ func FuzzDeleteAnswer(f *testing.F) {
 			switch {
 			case !ok:
 				t.Errorf("no entry for %s", name)
-			case !isGone(outcome):
+			case !blob.Gone(outcome):
 			case !named(body, name):
 				t.Errorf("%s is gone by %q", name, body)
 			case outcome == nil && !strings.Contains(body, "Deleted"):

@@ -84,15 +84,12 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 // caller, gave up.
 func whole(targets []*target) error {
 	for _, t := range targets {
-		if isGone(t.err) || !errors.Is(t.err, blob.ErrDown) && !errors.Is(t.err, context.Canceled) && !errors.Is(t.err, context.DeadlineExceeded) {
+		if blob.Gone(t.err) || !errors.Is(t.err, blob.ErrDown) && !errors.Is(t.err, context.Canceled) && !errors.Is(t.err, context.DeadlineExceeded) {
 			return nil
 		}
 	}
 	return targets[0].err
 }
-
-// isGone reports whether the bytes are certainly gone.
-func isGone(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
 // deleteAll requests all targets, and again those whose outcome is open. On return
 // none is left.

@@ -325,7 +325,7 @@ func (t *trial) remove(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.versioned = t.versioned || errors.Is(said[t.name], errMarker)
-		t.c.BatchDelete = isGone(said[t.name]) && isGone(said[absent])
+		t.c.BatchDelete = blob.Gone(said[t.name]) && blob.Gone(said[absent])
 	case errors.Is(err, errProtocol):
 	default:
 		if v := judge(ctx, err); v.status != http.StatusOK && (!v.certain || v.down) {

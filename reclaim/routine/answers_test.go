@@ -41,7 +41,7 @@ func FuzzBatchDeleteAnswers(f *testing.F) {
 			whole = fmt.Errorf("connection reset: %w", blob.ErrUnknown)
 		}
 		results := answer(keys, script)
-		said := outcomes(keys, results, whole)
+		said := blob.Outcomes(keys, results, whole)
 		if len(said) != len(keys) {
 			t.Fatalf("%d outcomes for %d keys", len(said), len(keys))
 		}
@@ -49,7 +49,7 @@ func FuzzBatchDeleteAnswers(f *testing.F) {
 			named, denied := false, false
 			for _, r := range results {
 				named = named || r.Key == key
-				denied = denied || r.Key == key && !confirmed(r.Err)
+				denied = denied || r.Key == key && !blob.Gone(r.Err)
 			}
 			item := decide(reclaim.Safety{}.WithDefaults(), ledger.Blob{}, said[i], 0)
 			gone := item.Result == ledger.Gone || item.Result == ledger.Absent

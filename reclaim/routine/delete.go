@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -77,11 +76,11 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, add r
 	results, err := k.Stores[backend].Delete(ctx, keys)
 	ended(len(keys))
 	add("calls", 1)
-	said := outcomes(keys, results, err)
+	said := blob.Outcomes(keys, results, err)
 	items := make([]ledger.SettleItem, len(keys))
 	absent, down := 0, false
 	for i, b := range claimed.Blobs {
-		if (ctx.Err() != nil || intime() != nil) && !confirmed(said[i]) {
+		if (ctx.Err() != nil || intime() != nil) && !blob.Gone(said[i]) {
 			said[i] = fmt.Errorf("%w: %w", errCutOff, said[i])
 		}
 		items[i] = decide(k.Safety, b, said[i], claimed.Now)
@@ -102,44 +101,6 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, add r
 }
 
 func (k *Clean) boot() lethe.Time { return cmp.Or[lethe.Clock](k.Boot, lethe.Monotonic{}).Now() }
-
-// outcomes finds the backend's result for each key. A key that the response leaves
-// out is unknown (docs/protocol.md, rule 8). Of two results for one key the worse
-// counts.
-func outcomes(keys []string, results []blob.Result, whole error) []error {
-	said := make([]error, len(keys))
-	if inOrder(keys, results) {
-		for i, r := range results {
-			said[i] = r.Err
-		}
-		return said
-	}
-	if whole == nil {
-		whole = fmt.Errorf("%w: the response of the backend has no result for this key", blob.ErrUnknown)
-	}
-	spoken := make(map[string]error, len(results))
-	for _, r := range results {
-		if before, twice := spoken[r.Key]; !twice || confirmed(before) {
-			spoken[r.Key] = r.Err
-		}
-	}
-	for i, key := range keys {
-		err, ok := spoken[key]
-		if !ok {
-			err = whole
-		}
-		said[i] = err
-	}
-	return said
-}
-
-// inOrder reports whether the response has each key once, in the order asked.
-func inOrder(keys []string, results []blob.Result) bool {
-	return slices.EqualFunc(keys, results, func(key string, r blob.Result) bool { return r.Key == key })
-}
-
-// confirmed reports whether a key's bytes are certainly gone.
-func confirmed(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
 // errCutOff is recorded for a delete that the end of the pass interrupted (its
 // window or time ended, or the process stops). It proves nothing about the blob.

@@ -83,9 +83,9 @@ var folderMutants = of(adoptsim.Folders, []mutant{
 	{name: "any record of the state is forgotten", rule: "a worker that stood still forgets no other's marker", known: 58724, file: folderRows,
 		edits: edit("if f.is(k) && f.known[k.Name].State == k.State {", "if f.known[k.Name] != nil && f.known[k.Name].State == k.State {")},
 	{name: "failed objects are taken for gone", rule: "only what is confirmed is gone", known: 51, file: folderPurge,
-		edits: edit("case results[i].Err == nil || errors.Is(results[i].Err, blob.ErrNotExist):", "case results[i].Err == nil || results[i].Err != nil:")},
+		edits: edit("if blob.Gone(keyErr) {", "if blob.Gone(keyErr) || i < len(results) {")},
 	{name: "objects that an answer leaves out are taken for gone", rule: "only what is confirmed is gone", file: folderPurge,
-		edits: edit("		case i >= len(results):\n", "		case i >= len(results) && err == nil:\n			gone = append(gone, p.Prefix+key)\n		case i >= len(results):\n")},
+		edits: edit("if blob.Gone(keyErr) {", "if blob.Gone(keyErr) || i >= len(results) && err == nil {")},
 	{name: "a folder ends with objects that stuck", rule: "the marker goes last", known: 49, file: folderPurge,
 		edits: edit("	if broken {", "	if broken && s.Known.Purged < 0 {")},
 

@@ -46,7 +46,7 @@ var keyMutants = of(adoptsim.Keys, []mutant{
 	{name: "a bucket that was listed in part ends a comparison", rule: "what a listing leaves out is not gone", file: keys,
 		edits: edit("	if err != nil {\n		return fmt.Errorf(\"list %s", "	if err != nil && c.rows == nil {\n		return fmt.Errorf(\"list %s")},
 	{name: "orphans that failed are taken for gone", rule: "only what is confirmed is gone", file: keys,
-		edits: edit("if r.Err == nil || errors.Is(r.Err, blob.ErrNotExist) {", "if r.Err == nil || r.Key != \"\" {")},
+		edits: edit("if blob.Gone(keyErr) {", "if blob.Gone(keyErr) || i < len(results) {")},
 	{name: "what was put meanwhile is missing", rule: "keys without an object are looked at again", file: keys,
 		edits: []mutation.Edit{{Old: "			if err == nil {\n				continue", New: "			if err == nil && c.rows == nil {\n				continue"},
 			{Old: "			if !errors.Is(err, blob.ErrNotExist) && !errors.Is", New: "			if err != nil && !errors.Is(err, blob.ErrNotExist) && !errors.Is"}}},

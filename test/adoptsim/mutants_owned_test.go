@@ -31,7 +31,7 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "each page has its own time", rule: "a page is deleted while its mark stands", file: owned,
 		edits: edit("results, err := e.Store.Delete(ctx, keys)", "results, err := e.Store.Delete(context.WithoutCancel(blob.WithCheck(context.Background(), func() error { return nil })), keys)")},
 	{name: "what an answer leaves out of a page is gone", rule: "an answer is checked against the request", file: owned,
-		edits: edit("			keyErr = blob.ErrUnknown", "			keyErr = nil")},
+		edits: edit("	for _, keyErr := range blob.Outcomes(keys, results, err) {\n", "	for i, keyErr := range blob.Outcomes(keys, results, err) {\n		if i >= len(results) && err == nil {\n			keyErr = nil\n		}\n")},
 	{name: "pages whose end was not seen are forgotten", rule: "Late: a delete may take effect later", file: contents,
 		edits: edit("m.Unseen = max(m.Unseen, now.Add(g.Late))", "m.Unseen = max(m.Unseen, now)")},
 	{name: "folders are taken over at once", rule: "Late: the worker before may still delete", file: contents,
@@ -61,5 +61,5 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "a listing of a folder that failed shows nothing", rule: "a folder ends once a listing shows nothing", file: owned,
 		edits: []mutation.Edit{{Old: "		return nil, fmt.Errorf(\"list it", New: "		return nil, nil\n	}\n	if err != nil && prefix == \"\" {\n		return nil, fmt.Errorf(\"list it"}}},
 	{name: "objects that failed are taken for gone", rule: "only what is confirmed is gone", file: clean,
-		edits: edit("case results[i].Err != nil &&", "case false &&")},
+		edits: edit("if !blob.Gone(objectErr) {", "if !blob.Gone(objectErr) && i >= len(results) {")},
 })

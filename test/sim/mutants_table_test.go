@@ -61,10 +61,10 @@ var mutants = []mutant{
 		file: "object/readgrace.go", old: "	if now.Sub(l.last) < l.s.opt.ReadGrace/2 {", new: "	if true {",
 	}, {
 		name: "a key left out of an answer is taken for deleted", rule: "8: an answer is checked against the request", within: 8000,
-		file: "reclaim/routine/delete.go", old: "		if !ok {\n			err = whole\n		}", new: "		if !ok && !errors.Is(whole, blob.ErrUnknown) {\n			err = whole\n		}",
+		file: "blob/outcomes.go", old: "		if !ok {\n			err = whole\n		}", new: "		if !ok && !errors.Is(whole, ErrUnknown) {\n			err = whole\n		}",
 	}, {
 		name: "a failed call is taken for a success", rule: "8: only confirmed keys are settled", within: 6000,
-		file: "reclaim/routine/delete.go", old: "	said := outcomes(keys, results, err)", new: "	if err != nil {\n		results, err = nil, nil\n	}\n	said := outcomes(keys[:len(results)], results, err)\n	said = append(said, make([]error, len(keys)-len(said))...)",
+		file: "reclaim/routine/delete.go", old: "	said := blob.Outcomes(keys, results, err)", new: "	if err != nil {\n		results, err = nil, nil\n	}\n	said := blob.Outcomes(keys[:len(results)], results, err)\n	said = append(said, make([]error, len(keys)-len(said))...)",
 	}, {
 		name: "a failed key is settled as gone", rule: "8: only confirmed keys are settled", within: 6000,
 		file: "reclaim/routine/delete.go", old: "		item.Result, item.Error = ledger.Failed, err.Error()", new: "		item.Result = ledger.Gone",
