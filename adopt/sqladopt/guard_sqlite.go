@@ -65,7 +65,9 @@ func (s sqlite) guard(c *Collection) string {
 
 // leaving records each object of a row, except those that it keeps.
 func (s sqlite) leaving(c *Collection, alias, kept string) string {
-	due := "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) + {grace}"
+	// Whole milliseconds, cut off: a julian day is exact to some 40 us only, and what lies ahead of
+	// the clock that is read with it is not due yet.
+	due := "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER) * 1000 + {grace}"
 	var out strings.Builder
 	for _, text := range c.c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)
