@@ -146,6 +146,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	db.names.drop(b)
 	b.was, b.Name = b.Name, ""
 	clear(b.documents)
+	b.usages = nil
 	b.ruled = ruled{last: b.last}
 	db.releaseDeferred(b, "")
 	return nil

@@ -47,6 +47,23 @@ func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger
 	return first(out, q.Limit), nil
 }
 
+// OpenUploads is Uploads with what each stores and whether it is held: ErrNoSuchBucket.
+func (db *DB) OpenUploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.OverdueUpload, error) {
+	list, err := db.Uploads(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	var out []ledger.OverdueUpload
+	for _, u := range list {
+		if row := db.uploads[u.ID]; row != nil {
+			out = append(out, db.weigh(row))
+		}
+	}
+	return out, nil
+}
+
 // AbortStale aborts an abandoned upload: ErrNoSuchUpload, ErrHeld.
 func (db *DB) AbortStale(ctx context.Context, id lethe.ID, s ledger.Stale) error {
 	if err := db.enter(ctx); err != nil {

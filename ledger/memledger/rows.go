@@ -36,7 +36,8 @@ type bucket struct {
 	uploads   table[*upload] // by key, then id
 	documents map[string][]byte
 	holds     []hold
-	was       string // the name before it was deleted
+	was       string               // the name before it was deleted
+	usages    []ledger.UsageRecord // by time
 	ruled
 }
 

@@ -171,7 +171,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		if b.Holds > 0 {
 			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
-		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endReapply, unnameBucket} {
+		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, deleteUsages, endReapply, unnameBucket} {
 			if _, err := t.Exec(query, b.ID); err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ var unreset = map[string]string{
 	"instances.started_at":    "shown only",
 	"walks.saved_at":          "shown only: a walk is given up by when it began, and finished ones are kept by number",
 	"walks.finished_at":       "shown only, as saved_at; 0 says that it goes on",
+	"usages.taken_at":         "the next count of the bucket removes those taken later",
 	"findings.last_at":        "shown only: a finding is forgotten by the walks that saw it",
 	"objects.ttl_at":          "the end of an object, which is not moved",
 	"objects.rule_at":         "the end of an object, which is not moved",

@@ -81,6 +81,8 @@ func TestPostgresPlans(t *testing.T) {
 		{removeGone, "blobs_pkey", []any{sqldb.JSON(blobs), 1}},
 		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
 		{reapDue, "blobs_pending", []any{100}},
+		{usedBehind, "objects_pkey", []any{"x", "k1", "", 1000}},
+		{usedFrom, "objects_pkey", []any{"x", "k1", "k2", 1000}},
 		{staleClaims, "blobs_claimed", []any{now, 100}},
 		{receiptdb.NamedPages, "receipt_pages_pkey", []any{4711}},
 		{receiptdb.PagesOf, "receipt_pages_pkey", []any{17}},

@@ -291,6 +291,15 @@ CREATE TABLE findings (
   PRIMARY KEY (backend, key)
 );
 
+-- One row per count of what a bucket stores. The newest one of a bucket is whole.
+CREATE TABLE usages (
+  bucket_id TEXT COLLATE "C" NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
+  taken_at  BIGINT           NOT NULL,
+  brief     BYTEA            NOT NULL, -- JSON: totals and the largest prefixes
+  document  BYTEA            NOT NULL, -- JSON: everything; empty: a newer count is there
+  PRIMARY KEY (bucket_id, taken_at)
+);
+
 -- 4. Receipts: what was deleted, when and why (docs/receipts.md).
 
 -- One row per transaction that took something away, until it is sealed.
