@@ -57,6 +57,7 @@ var routineTraits = map[string]traits{
 	"survey":    {solo: true, placing: true},
 	"reconcile": {solo: true, unpaced: true},
 	"recount":   {solo: true},
+	"usage":     {solo: true},
 }
 
 // makeEngine makes the configured routines, the loop and the pairing.
@@ -141,6 +142,8 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 		return &routine.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}, nil
 	case "recount":
 		return &routine.Recount{Ledger: s.Ledger, Events: events}, nil
+	case "usage":
+		return s.Usage(c.Batch), nil
 	case "lifecycle":
 		return s.lifecycle(c, events), nil
 	case "purge":
@@ -189,6 +192,11 @@ func (s *Store) deletionLimits() ledger.Limits {
 
 func limitOf(l config.DeletionLimit) ledger.Limit {
 	return ledger.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
+}
+
+// Usage returns the routine that counts what buckets store.
+func (s *Store) Usage(batch int) *routine.Usage {
+	return &routine.Usage{Ledger: s.Ledger, Limit: batch, Safety: s.safety, StaleOn: s.staleOn(), Controller: s.watch.throttle}
 }
 
 // Verifier returns a verify pass of the store.

@@ -185,6 +185,7 @@ type Reclaim struct {
 	Survey    Routine        `yaml:"survey"`
 	Reconcile Routine        `yaml:"reconcile"`
 	Recount   Routine        `yaml:"recount"`
+	Usage     Routine        `yaml:"usage"`
 	Orphans   Orphans        `yaml:"orphans"`
 	Yield     float64        `yaml:"yield"` // 0: never slow down for clients
 	Load      float64        `yaml:"load"`  // 0: never slow down for database or backends
@@ -208,7 +209,7 @@ func (r *Reclaim) Routines() []NamedRoutine {
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
 		{"purge", r.Purge}, {"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
-		{"recount", r.Recount},
+		{"recount", r.Recount}, {"usage", r.Usage},
 	}
 }
 

@@ -67,6 +67,7 @@ func defaultReclaim() Reclaim {
 		Survey:    nightly("0 2 * * 0", 500),
 		Reconcile: reconciling(),
 		Recount:   every(time.Hour, 1000, 1),
+		Usage:     every(6*time.Hour, 1000, 1),
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
 		Load:      3,

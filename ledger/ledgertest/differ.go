@@ -233,7 +233,8 @@ var actions = weigh(map[int][]func(*history){
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
 		(*history).backend, (*history).prune, (*history).abandon, (*history).condemnLate, (*history).purgeTrash, (*history).ruledUploads,
-		(*history).misplace, (*history).drain, (*history).blocks, (*history).named, (*history).changeHold, (*history).receipts},
+		(*history).misplace, (*history).drain, (*history).blocks, (*history).named, (*history).changeHold, (*history).receipts,
+		(*history).usage},
 })
 
 func weigh(by map[int][]func(*history)) (out []func(*history)) {

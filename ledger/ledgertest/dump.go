@@ -31,12 +31,17 @@ func dump(t testing.TB, l Ledger) string {
 	add("buckets")(buckets, err)
 	for _, b := range buckets {
 		add("objects of " + b.Name)(pages(l, b.Name))
+		_, used, err := l.UsageObjects(ctx, ledger.UsageQuery{Bucket: b.Name})
+		add("use of "+b.Name)(used, err)
+		add("trash of " + b.Name)(wrap(l.UsageTrash(ctx, ledger.UsageQuery{Bucket: b.Name})))
 		uploads, err := l.Uploads(ctx, ledger.UploadQuery{Bucket: b.Name})
 		add("uploads of "+b.Name)(uploads, err)
+		add("open uploads of " + b.Name)(wrap(l.OpenUploads(ctx, ledger.UploadQuery{Bucket: b.Name})))
 		for _, u := range uploads {
 			add("parts of " + string(u.ID))(wrap(l.Parts(ctx, u.ID, 0, 0)))
 		}
 	}
+	add("usage")(wrap(l.UsageRecords(ctx, ledger.UsageRecordQuery{UpTo: lethe.Forever, Document: true})))
 	backends, err := l.Backends(ctx)
 	add("backends")(backends, err)
 	for _, b := range backends {

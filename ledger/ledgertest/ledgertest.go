@@ -47,6 +47,7 @@ type EngineLedger interface {
 	routine.PlanLedger
 	routine.ReceiptLedger
 	routine.WatchLedger
+	routine.UsageLedger
 	reclaim.RunLedger
 	pairing.Ledger
 	operatedLedger
@@ -63,6 +64,8 @@ type operatedLedger interface {
 	HoldBackend(ctx context.Context, backend, reason string) error
 	// InterruptRuns marks the unfinished runs of a dead worker.
 	InterruptRuns(ctx context.Context, worker string) (int, error)
+	// UsageRecords returns a page of records, by the names of their buckets.
+	UsageRecords(ctx context.Context, q ledger.UsageRecordQuery) ([]ledger.UsageRecord, error)
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
 	RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error)
 }
@@ -162,7 +165,7 @@ func Run(t *testing.T, open Open) {
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
-		{"walks", walkTests()}, {"blocks", blockTests()},
+		{"walks", walkTests()}, {"blocks", blockTests()}, {"usage", usageTests()},
 		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},
 	}
 	for _, g := range groups {

@@ -74,6 +74,9 @@ func buckets() []action {
 		{name: "DeleteDocument", changes: "bucket b, documents", run: func(a *act) (any, error) {
 			return none(a.db.DeleteDocument(a.ctx, ledger.Document{Bucket: "b", Kind: "policy"}))
 		}},
+		{name: "SaveUsage of e", changes: "bucket e, usages", run: func(a *act) (any, error) {
+			return none(a.db.SaveUsage(a.ctx, ledger.UsageRecord{Bucket: a.f.empty, TakenAt: a.f.now + lethe.Time(a.slot), Document: []byte("x")}, time.Hour))
+		}},
 		{name: "AddHold on b", changes: "bucket b", closes: true, run: func(a *act) (any, error) {
 			return wrap(a.db.AddHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, By: "x"}))
 		}},

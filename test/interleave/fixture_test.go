@@ -43,6 +43,7 @@ type fixture struct {
 	epoch              int64
 	segment            receipt.Segment
 	disk               ledger.Backend
+	empty              lethe.ID // of bucket e
 }
 
 const (
@@ -160,10 +161,10 @@ func (b *builder) places() {
 	}
 	for _, x := range []ledger.Bucket{
 		{Name: "b"}, {Name: "u", BucketSettings: ledger.BucketSettings{Undo: time.Hour}},
-		{Name: "q", BucketSettings: ledger.BucketSettings{QuotaObjects: 2}}, {Name: "e"}, {Name: "r"},
+		{Name: "q", BucketSettings: ledger.BucketSettings{QuotaObjects: 2}}, {Name: "r"}, {Name: "e"},
 	} {
 		x.Owner = owner
-		got(b.db.CreateBucket(b.ctx, x))(b)
+		b.f.empty = got(b.db.CreateBucket(b.ctx, x))(b).ID
 	}
 	b.f.epoch = 4
 	b.ok(b.db.SetEpoch(b.ctx, "disk", 4, 4))

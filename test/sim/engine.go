@@ -193,6 +193,29 @@ func (s *seam) Totals(ctx context.Context) ([]ledger.Total, error) { return s.in
 
 func (s *seam) Recount(ctx context.Context) ([]ledger.Discrepancy, error) { return s.in.Recount(ctx) }
 
+// A count of what buckets store only reads, and what it keeps decides nothing: neither is an
+// effect.
+
+func (s *seam) UsageObjects(ctx context.Context, q ledger.UsageQuery) (lethe.Time, []ledger.ObjectUse, error) {
+	return s.in.UsageObjects(ctx, q)
+}
+
+func (s *seam) UsageTrash(ctx context.Context, q ledger.UsageQuery) ([]ledger.TrashUse, error) {
+	return s.in.UsageTrash(ctx, q)
+}
+
+func (s *seam) OpenUploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.OverdueUpload, error) {
+	return s.in.OpenUploads(ctx, q)
+}
+
+func (s *seam) SaveUsage(ctx context.Context, r ledger.UsageRecord, keep time.Duration) error {
+	return s.in.SaveUsage(ctx, r, keep)
+}
+
+func (s *seam) UsageRecords(ctx context.Context, q ledger.UsageRecordQuery) ([]ledger.UsageRecord, error) {
+	return s.in.UsageRecords(ctx, q)
+}
+
 func (s *seam) Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error) {
 	return s.in.Blobs(ctx, q)
 }
