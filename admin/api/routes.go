@@ -39,6 +39,10 @@ func storeRoutes() []Route {
 
 func bucketRoutes() []Route {
 	return []Route{
+		asks[ObjectListRequest, ObjectList]("objects/list", Read, "Objects by prefix, and when and by what each ends"),
+		asks[UsageRequest, Usage]("usage", Read, "What a bucket or a prefix stores, by prefix, size, age and end"),
+		asks[BucketUsagesRequest, BucketUsages]("usage/buckets", Read, "What each bucket stores, with and without an end, and how it grows"),
+		asks[ForecastRequest, ForecastResult]("forecast", Read, "What goes on which of the next days, and by what"),
 		asks[None, []Bucket]("buckets/list", Read, "All buckets with their settings and exact totals"),
 		changes[BucketChange, Bucket]("buckets/set", Destroy, "Change settings of a bucket"),
 		asks[None, []Lifecycle]("lifecycle/list", Read, "The buckets that have lifecycle rules"),

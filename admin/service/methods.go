@@ -1,6 +1,7 @@
 package service
 
 import (
+	"maps"
 	"net/http"
 	"reflect"
 
@@ -9,6 +10,35 @@ import (
 
 // methods are how the routes are served, by their names.
 func methods() map[string]served {
+	all := bucketMethods()
+	maps.Copy(all, storeMethods())
+	return all
+}
+
+// bucketMethods are those about buckets and objects.
+func bucketMethods() map[string]served {
+	return map[string]served{
+		"objects/list":       asked((*Service).ListObjects),
+		"usage":              asked((*Service).Usage),
+		"usage/buckets":      asked((*Service).BucketUsages),
+		"forecast":           asked((*Service).Forecast),
+		"buckets/list":       asked((*Service).Buckets),
+		"buckets/set":        changed((*Service).SetBucket, (*Service).bucketState),
+		"lifecycle/list":     asked((*Service).Lifecycles),
+		"lifecycle/get":      asked((*Service).ShowLifecycle),
+		"lifecycle/set":      changed((*Service).SetLifecycle, (*Service).lifecycleState),
+		"lifecycle/simulate": reported((*Service).SimulateLifecycle),
+		"ttl/show":           asked((*Service).ShowTTL),
+		"holds/list":         asked((*Service).ListHolds),
+		"holds/add":          changed((*Service).AddHold, (*Service).holdState),
+		"holds/remove":       changed((*Service).RemoveHold, (*Service).holdState),
+		"limits/list":        asked((*Service).ListLimits),
+		"limits/allow":       changed((*Service).AllowBeyondLimit, (*Service).limitState),
+		"ttl/set":            changed((*Service).SetTTL, (*Service).ttlState),
+	}
+}
+
+func storeMethods() map[string]served {
 	return map[string]served{
 		"status":               asked((*Service).Status),
 		"explain":              asked((*Service).Explain),
@@ -22,19 +52,6 @@ func methods() map[string]served {
 		"import":               worked((*Service).Import),
 		"reconcile/last":       asked((*Service).LastReconcile),
 		"reclaim":              worked((*Service).Reclaim),
-		"buckets/list":         asked((*Service).Buckets),
-		"buckets/set":          changed((*Service).SetBucket, (*Service).bucketState),
-		"lifecycle/list":       asked((*Service).Lifecycles),
-		"lifecycle/get":        asked((*Service).ShowLifecycle),
-		"lifecycle/set":        changed((*Service).SetLifecycle, (*Service).lifecycleState),
-		"lifecycle/simulate":   reported((*Service).SimulateLifecycle),
-		"ttl/show":             asked((*Service).ShowTTL),
-		"holds/list":           asked((*Service).ListHolds),
-		"holds/add":            changed((*Service).AddHold, (*Service).holdState),
-		"holds/remove":         changed((*Service).RemoveHold, (*Service).holdState),
-		"limits/list":          asked((*Service).ListLimits),
-		"limits/allow":         changed((*Service).AllowBeyondLimit, (*Service).limitState),
-		"ttl/set":              changed((*Service).SetTTL, (*Service).ttlState),
 		"backends/list":        asked((*Service).ListBackends),
 		"backends/accept":      changed((*Service).AcceptBackend, (*Service).backendState),
 		"backends/hold":        changed((*Service).HoldBackend, (*Service).backendState),

@@ -49,6 +49,9 @@ type Options struct {
 	// Stopwatch is the clock of cached counts that are expensive (default:
 	// lethe.Monotonic).
 	Stopwatch lethe.Clock
+	// MaxCounted is how many rows are counted for one request (default 100,000). What has
+	// more is shown as the routine usage counted it last.
+	MaxCounted int
 	// RootKey returns the id of the root key, which no other key may have; nil
 	// if unknown.
 	RootKey func() string
@@ -62,10 +65,12 @@ type Service struct {
 	o       Options
 	started lethe.Time
 	glance  statusCache
+	gauges  bucketGauges
 }
 
 // New returns a service.
 func New(o Options) *Service {
+	o.MaxCounted = cmp.Or(o.MaxCounted, 100_000)
 	o.Stopwatch = cmp.Or[lethe.Clock](o.Stopwatch, lethe.Monotonic{})
 	return &Service{o: o, started: o.Clock.Now()}
 }

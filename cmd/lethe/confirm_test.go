@@ -30,6 +30,7 @@ const (
 // it asks, acting needs arguments with which it would act.
 var classes = map[string]class{
 	"serve": harmless, "demo": harmless, "version": reads, "completion": reads, "help": reads,
+	"usage": reads, "forecast": reads, "ls": reads, "du": reads,
 	"status": reads, "explain": reads, "check": reads, "backup": reads,
 	"config init": reads, "config validate": reads, "config print": reads, "config settings": reads,
 	"reclaim": asks, "apply": asks, "reconcile": asks, "import": asks,

@@ -46,6 +46,7 @@ for each object, and returns the space to the disk.
 	f.StringVar(&c.token, "token", "", "`token` for the admin API; prefer $"+tokenEnv+", because other users can see arguments")
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.reconcileCommand(), c.importCommand(),
+		c.usageCommand(), c.forecastCommand(), c.lsCommand(), c.duCommand(),
 		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.limitsCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(), c.ledgerCommand(),
 		c.adoptCommand(), c.configCommand(), c.demoCommand(), c.versionCommand(),

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+func (c *cli) duCommand() *cobra.Command {
+	var asJSON bool
+	var depth int
+	cmd := &cobra.Command{
+		Use:   "du [s3://bucket[/prefix]]",
+		Short: "Show how many bytes buckets and prefixes have",
+		Long: `Show the bytes of the objects under a prefix, and of the prefixes below it. Without an
+argument, show those of buckets. "lethe usage" shows more: what grows, and what never ends.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				if len(args) == 0 {
+					return c.duBuckets(cmd.Context(), client, asJSON)
+				}
+				bucket, prefix, err := parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				u, err := api.Call[api.Usage](cmd.Context(), client, "usage", api.UsageRequest{Bucket: bucket, Prefix: prefix})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, u)
+				}
+				return c.du(u, depth)
+			})
+		},
+	}
+	cmd.Flags().IntVarP(&depth, "depth", "d", 1, "show prefixes down to so many `levels`; 0: the total alone")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) duBuckets(ctx context.Context, client *api.Client, asJSON bool) error {
+	list, err := api.Call[[]api.Bucket](ctx, client, "buckets/list", api.None{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(c.out, list)
+	}
+	rows, total := [][]string{{"BYTES", "OBJECTS", ""}}, api.Amount{}
+	for _, b := range list {
+		rows = append(rows, []string{size(b.Bytes), number(b.Objects), "s3://" + b.Name})
+		total.Objects += b.Objects
+		total.Bytes += b.Bytes
+	}
+	return table(c.out, append(rows, []string{size(total.Bytes), number(total.Objects), "total"}))
+}
+
+// du prints the prefixes down to a depth, and the total.
+func (c *cli) du(u api.Usage, depth int) error {
+	if u.At.IsZero() {
+		return c.notCounted(u)
+	}
+	rows := [][]string{{"BYTES", "OBJECTS", ""}}
+	for _, p := range u.Prefixes {
+		if strings.Count(p.Prefix[len(u.Prefix):], "/") <= depth {
+			rows = append(rows, []string{size(p.Bytes), number(p.Objects), "s3://" + u.Bucket + "/" + p.Prefix})
+		}
+	}
+	if err := table(c.out, append(rows, []string{size(u.Bytes), number(u.Objects), "s3://" + u.Bucket + "/" + u.Prefix})); err != nil {
+		return err
+	}
+	if shown := len(children(u)); depth > 0 && shown < u.Below {
+		printf(c.out, "%s not shown are smaller\n", plural(int64(u.Below-shown), "prefix that is", "prefixes that are"))
+	}
+	if text := countedText(u.UsageCount, u.Now); !u.Live || u.Partial {
+		printf(c.out, "%s\n", text)
+	}
+	return nil
+}
+
+// notCounted says that a bucket has to be counted first.
+func (c *cli) notCounted(u api.Usage) error {
+	return fmt.Errorf("s3://%s (%s, %s) has too much to count for one answer, and was not counted yet; this counts: %s",
+		u.Bucket, plural(u.Objects, "object", "objects"), size(u.Bytes), c.command("usage", "--refresh"))
+}

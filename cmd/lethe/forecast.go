@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+func (c *cli) forecastCommand() *cobra.Command {
+	var req api.ForecastRequest
+	var asJSON, refresh bool
+	cmd := &cobra.Command{
+		Use:   "forecast [s3://bucket]",
+		Short: "Show what goes in the next days, when, and by what",
+		Long: `Show what goes on each of the next days if nobody acts meanwhile: by times to live, by the
+lifecycle rules in force, at the end of undo windows, and incomplete uploads. Days are in
+UTC. What a hold keeps is counted separately, and limits that would stop a day are named.
+
+Small buckets are counted for the answer. Of larger ones it uses the last count of the
+routine usage; --refresh counts first.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if req.Days < 1 || req.Days > 90 {
+				return fmt.Errorf("--days %d is not possible; use 1 to 90", req.Days)
+			}
+			if len(args) == 1 {
+				bucket, prefix, err := parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				if prefix != "" {
+					return fmt.Errorf("a forecast is of a whole bucket; write s3://%s", bucket)
+				}
+				req.Bucket = bucket
+			}
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				if refresh {
+					if err := c.refreshUsage(cmd.Context(), client); err != nil {
+						return err
+					}
+				}
+				f, err := api.Call[api.ForecastResult](cmd.Context(), client, "forecast", req)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, f)
+				}
+				return c.forecast(f, req.Days)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&req.Days, "days", 30, "how `many` days, today included")
+	cmd.Flags().BoolVar(&refresh, "refresh", false, "count all buckets first")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) forecast(f api.ForecastResult, days int) error {
+	if len(f.Changed) > 0 {
+		printf(c.out, "the rules of %s were changed after the count, which the forecast does not know of; this counts anew: %s\n\n",
+			strings.Join(f.Changed, ", "), c.command("forecast", "--refresh"))
+	}
+	if !f.At.IsZero() {
+		if len(f.Days) == 0 {
+			printf(c.out, "nothing goes within %s\n", plural(int64(days), "day", "days"))
+		} else if err := c.forecastDays(f); err != nil {
+			return err
+		}
+		printf(c.out, "later: %s, %s; without an end: %s, %s; %s\n", plural(f.Later.Objects, "object", "objects"), size(f.Later.Bytes),
+			plural(f.WithoutEnd.Objects, "object", "objects"), size(f.WithoutEnd.Bytes), countedText(f.UsageCount, f.Now))
+	}
+	if len(f.Uncounted) > 0 {
+		printf(c.out, "not counted yet: %s; this counts: %s\n", strings.Join(f.Uncounted, ", "), c.command("forecast", "--refresh"))
+	}
+	return nil
+}
+
+// forecastDays prints a line for each day, and the limits that would stop some of it.
+func (c *cli) forecastDays(f api.ForecastResult) error {
+	rows, limits := [][]string{{"DAY (UTC)", "OBJECTS", "BYTES", "FREES", "BY"}}, []string{}
+	var total api.ForecastDay
+	for _, d := range f.Days {
+		name := d.Day.Format("Mon 2006-01-02")
+		if d.Day.IsZero() {
+			name = "due already"
+		}
+		rows = append(rows, []string{name, number(d.Objects), size(d.Bytes), freedText(d), causesText(d)})
+		total.Objects += d.Objects
+		total.Bytes += d.Bytes
+		total.FreedBytes += d.FreedBytes
+		total.AtLeast = total.AtLeast || d.AtLeast
+		for _, l := range d.Limits {
+			limits = append(limits, limitText(name, l))
+		}
+	}
+	rows = append(rows, []string{"together", number(total.Objects), size(total.Bytes), freedText(total)})
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	for _, text := range limits {
+		printf(c.out, "%s\n", text)
+	}
+	printf(c.out, "\n")
+	return nil
+}
+
+// freedText says what a day frees. Bytes that others share go with the last of them.
+func freedText(d api.ForecastDay) string {
+	if d.AtLeast {
+		return "at least " + size(d.FreedBytes)
+	}
+	return size(d.FreedBytes)
+}
+
+// maxCauses is how many causes of a day are named.
+const maxCauses = 3
+
+// causesText names what takes most on a day.
+func causesText(d api.ForecastDay) string {
+	var parts []string
+	for i, by := range d.By {
+		if i == maxCauses {
+			parts = append(parts, fmt.Sprintf("%d more", len(d.By)-i))
+			break
+		}
+		if by.Objects == 0 {
+			continue
+		}
+		what := map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by.By]
+		if by.Rule != "" {
+			what = "rule " + by.Rule
+		}
+		parts = append(parts, fmt.Sprintf("%s in %s: %s", what, by.Bucket, number(by.Objects)))
+	}
+	if d.Held.Objects > 0 {
+		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", number(d.Held.Objects), size(d.Held.Bytes)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// limitText says what a limit would do on a day.
+func limitText(day string, l api.ForecastLimit) string {
+	of, may := "the store", "stops"
+	if l.Bucket != "" {
+		of = l.Bucket
+	}
+	if l.Kind != "rules" {
+		may = "stops, if all are due within an hour,"
+	}
+	return fmt.Sprintf("%s: the limit %s of %s %s %s of %s: %s", day, l.Kind, of, may, number(l.Due-l.Goes), number(l.Due), l.Why)
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// usageFlags are what lethe usage was asked for.
+type usageFlags struct {
+	bucket, prefix  string
+	sort, since     string
+	depth, limit    int
+	refresh, asJSON bool
+}
+
+func (c *cli) usageCommand() *cobra.Command {
+	var f usageFlags
+	cmd := &cobra.Command{
+		Use:   "usage [s3://bucket[/prefix]]",
+		Short: "Show what buckets and prefixes store, how they grow, and what never ends",
+		Long: `Show where bytes are: by prefix, size and age, with and without an end, what sharing
+saves, and how it grows. Without an argument, compare all buckets.
+
+"Due soon" is what is due now, today and tomorrow, in UTC.
+
+Small buckets and prefixes are counted for the answer. Of larger ones it shows the last
+count of the routine usage (reclaim.usage), and when that was; --refresh counts first.`,
+		Example: `  lethe usage
+  lethe usage s3://photos --sort growth --since 1d
+  lethe usage s3://photos/2031/ --depth 2`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if orders[f.sort] == nil {
+				return fmt.Errorf("--sort %q is not an order; use bytes, objects, growth or without-end", f.sort)
+			}
+			if len(args) == 1 {
+				if f.bucket, f.prefix, err = parsePrefix(args[0]); err != nil {
+					return err
+				}
+			}
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				if f.refresh {
+					if err := c.refreshUsage(cmd.Context(), client); err != nil {
+						return err
+					}
+				}
+				if f.bucket == "" {
+					return c.usageOfBuckets(cmd.Context(), client, f)
+				}
+				return c.usage(cmd.Context(), client, f)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.sort, "sort", "bytes", "`order`: bytes, objects, growth or without-end")
+	fs.StringVar(&f.since, "since", "7d", "how `long` ago growth is measured from; or the oldest count, if that is later")
+	fs.IntVarP(&f.depth, "depth", "d", 1, "show prefixes down to so many `levels`")
+	fs.IntVar(&f.limit, "limit", 20, "show so `many` prefixes; 0: all")
+	fs.BoolVar(&f.refresh, "refresh", false, "count all buckets first")
+	fs.BoolVar(&f.asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+// orders are the keys by which prefixes are sorted, the largest first.
+var orders = map[string]func(api.UsageTotals, *api.Growth) int64{
+	"bytes":       func(t api.UsageTotals, _ *api.Growth) int64 { return t.Bytes },
+	"objects":     func(t api.UsageTotals, _ *api.Growth) int64 { return t.Objects },
+	"without-end": func(t api.UsageTotals, _ *api.Growth) int64 { return t.WithoutEnd.Bytes },
+	"growth": func(_ api.UsageTotals, g *api.Growth) int64 {
+		if g == nil {
+			return -1 << 62
+		}
+		return g.Bytes
+	},
+}
+
+// refreshUsage counts all buckets, and reports progress.
+func (c *cli) refreshUsage(ctx context.Context, client *api.Client) error {
+	bar := newProgress(c.err, "usage")
+	_, err := client.Reclaim(ctx, api.ReclaimRequest{Only: []string{"usage"}}, func(ev api.Event) {
+		if ev.Progress != nil {
+			bar.show(ev.Progress)
+		}
+	})
+	bar.done()
+	return err
+}
+
+func (c *cli) usageOfBuckets(ctx context.Context, client *api.Client, f usageFlags) error {
+	u, err := api.Call[api.BucketUsages](ctx, client, "usage/buckets", api.BucketUsagesRequest{Since: f.since})
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(c.out, u)
+	}
+	slices.SortStableFunc(u.Buckets, func(a, b api.BucketUsage) int {
+		return cmp.Compare(orders[f.sort](b.UsageTotals, b.Growth), orders[f.sort](a.UsageTotals, a.Growth))
+	})
+	var all api.Amount
+	rows, missing := [][]string{{"BUCKET", "OBJECTS", "BYTES", "SAVED BY SHARING", "WITHOUT END", "DUE SOON", "GROWTH", "COUNTED"}}, 0
+	for _, b := range u.Buckets {
+		all.Objects += b.Objects
+		all.Bytes += b.Bytes
+		if b.At.IsZero() {
+			missing++
+			rows = append(rows, []string{b.Bucket, number(b.Objects), size(b.Bytes), "-", "-", "-", "-", "never"})
+			continue
+		}
+		rows = append(rows, []string{
+			b.Bucket, number(b.Objects), size(b.Bytes), size(max(b.Bytes-b.StoredBytes, 0)), partOf(b.WithoutEnd.Bytes, b.Bytes), size(b.Soon.Bytes),
+			growthText(b.Growth, u.Now), countedAt(b.UsageCount, u.Now),
+		})
+	}
+	if len(u.Buckets) > 1 {
+		rows = append(rows, []string{"all buckets", number(all.Objects), size(all.Bytes)})
+	}
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	if missing > 0 {
+		printf(c.out, "\n%s not counted yet; this counts: %s\n", plural(int64(missing), "bucket was", "buckets were"), c.command("usage", "--refresh"))
+	}
+	if len(u.Buckets) > 0 {
+		printf(c.out, "\nits prefixes: %s\n", c.command("usage", "s3://"+u.Buckets[0].Bucket))
+	}
+	return nil
+}
+
+func (c *cli) usage(ctx context.Context, client *api.Client, f usageFlags) error {
+	u, err := api.Call[api.Usage](ctx, client, "usage", api.UsageRequest{Bucket: f.bucket, Prefix: f.prefix, Since: f.since})
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(c.out, u)
+	}
+	if u.At.IsZero() {
+		return c.notCounted(u)
+	}
+	c.usageTotals(u)
+	if err := c.usagePrefixes(u, f); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name, heading string
+		list          []api.UsageClass
+		bound         func(int64) string
+	}{
+		{"size", "SIZE", u.Sizes, size},
+		{"age", "AGE", u.Ages, func(n int64) string { return lethe.FormatTTL(time.Duration(n) * time.Second) }},
+	} {
+		if len(part.list) == 0 {
+			continue
+		}
+		printf(c.out, "\n")
+		if err := table(c.out, classRows(part.heading, part.list, part.bound)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usageTotals prints what a prefix comes to.
+func (c *cli) usageTotals(u api.Usage) {
+	least := ""
+	if u.Partial {
+		least = "at least "
+	}
+	printf(c.out, "s3://%s/%s: %s%s, %s, %s\n", u.Bucket, u.Prefix, least, plural(u.Objects, "object", "objects"), size(u.Bytes), countedText(u.UsageCount, u.Now))
+	saved := max(u.Bytes-u.StoredBytes, 0)
+	printf(c.out, "  stored       %s: sharing saves %s (%s)\n", size(u.StoredBytes), size(saved), percent(saved, u.Bytes))
+	printf(c.out, "  without end  %s, %s (%s)\n", plural(u.WithoutEnd.Objects, "object", "objects"), size(u.WithoutEnd.Bytes), percent(u.WithoutEnd.Bytes, u.Bytes))
+	if g := u.Growth; g != nil {
+		objects := func(n int64) string {
+			if n == -1 {
+				return "-1 object"
+			}
+			return plural(n, "object", "objects")
+		}
+		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, size), signed(g, g.Objects, objects), stamp(g.Since))
+	} else {
+		printf(c.out, "  growth       not known, as no earlier count has it\n")
+	}
+	for _, part := range []struct {
+		name, one, many string
+		api.Amount
+	}{{"held", "object", "objects", u.Held}, {"trash", "entry", "entries", u.Trash}, {"uploads", "incomplete upload", "incomplete uploads", u.Uploads}} {
+		if part.Objects > 0 {
+			printf(c.out, "  %-11s  %s, %s\n", part.name, plural(part.Objects, part.one, part.many), size(part.Bytes))
+		}
+	}
+}
+
+// children are the prefixes directly below the one that was asked for.
+func children(u api.Usage) (out []api.UsagePrefix) {
+	for _, p := range u.Prefixes {
+		if strings.Count(p.Prefix[len(u.Prefix):], "/") == 1 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// usagePrefixes prints the prefixes down to a depth, the largest first.
+func (c *cli) usagePrefixes(u api.Usage, f usageFlags) error {
+	top := u.Prefix
+	for _, p := range u.Prefixes { // a prefix that has everything says nothing
+		if p.Objects == u.Objects {
+			top = p.Prefix
+		}
+	}
+	var list []api.UsagePrefix
+	for _, p := range u.Prefixes {
+		if rest, below := strings.CutPrefix(p.Prefix, top); below && rest != "" && strings.Count(rest, "/") <= max(f.depth, 1) {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b api.UsagePrefix) int {
+		return cmp.Compare(orders[f.sort](b.UsageTotals, b.Growth), orders[f.sort](a.UsageTotals, a.Growth))
+	})
+	rows := [][]string{{"PREFIX", "OBJECTS", "BYTES", "", "GROWTH", "WITHOUT END", "OLDEST", "NEWEST"}}
+	for i, p := range list {
+		if f.limit > 0 && i == f.limit {
+			rows = append(rows, []string{fmt.Sprintf("(%s, see --limit)", plural(int64(len(list)-i), "more", "more"))})
+			break
+		}
+		rows = append(rows, []string{
+			p.Prefix, number(p.Objects), size(p.Bytes), percent(p.Bytes, u.Bytes), growthText(p.Growth, u.Now), partOf(p.WithoutEnd.Bytes, p.Bytes),
+			stamp(p.Oldest), stamp(p.Newest),
+		})
+	}
+	printf(c.out, "\n")
+	return table(c.out, rows)
+}
+
+func classRows(heading string, list []api.UsageClass, bound func(int64) string) [][]string {
+	rows, last := [][]string{{heading, "OBJECTS", "BYTES", "WITHOUT END"}}, ""
+	for _, k := range list {
+		name := "from " + last
+		if k.Below > 0 {
+			last = bound(k.Below)
+			name = "below " + last
+		}
+		if k.Objects > 0 {
+			rows = append(rows, []string{name, number(k.Objects), size(k.Bytes), partOf(k.WithoutEnd.Bytes, k.Bytes)})
+		}
+	}
+	return rows
+}
+
+// countedText says when a count was made.
+func countedText(n api.UsageCount, now time.Time) string {
+	switch {
+	case n.Partial:
+		return "counted just now, as far as one answer goes"
+	case n.Live:
+		return "counted just now"
+	}
+	return fmt.Sprintf("counted %s (%s)", when(n.At, now), stamp(n.At))
+}
+
+// countedAt is countedText in a table.
+func countedAt(n api.UsageCount, now time.Time) string {
+	if n.Live {
+		return "now"
+	}
+	return when(n.At, now)
+}
+
+// growthText is a growth in a table.
+func growthText(g *api.Growth, now time.Time) string {
+	if g == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s in %s", signed(g, g.Bytes, size), span(now.Sub(g.Since)))
+}
+
+// signed returns a number of a growth with its sign.
+func signed(g *api.Growth, n int64, text func(int64) string) string {
+	sign := ""
+	if n >= 0 {
+		sign = "+"
+	}
+	if g.AtLeast {
+		return "at least " + sign + text(n)
+	}
+	return sign + text(n)
+}
+
+// percent returns a part in percent of a whole.
+func percent(part, whole int64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
+}
+
+// partOf returns bytes with their percentage of a whole.
+func partOf(part, whole int64) string {
+	if part == 0 {
+		return "none"
+	}
+	return size(part) + " (" + percent(part, whole) + ")"
+}

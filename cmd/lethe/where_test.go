@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// contains checks that an output has each of the texts.
+func contains(t *testing.T, what, out string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			t.Errorf("%s lacks %q:\n%s", what, text, out)
+		}
+	}
+}
+
+// leaky is a store with objects that end and others that do not.
+func leaky(t *testing.T) *world {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "logs/2031/a", strings.Repeat("a", 3000), "2d")
+	w.put("first", "logs/2031/b", strings.Repeat("a", 3000), "")
+	w.put("first", "logs/2032/c", "c", "")
+	w.put("first", "x", "other", "40d")
+	return w
+}
+
+// Where bytes are, what never ends and what grows is found with two commands.
+func TestUsageShowsALeak(t *testing.T) {
+	w := leaky(t)
+	w.bucket("second")
+	contains(t, "usage", w.ok("usage"), "first", "second", "5.9 KiB", "2.9 KiB", "now", "lethe usage s3://first")
+	out := w.ok("usage", "s3://first")
+	contains(t, "usage of a bucket", out, "s3://first/: 4 objects, 5.9 KiB, counted just now", "without end  2 objects, 2.9 KiB (50 %)", "growth       not known", "logs/  ", "below 4.0 KiB", "below 1d")
+	contains(t, "usage of a prefix", w.ok("usage", "s3://first/logs/"), "logs/2031/", "logs/2032/", "3 objects")
+	w.ok("usage", "--refresh")
+	w.clock.Advance(2 * time.Hour)
+	w.put("first", "logs/2032/d", strings.Repeat("d", 9000), "")
+	contains(t, "growth", w.ok("usage", "s3://first", "--sort", "growth", "--depth", "2"), "growth       +8.8 KiB, +1 object since", "+8.8 KiB in 2h0m", "+0 B in 2h0m")
+	var u api.Usage
+	if err := json.Unmarshal([]byte(w.ok("usage", "s3://first", "--json")), &u); err != nil || u.Objects != 5 || u.Growth == nil {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.fails("no such bucket", "usage", "s3://nowhere")
+	w.fails("write s3://bucket", "usage", "first")
+	w.fails("use bytes, objects, growth or without-end", "usage", "--sort", "name")
+}
+
+// What goes on which day, and which limit would stop it.
+func TestForecastShowsWhatGoes(t *testing.T) {
+	w := leaky(t)
+	out := w.ok("forecast", "--days", "10")
+	contains(t, "forecast", out, "time to live in first: 1", "together", "later: 1 object, 5 B; without an end: 2 objects, 2.9 KiB; counted just now")
+	contains(t, "forecast of a bucket", w.ok("forecast", "s3://first", "--days", "1"), "nothing goes within 1 day\n")
+	w.clock.Advance(3 * 24 * time.Hour)
+	contains(t, "forecast", w.ok("forecast"), "due already")
+	w.fails("use 1 to 90", "forecast", "--days", "91")
+	w.fails("write s3://first", "forecast", "s3://first/logs/")
+}
+
+func TestListAndDu(t *testing.T) {
+	w := leaky(t)
+	contains(t, "ls", w.ok("ls"), "s3://first", "5.9 KiB")
+	out := w.ok("ls", "s3://first")
+	contains(t, "ls of a bucket", out, "logs/\n", "5 B", "ttl")
+	if strings.Contains(out, "2031") {
+		t.Errorf("what is below a prefix is listed:\n%s", out)
+	}
+	contains(t, "ls of a prefix", w.ok("ls", "s3://first/logs/", "-r"), "logs/2031/a\n", "logs/2032/c\n")
+	code, out, errs := w.lethe("ls", "s3://first", "--recursive", "--limit", "2")
+	if code != 0 || strings.Count(out, "\n") != 3 || !strings.Contains(errs, "--all") {
+		t.Errorf("a limit of two: %d\n%s%s", code, out, errs)
+	}
+	contains(t, "ls of everything", w.ok("ls", "s3://first", "-r", "--all"), "logs/2031/a\n", "x\n")
+	contains(t, "du", w.ok("du"), "total", "s3://first")
+	contains(t, "du of a bucket", w.ok("du", "s3://first", "--depth", "2"), "s3://first/logs/2031/\n", "s3://first/logs/\n", "s3://first/\n")
+	contains(t, "du of a prefix", w.ok("du", "s3://first/logs/2032/"), "1 B", "s3://first/logs/2032/\n")
+}
