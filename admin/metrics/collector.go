@@ -21,6 +21,7 @@ const askTime = 20 * time.Second
 // seconds; *service.Service is one.
 type Asker interface {
 	Glance(context.Context) (api.Status, error)
+	BucketAsker
 }
 
 // Ask adds depths, ages and totals, which are read at a scrape. The clock
@@ -37,6 +38,7 @@ type collector struct {
 	mu    sync.Mutex
 	asked lethe.Time
 	last  api.Status
+	usage []api.BucketUsage
 	err   error
 
 	stopwatch lethe.Clock
@@ -94,7 +96,7 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads the status and returns its series.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s, err := c.status()
+	s, usage, err := c.status()
 	tell := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -111,6 +113,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(full, truth(s.Ledger.Full))
 	tellRuntimeInfo(tell, s)
 	tellTrips(tell, s)
+	tellBuckets(tell, usage)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
 		tellBackendBackoff(tell, b)
@@ -217,20 +220,25 @@ func truth(b bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// status reads the status, or returns a recent one.
-func (c *collector) status() (api.Status, error) {
+// status reads the status and what buckets store, or returns recent ones.
+func (c *collector) status() (api.Status, []api.BucketUsage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
 	if age := now.Sub(c.asked); c.asked != 0 && age >= 0 && age < fresh {
-		return c.last, c.err
+		return c.last, c.usage, c.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	c.last, c.err = c.asker.Glance(ctx)
+	if c.last, c.err = c.asker.Glance(ctx); c.err == nil {
+		c.usage = nil
+		if usage, err := c.asker.BucketGauges(ctx); err == nil { // the other series are worth a scrape all the same
+			c.usage = usage
+		}
+	}
 	c.asked = c.clock.Now()
 	if c.err == nil {
 		c.drains.note(c.stopwatch.Now(), c.last.Routines)
 	}
-	return c.last, c.err
+	return c.last, c.usage, c.err
 }

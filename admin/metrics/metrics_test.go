@@ -24,8 +24,9 @@ import (
 
 // asker returns a fixed status, and counts its calls.
 type asker struct {
-	err   error
-	asked int
+	err       error
+	uncounted error // of what buckets store
+	asked     int
 }
 
 func (a *asker) Glance(context.Context) (api.Status, error) {
@@ -37,6 +38,14 @@ func (a *asker) Glance(context.Context) (api.Status, error) {
 		Holds: 2, Trips: []api.LimitInfo{{Kind: "ttl", Tripped: true}}, BackoffLevel: 4,
 		Redis: &api.RedisStatus{Up: true}, Instances: []api.Instance{{ID: "a"}, {ID: "b", Silent: true}},
 	}, a.err
+}
+
+func (a *asker) BucketGauges(context.Context) ([]api.BucketUsage, error) {
+	counted := api.UsageTotals{Amount: api.Amount{Objects: 2, Bytes: 30}, StoredBytes: 20, WithoutEnd: api.Amount{Bytes: 10}}
+	return []api.BucketUsage{
+		{Bucket: "photos", UsageTotals: counted, Soon: api.Amount{Bytes: 5}, UsageCount: api.UsageCount{At: time.Unix(7, 0)}},
+		{Bucket: "new", UsageTotals: api.UsageTotals{Amount: api.Amount{Objects: 1}}}, {UsageTotals: counted},
+	}, a.uncounted
 }
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -188,5 +197,15 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 				t.Errorf("%s names %s, which is no metric", file, name)
 			}
 		}
+	}
+}
+
+// What buckets store is one part of a scrape, and takes no other along when it fails.
+func TestScrapeWithoutBuckets(t *testing.T) {
+	m := New()
+	m.Ask(&asker{uncounted: errors.New("broken")}, lethe.Monotonic{}, lethe.Monotonic{})
+	text := scrape(t, m)
+	if !strings.Contains(text, "lethe_ledger_up 1") || strings.Contains(text, "lethe_bucket_bytes{") {
+		t.Errorf("a scrape:\n%s", text)
 	}
 }
