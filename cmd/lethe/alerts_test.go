@@ -168,6 +168,7 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	w.ok("reclaim", "--once")
 	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once")
+	w.ok("usage", "--refresh")
 	_, text := get(t, w.app.Addresses().Metrics+"/metrics")
 	asked := map[string]string{}
 	for _, r := range alerts(t) {
