@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -72,10 +74,51 @@ var kinds = []struct {
 func ErrorOf(err error) (*Error, int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
-			return &Error{k.code, err.Error()}, k.status
+			return &Error{k.code, plain(err)}, k.status
 		}
 	}
-	return &Error{"failed", err.Error()}, http.StatusInternalServerError
+	return &Error{"failed", plain(err)}, http.StatusInternalServerError
+}
+
+// IsNotFound reports whether err is about something that does not exist.
+func IsNotFound(err error) bool {
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.status == http.StatusNotFound
+		}
+	}
+	return false
+}
+
+// layers are the names of packages that errors begin with, and of this package's sentinel.
+// They help who reads the code, not who made the call.
+var layers = []string{"adopt", "bad request", "ledger", "lethe", "object", "placement", "reclaim", "sqlledger"}
+
+// plain returns the text of an error without the layers that it came through. What each of them
+// was doing to the same thing is said once.
+func plain(err error) string {
+	var out []string
+	for _, part := range strings.Split(err.Error(), ": ") {
+		if slices.Contains(layers, part) || len(out) > 0 && repeats(part, out[len(out)-1]) {
+			continue
+		}
+		out = append(out, part)
+	}
+	return strings.Join(out, ": ")
+}
+
+// repeats reports whether a short part of an error, such as "resolve a/b", is about what the part
+// before it named.
+func repeats(part, before string) bool {
+	last := func(text string) string {
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			return text
+		}
+		return strings.Trim(words[len(words)-1], `"/`)
+	}
+	words := len(strings.Fields(part))
+	return 1 < words && words <= 3 && last(part) == last(before)
 }
 
 // Failure is the body of a failed response.

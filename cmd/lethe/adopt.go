@@ -69,7 +69,8 @@ func (c *cli) changeAdoption(ctx context.Context, file, route string, request ma
 }
 
 func (c *cli) adoptCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "check FILE", Short: "Check a description against database, bucket and cache",
 		Long: `Check a description: tables, columns and their types, privileges, indexes, the
 guard, the bucket and whether its keys are those that rows name, cache and clocks.
@@ -77,12 +78,14 @@ Reports what is due now. Nothing of the application is changed. An object below 
 prefix is written and removed, to find out what the bucket supports.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a) })
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a, asJSON) })
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
 }
 
-func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
+func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, asJSON bool) error {
 	found, err := a.Check(ctx)
 	if err != nil {
 		return err
@@ -91,26 +94,43 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 	if err != nil {
 		return err
 	}
-	problems := 0
+	problems, all := 0, []collectionJSON{}
 	for _, b := range backlogs {
-		printf(c.out, "%s (%s)\n", b.Collection, b.Mode)
+		all = append(all, collectionOf(b, found[b.Collection]))
 		for _, f := range found[b.Collection] {
-			kind := "note"
 			if f.Problem {
-				kind = "PROBLEM"
 				problems++
 			}
-			printf(c.out, "  %-8s %s\n", kind, cell(f.What))
-			for line := range strings.Lines(f.Do) {
-				printf(c.out, "  %-8s %s\n", "", cell(strings.TrimSpace(line)))
-			}
 		}
-		printf(c.out, "  %-8s %s\n", "due", due(b))
+		if !asJSON {
+			c.printChecked(b, found[b.Collection])
+		}
+	}
+	if asJSON {
+		if err := printJSON(c.out, all); err != nil {
+			return err
+		}
 	}
 	if problems > 0 {
 		return &exitError{code: exitProblems, err: fmt.Errorf("%s: a collection with a problem only reports", plural(int64(problems), "problem", "problems"))}
 	}
 	return nil
+}
+
+// printChecked shows what the check of a collection found.
+func (c *cli) printChecked(b adoption.Backlog, found []adopt.Finding) {
+	printf(c.out, "%s (%s)\n", b.Collection, b.Mode)
+	for _, f := range found {
+		kind := "note"
+		if f.Problem {
+			kind = "PROBLEM"
+		}
+		printf(c.out, "  %-8s %s\n", kind, cell(f.What))
+		for line := range strings.Lines(f.Do) {
+			printf(c.out, "  %-8s %s\n", "", cell(strings.TrimSpace(line)))
+		}
+	}
+	printf(c.out, "  %-8s %s\n", "due", due(b))
 }
 
 func (c *cli) adoptRunCommand() *cobra.Command {

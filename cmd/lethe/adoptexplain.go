@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
 func (c *cli) adoptExplainCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "explain FILE [COLLECTION] KEY", Short: "Explain why a row, content, object or folder still exists, or when it was deleted",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -18,30 +21,42 @@ func (c *cli) adoptExplainCommand() *cobra.Command {
 				if len(args) == 3 {
 					names = args[1:2]
 				}
-				return c.adoptExplain(cmd.Context(), a, names, args[len(args)-1])
+				facts, err := adoptFacts(cmd.Context(), a, names, args[len(args)-1])
+				if err != nil || asJSON {
+					return cmp.Or(err, printJSON(c.out, facts))
+				}
+				for _, f := range facts {
+					when := "now"
+					if !f.At.IsZero() {
+						when = lethe.FromTime(f.At).String()
+					}
+					printf(c.out, "%s  %s  %s\n", f.Collection, when, cell(f.What))
+				}
+				return nil
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
 }
 
-func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, names []string, key string) error {
-	known := false
+// adoptFacts returns what is known of a key.
+func adoptFacts(ctx context.Context, a *adoption.Adoption, names []string, key string) (out []factJSON, err error) {
 	for _, name := range names {
 		facts, err := a.Explain(ctx, name, key)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, f := range facts {
-			when := "now"
+			fact := factJSON{Collection: name, What: f.What}
 			if f.At != 0 {
-				when = f.At.String()
+				fact.At = f.At.Time()
 			}
-			printf(c.out, "%s  %s  %s\n", name, when, cell(f.What))
-			known = true
+			out = append(out, fact)
 		}
 	}
-	if !known {
-		return a.Unknown(names, key)
+	if len(out) == 0 {
+		return nil, &exitError{exitNothing, a.Unknown(names, key)}
 	}
-	return nil
+	return out, nil
 }

@@ -85,11 +85,11 @@ has taken effect; with --wait it returns after that.`,
 				return err
 			}
 			h.Reason, h.By = reason, operator()
-			if until != "" {
-				at, err := time.Parse(time.RFC3339, until)
-				if err != nil {
-					return fmt.Errorf("--until %q is not a time; write 2031-06-30T00:00:00Z", until)
-				}
+			at, err := instant("until", until, 1)
+			if err != nil {
+				return err
+			}
+			if !at.IsZero() {
 				h.Until = lethe.FromTime(at)
 			}
 			request := map[string]any{"hold": h.String(), "reason": h.Reason, "until": h.Until}
@@ -98,7 +98,7 @@ has taken effect; with --wait it returns after that.`,
 	}
 	of.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for later readers")
-	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends, such as 2031-06-30T00:00:00Z (default: when it is released)")
+	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends, such as 30d or 2031-06-30T00:00:00Z (default: when it is released)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for deletes sent before")
 	return cmd
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func (c *cli) adoptOrphansCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "orphans FILE COLLECTION", Short: "List objects without a row, and rows without their object",
 		Long: `Compare the objects of a collection of keys with the keys in its rows, both ways. List
 objects that no row names, with size and time, and keys without an object. Nothing is
@@ -25,10 +26,12 @@ changed in any mode.`,
 				return whichKeys(args[0])
 			}
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
-				return c.adoptOrphans(cmd.Context(), a, args[1])
+				return c.adoptOrphans(cmd.Context(), a, args[1], asJSON)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object or key a line")
+	return cmd
 }
 
 // whichKeys returns the error of a command that needs the name of a collection
@@ -45,7 +48,7 @@ func whichKeys(file string) error {
 	return fmt.Errorf("name a collection of keys after %s: %s", file, strings.Join(names, ", "))
 }
 
-func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name string) error {
+func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name string, asJSON bool) error {
 	k, err := a.Keys(ctx, name)
 	if err != nil {
 		return err
@@ -53,18 +56,29 @@ func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name strin
 	var orphans, bytes, missing int64
 	err = k.Report(ctx, func(list []adopt.OrphanObject) {
 		for _, o := range list {
-			printf(c.out, "orphan   %s  %s  %s\n", o.Modified.String(), size(o.Size), cell(o.Key))
+			if asJSON {
+				_ = printLine(c.out, orphanJSON{Key: o.Key, Size: o.Size, Modified: o.Modified.Time()})
+			} else {
+				printf(c.out, "orphan   %s  %s  %s\n", o.Modified.String(), size(o.Size), cell(o.Key))
+			}
 			orphans++
 			bytes += o.Size
 		}
 	}, func(keys []string) {
 		for _, key := range keys {
-			printf(c.out, "missing  %s\n", cell(key))
+			if asJSON {
+				_ = printLine(c.out, orphanJSON{Key: key, Missing: true})
+			} else {
+				printf(c.out, "missing  %s\n", cell(key))
+			}
 			missing++
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("compare %s: %w", name, err)
+	}
+	if asJSON {
+		return nil
 	}
 	printf(c.out, "%s of %s that no row names; %s\n", plural(orphans, "object", "objects"), size(bytes),
 		plural(missing, "row names an object that is not there", "rows name objects that are not there"))

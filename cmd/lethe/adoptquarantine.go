@@ -17,12 +17,14 @@ func (c *cli) adoptQuarantineCommand() *cobra.Command {
 "lethe adopt run" copies an object back if something refers to it again, and deletes
 the others after the retention. Name objects by their original full keys.`,
 	}
+	var asJSON bool
 	list := &cobra.Command{
 		Use: "list FILE [COLLECTION...]", Short: "List what is in quarantine", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withQuarantines(cmd.Context(), args, nil, func(q *adopt.Quarantine) error { return c.listQuarantine(cmd.Context(), q) })
+			return c.withQuarantines(cmd.Context(), args, nil, func(q *adopt.Quarantine) error { return c.listQuarantine(cmd.Context(), q, asJSON) })
 		},
 	}
+	list.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object a line")
 	restore := &cobra.Command{
 		Use: "restore FILE KEY", Short: "Copy an object back, although nothing refers to it", Args: cobra.ExactArgs(2),
 		Long: `Copy an object back, although nothing refers to it. An object in its place is never
@@ -93,7 +95,7 @@ func (c *cli) withQuarantines(ctx context.Context, args []string, change *adopti
 	return c.changeAdoption(ctx, file, change.Route, change.Request, each)
 }
 
-func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
+func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bool) error {
 	var objects, bytes int64
 	for after := ""; ; {
 		page, err := q.Rows.Held(ctx, after, q.Batch)
@@ -105,12 +107,22 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
 			if h.Late > page.Now {
 				text += "; no purge before " + h.Late.String() + ", as a delete of the object may yet take effect"
 			}
-			printf(c.out, "%s\n", cell(text))
+			if asJSON {
+				err = printLine(c.out, quarantinedJSON{q.Collection, h.Key, h.Copy, h.Size, fmt.Sprint(h.State), h.Since.Time(), h.Until.Time(), h.Named, h.OnHold})
+			} else {
+				_, err = printf(c.out, "%s\n", cell(text))
+			}
+			if err != nil {
+				return err
+			}
 			objects, bytes, after = objects+1, bytes+h.Size, h.Key
 		}
 		if len(page.Held) < q.Batch {
 			break
 		}
+	}
+	if asJSON {
+		return nil
 	}
 	printf(c.out, "%s: %s of %s\n", q.Collection, plural(objects, "object", "objects"), size(bytes))
 	return nil

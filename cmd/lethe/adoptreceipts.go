@@ -30,7 +30,7 @@ type receiptFlags struct{ collection, since string }
 
 func (f *receiptFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.collection, "collection", "", "only of this `collection`")
-	cmd.Flags().StringVar(&f.since, "since", "", "only deletions at or after this `time`, such as 2030-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&f.since, "since", "", "only deletions since this `time`, such as 1h, 7d or 2030-01-31T12:00:00Z")
 }
 
 // receipts passes the selected receipts to yield, sealed ones first.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -11,15 +12,41 @@ import (
 )
 
 func (c *cli) adoptStatusCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "status FILE", Short: "Show what waits in each collection, what is wrong, and when routines run",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				if asJSON {
+					return c.adoptStatusJSON(cmd.Context(), a)
+				}
 				return errors.Join(c.adoptStatus(cmd.Context(), a), c.adoptRoutines(cmd.Context(), a))
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) adoptStatusJSON(ctx context.Context, a *adoption.Adoption) error {
+	backlogs, err := a.Backlogs(ctx)
+	if err != nil {
+		return err
+	}
+	list, _, err := a.Routines(ctx)
+	out := adoptStatusJSON{Collections: []collectionJSON{}, Routines: []routineJSON{}}
+	for _, b := range backlogs {
+		out.Collections = append(out.Collections, collectionOf(b, nil))
+	}
+	for _, r := range list {
+		one := routineJSON{Routine: r.Name, Outcome: r.Last.Outcome, Did: r.Last.Counts, Next: r.Next.Time()}
+		if r.Last.ID != "" {
+			one.Last = r.Last.StartedAt.Time()
+		}
+		out.Routines = append(out.Routines, one)
+	}
+	return cmp.Or(err, printJSON(c.out, out))
 }
 
 func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {

@@ -63,7 +63,7 @@ func (c *cli) backendHoldCommand() *cobra.Command {
 }
 
 func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: use + " backend", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := api.BackendRequest{ID: args[0]}
@@ -73,6 +73,7 @@ func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error { return c.backendAct(cmd.Context(), client, call, req) })
 		},
 	}
+	return c.completes(cmd, backendNames)
 }
 
 func (c *cli) backendAct(ctx context.Context, client *api.Client, call string, req api.BackendRequest) error {

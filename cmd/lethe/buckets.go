@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +59,11 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set bucket", Short: "Change settings of a bucket; others stay as they are", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change := api.BucketChange{Name: args[0]}
+			name, err := bucketName(args[0])
+			if err != nil {
+				return err
+			}
+			change := api.BucketChange{Name: name}
 			for name, field := range map[string]struct {
 				from *string
 				to   **string
@@ -73,7 +75,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if cmd.Flags().Changed("quota") {
 				var s config.Size
 				if err := s.UnmarshalText([]byte(quota)); err != nil {
-					return fmt.Errorf("--quota: %w", err)
+					return usageError("--quota: %w", err)
 				}
 				n := int64(s)
 				change.QuotaBytes = &n
@@ -81,10 +83,10 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if cmd.Flags().Changed("max-objects") {
 				change.QuotaObjects = &objects
 			}
-			if change == (api.BucketChange{Name: args[0]}) {
-				return errors.New("nothing to change: name at least one setting, such as --default-ttl 12h")
+			if change == (api.BucketChange{Name: name}) {
+				return usageError("nothing to change: name at least one setting, such as --default-ttl 12h")
 			}
-			return c.withYes(cmd.Context(), yes, ofSettings(args[0]), func(client *api.Client) error {
+			return c.withYes(cmd.Context(), yes, ofSettings(name), func(client *api.Client) error {
 				b, err := api.Call[api.Bucket](cmd.Context(), client, "buckets/set", change)
 				if err != nil {
 					return err
@@ -100,5 +102,5 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
 	f.Int64Var(&objects, "max-objects", 0, "`number` of objects, 0 for no limit")
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, bucketNames)
 }

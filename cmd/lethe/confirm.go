@@ -12,9 +12,6 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
-// exitRefused is the exit code of a command that has to ask, and cannot.
-const exitRefused = 2
-
 // errNotAsked is the error of a command that needs confirmation where nobody
 // can give it.
 var errNotAsked = errors.New("nothing was done: this command deletes data, or changes what is deleted, and needs confirmation on a terminal; without one, add --yes")
@@ -29,7 +26,7 @@ func (c *cli) askable(yes bool) error {
 	if yes || isTerminal(c.in) && isTerminal(c.err) {
 		return nil
 	}
-	return &exitError{exitRefused, errNotAsked}
+	return &exitError{exitUsage, errNotAsked}
 }
 
 // confirmed asks on a terminal whether to continue; the question is computed

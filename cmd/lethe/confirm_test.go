@@ -43,7 +43,7 @@ var classes = map[string]class{
 	"limits show": reads, "limits allow": asks,
 	"buckets list": reads, "buckets set": asks,
 	"lifecycle get": reads, "lifecycle simulate": reads, "lifecycle set": asks, "lifecycle rm": asks,
-	"keys list": reads, "keys root": reads, "keys add": harmless, "keys seal": harmless, "keys forget-root": harmless, "keys remove": asks,
+	"keys list": reads, "keys root": reads, "keys add": harmless, "keys seal": harmless, "keys forget-root": harmless, "keys rm": asks,
 	"token list": reads, "token who": reads, "token add": harmless, "token rm": asks,
 	"backend list": reads, "backend hold": harmless, "backend undrain": harmless,
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,
@@ -133,7 +133,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"trash restore": {trash[1].ID, "--overwrite"}, "trash purge": {"--all"},
 			"ttl set": {"s3://first/a", "1h"}, "hold rm": {"first", "--key", "a"}, "limits allow": {"ttl", "first"},
 			"buckets set": {"first", "--undo", "none"}, "lifecycle set": {"first", rules}, "lifecycle rm": {"first"},
-			"keys remove": {"alice"}, "token rm": {"watcher"},
+			"keys rm": {"alice"}, "token rm": {"watcher"},
 			"backend accept": {"main"}, "backend drain": {"main"}, "backend remove": {"main"},
 			"clock reset": {"--to-now"},
 		}, map[string]string{
@@ -142,7 +142,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"trash restore": "1 object of 5 B", "trash purge": "2 trash entries of 30 B",
 			"ttl set": "1 object of 10 B", "hold rm": "1 object of 10 B", "limits allow": "0 items of 0 B",
 			"buckets set": "2 objects of 15 B", "lifecycle set": "would end 0 objects today", "lifecycle rm": "0 rules are removed",
-			"keys remove": "1 key: alice", "token rm": "1 token: watcher",
+			"keys rm": "1 key: alice", "token rm": "1 token: watcher",
 			"backend accept": "4 live of 45 B", "backend drain": "4 live of 45 B", "backend remove": "4 live of 45 B",
 			"clock reset": "0 objects",
 		}
@@ -188,7 +188,7 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 		for what, in := range map[string]io.Reader{"/dev/null": null, "echo n": strings.NewReader("n\n"), "echo y": strings.NewReader("y\n"), "a terminal, errors into a file": terminal(t, "y\n")} {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), w.args(append(strings.Fields(name), args...)...), streams{in, &out, &errs})
-			if code != exitRefused || !strings.Contains(errs.String(), "--yes") {
+			if code != exitUsage || !strings.Contains(errs.String(), "--yes") {
 				t.Errorf("%s with %s: exit code %d\n%s%s", name, what, code, &out, &errs)
 			}
 		}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +23,7 @@ would be lost with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (blob != "") == (len(args) == 1) {
-				return errors.New("name an object as s3://bucket/key, or a blob with --blob")
+				return usageError("name an object as s3://bucket/key, or a blob with --blob")
 			}
 			if blob != "" {
 				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
@@ -42,16 +40,20 @@ would be lost with it.`,
 					return err
 				}
 				if asJSON {
-					return printJSON(c.out, e)
+					err = printJSON(c.out, e)
+				} else {
+					c.explain(e)
 				}
-				c.explain(e)
-				return nil
+				if err == nil && e.Object == nil && len(e.Trash) == 0 && len(e.Gone) == 0 {
+					err = &exitError{code: exitNothing}
+				}
+				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().StringVar(&blob, "blob", "", "the id of a blob, or its `name` on its backend")
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 // blobObjects lists everything that needs a blob, page by page.
@@ -93,16 +95,6 @@ func (c *cli) sharers(list []api.Sharer) {
 		}
 		printf(c.out, "%s\n", text)
 	}
-}
-
-// parseObject parses s3://bucket/key.
-func parseObject(text string) (api.ObjectName, error) {
-	rest, ok := strings.CutPrefix(text, "s3://")
-	bucket, key, found := strings.Cut(rest, "/")
-	if !ok || !found || bucket == "" || key == "" {
-		return api.ObjectName{}, fmt.Errorf("%q is not an object; write s3://bucket/key", text)
-	}
-	return api.ObjectName{Bucket: bucket, Key: key}, nil
 }
 
 func (c *cli) explain(e api.Explanation) {

@@ -25,12 +25,16 @@ with a new time shows it again.`,
 func (c *cli) holdAddCommand() *cobra.Command {
 	var req api.HoldRequest
 	cmd := &cobra.Command{
-		Use: "add BUCKET", Short: "Hold a bucket, a prefix or a key", Args: cobra.ExactArgs(1),
-		Example: `  lethe hold add invoices --reason "audit 2031"
-  lethe hold add invoices --prefix 2030/
-  lethe hold add invoices --key 2030/17.pdf`,
+		Use: "add s3://bucket[/key|/prefix/]", Short: "Hold a bucket, a prefix or a key", Args: cobra.ExactArgs(1),
+		Long: `A key that ends with / or * stands for all keys that begin so. --key and --prefix name
+others.`,
+		Example: `  lethe hold add s3://invoices --reason "audit 2031"
+  lethe hold add s3://invoices/2030/
+  lethe hold add s3://invoices/2030/17.pdf`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Bucket = args[0]
+			if err := heldPlace(args[0], &req); err != nil {
+				return err
+			}
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				h, err := api.Call[api.HoldInfo](cmd.Context(), client, "holds/add", req)
 				if err == nil {
@@ -42,7 +46,7 @@ func (c *cli) holdAddCommand() *cobra.Command {
 	}
 	holdFlags(cmd, &req)
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "the reason, for later readers")
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 func holdFlags(cmd *cobra.Command, req *api.HoldRequest) {
@@ -111,9 +115,11 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 	var req api.HoldRequest
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm BUCKET", Short: "Release a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
+		Use: "rm s3://bucket[/key|/prefix/]", Short: "Release a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Bucket = args[0]
+			if err := heldPlace(args[0], &req); err != nil {
+				return err
+			}
 			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *api.Client) error {
 				_, err := api.Call[api.None](cmd.Context(), client, "holds/remove", req)
 				if err == nil {
@@ -126,5 +132,5 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 	holdFlags(cmd, &req)
 	cmd.Flags().BoolVar(&req.Legal, "legal", false, "the legal hold that a client of S3 set on the key")
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, heldPlaces)
 }

@@ -68,7 +68,7 @@ func (c *cli) keysForgetRootCommand() *cobra.Command {
 func (c *cli) keysRemoveCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "remove id...", Short: "Remove keys; what they stored stays", Args: cobra.MinimumNArgs(1),
+		Use: "rm id...", Aliases: []string{"remove"}, Short: "Remove keys; what they stored stays", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", ids), func(client *api.Client) error {
 				for _, id := range ids {
@@ -82,7 +82,7 @@ func (c *cli) keysRemoveCommand() *cobra.Command {
 		},
 	}
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, keyNames)
 }
 
 func (c *cli) keysAddCommand() *cobra.Command {

@@ -30,8 +30,11 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				if len(args) == 0 {
 					list, err := api.Call[[]api.Lifecycle](cmd.Context(), client, "lifecycle/list", api.None{})
-					if err != nil {
+					switch {
+					case err != nil:
 						return err
+					case asJSON:
+						return printJSON(c.out, list)
 					}
 					for _, l := range list {
 						c.printLifecycle(l)
@@ -41,7 +44,11 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 					}
 					return nil
 				}
-				l, err := api.Call[api.Lifecycle](cmd.Context(), client, "lifecycle/get", api.LifecycleRequest{Bucket: args[0]})
+				bucket, err := bucketName(args[0])
+				if err != nil {
+					return err
+				}
+				l, err := api.Call[api.Lifecycle](cmd.Context(), client, "lifecycle/get", api.LifecycleRequest{Bucket: bucket})
 				switch {
 				case err != nil:
 					return err
@@ -58,7 +65,7 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the rules as the aws command line has them")
 	cmd.Flags().BoolVar(&asXML, "xml", false, "write the rules as S3 has them")
-	return cmd
+	return c.completes(cmd, bucketNames)
 }
 
 func (c *cli) printLifecycle(l api.Lifecycle) {
@@ -107,7 +114,7 @@ func (c *cli) lifecycleSetCommand() *cobra.Command {
 	}
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, bucketNames)
 }
 
 func (c *cli) lifecycleRemoveCommand() *cobra.Command {
@@ -121,10 +128,13 @@ func (c *cli) lifecycleRemoveCommand() *cobra.Command {
 	}
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, bucketNames)
 }
 
-func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, file string, yes bool) error {
+func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, file string, yes bool) (err error) {
+	if r.Bucket, err = bucketName(r.Bucket); err != nil {
+		return err
+	}
 	wanted := api.PlanRequest{Command: "lifecycle set", Lifecycle: &r}
 	return c.withYes(cmd.Context(), yes || file != "", ofRules(wanted), func(client *api.Client) error {
 		if file != "" {
@@ -148,7 +158,10 @@ several rules match an object, it counts for the one that ends it first. "Today"
 at midnight UTC.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			req := api.LifecycleRequest{Bucket: args[0], Days: days}
+			req := api.LifecycleRequest{Days: days}
+			if req.Bucket, err = bucketName(args[0]); err != nil {
+				return err
+			}
 			if len(args) == 2 {
 				if req.Rules, err = c.rulesFile(args[1]); err != nil {
 					return err
@@ -169,7 +182,7 @@ at midnight UTC.`,
 	}
 	cmd.Flags().IntVar(&days, "days", 30, "how many `days` to look ahead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	return cmd
+	return c.completes(cmd, bucketNames)
 }
 
 func (c *cli) printForecasts(found api.Simulation, days int) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Kind = args[0]
 			if len(args) > 1 {
-				req.Subject = args[1]
+				req.Subject = strings.TrimSuffix(strings.TrimPrefix(args[1], "s3://"), "/")
 			}
 			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *api.Client) error {
 				g, err := api.Call[api.LimitInfo](cmd.Context(), client, "limits/allow", req)
@@ -87,5 +88,5 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 	cmd.Flags().StringVar(&req.For, "for", "", "for how long (default 1h)")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "reset the count from now, and keep the limit")
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, limitKinds)
 }

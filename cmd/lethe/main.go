@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,11 +52,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	if err == nil {
 		return 0
 	}
-	code := 1
-	var exit *exitError
-	if errors.As(err, &exit) {
-		code, err = exit.code, exit.err
-	}
+	code, err := codeOf(err)
 	if err != nil {
 		printError(io.err, c.pasteable(err.Error()), err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,12 +41,13 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only objects of this `bucket`")
-	cmd.Flags().StringVar(&since, "since", "", "only deletions at or after this `time`, such as 2030-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only deletions since this `time`, such as 1h, 7d or 2030-01-31T12:00:00Z")
 	return cmd
 }
 
 func (c *cli) receiptsVerifyCommand() *cobra.Command {
 	var head string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Verify the chain of receipts, and report the first broken link", Args: cobra.NoArgs,
 		Long: `Recompute every hash of the chain. Someone who can write to the ledger's database can
@@ -64,23 +64,16 @@ command.`,
 				if err != nil {
 					return err
 				}
+				if asJSON && chain.Broken == "" {
+					return printJSON(c.out, chain)
+				}
 				return c.chainHolds(chain)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` recorded elsewhere")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
-}
-
-// sinceTime parses the flag --since; empty is the zero time.
-func sinceTime(text string) (at time.Time, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, fmt.Errorf("--since %q is not a time; write 2030-01-31T12:00:00Z", text)
-	}
-	return at, nil
 }
 
 // eachReceipt passes all receipts to yield, page by page.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ estimates. --plan writes it item by item, for "lethe apply".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !once && !req.DryRun && file == "" {
-				return errors.New("add --once to run the routines once, or --dry-run to see what they would do; \"lethe serve\" runs them on schedule")
+				return usageError("add --once to run the routines once, or --dry-run to see what they would do; \"lethe serve\" runs them on schedule")
 			}
 			return c.withYes(cmd.Context(), yes || req.DryRun || file != "", ofReclaim(req.Only), func(client *api.Client) error {
 				if file != "" {
@@ -42,6 +41,7 @@ estimates. --plan writes it item by item, for "lethe apply".`,
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
 	f.BoolVar(&asJSON, "json", false, "write JSON")
+	c.completesFlag(cmd, "only", routineNames)
 	return cmd
 }
 

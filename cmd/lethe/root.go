@@ -31,9 +31,12 @@ for each object, and returns the space to the disk.
 
   lethe serve      starts it, with data in ./lethe-data
   lethe status     shows what is stored and what waits to be reclaimed
-  lethe demo       shows in two minutes what it does`,
+  lethe demo       shows in two minutes what it does
+
+Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong or lacks
+--yes, and nothing was done; 3 what was named does not exist. "lethe status" has its own.`,
 		Version:      versionText(),
-		SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
 	}
 	root.SetIn(io.in)
 	root.SetOut(io.out)
@@ -44,6 +47,7 @@ for each object, and returns the space to the disk.
 	f.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as cache.size=1GiB")
 	f.StringVar(&c.server, "server", os.Getenv(serverEnv), "`URL` of the admin API of another server, such as https://lethe.example.org:9003 (default: $"+serverEnv+", else the server or the data folder here)")
 	f.StringVar(&c.token, "token", "", "`token` for the admin API; prefer $"+tokenEnv+", because other users can see arguments")
+	root.RunE = onlySubcommands
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.reconcileCommand(), c.importCommand(),
 		c.usageCommand(), c.forecastCommand(), c.lsCommand(), c.duCommand(),
@@ -55,6 +59,7 @@ for each object, and returns the space to the disk.
 	// value.
 	root.InitDefaultVersionFlag()
 	root.InitDefaultHelpFlag()
+	strictArgs(root)
 	for _, group := range root.Commands() {
 		if group.HasSubCommands() {
 			group.RunE = onlySubcommands
@@ -72,9 +77,9 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return fmt.Errorf("%s; did you mean %s?", text, strings.Join(near, " or "))
+		return usageError("%s; did you mean %s?", text, strings.Join(near, " or "))
 	}
-	return fmt.Errorf("%s; %q lists them", text, cmd.CommandPath()+" --help")
+	return usageError("%s; %q lists them", text, cmd.CommandPath()+" --help")
 }
 
 // load reads file, environment and flags.

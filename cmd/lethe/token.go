@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +35,7 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", names), func(client *api.Client) error {
 				for _, name := range names {
 					if _, err := api.Call[api.None](cmd.Context(), client, "tokens/remove", api.TokenName{Name: name}); err != nil {
-						return fmt.Errorf("%s: %w", name, err)
+						return err
 					}
 					printf(c.out, "removed %s\n", name)
 				}
@@ -45,7 +44,7 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 		},
 	}
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, tokenNames)
 }
 
 func (c *cli) tokenAddCommand() *cobra.Command {
@@ -110,17 +109,23 @@ func (c *cli) tokenListCommand() *cobra.Command {
 }
 
 func (c *cli) tokenWhoCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "who", Short: "Show the name and role that commands use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				who, err := api.Call[api.Caller](cmd.Context(), client, "whoami", api.None{})
-				if err != nil {
+				switch {
+				case err != nil:
 					return err
+				case asJSON:
+					return printJSON(c.out, who)
 				}
 				_, err = printf(c.out, "%s (%s)\n", who.Name, who.Role)
 				return err
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
 }

@@ -43,14 +43,15 @@ func (c *cli) trashListCommand() *cobra.Command {
 			})
 		},
 	}
-	trashFilter(cmd, &req)
+	c.trashFilter(cmd, &req)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
 
-func trashFilter(cmd *cobra.Command, req *api.TrashRequest) {
+func (c *cli) trashFilter(cmd *cobra.Command, req *api.TrashRequest) {
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
 	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
+	c.completesFlag(cmd, "bucket", bucketNames)
 }
 
 func allTrash(ctx context.Context, client *api.Client, req api.TrashRequest) ([]api.TrashEntry, error) {
@@ -115,7 +116,7 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 			})
 		},
 	}
-	trashFilter(cmd, &req)
+	c.trashFilter(cmd, &req)
 	cmd.Flags().BoolVar(&req.All, "all", false, "all of them")
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,30 +10,38 @@ import (
 
 func (c *cli) ttlCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ttl", Short: "Show or change when an object ends"}
-	cmd.AddCommand(c.ttlSetCommand(),
-		&cobra.Command{
-			Use: "clear s3://bucket/key", Short: "Remove the time to live of an object", Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return c.setTTL(cmd, args[0], api.TTLRequest{}, true)
-			},
+	cmd.AddCommand(c.ttlSetCommand(), c.ttlShowCommand(), c.completes(&cobra.Command{
+		Use: "clear s3://bucket/key", Short: "Remove the time to live of an object", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.setTTL(cmd, args[0], api.TTLRequest{}, true)
 		},
-		&cobra.Command{
-			Use: "show s3://bucket/key", Short: "Show when an object ends", Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				name, err := parseObject(args[0])
-				if err != nil {
-					return err
-				}
-				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-					o, err := api.Call[api.ObjectInfo](cmd.Context(), client, "ttl/show", name)
-					if err != nil {
-						return err
-					}
-					return c.printTTL(args[0], o)
-				})
-			},
-		})
+	}, objectPlaces))
 	return cmd
+}
+
+func (c *cli) ttlShowCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show s3://bucket/key", Short: "Show when an object ends", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := parseObject(args[0])
+			if err != nil {
+				return err
+			}
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				o, err := api.Call[api.ObjectInfo](cmd.Context(), client, "ttl/show", name)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return printJSON(c.out, o)
+				}
+				return c.printTTL(args[0], o)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c.completes(cmd, objectPlaces)
 }
 
 func (c *cli) ttlSetCommand() *cobra.Command {
@@ -49,20 +56,20 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 			case len(args) == 2 && args[1] != "" && at == "":
 				req.TTL = args[1]
 			case len(args) == 1 && at != "":
-				t, err := time.Parse(time.RFC3339, at)
+				t, err := instant("at", at, 1)
 				if err != nil {
-					return fmt.Errorf("--at is not a time: %w; write 2030-01-31T12:00:00Z", err)
+					return err
 				}
 				req.At = t
 			default:
-				return fmt.Errorf("give a time to live, such as 12h, or --at and a time; \"lethe ttl clear\" removes it")
+				return usageError("give a time to live, such as 12h, or --at and a time; \"lethe ttl clear\" removes it")
 			}
 			return c.setTTL(cmd, args[0], req, yes)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the `time` at which it ends, in RFC 3339")
+	cmd.Flags().StringVar(&at, "at", "", "the `time` at which it ends, such as 2030-01-31T12:00:00Z")
 	yesFlag(cmd, &yes)
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 func (c *cli) setTTL(cmd *cobra.Command, object string, req api.TTLRequest, yes bool) error {

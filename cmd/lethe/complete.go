@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// completionTime bounds what a shell waits for.
+const completionTime = 2 * time.Second
+
+// names lists what an argument may be.
+type names func(ctx context.Context, client *api.Client) ([]string, error)
+
+// completes makes a shell complete the first argument of a command. It asks a server, and opens no
+// store: without a server there is nothing to offer.
+func (c *cli) completes(cmd *cobra.Command, list names) *cobra.Command {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c.offer(cmd.Context(), list, begun)
+	}
+	return cmd
+}
+
+// completesFlag does it for the value of a flag.
+func (c *cli) completesFlag(cmd *cobra.Command, flag string, list names) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return c.offer(cmd.Context(), list, begun)
+	})
+	if err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// offer returns the names that go on as was begun. What follows a bucket is typed, so that
+// listing objects costs nothing.
+func (c *cli) offer(ctx context.Context, list names, begun string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	client, err := c.answering(ctx)
+	if err != nil || client == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := list(ctx, client)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	all = slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, begun) })
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if len(all) == 1 && strings.HasSuffix(all[0], "/") {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return all, directive
+}
+
+// answering returns a client of a server that runs, nil if none does.
+func (c *cli) answering(ctx context.Context) (*api.Client, error) {
+	if c.server != "" {
+		return c.remote()
+	}
+	conf, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return c.running(ctx, conf)
+}
+
+// each lists what a call of the admin API returns.
+func each[T any](call string, name func(T) string) names {
+	return func(ctx context.Context, client *api.Client) (out []string, err error) {
+		list, err := api.Call[[]T](ctx, client, call, api.None{})
+		for _, x := range list {
+			out = append(out, name(x))
+		}
+		return out, err
+	}
+}
+
+var (
+	bucketNames  = each("buckets/list", func(b api.Bucket) string { return b.Name })
+	objectPlaces = each("buckets/list", func(b api.Bucket) string { return "s3://" + b.Name + "/" })
+	backendNames = each("backends/list", func(b api.BackendStatus) string { return b.ID })
+	keyNames     = each("keys/list", func(k api.Key) string { return k.ID })
+	tokenNames   = each("tokens/list", func(k api.Token) string { return k.Name })
+)
+
+// routineNames lists the routines of the server.
+func routineNames(ctx context.Context, client *api.Client) (out []string, err error) {
+	s, err := client.Status(ctx)
+	for _, r := range s.Routines {
+		out = append(out, r.Name)
+	}
+	return out, err
+}
+
+// heldPlaces lists what is held, as "hold rm" takes it.
+func heldPlaces(ctx context.Context, client *api.Client) (out []string, err error) {
+	page, err := api.Call[api.Holds](ctx, client, "holds/list", api.HoldList{})
+	for _, h := range page.Holds {
+		out = append(out, holdName(h))
+	}
+	return out, err
+}
+
+// limitKinds lists the kinds of limits.
+func limitKinds(context.Context, *api.Client) ([]string, error) {
+	return []string{"rules", "ttl", "deletes", "purge"}, nil
+}
