@@ -55,7 +55,10 @@ func adoptFacts(ctx context.Context, a *adoption.Adoption, names []string, key s
 			out = append(out, fact)
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && len(a.Unusable) > 0:
+		return nil, a.Unknown(names, key) // it may be in one that could not be asked
+	case len(out) == 0:
 		return nil, &exitError{exitNothing, a.Unknown(names, key)}
 	}
 	return out, nil

@@ -24,7 +24,7 @@ argument, show those of buckets. "lethe usage" shows more: what grows, and what 
 				if len(args) == 0 {
 					return c.duBuckets(cmd.Context(), client, asJSON)
 				}
-				bucket, prefix, err := parsePrefix(args[0])
+				bucket, prefix, err := place(args[0])
 				if err != nil {
 					return err
 				}
@@ -41,7 +41,7 @@ argument, show those of buckets. "lethe usage" shows more: what grows, and what 
 	}
 	cmd.Flags().IntVarP(&depth, "depth", "d", 1, "show prefixes down to so many `levels`; 0: the total alone")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 func (c *cli) duBuckets(ctx context.Context, client *api.Client, asJSON bool) error {

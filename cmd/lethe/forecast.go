@@ -24,15 +24,15 @@ routine usage; --refresh counts first.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if req.Days < 1 || req.Days > 90 {
-				return fmt.Errorf("--days %d is not possible; use 1 to 90", req.Days)
+				return usageError("--days %d is not possible; use 1 to 90", req.Days)
 			}
 			if len(args) == 1 {
-				bucket, prefix, err := parsePrefix(args[0])
+				bucket, prefix, err := place(args[0])
 				if err != nil {
 					return err
 				}
 				if prefix != "" {
-					return fmt.Errorf("a forecast is of a whole bucket; write s3://%s", bucket)
+					return usageError("a forecast is of a whole bucket; write s3://%s", bucket)
 				}
 				req.Bucket = bucket
 			}
@@ -56,7 +56,7 @@ routine usage; --refresh counts first.`,
 	cmd.Flags().IntVar(&req.Days, "days", 30, "how `many` days, today included")
 	cmd.Flags().BoolVar(&refresh, "refresh", false, "count all buckets first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 func (c *cli) forecast(f api.ForecastResult, days int) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ Keys with a further slash are listed as one prefix. Without an argument, list bu
 				if len(args) == 0 {
 					return c.lsBuckets(cmd.Context(), client, asJSON)
 				}
-				bucket, prefix, err := parsePrefix(args[0])
+				bucket, prefix, err := place(args[0])
 				if err != nil {
 					return err
 				}
@@ -45,17 +44,7 @@ Keys with a further slash are listed as one prefix. Without an argument, list bu
 	f.IntVar(&limit, "limit", maxListed, "list at most so `many`")
 	f.BoolVar(&all, "all", false, "list everything")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
-	return cmd
-}
-
-// parsePrefix parses s3://bucket or s3://bucket/prefix.
-func parsePrefix(text string) (bucket, prefix string, err error) {
-	rest, ok := strings.CutPrefix(text, "s3://")
-	bucket, prefix, _ = strings.Cut(rest, "/")
-	if !ok || bucket == "" {
-		return "", "", fmt.Errorf("%q is not a bucket or a prefix; write s3://bucket or s3://bucket/prefix", text)
-	}
-	return bucket, prefix, nil
+	return c.completes(cmd, objectPlaces)
 }
 
 func (c *cli) lsBuckets(ctx context.Context, client *api.Client, asJSON bool) error {

@@ -95,7 +95,7 @@ func TestReceiptsSayWhy(t *testing.T) {
 	w := newWorld(t, "reclaim.grace.attempts=1").start()
 	list := w.letters()
 	g := w.explainedGone("first", "a")
-	if !strings.Contains(g.Fate, "dead letters") || len(g.Left) != 1 {
+	if !strings.Contains(g.Fate, "1 dead letter") || len(g.Left) != 1 {
 		t.Errorf("a dead letter is told as %+v", g)
 	}
 	w.ok("dead", "write-off", list[0].ID, list[1].ID)

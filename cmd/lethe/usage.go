@@ -43,7 +43,7 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 				return fmt.Errorf("--sort %q is not an order; use bytes, objects, growth or without-end", f.sort)
 			}
 			if len(args) == 1 {
-				if f.bucket, f.prefix, err = parsePrefix(args[0]); err != nil {
+				if f.bucket, f.prefix, err = place(args[0]); err != nil {
 					return err
 				}
 			}
@@ -67,7 +67,7 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 	fs.IntVar(&f.limit, "limit", 20, "show so `many` prefixes; 0: all")
 	fs.BoolVar(&f.refresh, "refresh", false, "count all buckets first")
 	fs.BoolVar(&f.asJSON, "json", false, "write JSON")
-	return cmd
+	return c.completes(cmd, objectPlaces)
 }
 
 // orders are the keys by which prefixes are sorted, the largest first.

@@ -15,14 +15,18 @@ func TestUnknownCommandsFail(t *testing.T) {
 		"keys bogus":       `"lethe keys --help" lists them`,
 		"keys lst":         "did you mean list?",
 		"ttl s3://a/b 10m": `unknown command "s3://a/b" for "lethe ttl"`,
-		"serve extra":      `unknown command "extra" for "lethe serve"`,
-		"serve --roles x":  `roles[0]: "x" is not known; use serve, reclaim or both`,
+		"serve extra":      `lethe serve takes no argument such as "extra"`,
 	} {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), streams{strings.NewReader(""), &out, &errs})
-		if code != 1 || !strings.Contains(errs.String(), want) {
+		if code != exitUsage || !strings.Contains(errs.String(), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", line, code, errs.String(), want)
 		}
+	}
+	var out, errs bytes.Buffer
+	code := run(context.Background(), []string{"serve", "--roles", "x"}, streams{strings.NewReader(""), &out, &errs})
+	if want := `roles[0]: "x" is not known; use serve, reclaim or both`; code != exitFailure || !strings.Contains(errs.String(), want) {
+		t.Errorf("a setting: exit code %d, %q, want %q", code, errs.String(), want)
 	}
 	for _, line := range []string{"", "keys", "help", "keys --help"} {
 		var out, errs bytes.Buffer
@@ -52,7 +56,7 @@ func TestEmptyTimeToLiveIsRefused(t *testing.T) {
 	before := w.ok("ttl", "show", "s3://first/a")
 	var out, errs bytes.Buffer
 	code := run(context.Background(), w.args("ttl", "set", "s3://first/a", "", "--yes"), streams{strings.NewReader(""), &out, &errs})
-	if code != 1 || !strings.Contains(errs.String(), "lethe ttl clear") {
+	if code != exitUsage || !strings.Contains(errs.String(), "lethe ttl clear") {
 		t.Errorf("exit code %d: %q", code, errs.String())
 	}
 	if after := w.ok("ttl", "show", "s3://first/a"); after != before {

@@ -47,7 +47,7 @@ func TestUsageShowsALeak(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	w.fails("no such bucket", "usage", "s3://nowhere")
-	w.fails("write s3://bucket", "usage", "first")
+	w.fails("write s3://bucket", "usage", "first/logs")
 	w.fails("use bytes, objects, growth or without-end", "usage", "--sort", "name")
 }
 
