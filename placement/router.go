@@ -185,7 +185,11 @@ func (e *RefusalError) Error() string {
 	for _, b := range e.Backends {
 		why = append(why, b.Backend+" "+b.Why)
 	}
-	return fmt.Sprintf("No backend has room%s: %s.", size, strings.Join(why, "; "))
+	what := "No backend has room"
+	if e.down {
+		what = "No backend takes a write now"
+	}
+	return fmt.Sprintf("%s%s: %s.", what, size, strings.Join(why, "; "))
 }
 
 // Unwrap returns the kind of the error.

@@ -44,10 +44,14 @@ func pacedBy(do string) (routine, count string) {
 	return do, Items
 }
 
+// minBasis is the fewest items of a run that say how long an item takes: of a few, what a run
+// costs in any case is most of it.
+const minBasis = 100
+
 // timed adds how long items take at the rate of a run.
 func timed(e *plan.Estimate, r ledger.Run, count string, items int64) {
 	took := r.FinishedAt.Sub(r.StartedAt).Seconds()
-	if done := r.Counts[count]; done > 0 && took > 0 {
+	if done := r.Counts[count]; (done >= minBasis || e.Do == "reconcile") && took > 0 {
 		e.Rate = float64(done) / took
 		e.Seconds = float64(items) / e.Rate
 		if e.Do == "reconcile" {

@@ -9,7 +9,7 @@ type QueueRequest struct {
 	// State is "claimed", or of the cleanup queue "due" or "scheduled", of pending
 	// objects "silent" (longer than reclaim.grace.min_age) or "alive".
 	State       string `json:"state,omitempty"`
-	MinAge      string `json:"min_age,omitempty"`    // since it was enqueued, or since its writer's last sign of life: 90m, 7d
+	MinAge      string `json:"min_age,omitempty"`    // since its last reference ended, or since its writer's last sign of life: 90m, 7d
 	ClaimedBy   string `json:"claimed_by,omitempty"` // how the worker's name begins
 	MinAttempts int    `json:"min_attempts,omitempty"`
 	Reason      string `json:"reason,omitempty"` // why it was condemned

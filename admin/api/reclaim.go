@@ -12,6 +12,9 @@ type ReclaimRequest struct {
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
+// Dry reports whether the request changes nothing.
+func (r ReclaimRequest) Dry() bool { return r.DryRun }
+
 // ReclaimResult is what a dry run would do, or what a run did, by routine.
 type ReclaimResult struct {
 	Plan  []PlannedRoutine `json:"plan,omitempty"`

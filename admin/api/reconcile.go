@@ -8,6 +8,9 @@ type ReconcileRequest struct {
 	DryRun  bool   `json:"dry_run,omitempty"` // change nothing: no row, no mark, no finding
 }
 
+// Dry reports whether the request changes nothing.
+func (r ReconcileRequest) Dry() bool { return r.DryRun }
+
 // ReconcileResult is the findings of a walk, by the names of package reconcile.
 // A walk that was interrupted and resumed counts what this run did.
 type ReconcileResult struct {

@@ -112,13 +112,19 @@ func reported[Req, Res any](fn work[Req, Res]) served {
 	}
 }
 
+// dry is a request that may ask to change nothing.
+type dry interface{ Dry() bool }
+
 // worked serves a route that changes something and reports progress. Its audit
-// lines have the result.
+// lines have the result. A dry run is no change, and leaves none.
 func worked[Req, Res any](fn work[Req, Res]) served {
 	r := reported(fn)
 	r.changes = true
 	r.serve = func(s *Service, route string) http.HandlerFunc {
 		return stream(func(ctx context.Context, req Req, emit func(api.Event)) (Res, error) {
+			if d, ok := any(req).(dry); ok && d.Dry() {
+				return fn(s, ctx, req, emit)
+			}
 			c := s.begin(ctx, route, req)
 			res, err := fn(s, ctx, req, emit)
 			c.after = res

@@ -71,7 +71,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(c.out, list)
 			}
-			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "DIED", "ATTEMPTS", "LAST ERROR"}}
+			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "ENDED", "ATTEMPTS", "LAST ERROR"}}
 			for _, b := range list {
 				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
 			}

@@ -42,6 +42,17 @@ func columns(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
+// maxBrief is how many characters of an error a table shows; --json and "show" have all.
+const maxBrief = 80
+
+// brief cuts a text for a table.
+func brief(text string) string {
+	if r := []rune(text); len(r) > maxBrief {
+		return string(r[:maxBrief-3]) + "..."
+	}
+	return text
+}
+
 func size(n int64) string {
 	if n < 0 {
 		return "-" + humanize.IBytes(uint64(-n))

@@ -133,7 +133,7 @@ func (c *cli) printPlan(end plan.End) error {
 		printf(c.out, "nothing would be taken\n")
 	}
 	for _, e := range end.Estimates {
-		took := "time unknown: no run is recorded"
+		took := "time unknown: no run of at least 100 items is recorded"
 		if e.Rate > 0 {
 			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
 		}

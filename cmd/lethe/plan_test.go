@@ -209,6 +209,13 @@ func TestDryRunTells(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
+	if audits := w.audits(); audits != 1 { // of the bucket's creation
+		t.Errorf("dry runs are audited as changes: %d lines", audits)
+	}
+	for i := range 100 {
+		w.put("first", fmt.Sprint("k", i), "body", "1h")
+	}
+	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
 	w.put("first", "k", "body", "1h")
 	w.clock.Advance(2 * time.Hour)

@@ -20,11 +20,12 @@ func (c *cli) cleanupQueueCommand() *cobra.Command {
 	return c.queueCommand(queueCommand{
 		use: "cleanup-queue", short: "List blobs that wait to be deleted",
 		long: `The cleanup queue has the condemned blobs: nothing refers to them, and they are deleted
-when they are due. "lethe dead list" shows those that could not be deleted.`,
+when they are due. ENDED is when the last reference ended: for an expired object, when it
+was due. "lethe dead list" shows those that could not be deleted.`,
 		call: "cleanup-queue/list", states: "claimed, due or scheduled",
-		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENQUEUED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
+		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENDED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
 		row: func(b api.QueuedInfo) []string {
-			return []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), b.LastError}
+			return []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), brief(b.LastError)}
 		},
 	})
 }
@@ -71,7 +72,7 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 	f := list.Flags()
 	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
 	f.StringVar(&req.State, "state", "", "only those in this `state`: "+q.states)
-	f.StringVar(&req.MinAge, "min-age", "", "only those enqueued, or silent, for at least this long, such as 90m or 7d")
+	f.StringVar(&req.MinAge, "min-age", "", "only those whose last reference ended, or whose writer is silent, for at least this long, such as 90m or 7d")
 	f.StringVar(&req.ClaimedBy, "claimed-by", "", "only those claimed by a `worker` whose name begins with this")
 	f.IntVar(&req.MinAttempts, "min-attempts", 0, "only those with at least this `number` of attempts")
 	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")

@@ -90,7 +90,7 @@ func displayKey(key string) string {
 func strange(key string) string {
 	if store, _, found := strings.Cut(key, "/"); found {
 		if _, err := lethe.ParseID(store); err == nil {
-			return "looks like another store's; left alone"
+			return "a blob's name of another store, or of this one before its ledger was made anew; left alone"
 		}
 	}
 	return "not a name of this store; left alone"
