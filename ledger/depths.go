@@ -6,8 +6,12 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// MaxDepth is the default of DepthQuery.Limit.
-const MaxDepth = 10_000
+const (
+	// MaxDepth is the default of DepthQuery.Limit.
+	MaxDepth = 10_000
+	// MaxSuspects bounds the counts of Suspects.
+	MaxSuspects = 1000
+)
 
 // DepthQuery bounds a reading of the queues' depths.
 type DepthQuery struct {
@@ -24,7 +28,22 @@ type Depths struct {
 	Limit    int64
 	Routines map[string]Backlog // by the name of the routine
 	Clean    map[string]Backlog // of the routine clean, by backend
+	Failing  map[string]Failing // deletes that are tried again, by backend
+	Suspects map[string]Suspects
+	Deferred int64 // due objects and trash entries that holds and limits keep
 }
+
+// Failing are condemned blobs of a backend whose delete has failed.
+type Failing struct {
+	Count    int64
+	Attempts int        // of the one that failed most often
+	Error    string     // its last error
+	NextTry  lethe.Time // the first of them
+}
+
+// Suspects counts the live blobs of a backend that were found missing or damaged, up to
+// MaxSuspects, and those of them that belong to a content without a sound copy.
+type Suspects struct{ Count, Lost int64 }
 
 // CountLater turns the times of last heartbeats into due times, age later.
 func (b *Backlog) CountLater(age time.Duration) {

@@ -24,4 +24,25 @@ type InstanceInfo struct {
 	// 4. Reclaiming is set if it has reclaimed something since its last heartbeat.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Reclaiming   bool `json:"reclaiming,omitempty"`
+	// Findings are what only the instance knows and operators of the store should: at most
+	// MaxInstanceFindings, the worst first.
+	Findings []InstanceFinding `json:"findings,omitempty"`
+}
+
+// MaxInstanceFindings bounds the findings that an instance publishes, and
+// MaxInstanceFinding the bytes of the text of each.
+const (
+	MaxInstanceFindings = 20
+	MaxInstanceFinding  = 300
+)
+
+// InstanceFinding is a problem that an instance has, such as a backend that does not answer
+// it. Severity and Kind are those of the admin API.
+type InstanceFinding struct {
+	Severity string     `json:"severity"`
+	Kind     string     `json:"kind"`
+	Subject  string     `json:"subject,omitempty"`
+	What     string     `json:"what"`
+	Since    lethe.Time `json:"since,omitempty"`
+	Next     string     `json:"next,omitempty"`
 }

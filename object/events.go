@@ -32,6 +32,9 @@ type Events struct {
 	Failover func(b ledger.Blob, err error)
 	// Corrupt: the bytes of a copy do not match their digest.
 	Corrupt func(b ledger.Blob, err error)
+	// WrongCached: the cache returned bytes that do not match the digest of the content.
+	// They are dropped, and a backend is read.
+	WrongCached func(content lethe.ID)
 	// Extended: the deletion of a content was postponed for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
@@ -91,6 +94,12 @@ func (e Events) failover(b ledger.Blob, err error) {
 func (e Events) corrupt(b ledger.Blob, err error) {
 	if e.Corrupt != nil {
 		e.Corrupt(b, err)
+	}
+}
+
+func (e Events) wrongCached(content lethe.ID) {
+	if e.WrongCached != nil {
+		e.WrongCached(content)
 	}
 }
 

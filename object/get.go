@@ -100,6 +100,7 @@ func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, he
 			return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), held: held}, nil
 		}
 		s.opt.Cache.Drop(ctx, key)
+		s.opt.Events.wrongCached(o.ContentID)
 	}
 	b := s.newBody(ctx, res, window{0, o.Size})
 	b.most = s.opt.Small

@@ -48,6 +48,22 @@ type Scheduled struct {
 	Controller *throttle.Controller
 }
 
+// windowed is the longest time without a run of a timetable that has windows.
+const windowed = 24 * time.Hour
+
+// Interval returns the longest time between two runs by the timetable, 0 if it has none.
+func (s Scheduled) Interval(now lethe.Time) time.Duration {
+	first := s.Timetable.Next(now)
+	if first == lethe.Forever {
+		return 0
+	}
+	gap := s.Timetable.Next(first).Sub(first)
+	if open, closes := s.Timetable.Window(now); !open || closes != lethe.Forever {
+		return max(gap, windowed)
+	}
+	return gap
+}
+
 // Loop drives all routines by their timetables, and on demand. A routine never
 // runs twice at once in one loop.
 type Loop struct {

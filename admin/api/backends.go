@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // BackendRequest names a backend, and why its deletes are to be stopped.
 type BackendRequest struct {
 	ID     string `json:"id"`
@@ -25,6 +27,10 @@ type BackendFacts struct {
 	// 4. Limited reports that its rates delay them.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Limited      bool `json:"limited,omitempty"`
+	// DeletesPerSecond is the rate of deletes of all instances; 0: no limit.
+	DeletesPerSecond float64 `json:"deletes_per_second,omitempty"`
+	// Unreachable is why it does not answer now, although it was called.
+	Unreachable string `json:"unreachable,omitempty"`
 }
 
 // S3Facts are the abilities of a service and a bucket, and the rate of deletes
@@ -50,6 +56,16 @@ type BreakerFacts struct {
 	Outages  int    `json:"outages"` // in a row
 	Openings int64  `json:"openings"`
 	Error    string `json:"error,omitempty"` // of the last outage
+	// Since is when it opened; zero unless it is open.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// FailingDeletes are condemned blobs whose delete failed and is tried again.
+type FailingDeletes struct {
+	Count    int64     `json:"count"`       // up to ledger.MaxDepth
+	Attempts int       `json:"attempts"`    // of the one that failed most often
+	Error    string    `json:"error"`       // its last error
+	Next     time.Time `json:"next_try_at"` // the first of them
 }
 
 // BackendStatus is the state of a backend.
@@ -59,6 +75,14 @@ type BackendStatus struct {
 	Free    *int64 `json:"free,omitempty"` // of the disk
 	Held    string `json:"held,omitempty"` // why deletes are stopped
 	Missing bool   `json:"missing,omitempty"`
+	// HeldFor is the kind of the stop: person, ledger, backend or absence.
+	HeldFor string `json:"held_for,omitempty"`
+	// Failing are deletes that are tried again; nil: none.
+	Failing *FailingDeletes `json:"failing_deletes,omitempty"`
+	// Suspect counts live blobs there that were found missing or damaged, and Lost those
+	// of them without a sound copy elsewhere; both up to ledger.MaxSuspects.
+	Suspect int64 `json:"suspect,omitempty"`
+	Lost    int64 `json:"lost,omitempty"`
 	// Draining reports that it is being emptied, and takes no writes.
 	Draining bool `json:"draining,omitempty"`
 	BackendFacts

@@ -6,9 +6,17 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 )
 
-// RedisStatus is the state of Redis.
+// RedisStatus is the state of Redis, asked now.
 type RedisStatus struct {
-	Up bool `json:"up"`
+	Up    bool   `json:"up"`
+	Error string `json:"error,omitempty"`
+}
+
+// WrongValues counts values of the cache that did not match the digest of their content.
+// They were dropped, and a backend was read.
+type WrongValues struct {
+	Count int64     `json:"count"` // since the process started
+	Last  time.Time `json:"last_at"`
 }
 
 // Instance is a process that works on the ledger.
@@ -23,13 +31,20 @@ type Instance struct {
 	Seen    time.Time `json:"seen_at"`
 	// Silent reports that its heartbeats are missing.
 	Silent bool `json:"silent,omitempty"`
+	// Findings are what it reported of itself with its last heartbeat.
+	Findings []StatusFinding `json:"findings,omitempty"`
 }
 
 // None is the request of calls without arguments.
 type None struct{}
 
-// Status is a summary of the store. Sizes are in bytes, ages in seconds.
+// Status is a summary of the store. Sizes are in bytes, ages in seconds. While the ledger
+// does not answer it has only what the responding process knows.
 type Status struct {
+	Health
+	// LedgerError is why the ledger does not answer; empty: it does.
+	LedgerError string `json:"ledger_error,omitempty"`
+
 	Version   string          `json:"version"`
 	Store     string          `json:"store"`
 	Database  string          `json:"database"`
@@ -50,7 +65,8 @@ type Status struct {
 	// respond.
 	LedgerKind    string       `json:"ledger_kind,omitempty"`
 	LedgerLatency float64      `json:"ledger_latency_seconds,omitempty"`
-	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
+	Redis         *RedisStatus `json:"redis,omitempty"` // nil: none
+	WrongValues   *WrongValues `json:"wrong_cached_values,omitempty"`
 	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
 	// SlowedBy is why the responding process reclaims more slowly than it
 	// could, and Rates describes what all instances together may delete.
@@ -66,6 +82,11 @@ type Status struct {
 	// tripped and the clocks in doubt.
 	Holds int64       `json:"holds,omitempty"`
 	Trips []LimitInfo `json:"trips,omitempty"`
+	// Deferred counts due objects and trash entries that holds and limits keep.
+	Deferred int64 `json:"deferred,omitempty"`
+	// Contradictions counts, by kind, what the last checks of this process found wrong
+	// within the ledger.
+	Contradictions map[string]int64 `json:"contradictions,omitempty"`
 }
 
 // LedgerStats counts what the ledger has written since it was opened.
@@ -80,9 +101,11 @@ type LedgerStats struct {
 
 // RoutineStatus is a routine's backlog, last run and next run.
 type RoutineStatus struct {
-	Name     string  `json:"name"`
-	Backlog  Backlog `json:"backlog"`
-	Running  bool    `json:"running"`
+	Name    string  `json:"name"`
+	Backlog Backlog `json:"backlog"`
+	Running bool    `json:"running"`
+	// Interval is the longest time between two runs by its schedule here; 0: it has none.
+	Interval float64 `json:"interval_seconds,omitempty"`
 	LastRun  *Run    `json:"last_run,omitempty"`
 	LastGood *Run    `json:"last_good_run,omitempty"`
 	// LookedAt is when it last looked for work, NextRun when it will next. Both

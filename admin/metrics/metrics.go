@@ -117,7 +117,7 @@ func (m *Metrics) engine() {
 func (m *Metrics) clients() {
 	m.dedup = m.plain("dedup_bytes_total", "Bytes that did not have to be stored, as they were there already.")
 	m.writes = m.counter("writes_total", "Writes by how they ended: committed, duplicate, abandoned, unknown.", "outcome")
-	m.reads = m.counter("read_troubles_total", "Troubles while reading: failover, corrupt, extended (a slow reader's grace).", "kind")
+	m.reads = m.counter("read_troubles_total", "Troubles while reading: failover, corrupt, cached (a wrong value of the cache), extended (a slow reader's grace).", "kind")
 	m.requests = m.counter("requests_total", "Requests by front (s3, paste), operation and status.", "front", "operation", "status")
 	m.traffic = m.counter("request_bytes_total", "Bytes of bodies, in and out.", "front", "direction")
 	m.latency = prometheus.NewHistogramVec(prometheus.HistogramOpts{

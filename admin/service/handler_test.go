@@ -71,7 +71,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 	}
 	return service.New(service.Options{
 		Failures: failures[0],
-		Ledger:   db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
+		Ledger:   db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify, StoreID: store.ID,
 		Pairing: &pairing.Pairing{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
 		Scratch: t.TempDir(), Version: "test", Audit: audit,
 	})

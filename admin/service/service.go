@@ -25,6 +25,8 @@ type Options struct {
 	Cache    cache.Cache
 	Loop     *reclaim.Loop
 	Pairing  *pairing.Pairing
+	// StoreID begins the names of the store's blobs.
+	StoreID lethe.ID
 	// Verify returns a pass of the store's fsck.
 	Verify func(checksums bool) *routine.Verify
 	// Reconcile returns a walk over the named backends; nil if there is none.
@@ -66,6 +68,7 @@ type Service struct {
 	started lethe.Time
 	glance  statusCache
 	gauges  bucketGauges
+	probes  probes
 }
 
 // New returns a service.

@@ -3,48 +3,92 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/admin/service/verdict"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Status returns a summary of the store.
+// ledgerTime is how long the ledger may take to say who it is before it counts as down.
+const ledgerTime = 5 * time.Second
+
+// counting is how a summary counts what may be long.
+type counting struct {
+	buckets func(context.Context, *api.Status) error
+	plan    func(context.Context, ledger.Depths) (map[string]ledger.Backlog, error)
+}
+
+// Status returns a summary of the store with exact counts, and the verdict on it.
 func (s *Service) Status(ctx context.Context, _ api.None) (api.Status, error) {
-	id, err := s.o.Ledger.Identity(ctx)
+	return s.summary(ctx, counting{s.sumBuckets, func(ctx context.Context, _ ledger.Depths) (map[string]ledger.Backlog, error) {
+		return s.o.Loop.Plan(ctx, nil)
+	}})
+}
+
+// summary asks the backends, Redis and the ledger now. If the ledger does not answer, the
+// summary says so, and has what the process knows.
+func (s *Service) summary(ctx context.Context, how counting) (api.Status, error) {
+	out, err := s.own(ctx)
+	if err == nil && out.LedgerError == "" {
+		if err = s.fromLedger(ctx, &out, how); errors.Is(err, lethe.ErrUnavailable) {
+			out.LedgerError, err = err.Error(), nil
+		}
+	}
+	out.Health = verdict.Of(out)
+	return out, err
+}
+
+// own returns what the process knows by itself, and whether the ledger answers it.
+func (s *Service) own(ctx context.Context) (api.Status, error) {
+	out := s.process(ctx)
+	asked, cancel := context.WithTimeout(ctx, ledgerTime)
+	defer cancel()
+	start := s.o.Stopwatch.Now()
+	id, err := s.o.Ledger.Identity(asked)
+	switch {
+	case ctx.Err() != nil:
+		return out, ctx.Err()
+	case err != nil:
+		out.LedgerError = err.Error()
+		return out, nil
+	}
+	out.LedgerLatency = s.o.Stopwatch.Now().Sub(start).Seconds()
+	out.Store, out.Database, out.CreatedAt = string(id.ID), string(id.DB), toTime(id.CreatedAt)
+	return out, nil
+}
+
+// fromLedger adds what the ledger has.
+func (s *Service) fromLedger(ctx context.Context, out *api.Status, how counting) error {
+	if err := how.buckets(ctx, out); err != nil {
+		return err
+	}
+	list, err := s.o.Ledger.Instances(ctx, instancesShown)
 	if err != nil {
-		return api.Status{}, err
+		return err
 	}
-	out := api.Status{
-		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: toTime(id.CreatedAt),
-		Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
-		Ledger: api.LedgerStats(s.o.Ledger.Stats()), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(),
+	for _, i := range list {
+		out.Instances = append(out.Instances, s.instance(i))
 	}
-	out.Cache = s.cacheStats()
-	if err = s.sumBuckets(ctx, &out); err == nil {
-		err = s.addRuntimeInfo(ctx, &out)
-	}
-	if err == nil {
-		out.Trips, err = s.trips(ctx)
-	}
-	if err != nil {
-		return out, err
+	if out.Trips, err = s.trips(ctx); err != nil {
+		return err
 	}
 	depths, err := s.depths(ctx)
 	if err != nil {
-		return out, err
+		return err
 	}
-	if out.Backends, err = s.backendStatus(ctx, depths); err != nil {
-		return out, err
+	out.Deferred = depths.Deferred
+	if out.Backends, err = s.backendRows(ctx, depths, out.Backends); err != nil {
+		return err
 	}
-	plan, err := s.o.Loop.Plan(ctx, nil)
+	plan, err := how.plan(ctx, depths)
 	if err != nil {
-		return out, err
+		return err
 	}
-	out.Routines, err = s.routineStatus(ctx, plan)
-	return out, err
+	return s.runs(ctx, plan, out.Routines)
 }
 
 // cacheStats returns the cache's statistics, nil if it has none.
@@ -68,7 +112,18 @@ func (s *Service) sumBuckets(ctx context.Context, out *api.Status) error {
 	})
 }
 
+// backendStatus returns the state of each backend, asked now.
 func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]api.BackendStatus, error) {
+	var known []api.BackendStatus
+	for id, answer := range s.probeBackends(ctx) {
+		known = append(known, s.backend(id, answer))
+	}
+	return s.backendRows(ctx, d, known)
+}
+
+// backendRows adds the ledger's rows to what the process knows of each backend. One that it
+// does not know is missing from its configuration.
+func (s *Service) backendRows(ctx context.Context, d ledger.Depths, known []api.BackendStatus) ([]api.BackendStatus, error) {
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
 		return nil, err
@@ -79,24 +134,20 @@ func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]api.Bac
 	}
 	var out []api.BackendStatus
 	for _, b := range list {
-		bs := api.BackendStatus{ID: b.ID, Quota: b.Quota, Held: b.Held, Epoch: b.Epoch, Draining: b.Draining, States: statesOf(b.ID, totals)}
-		if s.o.Runtime.Backend != nil {
-			bs.BackendFacts = s.o.Runtime.Backend(b.ID)
+		bs := api.BackendStatus{ID: b.ID, Missing: true}
+		if at := slices.IndexFunc(known, func(k api.BackendStatus) bool { return k.ID == b.ID }); at >= 0 {
+			bs = known[at]
+		}
+		bs.Quota, bs.Held, bs.HeldFor, bs.Epoch, bs.Draining, bs.States = b.Quota, b.Held, string(b.HeldFor), b.Epoch, b.Draining, statesOf(b.ID, totals)
+		bs.Suspect, bs.Lost = d.Suspects[b.ID].Count, d.Suspects[b.ID].Lost
+		if f, failing := d.Failing[b.ID]; failing {
+			bs.Failing = &api.FailingDeletes{Count: f.Count, Attempts: f.Attempts, Error: f.Error, Next: toTime(f.NextTry)}
 		}
 		if err := s.ages(ctx, b.ID, d.Clean[b.ID], bs.States); err != nil {
 			return nil, err
 		}
 		if bs.Walk, bs.Compared, err = s.lastWalks(ctx, b.ID); err != nil {
 			return nil, err
-		}
-		bs.Missing = s.o.Backends[b.ID] == nil
-		if sp, ok := s.o.Backends[b.ID].(blob.Spacer); ok {
-			free, err := sp.Free(ctx)
-			if err == nil {
-				bs.Free = &free
-			} else if !errors.Is(err, errors.ErrUnsupported) {
-				bs.Missing = true
-			}
 		}
 		out = append(out, bs)
 	}
@@ -136,28 +187,15 @@ func (s *Service) ages(ctx context.Context, backend string, queue ledger.Backlog
 	return nil
 }
 
-func (s *Service) routineStatus(ctx context.Context, plan map[string]ledger.Backlog) ([]api.RoutineStatus, error) {
+// runs adds to each routine what is due for it, and its recorded runs.
+func (s *Service) runs(ctx context.Context, plan map[string]ledger.Backlog, routines []api.RoutineStatus) error {
 	last, good, err := s.o.Ledger.LastRuns(ctx)
-	if err != nil {
-		return nil, err
-	}
-	states := s.o.Loop.States()
 	now := s.o.Clock.Now()
-	var out []api.RoutineStatus
-	for _, r := range s.o.Loop.Routines {
-		name := r.Routine.Name()
-		st := states[name]
-		rs := api.RoutineStatus{
-			Name: name, Backlog: backlogOf(plan[name], now), Running: st.Running,
-			LookedAt: toTime(st.LastRun), SucceededAt: toTime(st.LastGood), Error: st.LastErr, Counts: st.Counts,
-			LastRun: runOf(last, name), LastGood: runOf(good, name),
-		}
-		if s.o.Serving {
-			rs.NextRun = toTime(st.NextRun)
-		}
-		out = append(out, rs)
+	for i := range routines {
+		r := &routines[i]
+		r.Backlog, r.LastRun, r.LastGood = backlogOf(plan[r.Name], now), runOf(last, r.Name), runOf(good, r.Name)
 	}
-	return out, nil
+	return err
 }
 
 func backlogOf(b ledger.Backlog, now lethe.Time) api.Backlog {

@@ -43,33 +43,7 @@ type exactly struct {
 func (s *Service) Glance(ctx context.Context) (api.Status, error) {
 	s.glance.mu.Lock()
 	defer s.glance.mu.Unlock()
-	out := api.Status{
-		Version: s.o.Version, Now: toTime(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: toTime(s.started),
-		Ledger: api.LedgerStats(s.o.Ledger.Stats()), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(), Cache: s.cacheStats(),
-	}
-	if err := s.glanceBuckets(ctx, &out); err != nil {
-		return out, err
-	}
-	if err := s.addRuntimeInfo(ctx, &out); err != nil {
-		return out, err
-	}
-	var err error
-	if out.Trips, err = s.trips(ctx); err != nil {
-		return out, err
-	}
-	depths, err := s.depths(ctx)
-	if err != nil {
-		return out, err
-	}
-	if out.Backends, err = s.backendStatus(ctx, depths); err != nil {
-		return out, err
-	}
-	plan, err := s.glancePlan(ctx, depths)
-	if err != nil {
-		return out, err
-	}
-	out.Routines, err = s.routineStatus(ctx, plan)
-	return out, err
+	return s.summary(ctx, counting{s.glanceBuckets, s.glancePlan})
 }
 
 // depths reads the lengths of this store's queues.

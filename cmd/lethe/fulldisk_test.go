@@ -49,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	for range 3 {
 		w.hasNoRoom("first")
 	}
-	if status := w.ok("status"); !strings.Contains(status, "DISK IS FULL") {
+	if status := w.ok("status"); !strings.Contains(status, "ledger's disk is full") {
 		t.Errorf("nobody is told:\n%s", status)
 	}
 	w.fresh()
@@ -65,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := time.After(30 * time.Second)
-	for strings.Contains(w.ok("status"), "DISK IS FULL") {
+	for strings.Contains(w.ok("status"), "ledger's disk is full") {
 		select {
 		case <-late:
 			t.Fatal("the disk has room, and it is not noticed")

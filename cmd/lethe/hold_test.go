@@ -94,7 +94,7 @@ func TestLimitsFromTheCommandLine(t *testing.T) {
 	if s.Objects != 6 || len(s.Trips) != 1 || s.Trips[0].Name != "big" || s.Trips[0].Kind != "ttl" {
 		t.Fatalf("%d objects, tripped are %+v", s.Objects, s.Trips)
 	}
-	if out := w.ok("status"); !strings.Contains(out, "DELETIONS ARE STOPPED (ttl of big)") || !strings.Contains(out, "lethe limits allow ttl big") {
+	if out := w.ok("status"); !strings.Contains(out, "deletions by time to live in bucket big wait for your permission") || !strings.Contains(out, "lethe limits allow ttl big") {
 		t.Errorf("status says %s", out)
 	}
 	if out := w.ok("limits", "show"); !strings.Contains(out, "tripped") || !strings.Contains(out, "more than 3") {
@@ -155,7 +155,7 @@ func TestPerHourLimitResets(t *testing.T) {
 		if s := asked[api.Status](w, "status"); s.Objects != left {
 			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Trips)
 		}
-		if out := w.ok("status"); left > 0 && !strings.Contains(out, "DELETIONS WAIT until") {
+		if out := w.ok("status"); left > 0 && !strings.Contains(out, "pause until") {
 			t.Errorf("status says %s", out)
 		}
 	}

@@ -140,27 +140,3 @@ func ended(w api.Walk) string {
 	}
 	return stamp(w.Finished)
 }
-
-// printTroubles lists backends whose last complete walk had findings, or whose
-// walk has not ended.
-func (c *cli) printTroubles(list []api.BackendStatus) {
-	for _, b := range list {
-		if b.Compared != nil {
-			c.printTroublesOf(b.ID, *b.Compared)
-		}
-		if b.Walk != nil && (b.Compared == nil || b.Walk.ID != b.Compared.ID) {
-			c.printTroublesOf(b.ID, *b.Walk)
-		}
-	}
-}
-
-func (c *cli) printTroublesOf(backend string, walk api.Walk) {
-	n := walk.Counts
-	if troubles(n) == 0 {
-		return
-	}
-	printf(c.out, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: %s\n", stamp(walk.Started), backend, counts(n), c.command("reconcile", "--last", "--backend", backend))
-	if n[reconcile.Lost] > 0 {
-		printf(c.out, "OBJECTS ARE LOST on backend %s: %s without a sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
-	}
-}

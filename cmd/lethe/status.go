@@ -13,25 +13,81 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
+// The exit codes of status are those of monitoring plugins.
+const (
+	exitWarning  = 1
+	exitCritical = 2
+	exitUnknown  = 3 // nobody could be asked, or the command was not understood
+)
+
+// severityCodes are the exit codes of status by severity.
+var severityCodes = map[string]int{
+	api.SeverityOK: 0, api.SeverityNotice: 0, api.SeverityWarning: exitWarning, api.SeverityCritical: exitCritical,
+}
+
 func (c *cli) statusCommand() *cobra.Command {
 	var asJSON bool
 	var watch time.Duration
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show what is stored, what waits to be reclaimed, and what runs when", Args: cobra.NoArgs,
+		Use: "status", Short: "Say whether all is well, and show what is stored and what waits",
+		Long: `Says in one sentence whether all is well, over all instances and asked now: of the
+database, the backends and Redis. Then come the findings, the worst first, each with
+the next command, and what is stored and what waits to be reclaimed.
+
+The exit code is that of a monitoring plugin:
+
+  0  healthy; notices need no action
+  1  a warning: someone has to look at it soon
+  2  critical: data is at risk, or the store does not do its work
+  3  unknown: nobody could be asked, or the command was not understood`,
+		Args: func(_ *cobra.Command, args []string) error { return watchArgument(args, &watch) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			show := func(ctx context.Context) error {
-				return c.withAdmin(ctx, func(client *api.Client) error { return c.status(ctx, client, asJSON) })
+			show := func(ctx context.Context) (code int, err error) {
+				err = c.withAdmin(ctx, func(client *api.Client) error {
+					code, err = c.status(ctx, client, asJSON)
+					return err
+				})
+				return code, err
 			}
 			if watch <= 0 {
-				return show(cmd.Context())
+				return exitWith(show(cmd.Context()))
 			}
-			return c.repeat(cmd.Context(), watch, show)
+			return c.repeat(cmd.Context(), watch, func(ctx context.Context) error {
+				_, err := show(ctx)
+				return err
+			})
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUnknown, err} })
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().DurationVarP(&watch, "watch", "w", 0, "show it again at this interval")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
 	return cmd
+}
+
+// watchArgument reads the interval of "-w 1s": since -w needs no value, it arrives as an
+// argument.
+func watchArgument(args []string, watch *time.Duration) error {
+	if len(args) == 0 {
+		return nil
+	}
+	every, err := time.ParseDuration(args[0])
+	if *watch <= 0 || len(args) > 1 || err != nil || every <= 0 {
+		return &exitError{exitUnknown, fmt.Errorf("status takes no argument %q; --watch takes an interval, such as -w 1s", args[0])}
+	}
+	*watch = every
+	return nil
+}
+
+// exitWith ends status with the code of the severity, or with exitUnknown.
+func exitWith(code int, err error) error {
+	switch {
+	case err != nil:
+		return &exitError{exitUnknown, err}
+	case code != 0:
+		return &exitError{code: code}
+	}
+	return nil
 }
 
 // repeat repeats a display until the command is interrupted.
@@ -53,13 +109,19 @@ func (c *cli) repeat(ctx context.Context, every time.Duration, show func(context
 	}
 }
 
-func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error {
+// status shows the status and returns the exit code of its severity.
+func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) (code int, err error) {
 	s, err := client.Status(ctx)
 	if err != nil {
-		return err
+		return exitUnknown, err
 	}
+	code = severityCodes[s.Severity]
 	if asJSON {
-		return printJSON(c.out, s)
+		return code, printJSON(c.out, s)
+	}
+	c.printFindings(s)
+	if s.LedgerError != "" {
+		return code, nil
 	}
 	mode := "no server runs on it"
 	switch {
@@ -73,40 +135,15 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) error
 	printf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
 		plural(s.Objects, "object", "objects"), size(s.Bytes), plural(int64(s.Buckets), "bucket", "buckets"))
 	if err := printRuntimeInfo(c.out, s); err != nil {
-		return err
+		return code, err
 	}
 	if err := printBackends(c.out, s.Backends); err != nil {
-		return err
+		return code, err
 	}
 	printf(c.out, "\n")
-	if err := printRoutines(c.out, s); err != nil {
-		return err
-	}
+	err = printRoutines(c.out, s)
 	printSlowed(c.out, s)
-	c.printTrips(s)
-	if s.Ledger.Full {
-		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes continue, new objects are refused until there is room.\n")
-	}
-	if s.ClockBehind > 0 {
-		printf(c.out, "\nThe machine's clock is %s behind the ledger's: nothing becomes due until it has caught up.\n"+
-			"If the machine's clock is right: %s\n",
-			span(time.Duration(s.ClockBehind*float64(time.Second))), c.command("clock", "show"))
-	}
-	if s.ClockAhead > 0 {
-		printf(c.out, "\nTHE CLOCK WAS SET FORWARD BY %s: nothing is removed by age, and the ledger ignores the jump.\n"+
-			"Set it back; or, if it is right now, restart the server.\n", span(time.Duration(s.ClockAhead*float64(time.Second))))
-	}
-	c.printTroubles(s.Backends)
-	for _, b := range s.Backends {
-		switch {
-		case b.Misplaced != "":
-			printf(c.out, "\nBACKEND %s IS NOT IN ITS PLACE: %s\n"+
-				"Nothing is read or written there. Mount its disk to continue; if its bytes are lost for good: %s\n", b.ID, b.Misplaced, c.command("backend", "accept", b.ID))
-		case b.Held != "":
-			printf(c.out, "\nDELETES ARE STOPPED on backend %s: %s\nFind the cause, then: %s\n", b.ID, b.Held, c.command("backend", "accept", b.ID))
-		}
-	}
-	return nil
+	return code, err
 }
 
 func printBackends(w io.Writer, list []api.BackendStatus) error {
@@ -125,12 +162,14 @@ func printBackends(w io.Writer, list []api.BackendStatus) error {
 
 func roomOf(b api.BackendStatus) string {
 	switch {
+	case b.Misplaced != "":
+		return "not in its place"
+	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
+		return "does not answer"
 	case b.Missing:
-		return "NOT REACHABLE"
-	case b.Breaker != nil && b.Breaker.Open:
-		return "DOES NOT WORK: " + b.Breaker.Error
+		return "not configured"
 	case b.S3 != nil && b.S3.NoWrites != "":
-		return "WRITES REFUSED: " + b.S3.NoWrites
+		return "refuses writes"
 	case b.Draining:
 		return "is being drained"
 	case b.Quota > 0:
@@ -162,7 +201,7 @@ func printRoutines(w io.Writer, s api.Status) error {
 			outcome = "running"
 		}
 		if r.Error != "" {
-			outcome = "failed: " + r.Error
+			outcome = "failed"
 		}
 		rows = append(rows, []string{r.Name, number(r.Backlog.Due), size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, when(r.NextRun, s.Now)})
 	}

@@ -101,21 +101,11 @@ func (s *Store) makeEngine(context.Context) error {
 			out.Controller = s.watch.throttle
 		}
 		if r.Enabled && s.Config.Has(config.RoleReclaim) {
-			s.watch.metrics.Routine(r.Name, r.Batch, interval(out.Timetable, s.opt.Clock.Now()))
+			s.watch.metrics.Routine(r.Name, r.Batch, out.Interval(s.opt.Clock.Now()))
 		}
 		s.Loop.Routines = append(s.Loop.Routines, out)
 	}
 	return nil
-}
-
-// interval is the time between the next two runs of a timetable, 0 if there is
-// none.
-func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
-	first := t.Next(now)
-	if first == lethe.Forever {
-		return 0
-	}
-	return t.Next(first).Sub(first)
 }
 
 // routine returns the routine with a name, or an error if no routine has it.

@@ -16,7 +16,7 @@ const (
 	healthCheckTimeout = 5 * time.Second
 )
 
-// healthCheck monitors whether the ledger answers, and how fast. While it does not, the
+// healthCheck monitors whether the ledger answers. While it does not, the
 // routines wait, and one line of the log reports it.
 type healthCheck struct {
 	check func(context.Context) error
@@ -24,7 +24,6 @@ type healthCheck struct {
 
 	mu   sync.Mutex
 	down lethe.Time // since when it has not answered; 0: it answers
-	took time.Duration
 }
 
 // run checks until ctx ends.
@@ -62,7 +61,6 @@ func (p *healthCheck) once(ctx context.Context) {
 		p.log.Info("the database answers again", "after", now.Sub(p.down).Round(time.Millisecond).String())
 		p.down = 0
 	}
-	p.took = now.Sub(start)
 }
 
 // answers reports the result of the last check.
@@ -70,11 +68,4 @@ func (p *healthCheck) answers() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.down == 0
-}
-
-// latency is how long the last check took, whatever its result.
-func (p *healthCheck) latency() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.took
 }

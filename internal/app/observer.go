@@ -34,13 +34,16 @@ type observer struct {
 	drain        atomic.Bool            // set once the process stops; then it is not ready
 	slow         rate.Sometimes         // limits log lines of faults that many readers meet at once
 	trace        *tracer                // nil if there is none
+	clock        lethe.Clock
+	wrong        wrongValues
+	checks       checks
 }
 
 // repeatAfter is how long after a log line the same problem is logged again.
 const repeatAfter = time.Minute
 
 func newObserver(o Options) *observer {
-	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), slow: rate.Sometimes{Interval: repeatAfter}}
+	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), clock: o.Clock, slow: rate.Sometimes{Interval: repeatAfter}}
 }
 
 // audit writes one line for a destructive decision: the decision and the
@@ -83,6 +86,13 @@ func (w *observer) objects() object.Events {
 		Corrupt: func(b ledger.Blob, err error) {
 			w.metrics.ReadTrouble("corrupt")
 			w.log.Error("the bytes of a copy do not match their digest", "blob", b.ID, "backend", b.Backend, "error", err)
+		},
+		WrongCached: func(content lethe.ID) {
+			w.metrics.ReadTrouble("cached")
+			w.wrong.add(w.clock.Now())
+			w.slow.Do(func() {
+				w.log.Error("the cache returned wrong bytes; they are dropped, and a backend is read", "content", content)
+			})
 		},
 		Extended: func(content lethe.ID, err error) {
 			w.metrics.ReadTrouble("extended")
@@ -160,6 +170,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 	e.Found = func(p reclaim.Problem) {
 		w.metrics.Found(p)
+		w.checks.found(p)
 		w.log.Error("verify found a problem", "problem", p.String(), "kind", p.Kind)
 		if p.Kind == "counter" {
 			w.audit("counter_differs", p.Detail, slog.String("backend", p.Backend), slog.String("state", p.Name))
@@ -171,6 +182,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it will be tried again", "routine", r.Routine, "run", r.ID, "error", err)
 			return
 		}
+		w.checks.ended(r.Routine)
 		if r.Counts[reclaim.Limited] > 0 {
 			w.audit("run_limited", "reclaim.limits.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
 			w.log.Warn("a run reached its limit and more is due; the rest waits for the next run", "routine", r.Routine, "run", r.ID, "counts", r.Counts)

@@ -2,7 +2,9 @@ package app
 
 import (
 	"cmp"
+	"context"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/admin/service"
 )
@@ -14,11 +16,23 @@ func (s *Store) runtimeInfo() service.RuntimeInfo {
 		kind = "postgres"
 	}
 	return service.RuntimeInfo{
-		Roles: s.Config.Roles, Ledger: kind, Latency: s.ledgerHealth.latency, Backend: s.facts,
+		Roles: s.Config.Roles, Ledger: kind, Backend: s.facts,
 		SlowedBy: s.slowedBy, Rates: func() string { return s.ratesOn("") },
 		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },
-		Redis:        func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
+		Redis:        s.askRedis,
+		WrongValues:  s.watch.wrong.seen, Contradictions: s.watch.checks.list,
 	}
+}
+
+// askRedis asks Redis whether it responds; nil if there is none.
+func (s *Store) askRedis(ctx context.Context) *api.RedisStatus {
+	if s.redis == nil {
+		return nil
+	}
+	if err := s.redis.Ping(ctx); err != nil {
+		return &api.RedisStatus{Error: err.Error()}
+	}
+	return &api.RedisStatus{Up: true}
 }
 
 // facts returns what this process knows of a backend.
@@ -34,6 +48,7 @@ func (s *Store) facts(id string) api.BackendFacts {
 		}
 	}
 	f.SlowedBy, f.Rates = s.slowOn(id), s.ratesOn(id)
+	f.DeletesPerSecond = s.watch.throttle.Rate(id).Deletes
 	f.BackoffLevel, f.Limited = int(s.watch.throttle.LoadLevel(id)), s.watch.throttle.Limited(id)
 	if st := s.buckets[id]; st != nil {
 		c := st.Capabilities()
@@ -49,6 +64,9 @@ func (s *Store) facts(id string) api.BackendFacts {
 	if b := s.breakers[id]; b != nil {
 		st := b.State()
 		f.Breaker = &api.BreakerFacts{Open: st.Open, Outages: st.Outages, Openings: st.Openings, Error: st.LastErr}
+		if st.Open {
+			f.Breaker.Since = s.opt.Clock.Now().Add(st.Since.Sub(lethe.Monotonic{}.Now())).Time()
+		}
 		if err := s.health(id); err != nil {
 			f.Unwritable = err.Error()
 		}

@@ -73,10 +73,21 @@ func (c *circuit) probed(err error) {
 		c.mu.Unlock()
 		return
 	}
+	was := c.open
 	c.open, c.failed = false, 0
 	c.mu.Unlock()
-	if c.events.Up != nil {
+	if was && c.events.Up != nil {
 		c.events.Up()
+	}
+}
+
+// pinged records the result of a question that is asked whether commands are sent or not.
+func (c *circuit) pinged(err error) {
+	switch {
+	case c.up():
+		c.report(err)
+	case err == nil:
+		c.probed(nil)
 	}
 }
 

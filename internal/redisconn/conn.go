@@ -175,6 +175,23 @@ func (c *Conn) probe() {
 	})
 }
 
+// Ping asks the server now, also one that did not respond recently, and returns why it does
+// not respond. A single lost answer does not count.
+func (c *Conn) Ping(ctx context.Context) (err error) {
+	for range 2 {
+		bounded, cancel := context.WithTimeout(ctx, c.timeout)
+		err = failure(c.client.Ping(bounded).Err())
+		cancel()
+		if ctx.Err() == nil {
+			c.circuit.pinged(err)
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // Subscribe subscribes to a channel, and reconnects by itself until it is
 // closed. Messages sent meanwhile are lost.
 func (c *Conn) Subscribe(ctx context.Context, channel string) *redis.PubSub {

@@ -20,6 +20,17 @@ var (
 	cleanDepth  = depth(`due_at`, `size`, `blobs WHERE state = 3 AND fence = 0 AND due_at <= ?2 AND backend = ?3`)
 	reapDepth   = depth(`beat_at`, `size`, `blobs WHERE state = 1 AND fence = 0 AND beat_at <= ?2`)
 	placeDepth  = depth(`due_at`, `0`, `placements WHERE due_at <= ?2`)
+
+	failingDepth = register(`SELECT count(*), coalesce(max(attempts), 0), coalesce(min(due_at), 0) FROM (
+		SELECT attempts, due_at FROM blobs WHERE backend = ?1 AND state = 3 AND attempts > 0
+		ORDER BY attempts DESC LIMIT ?2) AS failing`)
+	failingWorst = register(`SELECT last_error FROM blobs WHERE backend = ?1 AND state = 3 AND attempts > 0
+		ORDER BY attempts DESC LIMIT 1`)
+	suspectDepth = register(`SELECT count(*), coalesce(sum(lost), 0) FROM (
+		SELECT CASE WHEN b.content_id IS NULL OR EXISTS (SELECT 1 FROM blobs c
+			WHERE c.content_id = b.content_id AND c.segment = b.segment AND c.state = 2 AND c.suspect = 0) THEN 0 ELSE 1 END AS lost
+		FROM blobs b WHERE b.backend = ?1 AND b.state = 2 AND b.suspect = 1 LIMIT ?2) AS suspects`)
+	deferredDepth = register(`SELECT count(*) FROM (SELECT 1 FROM deferred LIMIT ?1) AS waiting`)
 )
 
 // queues returns the routines with a single queue, and the age from which a row counts.
@@ -43,7 +54,10 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 		q.Limit = ledger.MaxDepth
 	}
 	err = db.read(ctx, "depths", func(t *tx) error {
-		out = ledger.Depths{Now: t.Now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{}}
+		out = ledger.Depths{
+			Now: t.Now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{},
+			Failing: map[string]ledger.Failing{}, Suspects: map[string]ledger.Suspects{},
+		}
 		for _, x := range queues(q) {
 			until := t.Now.Add(-x.age)
 			b, err := t.depth(x.due, x.later, []any{q.Limit, until}, []any{until})
@@ -53,9 +67,36 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 			b.CountLater(x.age)
 			out.Routines[x.routine] = b
 		}
-		return t.cleanDepths(q, &out)
+		if err := t.cleanDepths(q, &out); err != nil {
+			return err
+		}
+		return t.troubles(q, &out)
 	})
 	return out, err
+}
+
+// troubles adds failing deletes, suspect blobs, and what is deferred.
+func (t *tx) troubles(q ledger.DepthQuery, out *ledger.Depths) error {
+	for _, id := range q.Backends {
+		var f ledger.Failing
+		if err := t.Row(failingDepth, id, q.Limit).Scan(&f.Count, &f.Attempts, &f.NextTry); err != nil {
+			return t.Failed(err)
+		}
+		if f.Count > 0 {
+			if err := t.Row(failingWorst, id).Scan(&f.Error); err != nil {
+				return t.Failed(err)
+			}
+			out.Failing[id] = f
+		}
+		var s ledger.Suspects
+		if err := t.Row(suspectDepth, id, ledger.MaxSuspects).Scan(&s.Count, &s.Lost); err != nil {
+			return t.Failed(err)
+		}
+		if s.Count > 0 {
+			out.Suspects[id] = s
+		}
+	}
+	return t.Failed(t.Row(deferredDepth, q.Limit).Scan(&out.Deferred))
 }
 
 // cleanDepths adds the cleanup queues and their sum.

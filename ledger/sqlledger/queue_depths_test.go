@@ -11,6 +11,24 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
+// putDue makes an object that is due at once, of one blob on the backend main.
+func putDue(ctx context.Context, db *DB, blob lethe.ID, digest string) error {
+	if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "main", Size: 7}); err != nil {
+		return err
+	}
+	return commitDue(ctx, db, blob, digest)
+}
+
+// commitDue ends the intent of the blob.
+func commitDue(ctx context.Context, db *DB, blob lethe.ID, digest string) error {
+	now := lethe.SystemClock{}.Now()
+	_, err := db.Commit(ctx, ledger.Commit{
+		Op: lethe.RandomID(now), What: "put", Object: ledger.Object{Bucket: "bucket", Key: digest, Size: 7, TTLAt: now.Add(time.Microsecond)},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []ledger.Uploaded{{Blob: blob, Size: 7, Digest: digest}},
+	})
+	return err
+}
+
 // TestDepthsAreBacklogsUpToALimit: depths are the backlogs of the routines, as far as they
 // are counted.
 func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
@@ -35,11 +53,7 @@ func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 			}
 			must(db.Abandon(ctx, lost, false))
 			digest := fmt.Sprintf("a%d", i)
-			_, err = db.Commit(ctx, ledger.Commit{
-				Op: id(), What: "put", Object: ledger.Object{Bucket: "bucket", Key: digest, Size: 7, TTLAt: lethe.SystemClock{}.Now().Add(time.Microsecond)},
-				Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []ledger.Uploaded{{Blob: blob, Size: 7, Digest: digest}},
-			})
-			must(err)
+			must(commitDue(ctx, db, blob, digest))
 		}
 		for _, limit := range []int{0, 3} {
 			d, err := db.Depths(ctx, ledger.DepthQuery{Backends: []string{"main", "none"}, MinAge: time.Nanosecond, Limit: limit})
@@ -78,4 +92,72 @@ func TestDepthsReadIndexesOnly(t *testing.T) {
 			t.Errorf("the plan of %s is\n%s", text, got)
 		}
 	}
+}
+
+const (
+	soundCopy = `INSERT INTO blobs (id, backend, state, size, digest, content_id, segment, replica, part, created_at, beat_at, died_at, reason,
+			due_at, late_until, attempts, last_error, suspect, verified_at, worker, fence, claimed_at)
+		SELECT ?2, 'cold', 2, size, digest, content_id, segment, 1, part, created_at, beat_at, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0 FROM blobs WHERE id = ?1`
+	deleteFailed = `UPDATE blobs SET state = 3, attempts = ?2, due_at = ?3, last_error = ?4, suspect = 0 WHERE id = ?1`
+)
+
+// TestDepthsOfTroubles: failing deletes, suspect blobs with and without a sound copy, and
+// what is deferred are counted by backend.
+func TestDepthsOfTroubles(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db *DB, _ string) {
+		ctx := context.Background()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []string{"main", "cold"} {
+			_, err := db.AddBackend(ctx, ledger.Backend{ID: id})
+			must(err)
+		}
+		_, err := db.CreateBucket(ctx, ledger.Bucket{Name: "bucket", Owner: "me"})
+		must(err)
+		id := func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) }
+		blobs := make([]lethe.ID, 3)
+		for i := range blobs {
+			blobs[i] = id()
+			must(putDue(ctx, db, blobs[i], fmt.Sprint("a", i)))
+		}
+		depths := func() ledger.Depths {
+			t.Helper()
+			d, err := db.Depths(ctx, ledger.DepthQuery{Backends: []string{"main", "cold"}})
+			must(err)
+			return d
+		}
+		if d := depths(); len(d.Failing) != 0 || len(d.Suspects) != 0 || d.Deferred != 0 {
+			t.Errorf("at first: %+v", d)
+		}
+		_, err = db.MarkSuspect(ctx, blobs[:2], "gone")
+		must(err)
+		must(db.write(ctx, "copy", func(t *tx) error {
+			_, err := t.Exec(soundCopy, blobs[0], id())
+			return err
+		}))
+		if d := depths(); d.Suspects["main"] != (ledger.Suspects{Count: 2, Lost: 1}) || len(d.Suspects) != 1 {
+			t.Errorf("suspects %+v", d.Suspects)
+		}
+		must(db.write(ctx, "fail", func(t *tx) error {
+			_, err := t.Exec(deleteFailed, blobs[1], 3, 5, "denied")
+			if err == nil {
+				_, err = t.Exec(deleteFailed, blobs[2], 1, 4, "busy")
+			}
+			return err
+		}))
+		if d := depths(); d.Failing["main"] != (ledger.Failing{Count: 2, Attempts: 3, Error: "denied", NextTry: 4}) || len(d.Failing) != 1 || d.Suspects["main"].Lost != 0 {
+			t.Errorf("failing %+v, suspects %+v", d.Failing, d.Suspects)
+		}
+		_, err = db.AddHold(ctx, ledger.Hold{Bucket: "bucket", Scope: ledger.HoldPrefix})
+		must(err)
+		_, err = db.Expire(ctx, ledger.Batch{Limit: 10})
+		must(err)
+		if d := depths(); d.Deferred != 3 {
+			t.Errorf("%d are deferred", d.Deferred)
+		}
+	})
 }

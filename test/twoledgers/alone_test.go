@@ -46,7 +46,7 @@ func TestAFailover(t *testing.T) {
 func (s *side) misplaced() {
 	s.Helper()
 	s.until("status says that the folder is another", func() error {
-		if text := s.lethe("status"); !strings.Contains(text, "BACKEND main IS NOT IN ITS PLACE: ") || !strings.Contains(text, "Mount its disk to continue") {
+		if text := s.lethe("status"); !strings.Contains(text, "backend main is not in its place: ") || !strings.Contains(text, "mount its disk") {
 			return errors.New(text)
 		}
 		return nil

@@ -92,7 +92,7 @@ var aheadLine = regexp.MustCompile(`(?m)^lethe_clock_ahead_seconds (\S+)$`)
 func (s *side) ahead(is bool) {
 	s.Helper()
 	s.until(fmt.Sprintf("the clock was set forward: %t", is), func() error {
-		if text := s.lethe("status"); strings.Contains(text, "THE CLOCK WAS SET FORWARD BY ") != is {
+		if text := s.lethe("status"); strings.Contains(text, "clock was set forward by ") != is {
 			return errors.New(text)
 		}
 		_, text := s.ask("/metrics")

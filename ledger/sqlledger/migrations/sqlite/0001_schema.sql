@@ -75,6 +75,10 @@ CREATE INDEX blobs_joining ON blobs (content_id) WHERE state = 1 AND content_id 
 -- some of each. The last condition always holds: it keeps the planner from taking this
 -- index in place of another.
 CREATE INDEX blobs_turns ON blobs (bucket_id, backend, due_at, size) WHERE state = 3 AND fence = 0 AND length(bucket_id) >= 0;
+-- Mostly there are neither failing deletes nor suspect copies, and whoever looks for some
+-- learns so at once.
+CREATE INDEX blobs_failing ON blobs (backend, attempts, due_at) WHERE state = 3 AND attempts > 0;
+CREATE INDEX blobs_suspect ON blobs (backend) WHERE state = 2 AND suspect = 1;
 
 -- One row per 128 blocks of a blob that has several: their CRC-32C (Castagnoli), so that
 -- a read by range is verified without the rest.

@@ -1,0 +1,103 @@
+package verdict
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// ofInstances returns which instances are silent, and whether any reclaims.
+func ofInstances(s api.Status) (list []api.StatusFinding) {
+	serves, reclaims := s.Serving, s.Serving && slices.Contains(s.Roles, "reclaim")
+	for _, i := range s.Instances {
+		if i.Silent {
+			f := finding(about{api.SeverityWarning, api.KindInstanceSilent, i.ID, "lethe serve"},
+				"instance %s sends no heartbeat and did not announce that it stops; start it again", i.ID)
+			f.Since = i.Seen
+			list = append(list, f)
+			continue
+		}
+		serves = serves || slices.Contains(i.Roles, "serve")
+		reclaims = reclaims || slices.Contains(i.Roles, "reclaim")
+	}
+	if reclaims {
+		return list
+	}
+	f := finding(about{api.SeverityWarning, api.KindNobodyReclaims, "", "lethe serve --roles reclaim"},
+		"nothing is reclaimed: no instance with the role reclaim runs")
+	if !serves {
+		f.Next, f.What = "lethe serve", "no server runs on this store: nothing is served, and nothing is reclaimed"
+	}
+	if len(ofQueues(s)) > 0 {
+		f.Severity = api.SeverityCritical
+	}
+	f.Since = lastRun(s)
+	return append(list, f)
+}
+
+// lastRun returns when a run was last heard of.
+func lastRun(s api.Status) (last time.Time) {
+	for _, r := range s.Routines {
+		if r.LastRun != nil && r.LastRun.Beat.After(last) {
+			last = r.LastRun.Beat
+		}
+	}
+	return last
+}
+
+// ofBytes returns which bytes are lost or damaged, and how backends differ from the ledger.
+func ofBytes(s api.Status) (list []api.StatusFinding) {
+	for _, b := range s.Backends {
+		lost, last := b.Lost, "lethe reconcile --last --backend "+b.ID
+		since := time.Time{}
+		if b.Compared != nil {
+			if n := b.Compared.Counts["lost"]; n > lost {
+				lost, since = n, b.Compared.Started
+			}
+		}
+		if lost > 0 {
+			f := finding(about{api.SeverityCritical, api.KindLost, b.ID, "lethe reconcile --backend " + b.ID},
+				"bytes are lost: %s on backend %s %s missing or damaged, and no sound copy exists", plural(lost, "blob", "blobs"), b.ID, isAre(lost))
+			if !since.IsZero() {
+				f.Since, f.Next = since, last
+			}
+			list = append(list, f)
+		}
+		if n := b.Suspect - b.Lost; n > 0 {
+			list = append(list, finding(about{api.SeverityNotice, api.KindSuspect, b.ID, "lethe reconcile --backend " + b.ID},
+				"%s on backend %s %s missing or damaged; a sound copy exists", plural(n, "blob", "blobs"), b.ID, isAre(n)))
+		}
+		if n := differences(b); n > 0 {
+			list = append(list, finding(about{api.SeverityNotice, api.KindReconcile, b.ID, last},
+				"backend %s and the ledger differ in %s", b.ID, plural(n, "place", "places")))
+		}
+	}
+	return list
+}
+
+func isAre(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// differences counts what the last walks over a backend found, other than what is lost.
+func differences(b api.BackendStatus) (n int64) {
+	walks := []*api.Walk{b.Compared}
+	if b.Walk != nil && (b.Compared == nil || b.Walk.ID != b.Compared.ID) {
+		walks = append(walks, b.Walk)
+	}
+	for _, w := range walks {
+		if w == nil {
+			continue
+		}
+		sum := int64(0)
+		for _, kind := range []string{"orphans", "foreign", "elsewhere", "missing", "wrong_size"} {
+			sum += w.Counts[kind]
+		}
+		n = max(n, sum)
+	}
+	return n
+}

@@ -1,0 +1,203 @@
+// Package verdict decides what an operator of a store has to know: which findings there are,
+// how severe each is, and the one sentence that sums them up. It is a function of an
+// api.Status and does no I/O, so that status, /readyz, the metrics, the alerts and what
+// instances report of each other cannot disagree.
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// Of returns the verdict on a status: on what is in the ledger, on what the responding
+// process knows, and on what other instances have reported.
+func Of(s api.Status) api.Health {
+	list := slices.Concat([]api.StatusFinding{}, Own(s)) // never null in JSON
+	if s.LedgerError == "" {
+		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofBytes(s))
+		list = merge(list, s.Instances)
+	}
+	sortFindings(list)
+	return api.Health{Sentence: sentence(list), Severity: worst(list), Findings: list}
+}
+
+// Own returns the findings that only the responding process knows, the worst first.
+func Own(s api.Status) []api.StatusFinding {
+	list := slices.Concat(ofLedger(s), ofBackends(s), ofRoom(s), ofRoutines(s), ofServices(s))
+	sortFindings(list)
+	return list
+}
+
+// Unready returns why the responding process should get no requests; empty if it should. One
+// backend that answers is enough: reads fail over, and writes go elsewhere.
+func Unready(s api.Status) (why []api.StatusFinding) {
+	down := map[string]bool{}
+	for _, f := range Own(s) {
+		switch f.Kind {
+		case api.KindLedgerDown:
+			return []api.StatusFinding{f}
+		case api.KindBackendDown, api.KindBackendMisplaced, api.KindBackendUnknown:
+			down[f.Subject] = true
+			why = append(why, f)
+		}
+	}
+	for _, b := range s.Backends {
+		if !down[b.ID] {
+			return nil
+		}
+	}
+	return why
+}
+
+// about is what a finding is about, with the next command.
+type about struct{ severity, kind, subject, next string }
+
+func finding(a about, format string, args ...any) api.StatusFinding {
+	return api.StatusFinding{Severity: a.severity, Kind: a.kind, Subject: a.subject, Next: a.next, What: fmt.Sprintf(format, args...)}
+}
+
+// rank orders severities and kinds by how bad they are.
+func rank(f api.StatusFinding) (severity, kind int) {
+	severity = slices.Index(api.Severities, f.Severity)
+	for i, k := range api.FindingKinds {
+		if k.Kind == f.Kind {
+			kind = i
+		}
+	}
+	return severity, kind
+}
+
+func sortFindings(list []api.StatusFinding) {
+	slices.SortStableFunc(list, func(a, b api.StatusFinding) int {
+		as, ak := rank(a)
+		bs, bk := rank(b)
+		return cmp.Or(cmp.Compare(bs, as), cmp.Compare(ak, bk), cmp.Compare(a.Subject, b.Subject))
+	})
+}
+
+func worst(sorted []api.StatusFinding) string {
+	if len(sorted) == 0 {
+		return api.SeverityOK
+	}
+	return sorted[0].Severity
+}
+
+// sentence sums the findings up by the worst, and by how many others there are.
+func sentence(sorted []api.StatusFinding) string {
+	notices := 0
+	for _, f := range sorted {
+		if f.Severity == api.SeverityNotice {
+			notices++
+		}
+	}
+	switch {
+	case len(sorted) == 0:
+		return "healthy"
+	case notices == len(sorted):
+		return "healthy, with " + plural(int64(notices), "notice", "notices")
+	case len(sorted)-notices > 1:
+		return fmt.Sprintf("%s (and %d more)", sorted[0].What, len(sorted)-notices-1)
+	}
+	return sorted[0].What
+}
+
+// merge adds what the other instances reported. What several know is one finding.
+func merge(list []api.StatusFinding, instances []api.Instance) []api.StatusFinding {
+	own := len(list)
+	for _, i := range instances {
+		if i.Silent {
+			continue
+		}
+		for _, f := range i.Findings {
+			at := slices.IndexFunc(list, func(g api.StatusFinding) bool { return g.Kind == f.Kind && g.Subject == f.Subject })
+			if at < 0 {
+				at = len(list)
+				list = append(list, f)
+			}
+			if slices.Index(api.Severities, f.Severity) > slices.Index(api.Severities, list[at].Severity) {
+				list[at].Severity = f.Severity
+			}
+			list[at].Instances = append(list[at].Instances, i.ID)
+		}
+	}
+	for i, f := range list {
+		switch names := strings.Join(f.Instances, ", "); {
+		case names == "":
+		case i < own:
+			list[i].What += " (so on " + names + ")"
+		default:
+			list[i].What += " (on " + names + ")"
+		}
+	}
+	return list
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+// thousands writes a number with commas.
+func thousands(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// span writes a duration in units that people think in: seconds, minutes, hours, days.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		d = max(d.Round(time.Second), time.Second)
+	case d < time.Hour:
+		d = d.Round(time.Minute)
+	case d < 48*time.Hour:
+		return amount(d.Round(time.Minute), time.Hour, "h", time.Minute, "min")
+	default:
+		return amount(d, 24*time.Hour, "d", time.Hour, "h")
+	}
+	return amount(d, time.Minute, "min", time.Second, "s")
+}
+
+// amount writes a duration in two units, without those that are zero.
+func amount(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	var parts []string
+	if n := d / large; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", n, largeName))
+	}
+	if n := d % large / small; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", n, smallName))
+	}
+	return strings.Join(parts, " ")
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// short cuts a text of others, such as an error of a service, for one line. The beginning says
+// what was done, the end why it failed.
+func short(text string) string {
+	const head, tail = 60, 100
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= head+tail {
+		return text
+	}
+	return strings.ToValidUTF8(text[:head], "") + " .. " + strings.ToValidUTF8(text[len(text)-tail:], "")
+}
+
+// sinceOf is an instant of the ledger as a time; zero stays zero.
+func sinceOf(t lethe.Time) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return t.Time()
+}
