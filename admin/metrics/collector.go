@@ -100,11 +100,14 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
+	tell(up, truth(err == nil && s.LedgerError == ""))
 	if err != nil {
-		tell(up, 0)
 		return
 	}
-	tell(up, 1)
+	tellFindings(tell, s.Findings)
+	if s.LedgerError != "" {
+		return
+	}
 	tell(objects, float64(s.Objects))
 	tell(logical, float64(s.Bytes))
 	tell(buckets, float64(s.Buckets))
@@ -237,7 +240,7 @@ func (c *collector) status() (api.Status, []api.BucketUsage, error) {
 		}
 	}
 	c.asked = c.clock.Now()
-	if c.err == nil {
+	if c.err == nil && c.last.LedgerError == "" {
 		c.drains.note(c.stopwatch.Now(), c.last.Routines)
 	}
 	return c.last, c.usage, c.err

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -76,11 +75,13 @@ func (s *Service) backend(id string, answer probe) api.BackendStatus {
 	if s.o.Runtime.Backend != nil {
 		b.BackendFacts = s.o.Runtime.Backend(id)
 	}
-	if answer.err != nil {
-		b.Missing, b.Unreachable = true, answer.err.Error()
-		if errors.Is(answer.err, blob.ErrMisplaced) {
-			b.Misplaced = cmp.Or(b.Misplaced, b.Unreachable)
-		}
+	b.Missing = answer.err != nil
+	switch {
+	case answer.err == nil, b.Misplaced != "", b.Unreachable != "":
+	case errors.Is(answer.err, blob.ErrMisplaced):
+		b.Misplaced = answer.err.Error()
+	default:
+		b.Unreachable = answer.err.Error()
 	}
 	return b
 }

@@ -13,15 +13,15 @@ const verifyBatch = 500
 
 // AdminHandler returns the admin API for operators that access admits.
 func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
-	admin := service.New(service.Options{
+	s.admin = service.New(service.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Pairing: s.Pairing, StoreID: s.Identity.ID,
 		Verify:    func(checksums bool) *routine.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.deletionLimits(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Runtime: s.runtimeInfo(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
 	})
-	s.watch.metrics.Ask(admin, s.opt.Clock, s.opt.Stopwatch)
-	return s.watch.tracedWeb("admin", adminCalls(), service.Handler(admin, access))
+	s.watch.metrics.Ask(s.admin, s.opt.Clock, s.opt.Stopwatch)
+	return s.watch.tracedWeb("admin", adminCalls(), service.Handler(s.admin, access))
 }
 
 // openAdmin serves the admin API. On a Unix socket, which only its owner can reach,

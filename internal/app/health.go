@@ -2,22 +2,20 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
-	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // healthTime bounds the responses of ledger and backends.
 const healthTime = 5 * time.Second
 
 // openMetrics serves /metrics, /healthz (the process lives) and /readyz (the ledger
-// and a backend answer, and the process is not stopping). Held deletes are listed
-// by /readyz, and do not make it fail.
+// and a backend answer, and the process is not stopping). What else is wrong with this
+// process, and stopped deletes, are listed by /readyz, and do not make it fail.
 func (a *App) openMetrics(ctx context.Context) error {
 	l := a.Config.Server.Metrics
 	if l.Off() {
@@ -27,50 +25,27 @@ func (a *App) openMetrics(ctx context.Context) error {
 	mux.Handle("GET /metrics", a.watch.metrics.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := a.readiness(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		ctx, cancel := context.WithTimeout(r.Context(), healthTime)
+		defer cancel()
+		if a.watch.drain.Load() {
+			http.Error(w, "stopping", http.StatusServiceUnavailable)
+			return
+		}
+		unready, found := a.admin.Ready(ctx)
+		if len(unready) > 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			list(w, unready)
 			return
 		}
 		fmt.Fprintln(w, "ok")
-		a.tellHeld(r.Context(), w)
+		list(w, found)
 	})
 	return a.serve(ctx, "metrics", l, mux)
 }
 
-// tellHeld writes on which backends deletes are held, why, and the remedy.
-func (a *App) tellHeld(ctx context.Context, w io.Writer) {
-	list, err := a.Ledger.Backends(ctx)
-	if err != nil {
-		return
+// list writes findings, each with the next command.
+func list(w io.Writer, findings []api.StatusFinding) {
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s: %s; next: %s\n", f.Severity, f.What, f.Next)
 	}
-	for _, b := range list {
-		if b.Held != "" {
-			fmt.Fprintf(w, "deletes are stopped on backend %s: %s; find the cause, then: lethe backend accept %s\n", b.ID, b.Held, b.ID)
-		}
-	}
-}
-
-// readiness returns why the store should get no requests, nil if it should.
-func (a *App) readiness(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
-	defer cancel()
-	if a.watch.drain.Load() {
-		return errors.New("stopping")
-	}
-	if _, err := a.Ledger.Identity(ctx); err != nil {
-		return fmt.Errorf("the ledger does not answer: %w", err)
-	}
-	// No blob has this name: a backend that works reports so. One such backend is
-	// enough: reads fail over, and writes go elsewhere.
-	probe := lethe.BlobKey(a.Identity.ID, lethe.RandomID(a.opt.Clock.Now()))
-	var down []error
-	for id, b := range a.Backends {
-		if _, err := b.Stat(ctx, probe); !errors.Is(err, blob.ErrNotExist) {
-			down = append(down, fmt.Errorf("backend %s does not answer: %w", id, err))
-		}
-	}
-	if len(down) == len(a.Backends) {
-		return errors.Join(down...)
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func (a *App) beat(ctx context.Context) error {
 		self := a.watch.throttle.Self()
 		news := int(self.Level) != info.BackoffLevel || self.Reclaiming && !info.Reclaiming
 		if now := clock.Now(); news || told == 0 || now.Sub(told) >= instanceBeat {
-			info.Digests = a.agreement.digests()
+			info.Digests, info.Findings = a.agreement.digests(), a.admin.Report(ctx)
 			info.BackoffLevel, info.Reclaiming, told = int(self.Level), self.Reclaiming, now
 			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
 				a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
@@ -60,6 +61,9 @@ func (s *Store) facts(id string) api.BackendFacts {
 	}
 	if g := s.mountGuards[id]; g != nil {
 		f.Misplaced = g.Misplaced()
+		if why, unread := strings.CutPrefix(f.Misplaced, notLookedAt+": "); unread {
+			f.Misplaced, f.Unreachable = "", why // that is an outage: there is nothing to accept
+		}
 	}
 	if b := s.breakers[id]; b != nil {
 		st := b.State()

@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
@@ -120,6 +121,7 @@ type Store struct {
 	opt          Options
 	watch        *observer
 	safety       reclaim.Safety
+	admin        *service.Service      // set once there is a handler of it
 	pairingTold  sync.Map              // what was last logged about the epoch of each backend
 	unswept      map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	rules        ruleBook

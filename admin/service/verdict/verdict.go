@@ -34,6 +34,16 @@ func Own(s api.Status) []api.StatusFinding {
 	return list
 }
 
+// OfProcess returns Own with what stops deletes, the worst first.
+func OfProcess(s api.Status) []api.StatusFinding {
+	list := Own(s)
+	if s.LedgerError == "" {
+		list = append(list, ofDeletes(s)...)
+	}
+	sortFindings(list)
+	return list
+}
+
 // Unready returns why the responding process should get no requests; empty if it should. One
 // backend that answers is enough: reads fail over, and writes go elsewhere.
 func Unready(s api.Status) (why []api.StatusFinding) {
