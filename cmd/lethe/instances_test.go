@@ -182,6 +182,7 @@ func TestDatabaseOutageAndRecovery(t *testing.T) {
 	answer(t, w.app.Addresses().S3+"/first/read", http.StatusServiceUnavailable, "Retry-After")
 	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
 	answer(t, ready, http.StatusServiceUnavailable, "")
+	w.agree(api.KindLedgerDown, api.SeverityCritical, http.StatusServiceUnavailable)
 	var bad []moment
 	for range 3 {
 		for range 6 {

@@ -106,6 +106,36 @@ func failureCases() []runbookCase {
 	}
 }
 
+// findingCases returns the cases of findings without an alert of their own.
+func findingCases() []runbookCase {
+	var mount func()
+	return []runbookCase{
+		{alert: "LetheCritical", provoke: func(w *world) {
+			mount = w.unmount()
+			w.await("THE BACKEND IS NOT IN ITS PLACE")
+			w.ok("status")
+		}, mend: func(w *world) {
+			mount()
+			w.await("is in its place again")
+		}},
+		{alert: "LetheWarning", provoke: func(w *world) {
+			w.one("")
+			stuck(w.t, w.blobFile())
+			w.remove("first", "a")
+			for range 2 {
+				w.clock.Advance(time.Hour)
+				w.ok("reclaim", "--once", "--only", "clean")
+			}
+			w.ok("status")
+			w.ok("cleanup-queue", "list", "--min-attempts", "1", "--backend", "main")
+		}, mend: func(w *world) {
+			w.unstick()
+			w.clock.Advance(24 * time.Hour)
+			w.ok("reclaim", "--once", "--only", "clean")
+		}},
+	}
+}
+
 // lost is a removed file without another copy.
 func lost() runbookCase {
 	var file string
@@ -131,6 +161,7 @@ func lost() runbookCase {
 			w.t.Fatal(err)
 		}
 		w.ok("reconcile")
+		w.ok("check", "--checksums")
 		w.there("first", "a")
 	}}
 }

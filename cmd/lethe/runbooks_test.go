@@ -52,7 +52,7 @@ func (w *world) one(ttl string) {
 // TestDatabaseOutageAndRecovery, TestOneOfTwoBackendsFails, TestFullDisk and
 // TestDiskVanishesWhileServing.
 func TestRunbooks(t *testing.T) {
-	for _, c := range slices.Concat(runbookCases(), doubtCases(), failureCases(), absenceCases(), slowCases()) {
+	for _, c := range slices.Concat(runbookCases(), doubtCases(), failureCases(), findingCases(), absenceCases(), slowCases()) {
 		t.Run(c.alert, func(t *testing.T) { c.run(newWorld(t, c.settings...)) })
 	}
 }

@@ -57,15 +57,15 @@ func ofBytes(s api.Status) (list []api.StatusFinding) {
 			}
 		}
 		if lost > 0 {
-			f := finding(about{api.SeverityCritical, api.KindLost, b.ID, "lethe reconcile --backend " + b.ID},
-				"bytes are lost: %s on backend %s %s missing or damaged, and no sound copy exists", plural(lost, "blob", "blobs"), b.ID, isAre(lost))
+			f := finding(about{api.SeverityCritical, api.KindLost, b.ID, "lethe check --checksums"},
+				"bytes are lost: %s on backend %s %s missing or damaged, and no sound copy exists; put them back from a backup of the backend", plural(lost, "blob", "blobs"), b.ID, isAre(lost))
 			if !since.IsZero() {
 				f.Since, f.Next = since, last
 			}
 			list = append(list, f)
 		}
 		if n := b.Suspect - b.Lost; n > 0 {
-			list = append(list, finding(about{api.SeverityNotice, api.KindSuspect, b.ID, "lethe reconcile --backend " + b.ID},
+			list = append(list, finding(about{api.SeverityNotice, api.KindSuspect, b.ID, "lethe check --checksums"},
 				"%s on backend %s %s missing or damaged; a sound copy exists", plural(n, "blob", "blobs"), b.ID, isAre(n)))
 		}
 		if n := differences(b); n > 0 {

@@ -226,12 +226,12 @@ func TestInstances(t *testing.T) {
 func TestBytes(t *testing.T) {
 	for _, d := range []decision{
 		{"a lost blob", first(func(b *api.BackendStatus) { b.Suspect, b.Lost = 1, 1 }),
-			api.SeverityCritical, api.KindLost, "bytes are lost: 1 blob on backend main is missing or damaged", "lethe reconcile --backend main"},
+			api.SeverityCritical, api.KindLost, "bytes are lost: 1 blob on backend main is missing or damaged", "lethe check --checksums"},
 		{"lost blobs that a walk found", first(func(b *api.BackendStatus) {
 			b.Compared = &api.Walk{ID: "w", Started: now.Add(-time.Hour), Counts: map[string]int64{"lost": 2}}
 		}), api.SeverityCritical, api.KindLost, "2 blobs on backend main are missing or damaged", "lethe reconcile --last --backend main"},
 		{"a damaged copy", first(func(b *api.BackendStatus) { b.Suspect = 1 }),
-			api.SeverityNotice, api.KindSuspect, "1 blob on backend main is missing or damaged; a sound copy exists", "lethe reconcile --backend main"},
+			api.SeverityNotice, api.KindSuspect, "1 blob on backend main is missing or damaged; a sound copy exists", "lethe check --checksums"},
 		{"orphans", first(func(b *api.BackendStatus) {
 			b.Compared, b.Walk = &api.Walk{ID: "w"}, &api.Walk{ID: "x", Counts: map[string]int64{"orphans": 1}}
 		}), api.SeverityNotice, api.KindReconcile, "differ in 1 place", "lethe reconcile --last --backend main"},
