@@ -42,12 +42,18 @@ func TestAFailover(t *testing.T) {
 	}
 }
 
-// misplaced waits until status says that something else lies in the backend's place.
+// misplaced waits until status says that something else lies in the backend's place, and until
+// deletes are stopped there.
 func (s *side) misplaced() {
 	s.Helper()
 	s.until("status says that the folder is another", func() error {
 		if text := s.lethe("status"); !strings.Contains(text, "backend main is not in its place: ") || !strings.Contains(text, "mount its disk") {
 			return errors.New(text)
+		}
+		status, err := s.admin.Status(s.Context())
+		s.must(err)
+		if status.Backends[0].Held == "" {
+			return errors.New("deletes are not stopped yet")
 		}
 		return nil
 	})
