@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -176,17 +177,19 @@ func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
 	if !asks {
 		g.TrippedUntil = lethe.Time((g.hour(now) + 1) * hourMicros)
 	}
+	gone := ""
+	if n > 0 {
+		gone = fmt.Sprintf("%d went within the hour, and ", n)
+	}
 	switch {
 	case free:
 		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more are due", want)
+	case asks && l.Share > 0:
+		g.Reason = fmt.Sprintf("%sat least %d of %d are due; %s", gone, want, has+n, l.asking())
 	case asks:
-		of := ""
-		if l.Share > 0 {
-			of = fmt.Sprintf(", of %d", has+n)
-		}
-		g.Reason = fmt.Sprintf("%d went within the hour and at least %d more are due%s: %s", n, want, of, l.asking())
+		g.Reason = fmt.Sprintf("%sat least %d are due; %s", gone, want, l.asking())
 	default:
-		g.Reason = fmt.Sprintf("%d went within the hour, and %d may go in each (per_hour)", n, l.PerHour)
+		g.Reason = fmt.Sprintf("%d went within the hour, and no more than %d may in one (per_hour)", n, l.PerHour)
 	}
 }
 
@@ -201,17 +204,14 @@ func (l Limit) Explains(g LimitState) bool {
 
 // asking describes beyond what a person is asked.
 func (l Limit) asking() string {
-	text := ""
+	var beyond []string
 	if l.Ask > 0 {
-		text = fmt.Sprintf("more than %d (ask)", l.Ask)
+		beyond = append(beyond, fmt.Sprintf("more than %d within an hour (ask)", l.Ask))
 	}
 	if l.Share > 0 {
-		if text != "" {
-			text += " or "
-		}
-		text += fmt.Sprintf("more than %d %% of them, and %d (share, floor)", l.Share, l.Floor)
+		beyond = append(beyond, fmt.Sprintf("more than %d %% and %d of them (share, floor)", l.Share, l.Floor))
 	}
-	return text + " has to be allowed"
+	return strings.Join(beyond, " or ") + " need permission"
 }
 
 // Of returns the limit for a kind of deletion.
