@@ -20,8 +20,16 @@ func (c *cli) printBackend(b api.BackendStatus) {
 			}
 		}
 	}
-	if b.Breaker != nil && b.Breaker.Open {
-		printf(c.out, "  DOES NOT WORK (%s): %s\n", plural(int64(b.Breaker.Outages), "outage", "outages"), b.Breaker.Error)
+	switch {
+	case b.Misplaced != "":
+		printf(c.out, "  is not in its place: %s\n", b.Misplaced)
+	case b.Breaker != nil && b.Breaker.Open:
+		printf(c.out, "  fails and is not called (%s): %s\n", plural(int64(b.Breaker.Outages), "outage", "outages"), b.Breaker.Error)
+	case b.Unreachable != "":
+		printf(c.out, "  does not answer: %s\n", b.Unreachable)
+	}
+	if f := b.Failing; f != nil {
+		printf(c.out, "  %s tried again (up to %s): %s\n", plural(f.Count, "delete is", "deletes are"), plural(int64(f.Attempts), "attempt", "attempts"), f.Error)
 	}
 	if b.Draining {
 		printf(c.out, "  is being drained; once it is empty: %s\n", c.command("backend", "remove", b.ID))

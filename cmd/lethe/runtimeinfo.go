@@ -22,7 +22,7 @@ func printRuntimeInfo(w io.Writer, s api.Status) error {
 	if s.Redis != nil && s.Redis.Up {
 		line += "; Redis answers"
 	} else if s.Redis != nil {
-		line += "; REDIS DOES NOT ANSWER, everything works without it"
+		line += "; Redis does not answer"
 	}
 	printf(w, "%s\n\n", line)
 	if len(s.Instances) == 0 {
