@@ -52,10 +52,10 @@ The exit code is that of a monitoring plugin:
 			if watch <= 0 {
 				return exitWith(show(cmd.Context()))
 			}
-			return c.repeat(cmd.Context(), watch, func(ctx context.Context) error {
+			return exitWith(0, c.repeat(cmd.Context(), watch, func(ctx context.Context) error {
 				_, err := show(ctx)
 				return err
-			})
+			}))
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUnknown, err} })
@@ -98,7 +98,7 @@ func (c *cli) repeat(ctx context.Context, every time.Duration, show func(context
 		if isTerminal(c.out) {
 			_, _ = io.WriteString(c.out, "\x1b[H\x1b[2J")
 		}
-		if err := show(ctx); err != nil {
+		if err := show(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {

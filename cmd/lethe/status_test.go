@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -279,7 +280,7 @@ func TestStatusIsRepeated(t *testing.T) {
 			stop()
 		}()
 		var errs bytes.Buffer
-		if code := run(ctx, w.args(append([]string{"status"}, flag...)...), streams{strings.NewReader(""), out, &errs}); code != 0 && errs.Len() > 0 && !strings.Contains(errs.String(), "canceled") {
+		if code := run(ctx, w.args(append([]string{"status"}, flag...)...), streams{strings.NewReader(""), out, &errs}); code != 0 || errs.Len() > 0 {
 			t.Errorf("%v: exit code %d: %s", flag, code, errs.String())
 		}
 		stop()
@@ -313,5 +314,20 @@ func TestStatusHasColoursOnATerminal(t *testing.T) {
 	}
 	if text := w.ok("status"); strings.Contains(text, "\x1b") {
 		t.Errorf("into a pipe: %q", text)
+	}
+}
+
+// A backend that hangs delays status by no more than the time of a probe.
+func TestStatusOfAHungBackend(t *testing.T) {
+	setting, way := behindProxy(t)
+	w := newWorld(t, setting).start()
+	way.Silence(0)
+	began := lethe.Monotonic{}.Now()
+	s := asked[api.Status](w, "status")
+	if took := (lethe.Monotonic{}).Now().Sub(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(s.Findings) != 1 || !strings.Contains(s.Findings[0].What, "backend cloud does not answer: no answer within 2s") {
+		t.Errorf("found %+v", s.Findings)
 	}
 }

@@ -85,7 +85,7 @@ func TestDepthsReadIndexesOnly(t *testing.T) {
 	db := openMemory(t)
 	for text, index := range map[string]string{
 		expireDepth: "objects_due", purgeDepth: "trash_purge", cleanDepth: "blobs_due",
-		reapDepth: "blobs_pending", placeDepth: "placements_due",
+		reapDepth: "blobs_pending", placeDepth: "placements_due", failingDepth: "blobs_failing",
 	} {
 		got := strings.Join(plan(t, db, text), "\n")
 		if !strings.Contains(got, "COVERING INDEX "+index) || strings.Contains(got, "TEMP B-TREE") {
