@@ -206,12 +206,12 @@ func (l Limit) Explains(g LimitState) bool {
 func (l Limit) asking() string {
 	var beyond []string
 	if l.Ask > 0 {
-		beyond = append(beyond, fmt.Sprintf("more than %d within an hour (ask)", l.Ask))
+		beyond = append(beyond, fmt.Sprintf("more than %d (ask)", l.Ask))
 	}
 	if l.Share > 0 {
-		beyond = append(beyond, fmt.Sprintf("more than %d %% and %d of them (share, floor)", l.Share, l.Floor))
+		beyond = append(beyond, fmt.Sprintf("more than %d %% of them and %d (share, floor)", l.Share, l.Floor))
 	}
-	return strings.Join(beyond, " or ") + " need permission"
+	return strings.Join(beyond, " or ") + " within an hour need permission"
 }
 
 // Of returns the limit for a kind of deletion.

@@ -43,14 +43,24 @@ func (s *Service) probeBackends(ctx context.Context) map[string]probe {
 	}
 	answers := make(map[string]probe, len(running))
 	for _, id := range slices.Sorted(maps.Keys(running)) {
-		select {
-		case <-running[id].done:
-			answers[id] = *running[id]
-		case <-ctx.Done():
-			answers[id] = probe{err: fmt.Errorf("no answer within %s", probeTime)}
-		}
+		answers[id] = running[id].answer(ctx)
 	}
 	return answers
+}
+
+// answer returns the result of a probe that has ended, or ends before ctx.
+func (p *probe) answer(ctx context.Context) probe {
+	select {
+	case <-p.done:
+		return *p
+	case <-ctx.Done():
+	}
+	select {
+	case <-p.done: // while another one was awaited
+		return *p
+	default:
+		return probe{err: fmt.Errorf("no answer within %s", probeTime)}
+	}
 }
 
 // startProbe begins a probe, or returns the one that is under way.
