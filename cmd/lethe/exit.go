@@ -38,9 +38,15 @@ func codeOf(err error) (int, error) {
 	return exitFailure, err
 }
 
+// ownCodes annotates a command that has exit codes of its own for wrong arguments and flags.
+const ownCodes = "own exit codes"
+
 // strictArgs makes a command, and those below it, say how they are used when their arguments or
 // flags are not as they have to be.
 func strictArgs(cmd *cobra.Command) {
+	if cmd.Annotations[ownCodes] != "" {
+		return
+	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w; see %s --help", err, cmd.CommandPath())
 	})

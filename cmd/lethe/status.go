@@ -29,7 +29,8 @@ func (c *cli) statusCommand() *cobra.Command {
 	var asJSON bool
 	var watch time.Duration
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say whether all is well, and show what is stored and what waits",
+		Annotations: map[string]string{ownCodes: "those of monitoring plugins"},
+		Use:         "status", Short: "Say whether all is well, and show what is stored and what waits",
 		Long: `Says in one sentence whether all is well, over all instances and asked now: of the
 database, the backends and Redis. Then come the findings, the worst first, each with
 the next command, and what is stored and what waits to be reclaimed.
@@ -58,7 +59,9 @@ The exit code is that of a monitoring plugin:
 			}))
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUnknown, err} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &exitError{exitUnknown, fmt.Errorf("%w; see lethe status --help", err)}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().DurationVarP(&watch, "watch", "w", 0, "show it again at this interval")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
