@@ -50,7 +50,7 @@ const (
 	// fullDisk and lowDisk are the free bytes of a disk below which it counts as full, and
 	// as almost full.
 	fullDisk = 32 << 20
-	lowDisk  = 512 << 20
+	lowDisk  = 128 << 20
 	// lowQuota is the part of a quota that counts as almost nothing.
 	lowQuota = 20
 )
