@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/safetext"
 )
 
 func (c *cli) lifecycleCommand() *cobra.Command {
@@ -53,9 +54,9 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 				case err != nil:
 					return err
 				case asXML:
-					_, _ = io.WriteString(c.out, escaped(l.XML, inDocument, xmlEscape)+"\n")
+					_, _ = io.WriteString(c.out, safetext.Escape(l.XML, inDocument, xmlEscape)+"\n")
 				case asJSON:
-					_, _ = io.WriteString(c.out, escaped(l.JSON, inDocument, jsonEscape)+"\n")
+					_, _ = io.WriteString(c.out, safetext.Escape(l.JSON, inDocument, safetext.JSON)+"\n")
 				default:
 					c.printLifecycle(l)
 				}

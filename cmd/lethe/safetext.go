@@ -9,26 +9,20 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/safetext"
 )
 
 // Keys, metadata, names and errors of services are untrusted text. All output
 // of commands passes through this file, so that no byte moves the cursor,
 // changes the direction of writing, or imitates another line.
 
-// plain reports whether a rune prints as itself and has no other effect.
-func plain(r rune) bool {
-	return strconv.IsPrint(r) && r != utf8.RuneError && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
-}
-
 // shown returns a text that is safe on a terminal: unchanged, or quoted as in
 // Go if a rune is not printable.
 func shown(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+	if strings.IndexFunc(s, func(r rune) bool { return !safetext.Plain(r) }) < 0 {
 		return s
 	}
 	return quoted(s)
@@ -37,7 +31,7 @@ func shown(s string) string {
 // quoted returns s in quotes, with escapes for what is not printable.
 func quoted(s string) string {
 	q := strconv.Quote(s)
-	return escaped(q, plain, jsonEscape)
+	return safetext.Escape(q, safetext.Plain, safetext.JSON)
 }
 
 // cell returns a text for a table, where two spaces would look like another
@@ -91,43 +85,15 @@ func argument(a any) any {
 // have one.
 func printError(w io.Writer, text string, err error) {
 	lines := !errors.As(err, new(*api.Error))
-	ok := func(r rune) bool { return plain(r) || lines && r == '\n' }
-	fmt.Fprintln(w, "lethe:", escaped(text, ok, jsonEscape))
-}
-
-// escaped replaces runes that are not ok by escapes.
-func escaped(s string, ok func(rune) bool, escape func(rune) string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case ok(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(escape(r))
-		}
-	}
-	return b.String()
-}
-
-// jsonEscape returns the escape of a rune in a JSON string.
-func jsonEscape(r rune) string {
-	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
+	ok := func(r rune) bool { return safetext.Plain(r) || lines && r == '\n' }
+	fmt.Fprintln(w, "lethe:", safetext.Escape(text, ok, safetext.JSON))
 }
 
 // xmlEscape returns the escape of a rune in XML.
 func xmlEscape(r rune) string { return fmt.Sprintf("&#x%x;", r) }
 
 // inDocument reports whether a rune may be in a document of several lines.
-func inDocument(r rune) bool { return plain(r) || r == '\n' || r == '\r' || r == '\t' }
+func inDocument(r rune) bool { return safetext.Plain(r) || r == '\n' || r == '\r' || r == '\t' }
 
 // printJSON writes v as one indented document.
 func printJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
@@ -144,7 +110,7 @@ func encode(w io.Writer, v any, indent string) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(b.String(), inDocument, jsonEscape))
+	_, err := io.WriteString(w, safetext.Escape(b.String(), inDocument, safetext.JSON))
 	return err
 }
 
@@ -174,7 +140,7 @@ func (e *escaping) Write(p []byte) (int, error) {
 		}
 	}
 	e.rest = append([]byte(nil), all[end:]...)
-	if _, err := io.WriteString(e.w, escaped(string(all[:end]), inDocument, jsonEscape)); err != nil {
+	if _, err := io.WriteString(e.w, safetext.Escape(string(all[:end]), inDocument, safetext.JSON)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

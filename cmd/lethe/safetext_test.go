@@ -15,6 +15,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/safetext"
 )
 
 // hostile are keys that affect a terminal, or imitate other output.
@@ -26,7 +27,7 @@ var hostile = []string{
 // harm returns the first rune of a text that is not safe on a terminal.
 func harm(text string) string {
 	for i, r := range text {
-		if r != '\n' && !plain(r) {
+		if r != '\n' && !safetext.Plain(r) {
 			return fmt.Sprintf("%q in %q", r, text[max(0, i-20):min(len(text), i+20)])
 		}
 	}
