@@ -30,6 +30,9 @@ import (
 type Access struct {
 	// Token has all roles; it exists before any other. Empty for none.
 	Token string
+	// RootKey and RootSecret are the access key with all rights, with which
+	// Operators lets people log in. Empty for none.
+	RootKey, RootSecret string
 	// Open names the caller without a token who has all roles, as through a
 	// socket that only its owner can open. Empty for none.
 	Open string
@@ -60,6 +63,11 @@ func (c caller) attrs() []slog.Attr {
 }
 
 type callerKey struct{}
+
+// as returns a context for the calls of a caller.
+func as(ctx context.Context, c caller) context.Context {
+	return lethe.WithCaller(context.WithValue(ctx, callerKey{}, c), lethe.Caller{Key: c.name})
+}
 
 func callerOf(ctx context.Context) caller {
 	c, ok := ctx.Value(callerKey{}).(caller)
@@ -95,8 +103,7 @@ func (g *gate) known(next http.Handler) http.Handler {
 			g.deny(w, r, c, refused)
 			return
 		}
-		ctx := lethe.WithCaller(context.WithValue(r.Context(), callerKey{}, c), lethe.Caller{Key: c.name})
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r.WithContext(as(r.Context(), c)))
 	})
 }
 
@@ -119,6 +126,11 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	if !bearer || given == "" {
 		return c, unauthorized(noToken)
 	}
+	return g.token(r.Context(), c, given)
+}
+
+// token authenticates the bearer of a token.
+func (g *gate) token(ctx context.Context, c caller, given string) (caller, *denial) {
 	have := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(g.root[:], have[:]) == 1 && g.access.Token != "" {
 		return caller{rootName, api.Destroy, c.remote}, nil
@@ -126,10 +138,9 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	// Recent tokens are checked all the same: others of the address must not
 	// lock out a valid token.
 	if wait, spent := g.failures.Spent(addressOf(c)); spent && !g.good.has(have) {
-		return c, &denial{http.StatusTooManyRequests, api.Error{Code: "too_many_attempts",
-			Message: "too many calls from this address came without a token that is known: wait " + wait.Round(time.Second).String()}, "too many attempts", wait}
+		return c, tooMany(wait)
 	}
-	known, refused := g.bearer(r.Context(), c, given)
+	known, refused := g.bearer(ctx, c, given)
 	if refused == nil {
 		g.good.add(have)
 	} else if refused.status == http.StatusUnauthorized {
@@ -212,6 +223,16 @@ const (
 	notAToken = "not a token"
 )
 
+func forbidden(c caller, route string, needs api.Role) *denial {
+	return &denial{http.StatusForbidden, api.Error{Code: "forbidden", Message: fmt.Sprintf(
+		"the token %s has the role %s; %s needs %s", c.name, c.role, route, needs)}, "needs the role " + string(needs), 0}
+}
+
+func tooMany(wait time.Duration) *denial {
+	return &denial{http.StatusTooManyRequests, api.Error{Code: "too_many_attempts",
+		Message: "too many calls from this address came without a token that is known: wait " + wait.Round(time.Second).String()}, "too many attempts", wait}
+}
+
 func unauthorized(why string) *denial {
 	return &denial{http.StatusUnauthorized, api.Error{Code: "unauthorized", Message: "the admin API wants a token that it knows: Authorization: Bearer ...; " +
 		"make one with \"lethe token add\", or take that of the data folder, admin.token"}, why, 0}
@@ -234,7 +255,7 @@ func addressOf(c caller) string {
 
 // deny refuses a caller.
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial) {
-	g.tell(r, c, d)
+	g.tell(strings.TrimPrefix(r.URL.Path, api.Prefix), c, d)
 	if d.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -246,7 +267,7 @@ func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial)
 
 // tell leaves an audit line about a refused caller, unless there are too many,
 // or it is not the caller's failure.
-func (g *gate) tell(r *http.Request, c caller, d *denial) {
+func (g *gate) tell(route string, c caller, d *denial) {
 	allowance := addressOf(c)
 	switch d.status {
 	case http.StatusUnauthorized:
@@ -265,7 +286,7 @@ func (g *gate) tell(r *http.Request, c caller, d *denial) {
 		g.unlogged.Add(1)
 		return
 	}
-	g.s.o.Audit("admin_denied", d.why, append(c.attrs(), slog.String("route", strings.TrimPrefix(r.URL.Path, api.Prefix)),
+	g.s.o.Audit("admin_denied", d.why, append(c.attrs(), slog.String("route", route),
 		slog.Int("status", d.status), slog.Int64("unlogged", g.unlogged.Swap(0)))...)
 }
 
@@ -274,8 +295,7 @@ func (g *gate) guarded(route api.Route, next http.HandlerFunc) http.HandlerFunc 
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
 		if !c.role.Allows(route.Role) {
-			g.deny(w, r, c, &denial{http.StatusForbidden, api.Error{Code: "forbidden", Message: fmt.Sprintf(
-				"the token %s has the role %s; %s needs %s", c.name, c.role, route.Name, route.Role)}, "needs the role " + string(route.Role), 0})
+			g.deny(w, r, c, forbidden(c, route.Name, route.Role))
 			return
 		}
 		if err := misplaced(route, r.URL.RawQuery); err != nil {

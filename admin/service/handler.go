@@ -18,13 +18,18 @@ const maxRequest = 4 << 20
 // Handler offers the service over HTTP, to callers with Access or a token in
 // the ledger. Calls from pages of other origins are refused.
 func Handler(s *Service, a Access) http.Handler {
-	mux := http.NewServeMux()
 	g := newGate(s, a)
+	return http.NewCrossOriginProtection().Handler(g.known(g.routes()))
+}
+
+// routes serves every call to authenticated callers.
+func (g *gate) routes() http.Handler {
+	mux := http.NewServeMux()
 	served := methods()
 	for _, r := range api.Routes() {
-		mux.HandleFunc(pattern(r), g.guarded(r, served[r.Name].serve(s, r.Name)))
+		mux.HandleFunc(pattern(r), g.guarded(r, served[r.Name].serve(g.s, r.Name)))
 	}
-	return http.NewCrossOriginProtection().Handler(g.known(mux))
+	return mux
 }
 
 // call returns a handler of a method with one result.

@@ -100,7 +100,7 @@ type world struct {
 
 func newWorld(t *testing.T, settings ...string) *world {
 	base := []string{
-		"server.s3.listen=127.0.0.1:0", "server.paste.listen=127.0.0.1:0", "server.metrics.listen=127.0.0.1:0",
+		"server.s3.listen=127.0.0.1:0", "server.paste.listen=127.0.0.1:0", "server.metrics.listen=127.0.0.1:0", "server.console.listen=127.0.0.1:0",
 		"log.format=json", "reclaim.grace.read_grace=1m",
 	}
 	// Tests run the routines.

@@ -15,10 +15,10 @@ import (
 
 // App is a Store with everything that listens:
 //
-//	S3 clients     browsers, curl     lethe status ...     Prometheus
-//	    |                |                  |                  |
-//	 S3 front          paste           admin (socket)    metrics, health
-//	    +----------------+---------+--------+------------------+
+//	S3 clients   browsers, curl   browsers   lethe status ...     Prometheus
+//	    |              |              |             |                 |
+//	 S3 front        paste         console    admin (socket)   metrics, health
+//	    +--------------+-----------+--+-------------+-----------------+
 //	                               |
 //	                             Store
 //
@@ -38,7 +38,7 @@ type App struct {
 
 // Addresses are those of an App, once it is ready.
 type Addresses struct {
-	S3, Paste, Admin, Metrics string // URLs; Admin may be "unix:" and a path; empty if disabled
+	S3, Paste, Admin, Metrics, Console string // URLs; Admin may be "unix:" and a path; empty if disabled
 }
 
 // New opens the data folder, creating it if needed, and binds the addresses.
@@ -52,7 +52,7 @@ func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	}
 	a := &App{Store: s, ready: make(chan struct{})}
 	err = s.inOrder(ctx, []step{
-		{"settle", a.settle}, {"admin", a.openAdmin}, {"metrics", a.openMetrics}, {"paste", a.openPaste}, {"front", a.openFront},
+		{"settle", a.settle}, {"admin", a.openAdmin}, {"metrics", a.openMetrics}, {"paste", a.openPaste}, {"console", a.openConsole}, {"front", a.openFront},
 	})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -155,10 +155,12 @@ func (a *App) announce(s3 net.Addr) {
 			a.urls.Metrics = urlOf(c.Metrics, w.ln.Addr())
 		case "paste":
 			a.urls.Paste = urlOf(c.Paste, w.ln.Addr())
+		case "console":
+			a.urls.Console = urlOf(c.Console, w.ln.Addr())
 		}
 	}
 	close(a.ready)
-	a.opt.Log.Info("serving", "roles", a.Config.Roles, "s3", a.urls.S3, "paste", a.urls.Paste, "admin", a.urls.Admin, "metrics", a.urls.Metrics, "data", a.Config.DataDir)
+	a.opt.Log.Info("serving", "roles", a.Config.Roles, "s3", a.urls.S3, "paste", a.urls.Paste, "admin", a.urls.Admin, "metrics", a.urls.Metrics, "console", a.urls.Console, "data", a.Config.DataDir)
 }
 
 // urlOf returns the URL of a listener, with the port that it was given.
@@ -229,6 +231,7 @@ func (a *App) Greet(w io.Writer) {
 	row("S3", u.S3)
 	row("pastes", u.Paste)
 	row("metrics", suffixed(u.Metrics, "/metrics"))
+	row("console", u.Console)
 	row("access key", a.Root.Access)
 	switch {
 	case a.Root.Path == "":

@@ -22,6 +22,7 @@ type Config struct {
 	Store     Store     `yaml:"store"`
 	Cache     Cache     `yaml:"cache"`
 	Paste     Paste     `yaml:"paste"`
+	Console   Console   `yaml:"console"`
 	Backends  []Backend `yaml:"backends"`
 	Placement Placement `yaml:"placement"`
 	// Lifecycle are rules of buckets, which then only the configuration changes.
@@ -51,6 +52,7 @@ type Server struct {
 	Paste          Listener  `yaml:"paste"`
 	Admin          Listener  `yaml:"admin"`
 	Metrics        Listener  `yaml:"metrics"`
+	Console        Listener  `yaml:"console"`
 	Region         string    `yaml:"region"`
 	Domain         string    `yaml:"domain"` // of virtual-host addressing; empty: path style only
 	TrustedProxies []Network `yaml:"trusted_proxies"`
@@ -151,6 +153,15 @@ type Paste struct {
 	// MissesPerMinute bounds the requests of one address for missing pastes; 0
 	// is no limit.
 	MissesPerMinute int `yaml:"misses_per_minute"`
+}
+
+// Console is the operator's pages; their address is in Server.Console.
+type Console struct {
+	Enabled bool `yaml:"enabled"`
+	// Hosts are names by which browsers reach it, besides those of Server.Console.
+	Hosts    []string `yaml:"hosts"`
+	Idle     Duration `yaml:"idle"`     // after which a session ends
+	Lifetime Duration `yaml:"lifetime"` // of a session
 }
 
 // Backend is a place that stores bytes.

@@ -24,6 +24,7 @@ func Default() *Config {
 			Paste:          Listener{Listen: "127.0.0.1:9001"},
 			Admin:          Listener{Listen: "unix:admin.sock"},
 			Metrics:        Listener{Listen: "127.0.0.1:9002"},
+			Console:        Listener{Listen: "127.0.0.1:9004"},
 			Region:         "us-east-1",
 			Ownership:      ownerships[0],
 			AccountBuckets: 1000,
@@ -39,6 +40,7 @@ func Default() *Config {
 		Paste: Paste{
 			Enabled: true, Bucket: "pastes", MaxSize: 1 * mib, DefaultTTL: 30 * day, MaxTTL: 365 * day, MissesPerMinute: 60,
 		},
+		Console:   Console{Enabled: true, Hosts: []string{}, Idle: Duration(30 * time.Minute), Lifetime: Duration(12 * time.Hour)},
 		Backends:  []Backend{{Name: "main", Kind: "dir", Path: "blobs", S3: defaultS3()}},
 		Placement: Placement{Strategy: "pack", Replicas: 1, Threshold: 0.1, MaxMove: 10 << 30},
 		Lifecycle: LifecycleRules{},

@@ -42,6 +42,7 @@ func (c *Config) Validate() error {
 	c.Store.validate(&p)
 	c.Cache.validate(&p)
 	c.Paste.validate(&p)
+	c.Console.validate(&p)
 	c.validateBackends(&p)
 	c.validatePlacement(&p)
 	c.validateLifecycle(&p)
@@ -73,7 +74,7 @@ func (c *Config) listeners() []struct {
 	return []struct {
 		key string
 		Listener
-	}{{"server.s3", s.S3}, {"server.paste", s.Paste}, {"server.admin", s.Admin}, {"server.metrics", s.Metrics}}
+	}{{"server.s3", s.S3}, {"server.paste", s.Paste}, {"server.admin", s.Admin}, {"server.metrics", s.Metrics}, {"server.console", s.Console}}
 }
 
 func (c *Config) validateListeners(p *Problems) {
@@ -171,6 +172,15 @@ func (s Paste) validate(p *Problems) {
 	p.check(s.MaxSize >= 1 && s.MaxSize <= maxPaste, "paste.max_size", "is %s; use 1B to 64MiB", s.MaxSize)
 	p.check(s.MaxTTL == 0 || s.DefaultTTL <= s.MaxTTL, "paste.default_ttl",
 		"%s is longer than max_ttl, %s; make it shorter, or max_ttl longer", s.DefaultTTL, s.MaxTTL)
+}
+
+func (c Console) validate(p *Problems) {
+	for _, h := range c.Hosts {
+		p.check(domainForm.MatchString(h) || net.ParseIP(h) != nil, "console.hosts",
+			"%q is no host; use a name such as lethe.example.org, in lower case and without a port, or an address", yamlfile.Brief(h))
+	}
+	p.check(c.Idle > 0, "console.idle", "is none; use for example 30m")
+	p.check(c.Lifetime >= c.Idle, "console.lifetime", "is %s, shorter than console.idle, %s; make it longer", c.Lifetime, c.Idle)
 }
 
 func (r *Reclaim) validate(p *Problems) {

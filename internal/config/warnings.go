@@ -13,6 +13,10 @@ func (c *Config) Warnings() []string {
 		out = append(out, fmt.Sprintf("server.admin.listen is %s without TLS: tokens that let their holders delete everything cross the network in the clear; "+
 			"set server.admin.tls, listen on unix: or 127.0.0.1, or name the https:// address of the proxy before it as server.admin.public_url", l.Listen))
 	}
+	if l := c.Server.Console; c.Console.Enabled && l.open() {
+		out = append(out, fmt.Sprintf("server.console.listen is %s without TLS: the root key and tokens cross the network in the clear; "+
+			"set server.console.tls, listen on 127.0.0.1, or name the https:// address of the proxy before it as server.console.public_url", l.Listen))
+	}
 	return out
 }
 

@@ -266,7 +266,7 @@ func serveBinary(t *testing.T, program, dir string, env ...string) (url, key, se
 	t.Helper()
 	addr := freeAddress(t)
 	run := exec.Command(program, "serve", "--data-dir", dir)
-	run.Env = append(append(os.Environ(), "LETHE_SERVER_S3_LISTEN="+addr, "LETHE_SERVER_PASTE_LISTEN=off", "LETHE_SERVER_METRICS_LISTEN=off",
+	run.Env = append(append(os.Environ(), "LETHE_SERVER_S3_LISTEN="+addr, "LETHE_SERVER_PASTE_LISTEN=off", "LETHE_SERVER_METRICS_LISTEN=off", "LETHE_SERVER_CONSOLE_LISTEN=off",
 		"LETHE_ROOT_ACCESS_KEY="+suiteRoot.Access, "LETHE_ROOT_SECRET="+suiteRoot.Secret), env...)
 	var log bytes.Buffer
 	run.Stderr = &log

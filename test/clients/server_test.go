@@ -38,6 +38,7 @@ server:
   s3: {listen: "127.0.0.1:0"}
   paste: {listen: "127.0.0.1:0"}
   metrics: {listen: "off"}
+  console: {listen: "off"}
   drain_timeout: 5s
 reclaim:
   expire: {enabled: false}

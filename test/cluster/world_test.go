@@ -133,6 +133,7 @@ server:
   s3: {listen: "127.0.0.1:0"}
   paste: {listen: "off"}
   metrics: {listen: "off"}
+  console: {listen: "off"}
   drain_timeout: 5s
 store: {min_part_size: 1KiB, memory_body: 64KiB}
 cache: {size: 4MiB}

@@ -23,3 +23,10 @@ func Strace(t testing.TB) string {
 	}
 	return path
 }
+
+// Chromium is the path of the browser; without it the test is skipped, or fails, as
+// LETHE_SERVERS says.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	return decide(t, need{names: []string{"chromium", "chromium-browser", "google-chrome"}})
+}

@@ -71,6 +71,7 @@ server:
   s3: {listen: "127.0.0.1:0"}
   paste: {listen: "off"}
   metrics: {listen: "127.0.0.1:0"}
+  console: {listen: "off"}
   drain_timeout: 5s
 store: {memory_body: 64KiB}
 cache: {size: none}

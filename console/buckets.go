@@ -1,0 +1,180 @@
+package console
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/dustin/go-humanize"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// pageKeys is how many keys and folders a page lists.
+const pageKeys = 1000
+
+// folder is what the page of a bucket shows.
+type folder struct {
+	Bucket api.Bucket
+	Prefix string
+	Flat   bool // keys below folders are listed too
+	After  string
+	Page   ledger.ListPage
+	Now    lethe.Time
+}
+
+// folderURL is the page of a folder, or of all keys with a prefix.
+func folderURL(bucket, prefix string) string {
+	return link("/bucket", "name", bucket, "prefix", prefix)
+}
+
+func (v *visit) buckets() (templ.Component, error) {
+	list, err := api.Call[[]api.Bucket](v.as(), v.h.admin, "buckets/list", api.None{})
+	if err != nil {
+		return nil, err
+	}
+	v.command = []string{"buckets", "list"}
+	return bucketsPage(v.frame(), list), nil
+}
+
+func (v *visit) bucket() (templ.Component, error) {
+	q := v.r.URL.Query()
+	b, err := v.bucketNamed(q.Get("name"))
+	if err != nil {
+		return nil, err
+	}
+	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now}
+	ask := ledger.ListQuery{Bucket: b.Name, Prefix: f.Prefix, Delimiter: "/", After: f.After, Limit: pageKeys}
+	if f.Flat {
+		ask.Delimiter = ""
+	}
+	ctx := v.as()
+	err = v.h.opt.Operators.Do(ctx, "console/list", api.Read, nil, func() (err error) {
+		f.Page, err = v.h.opt.Objects.List(ctx, ask)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.nav, v.search, v.title = "/buckets", s3Name(b.Name, f.Prefix), s3Name(b.Name, f.Prefix)
+	return folderPage(v.frame(), f, v.h.listCommand(b.Name, f.Prefix)), nil
+}
+
+// listCommand lists a folder in a shell.
+func (h *Handler) listCommand(bucket, prefix string) string {
+	return "aws --endpoint-url " + cmp.Or(h.opt.Links.Endpoint(), "URL") + " s3 ls " + shellWord(s3Name(bucket, prefix))
+}
+
+// shellWord quotes a word for a shell if it has to be.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// bucketNamed returns a bucket with its settings.
+func (v *visit) bucketNamed(name string) (api.Bucket, error) {
+	list, err := api.Call[[]api.Bucket](v.as(), v.h.admin, "buckets/list", api.None{})
+	if err != nil {
+		return api.Bucket{}, err
+	}
+	for _, b := range list {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return api.Bucket{}, &api.Error{Code: "no_such_bucket", Message: "there is no bucket " + strconv.Quote(name)}
+}
+
+func (h *Handler) bucketActions() []action {
+	back := func(v *visit) string { return folderURL(v.r.URL.Query().Get("name"), "") }
+	return []action{{"/bucket/settings", api.Destroy, back, (*visit).setBucket}}
+}
+
+// setBucket changes the settings of a bucket; an empty field is none.
+func (v *visit) setBucket() (note, error) {
+	form := v.r.PostForm
+	text := func(field string) *string {
+		value := cmp.Or(strings.TrimSpace(form.Get(field)), "none")
+		return &value
+	}
+	req := api.BucketChange{Name: v.r.URL.Query().Get("name"), DefaultTTL: text("default_ttl"), MaxTTL: text("max_ttl"), Undo: text("undo")}
+	var bytes, objects int64
+	if quota := strings.TrimSpace(form.Get("quota")); quota != "" {
+		n, err := humanize.ParseBytes(quota)
+		if err != nil || n > 1<<62 {
+			return note{}, &api.Error{Code: "bad_request", Message: strconv.Quote(quota) + " is no size; write one such as 10GiB"}
+		}
+		bytes = int64(n)
+	}
+	if most := strings.TrimSpace(form.Get("objects")); most != "" {
+		n, err := strconv.ParseInt(most, 10, 64)
+		if err != nil || n < 0 {
+			return note{}, &api.Error{Code: "bad_request", Message: strconv.Quote(most) + " is no number of objects"}
+		}
+		objects = n
+	}
+	req.QuotaBytes, req.QuotaObjects = &bytes, &objects
+	_, err := api.Call[api.Bucket](v.as(), v.h.admin, "buckets/set", req)
+	return note{Text: "The settings are in use."}, err
+}
+
+// next is the following page of a folder.
+func (f folder) next() string {
+	return f.at(f.Page.Next)
+}
+
+func (f folder) at(after string) string {
+	flat := ""
+	if f.Flat {
+		flat = "1"
+	}
+	return link("/bucket", "name", f.Bucket.Name, "prefix", f.Prefix, "flat", flat, "after", after)
+}
+
+// crumb is a folder above a key.
+type crumb struct{ Name, URL string }
+
+// crumbsOf are the folders above a key, the bucket first.
+func crumbsOf(bucket, key string) []crumb {
+	out := []crumb{{bucket, folderURL(bucket, "")}}
+	for at := 0; ; {
+		i := strings.IndexByte(key[at:], '/')
+		// A page with hundreds of folders above it helps nobody.
+		if i < 0 || len(out) > 12 {
+			return out
+		}
+		out = append(out, crumb{cmp.Or(key[at:at+i], "/"), folderURL(bucket, key[:at+i+1])})
+		at += i + 1
+	}
+}
+
+// exactSize writes a size so that reading it gives the same number.
+func exactSize(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	for _, u := range []struct {
+		name string
+		of   int64
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n%u.of == 0 {
+			return strconv.FormatInt(n/u.of, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+func exactNumber(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

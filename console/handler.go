@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// maxForm bounds the body of a form, in bytes; an upload's is streamed.
+const maxForm = 4 << 20
+
+// Handler serves the console.
+type Handler struct {
+	opt      Options
+	admin    *api.Client
+	sessions sessions
+	mux      http.ServeMux
+	assets   assets
+}
+
+// page is a page of the console: the operator's role has to allow it.
+type page struct {
+	path  string
+	title string
+	role  api.Role
+	make  func(*visit) (templ.Component, error)
+}
+
+// action is what a form does. Back is the page that follows.
+type action struct {
+	path string
+	role api.Role
+	back func(*visit) string
+	do   func(*visit) (note, error)
+}
+
+// New returns a handler.
+func New(o Options) (*Handler, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{opt: o, admin: o.Operators.Client(), assets: loadAssets()}
+	h.sessions = sessions{opt: o, by: map[[32]byte]*session{}}
+	h.mux.HandleFunc("GET /assets/{name}", h.assets.serve)
+	h.mux.HandleFunc("GET /robots.txt", robots)
+	h.mux.HandleFunc("GET /login", h.loginForm)
+	h.mux.HandleFunc("POST /login", h.login)
+	h.mux.HandleFunc("POST /theme", h.theme)
+	h.mux.HandleFunc("POST /logout", h.logout)
+	for _, p := range h.pages() {
+		h.mux.HandleFunc("GET "+p.path, h.show(p))
+	}
+	for _, a := range h.actions() {
+		h.mux.HandleFunc("POST "+a.path, h.act(a))
+	}
+	h.mux.HandleFunc("GET /content", h.content)
+	h.mux.HandleFunc("POST /bucket/upload", h.upload)
+	h.mux.HandleFunc("GET /", h.nothing)
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	if !h.opt.knows(r.Host) {
+		http.Error(w, "The console is not served for this host. If the name is yours, add it to console.hosts.", http.StatusMisdirectedRequest)
+		return
+	}
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		http.Error(w, "The request came from a page of another site.", http.StatusForbidden)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+func robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// A client that has disconnected needs no response.
+	_, _ = w.Write([]byte("User-agent: *\nDisallow: /\n"))
+}
+
+// show serves a page to whoever has logged in.
+func (h *Handler) show(p page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, ok := h.visit(w, r)
+		if !ok {
+			return
+		}
+		v.title, v.nav = p.title, strings.TrimSuffix(p.path, "{$}")
+		if !v.may(p.role) {
+			v.fail(forbidden(p.role))
+			return
+		}
+		body, err := p.make(v)
+		if err != nil {
+			v.fail(err)
+			return
+		}
+		if body != nil { // else it led elsewhere
+			v.write(http.StatusOK, body)
+		}
+	}
+}
+
+// act does what a form asks, and leads to the page that shows the result.
+func (h *Handler) act(a action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, ok := h.visit(w, r)
+		if !ok {
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err := r.ParseForm(); err != nil {
+			v.fail(&api.Error{Code: "bad_request", Message: "the form cannot be read: " + err.Error()})
+			return
+		}
+		if !v.session.owns(r.PostForm.Get("csrf")) {
+			v.fail(staleForm)
+			return
+		}
+		if !v.may(a.role) {
+			v.fail(forbidden(a.role))
+			return
+		}
+		said, err := a.do(v)
+		v.went(a.back(v), said, err)
+	}
+}
+
+// went leads to the next page, which says how it went.
+func (v *visit) went(to string, said note, err error) {
+	if err != nil {
+		said = note{Bad: true, Text: sentence(v.told(err))}
+	}
+	if said.Text != "" {
+		v.h.sessions.say(v.id, said)
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+}
+
+func (h *Handler) nothing(w http.ResponseWriter, r *http.Request) {
+	if v, ok := h.visit(w, r); ok {
+		v.title = "Not found"
+		v.failWith(http.StatusNotFound, "there is no such page")
+	}
+}
+
+// Wait waits for calls that outlive their requests.
+func (h *Handler) Wait() { h.opt.Operators.Wait() }
+
+// as returns the context in which the operator of a visit acts.
+func (v *visit) as() context.Context {
+	return v.h.opt.Operators.As(v.r.Context(), v.session.operator, v.from)
+}

@@ -1,0 +1,122 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/safetext"
+)
+
+// safe returns untrusted text as it can be shown: what is invisible, or would turn the
+// direction of writing, is escaped. Templates escape what is markup.
+func safe(s string) string { return safetext.Escape(s, safetext.Plain, safetext.JSON) }
+
+func size(n int64) string {
+	if n < 0 {
+		return "-" + humanize.IBytes(uint64(-n))
+	}
+	return humanize.IBytes(uint64(n))
+}
+
+func number(n int64) string { return humanize.Comma(n) }
+
+// plural returns a number with its noun.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// stamp formats an instant. Pages show UTC; the script adds the browser's time.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// machine formats an instant for the attribute of a time element.
+func machine(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// when returns the distance of an instant from now.
+func when(t, now time.Time) string {
+	d := t.Sub(now)
+	switch {
+	case d > time.Second:
+		return "in " + span(d)
+	case d < -time.Second:
+		return span(-d) + " ago"
+	}
+	return "now"
+}
+
+// span formats a duration in at most two units.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
+	case d < time.Hour:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		d = d.Round(time.Minute)
+		return joined(int64(d/time.Hour), "h", int64(d%time.Hour/time.Minute), "min")
+	}
+	return joined(int64(d/(24*time.Hour)), "d", int64(d%(24*time.Hour)/time.Hour), "h")
+}
+
+func joined(n int64, unit string, rest int64, small string) string {
+	text := fmt.Sprintf("%d %s", n, unit)
+	if rest > 0 {
+		text += fmt.Sprintf(" %d %s", rest, small)
+	}
+	return text
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// instant returns the time of a value of the ledger.
+func instant(t lethe.Time) time.Time { return t.Time() }
+
+// counts formats the counts of a run.
+func counts(c map[string]int64) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(c)) {
+		switch {
+		case k == "items":
+		case strings.HasSuffix(k, "bytes"):
+			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+size(c[k]))
+		default:
+			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+number(c[k]))
+		}
+	}
+	if len(parts) == 0 && c["items"] > 0 {
+		return "items " + number(c["items"])
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
+}
+
+// link returns an address of the console. Names of objects are parameters, so that any
+// key does.
+func link(path string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// objectURL is the page of an object.
+func objectURL(bucket, key string) string { return link("/object", "bucket", bucket, "key", key) }
+
+// s3Name writes an object as commands do.
+func s3Name(bucket, key string) string { return "s3://" + bucket + "/" + key }

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// maxField bounds a field of the form, in bytes.
+const maxField = 4 << 10
+
+// intake is an upload by a form: its fields come before its files.
+type intake struct {
+	bucket, prefix string
+	token          string
+	ttl            time.Duration
+	stored         int
+}
+
+// upload stores the files of a form as they arrive.
+func (h *Handler) upload(w http.ResponseWriter, r *http.Request) {
+	v, ok := h.visit(w, r)
+	if !ok {
+		return
+	}
+	q := r.URL.Query()
+	in := &intake{bucket: q.Get("name"), prefix: q.Get("prefix")}
+	back := folderURL(in.bucket, in.prefix)
+	form, err := r.MultipartReader()
+	if err != nil {
+		v.went(back, note{}, &api.Error{Code: "bad_request", Message: "the form has no files"})
+		return
+	}
+	err = v.take(form, in)
+	if errors.Is(err, staleForm) {
+		v.title = "Upload"
+		v.fail(err)
+		return
+	}
+	v.went(back, note{Text: plural(int64(in.stored), "file was stored", "files were stored")}, err)
+}
+
+// take reads the form. The first field has to be the session's token.
+func (v *visit) take(form *multipart.Reader, in *intake) error {
+	for {
+		p, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			if in.stored == 0 {
+				return &api.Error{Code: "bad_request", Message: "no file was chosen"}
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the upload broke off: %w", err)
+		}
+		if p.FileName() == "" {
+			err = in.field(p)
+		} else if !v.session.owns(in.token) {
+			return staleForm
+		} else {
+			err = v.store(in, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// field reads a field that comes before the files.
+func (in *intake) field(p *multipart.Part) error {
+	value, err := io.ReadAll(io.LimitReader(p, maxField))
+	if err != nil {
+		return fmt.Errorf("the upload broke off: %w", err)
+	}
+	switch text := strings.TrimSpace(string(value)); {
+	case p.FormName() == "csrf":
+		in.token = text
+	case p.FormName() == "ttl" && text != "":
+		if in.ttl, err = lethe.ParseTTL(text); err != nil {
+			return &api.Error{Code: "bad_request", Message: err.Error()}
+		}
+	}
+	return nil
+}
+
+// uploaded is how an upload stands in audit lines.
+type uploaded struct {
+	api.ObjectName
+	TTL string `json:"ttl,omitempty"`
+}
+
+// store stores one file. It replaces what has its name.
+func (v *visit) store(in *intake, p *multipart.Part) error {
+	n := api.ObjectName{Bucket: in.bucket, Key: in.prefix + p.FileName()}
+	told := uploaded{ObjectName: n}
+	if in.ttl > 0 {
+		told.TTL = lethe.FormatTTL(in.ttl)
+	}
+	ctx := v.as()
+	return v.h.opt.Operators.Do(ctx, "console/upload", contentRole, told, func() error {
+		_, err := v.h.opt.Objects.Put(context.WithoutCancel(ctx), object.PutRequest{
+			Bucket: n.Bucket, Key: n.Key, Body: p, Size: -1, TTL: in.ttl, Attrs: ledger.Attrs{ContentType: p.Header.Get("Content-Type")},
+		})
+		if err == nil {
+			in.stored++
+		}
+		return err
+	})
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// liveHeader marks a request that the script of a page made to refresh it.
+const liveHeader = "X-Console-Refresh"
+
+// visit is a request of an operator who has logged in.
+type visit struct {
+	h       *Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	id      string // of the session, as the browser has it
+	session session
+	from    string // the client's address
+	now     lethe.Time
+	title   string
+	nav     string   // the path of the page's entry in the navigation
+	command []string // what does the same in a shell
+	search  string   // what stands in the search field
+	live    bool     // the page refreshes itself
+}
+
+// cookieName is that of the session's cookie. A browser takes one that begins with
+// __Host- only over TLS, for one host and all of its paths.
+func cookieName(secure bool) string {
+	if secure {
+		return "__Host-lethe-console"
+	}
+	return "lethe-console"
+}
+
+// visit finds the session of a request. Without one it leads to the login.
+func (h *Handler) visit(w http.ResponseWriter, r *http.Request) (*visit, bool) {
+	from, secure := h.opt.Operators.Remote(r)
+	v := &visit{h: h, w: w, r: r, from: from, now: h.opt.Clock.Now()}
+	cookie, err := r.Cookie(cookieName(secure))
+	if err != nil {
+		v.toLogin()
+		return nil, false
+	}
+	v.id = cookie.Value
+	one, ok := h.sessions.find(v.id, r.Header.Get(liveHeader) == "")
+	if !ok {
+		v.toLogin()
+		return nil, false
+	}
+	op, err := h.opt.Operators.Present(r.Context(), one.operator, from)
+	var refused *api.Error
+	if errors.As(err, &refused) && (refused.Code == "unauthorized" || refused.Code == "token_expired") {
+		h.sessions.end(v.id)
+		v.toLogin()
+		return nil, false
+	}
+	if err != nil {
+		http.Error(w, "The session cannot be checked now: "+err.Error(), http.StatusServiceUnavailable)
+		return nil, false
+	}
+	one.operator, v.session = op, one
+	return v, true
+}
+
+// toLogin leads to the login, and from there to the page that was asked for.
+func (v *visit) toLogin() {
+	if v.r.Header.Get(liveHeader) != "" {
+		http.Error(v.w, "The session has ended.", http.StatusUnauthorized)
+		return
+	}
+	to := "/login"
+	if v.r.Method == http.MethodGet && v.r.URL.Path != "/" {
+		to += "?" + url.Values{"next": {v.r.URL.RequestURI()}}.Encode()
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+}
+
+// may reports whether the operator's role allows what needs another.
+func (v *visit) may(role api.Role) bool { return v.session.operator.Role.Allows(role) }
+
+func forbidden(role api.Role) *api.Error {
+	return &api.Error{Code: "forbidden", Message: "this needs the role " + string(role)}
+}
+
+var staleForm = &api.Error{Code: "forbidden", Message: "the form is of an earlier session; nothing was done: go back, reload the page and try again"}
+
+// told returns an error for people. Errors of the store that are not the caller's
+// fault are reported to the operator of the process too.
+func (v *visit) told(err error) string {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		e, _ = api.ErrorOf(err)
+	}
+	if e.Code == "failed" {
+		v.h.opt.Failed(v.r.URL.Path, err)
+	}
+	return e.Message
+}
+
+// fail shows an error as a page.
+func (v *visit) fail(err error) {
+	var e *api.Error
+	status := http.StatusInternalServerError
+	switch {
+	case errors.As(err, &e) && e.Code == "forbidden":
+		status = http.StatusForbidden
+	case errors.As(err, &e):
+		for _, kind := range []error{api.ErrBadRequest, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrUnavailable, ledger.ErrNoSuchHold} {
+			if errors.Is(e, kind) {
+				_, status = api.ErrorOf(kind)
+			}
+		}
+	default:
+		_, status = api.ErrorOf(err)
+	}
+	v.failWith(status, v.told(err))
+}
+
+func (v *visit) failWith(status int, text string) {
+	v.live = false
+	v.write(status, failure(v.frame(), sentence(text)))
+}
+
+// write sends a page.
+func (v *visit) write(status int, body templ.Component) {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	if err := body.Render(v.r.Context(), v.w); err != nil && v.r.Context().Err() == nil {
+		v.h.opt.Failed(v.r.URL.Path, err)
+	}
+}
+
+// frame is what is around the body of a page.
+type frame struct {
+	Title, Nav, Search, Command string
+	Who                         string
+	Role                        api.Role
+	CSRF, Theme, Here           string
+	Notes                       []note
+	Live                        bool
+	Files                       assets
+}
+
+func (v *visit) frame() frame {
+	f := frame{
+		Title: v.title, Nav: v.nav, Search: v.search, Who: v.session.operator.Name, Role: v.session.operator.Role,
+		CSRF: v.session.token, Theme: theme(v.r), Here: v.r.URL.RequestURI(), Live: v.live, Files: v.h.assets,
+	}
+	if len(v.command) > 0 {
+		f.Command = v.h.opt.Command(v.command...)
+	}
+	if v.r.Header.Get(liveHeader) == "" {
+		f.Notes = v.h.sessions.notes(v.id)
+	}
+	return f
+}
+
+// May reports whether the operator's role allows what needs another.
+func (f frame) May(role api.Role) bool { return f.Role.Allows(role) }
+
+// sentence begins a text with a capital and ends it with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
