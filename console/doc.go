@@ -6,6 +6,6 @@
 // roles, checks and audit lines are those of the API. Forms carry the session's token,
 // requests of other sites and for other hosts are refused, and a page loads nothing
 // from elsewhere.
+//
+// The files *.templ are templates; a test writes their Go code with its flag -update.
 package console
-
-//go:generate go run github.com/a-h/templ/cmd/templ@v0.3.1100 generate -path .

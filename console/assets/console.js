@@ -87,6 +87,7 @@ function send(form, files) {
   request.upload.addEventListener("progress", (p) => { if (p.lengthComputable) shown.value = p.loaded / p.total; });
   request.addEventListener("loadend", () => location.reload());
   request.open("POST", form.action);
+  request.setRequestHeader("X-Console-Refresh", "1"); // what is to be said waits for the page
   request.send(data);
 }
 

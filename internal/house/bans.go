@@ -130,7 +130,7 @@ func Reminders(files []*File) []Finding {
 // comments reports every comment line that matches.
 func comments(files []*File, re *regexp.Regexp, text string) []Finding {
 	var out []Finding
-	for _, f := range goFiles(files) {
+	for _, f := range written(files) {
 		for _, group := range f.Go.Comments {
 			for _, c := range group.List {
 				for i, line := range strings.Split(c.Text, "\n") {

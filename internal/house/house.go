@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,9 @@ type File struct {
 	// Go is the parsed file; nil for what is not Go, lies under testdata, or
 	// does not parse.
 	Go *ast.File
+	// Generated reports that a program writes the file: rules about how people write do
+	// not apply.
+	Generated bool
 	// Err is why a Go file does not parse.
 	Err error
 
@@ -82,6 +86,7 @@ func NewFile(name string, src []byte) *File {
 		if f.Err != nil {
 			f.Go = nil
 		}
+		f.Generated = f.Go != nil && ast.IsGenerated(f.Go)
 	}
 	return f
 }
@@ -157,6 +162,11 @@ func goFiles(files []*File) []*File {
 		}
 	}
 	return out
+}
+
+// written are the Go files that people write.
+func written(files []*File) []*File {
+	return slices.DeleteFunc(goFiles(files), func(f *File) bool { return f.Generated })
 }
 
 // IsTest reports whether the file is compiled for tests only.

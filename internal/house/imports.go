@@ -33,6 +33,8 @@ var rooms = map[string]int{
 	// The suite of ledgers uses the interfaces of its users.
 	"ledger/ledgertest": 25,
 	"s3":                30, "paste": 30, "admin/service": 30, "admin/metrics": 30,
+	// The console asks the admin API within the process.
+	"console": 31,
 	// authz authorises in terms of S3; the gateway serves both.
 	"s3/authz": 31, "s3/gateway": 32,
 	"cmd": 40, "bench": 40, "examples": 40,

@@ -46,7 +46,7 @@ func functions(f *File) []function {
 // FunctionLength reports functions of more than MaxFunctionLines lines.
 func FunctionLength(files []*File) []Finding {
 	var out []Finding
-	for _, f := range goFiles(files) {
+	for _, f := range written(files) {
 		for _, fn := range functions(f) {
 			if fn.lines > MaxFunctionLines {
 				out = append(out, f.at(fn.node, "%s has %d lines, at most %d: split it where it changes the subject",
@@ -60,7 +60,7 @@ func FunctionLength(files []*File) []Finding {
 // FileLength reports Go files of more than MaxFileLines lines.
 func FileLength(files []*File) []Finding {
 	var out []Finding
-	for _, f := range goFiles(files) {
+	for _, f := range written(files) {
 		if n := bytes.Count(f.Src, []byte("\n")); n > MaxFileLines {
 			out = append(out, Finding{f.Path, n, fmt.Sprintf("%d lines, at most %d: split the file by subject", n, MaxFileLines)})
 		}

@@ -41,15 +41,20 @@ func TestPictures(t *testing.T) {
 		b.visit("/login")
 		b.shoot("login-" + view.name)
 		b.login(rootKey, rootSecret)
-		for _, p := range []struct{ name, path string }{
-			{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
-			{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
-		} {
+		for _, p := range pictured() {
 			b.visit(p.path)
 			b.shoot(p.name + "-" + view.name)
 			if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 				t.Errorf("%s, %s: the page is %v wider than the window", p.name, view.name, over)
 			}
 		}
+	}
+}
+
+// pictured are the pages that are looked at.
+func pictured() []struct{ name, path string } {
+	return []struct{ name, path string }{
+		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
+		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
 }
