@@ -57,7 +57,7 @@ func TestAnObjectsLife(t *testing.T) {
 // act opens what asks for confirmation, and confirms.
 func (b *browser) act(name, confirm string) {
 	b.w.t.Helper()
-	b.do(chromedp.Click(`//summary[normalize-space()="`+name+`"]`))
+	b.do(chromedp.Click(`//summary[normalize-space()="` + name + `"]`))
 	b.submit(confirm)
 }
 
