@@ -7,5 +7,6 @@
 // requests of other sites and for other hosts are refused, and a page loads nothing
 // from elsewhere.
 //
-// The files *.templ are templates; a test writes their Go code with its flag -update.
+// The files *.templ are templates. A test of internal/house writes their Go code with its
+// flag -update.
 package console

@@ -55,10 +55,14 @@ func New(o Options) (*Handler, error) {
 	for _, p := range h.pages() {
 		h.mux.HandleFunc("GET "+p.path, h.show(p))
 	}
+	for _, p := range h.asked() {
+		h.mux.HandleFunc("POST "+p.path, h.ask(p))
+	}
 	for _, a := range h.actions() {
 		h.mux.HandleFunc("POST "+a.path, h.act(a))
 	}
 	h.mux.HandleFunc("GET /content", h.content)
+	h.mux.HandleFunc("GET /receipts/export", h.exportReceipts)
 	h.mux.HandleFunc("POST /bucket/upload", h.upload)
 	h.mux.HandleFunc("GET /", h.nothing)
 	return h, nil
@@ -107,29 +111,41 @@ func (h *Handler) show(p page) http.HandlerFunc {
 	}
 }
 
+// ask serves a page that a form asks for. It changes nothing.
+func (h *Handler) ask(p page) http.HandlerFunc {
+	show := h.show(p)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if v, ok := h.visit(w, r); ok && v.submitted(p.role) {
+			show(w, r)
+		}
+	}
+}
+
 // act does what a form asks, and leads to the page that shows the result.
 func (h *Handler) act(a action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		v, ok := h.visit(w, r)
-		if !ok {
-			return
+		if v, ok := h.visit(w, r); ok && v.submitted(a.role) {
+			said, err := a.do(v)
+			v.went(a.back(v), said, err)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if err := r.ParseForm(); err != nil {
-			v.fail(&api.Error{Code: "bad_request", Message: "the form cannot be read: " + err.Error()})
-			return
-		}
-		if !v.session.owns(r.PostForm.Get("csrf")) {
-			v.fail(staleForm)
-			return
-		}
-		if !v.may(a.role) {
-			v.fail(forbidden(a.role))
-			return
-		}
-		said, err := a.do(v)
-		v.went(a.back(v), said, err)
 	}
+}
+
+// submitted reads a form. One that is not of the session, or not for the operator's
+// role, is refused.
+func (v *visit) submitted(role api.Role) bool {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	switch err := v.r.ParseForm(); {
+	case err != nil:
+		v.fail(&api.Error{Code: "bad_request", Message: "the form cannot be read: " + err.Error()})
+	case !v.session.owns(v.r.PostForm.Get("csrf")):
+		v.fail(staleForm)
+	case !v.may(role):
+		v.fail(forbidden(role))
+	default:
+		return true
+	}
+	return false
 }
 
 // went leads to the next page, which says how it went.

@@ -1,6 +1,10 @@
 package console
 
-import "github.com/lethe-storage/lethe/admin/api"
+import (
+	"slices"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
 
 // pages are all pages, by their paths.
 func (h *Handler) pages() []page {
@@ -9,10 +13,19 @@ func (h *Handler) pages() []page {
 		{"/object", "Object", api.Read, (*visit).object},
 		{"/buckets", "Buckets", api.Read, (*visit).buckets},
 		{"/bucket", "Bucket", api.Read, (*visit).bucket},
+		{"/queues", "Queues", api.Read, (*visit).queues},
+		{"/limits", "Limits and holds", api.Read, (*visit).limits},
+		{"/rules", "Rules", api.Read, (*visit).rules},
+		{"/receipts", "Receipts", api.Read, (*visit).receipts},
 	}
+}
+
+// asked are the pages that forms ask for.
+func (h *Handler) asked() []page {
+	return []page{{"/rules", "Rules", api.Read, (*visit).simulate}}
 }
 
 // actions are all that forms do.
 func (h *Handler) actions() []action {
-	return append(h.objectActions(), h.bucketActions()...)
+	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions())
 }

@@ -111,5 +111,26 @@ for (const area of document.querySelectorAll("[data-drop]")) {
   });
 }
 
+// The simulation of rules follows what is typed.
+const editor = document.getElementById("editor");
+if (editor) {
+  let waiting = 0, latest = 0;
+  const simulate = async () => {
+    const mine = ++latest;
+    const body = new URLSearchParams(new FormData(editor));
+    const answer = await fetch(editor.action, { method: "POST", body, headers: { "X-Console-Refresh": "1" }, credentials: "same-origin" });
+    if (!answer.ok || mine !== latest) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("outcome");
+    if (!fresh) return;
+    enhance(fresh);
+    document.getElementById("outcome").replaceChildren(...fresh.childNodes);
+  };
+  editor.addEventListener("input", (event) => {
+    if (!event.target.matches("#rules, #days")) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => simulate().catch(() => {}), 500);
+  });
+}
+
 enhance(document);
 keepFresh();

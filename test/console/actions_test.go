@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/object"
@@ -246,5 +247,142 @@ func TestShare(t *testing.T) {
 	}
 	if res := v.act(at("/object/share", "photos", "plain.txt"), "valid", "8d"); !strings.Contains(v.get(res.to()).body, "up to 7d") {
 		t.Error("a link is valid for longer than S3 allows")
+	}
+}
+
+var letters = regexp.MustCompile(`name="ids" value="([^"]+)"`)
+
+// Dead letters are tried again, and written off by who types their number.
+func TestDeadLetters(t *testing.T) {
+	w := troubled(t)
+	v := w.as(api.Destroy)
+	ids := letters.FindStringSubmatch(v.get("/queues").body)
+	if ids == nil {
+		t.Fatal("there is no dead letter")
+	}
+	count := func() int {
+		list, err := api.Call[api.DeadList](w.ctx, w.admin, "dead/list", api.DeadRequest{})
+		w.must(err)
+		return len(list.Blobs)
+	}
+	v.act("/queues/write-off", "ids", ids[1], "count", "2")
+	v.act("/queues/write-off", "ids", "", "count", "0")
+	if count() != 1 {
+		t.Error("it was written off without its number")
+	}
+	v.act("/queues/requeue", "ids", ids[1])
+	if count() != 0 {
+		t.Error("it is not due again")
+	}
+	w.clock.Advance(time.Hour)
+	res := v.act("/queues/reclaim")
+	if page := v.get(res.to()).body; !strings.Contains(page, "clean:") {
+		t.Errorf("the page does not say what was done: %s", page)
+	}
+	if res := v.act("/queues/write-off", "ids", ids[1], "count", "1"); count() != 0 || res.status != http.StatusSeeOther {
+		t.Error("it was not written off")
+	}
+}
+
+// What a limit has stopped goes when it is allowed, and holds of prefixes are set and lifted.
+func TestLimitsAndHolds(t *testing.T) {
+	w := troubled(t)
+	v := w.as(api.Destroy)
+	page := v.get("/limits").body
+	subject := regexp.MustCompile(`name="subject" value="([^"]+)"`).FindStringSubmatch(page)
+	if subject == nil || !strings.Contains(page, "sessions") || !strings.Contains(page, "stopped") {
+		t.Fatalf("no limit has tripped: %s", page)
+	}
+	if home := v.get("/").body; !strings.Contains(home, "a limit has stopped") && !strings.Contains(home, "A limit has stopped") {
+		t.Error("home does not tell of the limit")
+	}
+	res := v.act("/limits/allow", "kind", "ttl", "subject", subject[1], "count", "3")
+	if page := v.get(res.to()).body; !strings.Contains(page, "It is allowed") {
+		t.Errorf("it was not allowed: %s", page)
+	}
+	v.act("/limits/hold", "bucket", "logs", "prefix", "app", "reason", "an audit")
+	if len(w.explain("logs", "app.log").Holds) != 1 {
+		t.Error("the prefix is not held")
+	}
+	v.act("/limits/release?bucket=logs&scope=prefix&key=app")
+	if len(w.explain("logs", "app.log").Holds) != 0 {
+		t.Error("the prefix is held")
+	}
+}
+
+// Rules are simulated, with the limits' verdict, before they are used.
+func TestRules(t *testing.T) {
+	w := start(t, "reclaim.limits.rules.floor=1")
+	w.bucket("logs")
+	for i := range 10 {
+		w.put("logs", fmt.Sprint("old/", i), "bytes", "")
+	}
+	v := w.as(api.Destroy)
+	page := v.act("/rules?bucket=logs", "add", "1", "prefix", "old/", "expire", "5", "days", "30").body
+	if !strings.Contains(page, "What they would do") || !strings.Contains(page, "10, 50 B") || !strings.Contains(page, "Use these rules") || !strings.Contains(page, "the limit stops it") {
+		t.Errorf("the simulation says %s", page)
+	}
+	rules := func() int {
+		l, err := api.Call[api.Lifecycle](w.ctx, w.admin, "lifecycle/get", api.LifecycleRequest{Bucket: "logs"})
+		w.must(err)
+		return len(l.Rules)
+	}
+	if rules() != 0 {
+		t.Error("a simulation set rules")
+	}
+	text := html.UnescapeString(regexp.MustCompile(`(?s)<textarea id="rules"[^>]*>(.*?)</textarea>`).FindStringSubmatch(page)[1])
+	v.act("/rules/set?bucket=logs", "rules", text)
+	if rules() != 1 {
+		t.Errorf("%s is not in use", text)
+	}
+	for _, bad := range []string{"nonsense", "{", `{"Rules": [{}]}`} {
+		if res := v.act("/rules?bucket=logs", "rules", bad); res.status != http.StatusOK || !strings.Contains(res.body, `role="alert"`) || strings.Contains(res.body, "Use these rules") {
+			t.Errorf("%q: %d", bad, res.status)
+		}
+	}
+	reader := w.as(api.Read)
+	if page := reader.act("/rules?bucket=logs", "rules", text, "days", "9").body; !strings.Contains(page, "What they would do") || strings.Contains(page, "Use ") {
+		t.Error("a reader cannot simulate, or is offered to set")
+	}
+	v.act("/rules/set?bucket=logs", "rules", "")
+	if rules() != 0 {
+		t.Error("the rules were not removed")
+	}
+}
+
+// Receipts are found by bucket, key and time, exported and verified.
+func TestReceipts(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	v := w.as(api.Destroy)
+	for _, key := range []string{"a<b>.log", "other"} {
+		w.put("logs", key, "bytes", "")
+		v.act(at("/object/delete", "logs", key), "version", w.explain("logs", key).Object.ID)
+	}
+	page := v.get("/receipts?bucket=logs&key=%3Cb").body
+	if !strings.Contains(page, "a&lt;b&gt;.log") || strings.Contains(page, "s3://logs/other") || !strings.Contains(page, "root") {
+		t.Errorf("found is %s", page)
+	}
+	for query, want := range map[string]bool{"since=1h": true, "since=2030-01-31T12:00:00Z": false, "bucket=none": false, "since=soon": false} {
+		if page := v.get("/receipts?" + query).body; strings.Contains(page, "s3://logs/other") != want {
+			t.Errorf("%s finds it: %v", query, !want)
+		}
+	}
+	res := v.get("/receipts/export?bucket=logs")
+	if lines := strings.Count(res.body, "\n"); lines != 2 || !strings.HasPrefix(res.header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("exported are %d lines: %s", lines, res.body)
+	}
+	w.clock.Advance(time.Hour)
+	w.reclaim("receipts")
+	page = v.get(v.act("/receipts/verify").to()).body
+	head := regexp.MustCompile(`<code tabindex="0">([0-9]+:[0-9a-f]{64})</code>`).FindStringSubmatch(page)
+	if !strings.Contains(page, "The chain is intact") || head == nil {
+		t.Fatalf("verified is %s", page)
+	}
+	if page := v.get(v.act("/receipts/verify", "head", head[1]).to()).body; !strings.Contains(page, "The chain is intact") {
+		t.Error("the chain does not have its own head")
+	}
+	if page := v.get(v.act("/receipts/verify", "head", head[1][:len(head[1])-4]+"0000").to()).body; !strings.Contains(page, `role="alert"`) {
+		t.Error("a wrong head is not noticed")
 	}
 }

@@ -154,8 +154,7 @@ const checks = `(() => {
 
 // Every page can be read and used by everyone: labels, contrast, and focus that is seen.
 func TestAccessibility(t *testing.T) {
-	w := start(t)
-	furnish(w)
+	w := troubled(t)
 	b := open(w)
 	b.login(rootKey, rootSecret)
 	for _, scheme := range []string{"light", "dark"} {

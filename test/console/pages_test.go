@@ -2,14 +2,23 @@ package console_test
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
 )
+
+// logRules are lifecycle rules.
+const logRules = `{"Rules": [{"ID": "old-logs", "Status": "Enabled", "Filter": {"Prefix": "app"}, "Expiration": {"Days": 30}}]}`
 
 // furnish fills a store with something of everything.
 func furnish(w *world) {
@@ -25,35 +34,91 @@ func furnish(w *world) {
 	w.put("photos", "2026/old.txt", "an old one", "1h")
 	w.put("photos", "2026/old.txt", "a newer one", "12h")
 	w.put("logs", "app.log", strings.Repeat("a line of a log\n", 20_000), "1d")
+	w.put("logs", "brief.log", "soon gone", "")
+	_, err = w.app.Objects.Delete(w.ctx, object.DeleteRequest{Bucket: "logs", Items: []ledger.DeleteItem{{Key: "brief.log"}}})
+	w.must(err)
+	_, err = api.Call[api.Lifecycle](w.ctx, w.admin, "lifecycle/set", api.LifecycleRequest{Bucket: "logs", Rules: logRules})
+	w.must(err)
 	w.put("logs", "gone.log", strings.Repeat("another line of a log\n", 10_000), "")
 	_, err = api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "photos", Key: "readme.txt", Reason: "the lawyers asked"})
 	w.must(err)
 }
 
+// troubled is a store with deletes that were given up, and a limit that has stopped more.
+func troubled(t *testing.T) *world {
+	w := start(t, "reclaim.grace.attempts=1", "reclaim.limits.ttl.ask=2", "reclaim.grace.read_grace=1us")
+	furnish(w)
+	w.bucket("sessions")
+	for i := range 5 {
+		w.put("sessions", fmt.Sprintf("user-%d", i), fmt.Sprint("a session ", i), "1m")
+	}
+	w.clock.Advance(2 * time.Minute)
+	w.reclaim("expire")
+	w.stuck("logs", "gone.log")
+	w.reclaim("clean")
+	return w
+}
+
+// reclaim runs routines once.
+func (w *world) reclaim(names ...string) {
+	w.t.Helper()
+	_, err := w.admin.Reclaim(w.ctx, api.ReclaimRequest{Only: names}, func(api.Event) {})
+	w.must(err)
+}
+
+// stuck deletes an object whose bytes cannot be deleted: their folder is a link elsewhere.
+func (w *world) stuck(bucket, key string) {
+	w.t.Helper()
+	for _, c := range w.explain(bucket, key).Contents {
+		for _, b := range c.Blobs {
+			path := ""
+			w.must(filepath.WalkDir(w.app.Config.InDataDir("blobs"), func(name string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() && strings.HasSuffix(name, b.ID) {
+					path = name
+				}
+				return err
+			}))
+			w.must(os.RemoveAll(filepath.Dir(path)))
+			w.must(os.Symlink("/", filepath.Dir(path)))
+		}
+	}
+	_, err := w.app.Objects.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: key}}})
+	w.must(err)
+	w.clock.Advance(time.Minute)
+}
+
 // TestPictures looks at every page in every view.
 func TestPictures(t *testing.T) {
-	w := start(t)
-	furnish(w)
-	b := open(w)
-	for _, view := range views {
-		b.look(view.width, view.scheme)
-		call(b, network.ClearBrowserCookies, cdp.Empty{})
-		b.visit("/login")
-		b.shoot("login-" + view.name)
-		b.login(rootKey, rootSecret)
-		for _, p := range pictured() {
-			b.visit(p.path)
-			b.shoot(p.name + "-" + view.name)
-			if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
-				t.Errorf("%s, %s: the page is %v wider than the window", p.name, view.name, over)
+	for suffix, w := range map[string]*world{"": healthy(t), "-troubled": troubled(t)} {
+		b := open(w)
+		for _, view := range views {
+			b.look(view.width, view.scheme)
+			call(b, network.ClearBrowserCookies, cdp.Empty{})
+			b.visit("/login")
+			b.shoot("login-" + view.name)
+			b.login(rootKey, rootSecret)
+			for _, p := range pictured() {
+				b.visit(p.path)
+				b.shoot(p.name + suffix + "-" + view.name)
+				if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+					t.Errorf("%s, %s: the page is %v wider than the window", p.name, view.name, over)
+				}
 			}
 		}
 	}
 }
 
+func healthy(t *testing.T) *world {
+	w := start(t)
+	furnish(w)
+	return w
+}
+
 // pictured are the pages that are looked at.
 func pictured() []struct{ name, path string } {
 	return []struct{ name, path string }{
+		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
+		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
