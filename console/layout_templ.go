@@ -24,7 +24,7 @@ var navigation = []struct {
 }{
 	{"Store", []entry{{"/", "Home"}, {"/buckets", "Buckets"}, {"/object", "Object"}}},
 	{"Reclaiming", []entry{{"/queues", "Queues"}, {"/limits", "Limits and holds"}, {"/rules", "Rules"}, {"/receipts", "Receipts"}}},
-	{"System", []entry{{"/backends", "Backends"}, {"/access", "Access"}, {"/configuration", "Configuration"}}},
+	{"System", []entry{{"/backends", "Backends"}, {"/access", "Access"}, {"/audit", "Audit"}, {"/configuration", "Configuration"}}},
 }
 
 func document(f frame) templ.Component {

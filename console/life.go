@@ -82,6 +82,9 @@ func goneEvents(g api.Gone) []event {
 	}
 	for _, b := range g.Left {
 		fate.Class, fate.Title = "later", "Condemned"
+		if b.State == lethe.Dead.String() {
+			fate.Class, fate.Title = "gone", "Given up"
+		}
 		fate.Lines = append(fate.Lines, blobLine(b))
 	}
 	return []event{went, fate}

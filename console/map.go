@@ -17,6 +17,10 @@ func (h *Handler) pages() []page {
 		{"/limits", "Limits and holds", api.Read, (*visit).limits},
 		{"/rules", "Rules", api.Read, (*visit).rules},
 		{"/receipts", "Receipts", api.Read, (*visit).receipts},
+		{"/backends", "Backends", api.Read, (*visit).backends},
+		{"/access", "Access", api.Read, (*visit).access},
+		{"/audit", "Audit", api.Read, (*visit).audit},
+		{"/configuration", "Configuration", api.Read, (*visit).configuration},
 	}
 }
 
@@ -27,5 +31,5 @@ func (h *Handler) asked() []page {
 
 // actions are all that forms do.
 func (h *Handler) actions() []action {
-	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions())
+	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions(), h.backendActions(), h.accessActions())
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,13 +68,19 @@ func (v *visit) queues() (templ.Component, error) {
 	return queuesPage(v.frame(), q), nil
 }
 
+// own matches what differs from blob to blob in an error: ids and names.
+var own = regexp.MustCompile(`[0-9A-Za-z+=_-]*[0-9][0-9A-Za-z+=_-]{11,}(/[0-9a-z]{1,4}\b)*`)
+
+// kindOf is an error without what belongs to one blob.
+func kindOf(text string) string { return own.ReplaceAllString(text, "…") }
+
 func groupDead(list []api.DeadInfo) []deadGroup {
 	var out []deadGroup
 	for _, d := range list {
-		at := slices.IndexFunc(out, func(g deadGroup) bool { return g.Backend == d.Backend && g.Error == d.LastError })
+		at := slices.IndexFunc(out, func(g deadGroup) bool { return g.Backend == d.Backend && g.Error == kindOf(d.LastError) })
 		if at < 0 {
 			at = len(out)
-			out = append(out, deadGroup{Backend: d.Backend, Error: d.LastError, First: d})
+			out = append(out, deadGroup{Backend: d.Backend, Error: kindOf(d.LastError), First: d})
 		}
 		g := &out[at]
 		g.Count++
@@ -90,10 +97,10 @@ func groupDead(list []api.DeadInfo) []deadGroup {
 func groupFailing(list []api.QueuedInfo) []errorGroup {
 	var out []errorGroup
 	for _, b := range list {
-		at := slices.IndexFunc(out, func(g errorGroup) bool { return g.Backend == b.Backend && g.Error == b.LastError })
+		at := slices.IndexFunc(out, func(g errorGroup) bool { return g.Backend == b.Backend && g.Error == kindOf(b.LastError) })
 		if at < 0 {
 			at = len(out)
-			out = append(out, errorGroup{Backend: b.Backend, Error: b.LastError, Next: b})
+			out = append(out, errorGroup{Backend: b.Backend, Error: kindOf(b.LastError), Next: b})
 		}
 		g := &out[at]
 		g.Count++

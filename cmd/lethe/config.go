@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -41,16 +42,7 @@ that set nothing.`,
 				return err
 			},
 		},
-		&cobra.Command{
-			Use: "print", Short: "Show the configuration in use, secrets redacted", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error {
-				conf, err := c.load()
-				if err != nil {
-					return err
-				}
-				return conf.Print(c.out)
-			},
-		},
+		c.configPrintCommand(),
 		&cobra.Command{
 			Use: "settings [PREFIX]", Short: "List every setting with its type, default, variable and meaning", Args: cobra.MaximumNArgs(1),
 			Long: `List every setting with its type, default, environment variable and meaning. PREFIX is
@@ -59,6 +51,33 @@ and cache.ttl.`,
 			RunE: func(_ *cobra.Command, args []string) error { return c.listSettings(strings.Join(args, "")) },
 		},
 	)
+	return cmd
+}
+
+func (c *cli) configPrintCommand() *cobra.Command {
+	var sources bool
+	cmd := &cobra.Command{
+		Use: "print", Short: "Show the configuration in use, secrets redacted", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			conf, from, err := c.loadWithSources()
+			if err != nil {
+				return err
+			}
+			if !sources {
+				return conf.Print(c.out)
+			}
+			values, err := conf.Values(from)
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"SETTING", "VALUE", "FROM"}}
+			for _, v := range values {
+				rows = append(rows, []string{v.Path, strings.Join(strings.Fields(v.Text), " "), cmp.Or(v.From, "the default")})
+			}
+			return table(c.out, rows)
+		},
+	}
+	cmd.Flags().BoolVar(&sources, "sources", false, "list each setting with its value, and where that comes from")
 	return cmd
 }
 

@@ -84,9 +84,15 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 
 // load reads file, environment and flags.
 func (c *cli) load() (*config.Config, error) {
+	conf, _, err := c.loadWithSources()
+	return conf, err
+}
+
+// loadWithSources also returns where each value comes from.
+func (c *cli) loadWithSources() (*config.Config, config.Sources, error) {
 	settings := c.settings
 	if c.dataDir != "" {
 		settings = append(settings[:len(settings):len(settings)], "data_dir="+c.dataDir)
 	}
-	return config.Load(c.file, os.Environ(), settings...)
+	return config.LoadWithSources(c.file, os.Environ(), settings...)
 }

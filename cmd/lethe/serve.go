@@ -34,7 +34,7 @@ is in ./lethe-data, and the root key is generated there at the first start.`,
 }
 
 func (c *cli) serve(ctx context.Context) (err error) {
-	conf, err := c.load()
+	conf, from, err := c.loadWithSources()
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *cli) serve(ctx context.Context) (err error) {
 	for _, name := range config.UnknownEnviron(os.Environ()) {
 		log.Warn("an environment variable sets nothing", "variable", name)
 	}
-	a, err := app.New(ctx, conf, hooked(app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Command: command}))
+	a, err := app.New(ctx, conf, hooked(app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Sources: from, Command: command}))
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,17 @@ func (a *App) openConsole(ctx context.Context) error {
 		access.Token = secret.Reveal()
 	}
 	hosts, anyAddress := consoleHosts(c, l)
+	settings, err := a.Config.Values(a.opt.Sources)
+	if err != nil {
+		return err
+	}
 	h, err := console.New(console.Options{
 		Operators: service.NewOperators(a.admin, access), Objects: tracedObjects{a.Objects, a.watch.trace},
 		Links: console.Links{
 			Endpoint: a.endpoint, Region: a.Config.Server.Region, Access: a.Root.Access, Secret: a.Root.Secret.Reveal(),
 		},
 		Hosts: hosts, AnyAddress: anyAddress, Idle: c.Idle.Std(), Lifetime: c.Lifetime.Std(),
+		Settings: settingsShown(settings), Audit: a.watch.kept.latest,
 		Command: a.opt.Command, Clock: a.opt.Clock, Stopwatch: a.opt.Stopwatch,
 		Failed: func(path string, err error) {
 			a.opt.Log.Warn("a page of the console failed", "path", path, "error", err)
@@ -47,6 +52,14 @@ func (a *App) openConsole(ctx context.Context) error {
 		return nil
 	})
 	return a.serve(ctx, "console", l, a.watch.tracedWeb("console", consoleCall, h))
+}
+
+func settingsShown(values []config.Value) []console.Setting {
+	out := make([]console.Setting, len(values))
+	for i, v := range values {
+		out[i] = console.Setting{Key: v.Path, Value: v.Text, From: v.From}
+	}
+	return out
 }
 
 // endpoint returns the URL of the S3 server, empty until it is ready.

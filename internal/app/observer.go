@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -37,19 +38,21 @@ type observer struct {
 	clock        lethe.Clock
 	wrong        wrongValues
 	checks       checks
+	kept         auditLines
 }
 
 // repeatAfter is how long after a log line the same problem is logged again.
 const repeatAfter = time.Minute
 
 func newObserver(o Options) *observer {
-	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), clock: o.Clock, slow: rate.Sometimes{Interval: repeatAfter}}
+	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), clock: cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{}), slow: rate.Sometimes{Interval: repeatAfter}}
 }
 
 // audit writes one line for a destructive decision: the decision and the
 // reason.
 func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
 	w.metrics.Audited(event)
+	w.kept.add(w.clock.Now(), event, reason, attrs)
 	w.log.LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
 		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
 }

@@ -52,6 +52,8 @@ type Options struct {
 	// Reload reads the configuration again, for SIGHUP. If nil, nothing is
 	// reloaded.
 	Reload func() (*config.Config, error)
+	// Sources are where the values of the configuration come from; nil if unknown.
+	Sources config.Sources
 	// Command writes a lethe command for this store that can be pasted into a
 	// shell. Nil: without options.
 	Command func(args ...string) string

@@ -27,18 +27,34 @@ func Init() string { return initText }
 // outcome. Its error lists all problems and wraps ErrInvalid, unless the file
 // could not be read.
 func Load(path string, environ []string, settings ...string) (*Config, error) {
+	c, _, err := LoadWithSources(path, environ, settings...)
+	return c, err
+}
+
+// Sources are where values come from, by key: a place in the file, a variable of the
+// environment, or a flag. Keys that are left out have their defaults.
+type Sources map[string]string
+
+// LoadWithSources is Load, with where each value comes from.
+func LoadWithSources(path string, environ []string, settings ...string) (*Config, Sources, error) {
 	c, file := Default(), yamlfile.New(path, nil)
 	if path != "" {
 		data, err := readFile(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		file = yamlfile.New(path, data)
 		if c, err = decoded(file); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	problems := c.applyEnviron(environ, file)
+	from := Sources{}
+	for _, l := range c.leaves() {
+		if place := file.Sets(l.path); place != "" {
+			from[l.path] = place
+		}
+	}
+	problems := c.applyEnviron(environ, file, from)
 	for _, s := range settings {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -47,12 +63,13 @@ func Load(path string, environ []string, settings ...string) (*Config, error) {
 		}
 		problems.addErr(c.Set(key, value))
 		file.Forget(key)
+		from[key] = "a flag"
 	}
 	problems.addErr(located(file, c.Validate()))
 	if err := problems.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, nil
+	return c, from, nil
 }
 
 // located adds the places in the file to problems of Validate.
@@ -93,7 +110,7 @@ func decoded(f *yamlfile.File) (*Config, error) {
 
 // applyEnviron applies the environment's settings; an empty variable is
 // ignored. What it sets no longer comes from the file.
-func (c *Config) applyEnviron(environ []string, file *yamlfile.File) (problems Problems) {
+func (c *Config) applyEnviron(environ []string, file *yamlfile.File, from Sources) (problems Problems) {
 	values := map[string]string{}
 	for _, e := range environ {
 		if name, value, ok := strings.Cut(e, "="); ok && value != "" {
@@ -104,6 +121,7 @@ func (c *Config) applyEnviron(environ []string, file *yamlfile.File) (problems P
 		if text, ok := values[l.env()]; ok {
 			problems.addErr(setLeaf(l.env(), l.value, text))
 			file.Forget(l.path)
+			from[l.path] = "the variable " + l.env()
 		}
 	}
 	return problems
@@ -143,6 +161,26 @@ func UnknownEnviron(environ []string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Value is a setting as it is used.
+type Value struct {
+	Path string
+	Text string // in YAML, secrets redacted
+	From string // empty: the default
+}
+
+// Values returns every setting, in the order of the file.
+func (c *Config) Values(from Sources) ([]Value, error) {
+	var out []Value
+	for _, l := range c.leaves() {
+		text, err := yaml.MarshalWithOptions(l.value.Interface(), yaml.IndentSequence(true))
+		if err != nil {
+			return nil, fmt.Errorf("config: %s: %w", l.path, err)
+		}
+		out = append(out, Value{l.path, strings.TrimSpace(string(text)), from[l.path]})
+	}
+	return out, nil
 }
 
 // Print writes the configuration as a valid file, with secrets redacted.

@@ -48,6 +48,15 @@ func (d *File) Place(key string) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, tok.Position.Line, tok.Position.Column)
 }
 
+// Sets returns file, line and column of a key that the file sets itself; empty if it does
+// not.
+func (d *File) Sets(key string) string {
+	if d.places[key] == nil {
+		return ""
+	}
+	return d.Place(key)
+}
+
 // Forget drops the place of a key whose value is not the file's any more.
 func (d *File) Forget(key string) {
 	d.places[key] = nil

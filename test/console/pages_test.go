@@ -34,6 +34,9 @@ func furnish(w *world) {
 	w.put("photos", "2026/old.txt", "an old one", "1h")
 	w.put("photos", "2026/old.txt", "a newer one", "12h")
 	w.put("logs", "app.log", strings.Repeat("a line of a log\n", 20_000), "1d")
+	w.token("dashboard", api.Read)
+	_, err = api.Call[api.NewKey](w.ctx, w.admin, "keys/add", api.KeyRequest{Buckets: []string{"logs", "photos"}, ReadOnly: true})
+	w.must(err)
 	w.put("logs", "brief.log", "soon gone", "")
 	_, err = w.app.Objects.Delete(w.ctx, object.DeleteRequest{Bucket: "logs", Items: []ledger.DeleteItem{{Key: "brief.log"}}})
 	w.must(err)
@@ -119,6 +122,7 @@ func pictured() []struct{ name, path string } {
 	return []struct{ name, path string }{
 		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
 		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
+		{"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}

@@ -64,10 +64,10 @@ func start(t *testing.T, settings ...string) *world {
 	for _, r := range config.Default().Reclaim.Routines() {
 		base = append(base, "reclaim."+r.Name+".enabled=false")
 	}
-	conf, err := config.Load("", nil, append(base, settings...)...)
+	conf, from, err := config.LoadWithSources("", []string{"LETHE_RECEIPTS_KEEP=60d"}, append(base, settings...)...)
 	w.must(err)
 	w.app, err = app.New(w.ctx, conf, app.Options{
-		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Clock: w.clock, Stopwatch: w.stopwatch, Version: "test",
+		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Clock: w.clock, Stopwatch: w.stopwatch, Version: "test", Sources: from,
 	})
 	w.must(err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,154 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// backendAction is what can be done about a backend.
+type backendAction struct {
+	Path, Route string
+	Role        api.Role
+	Name, Said  string
+	Warning     string
+}
+
+// backendActs are listed in the order in which pages offer them.
+var backendActs = []backendAction{
+	{"/backends/hold", "backends/hold", api.Operate, "Stop deletes", "Deletes on the backend are stopped.", "Nothing is deleted there until deletes are resumed."},
+	{"/backends/accept", "backends/accept", api.Destroy, "Resume deletes", "Deletes on the backend go on.", "Find out first why they were stopped: what is deleted is gone."},
+	{"/backends/drain", "backends/drain", api.Operate, "Drain", "The backend is being emptied.", "Its contents are copied to the other backends. It takes no writes."},
+	{"/backends/undrain", "backends/undrain", api.Operate, "Cancel the drain", "The drain was cancelled.", "What was copied stays where it is."},
+	{"/backends/remove", "backends/remove", api.Destroy, "Remove", "The backend was removed from the ledger.", "It has to be drained and empty. Remove it from the configuration as well."},
+}
+
+// fits reports whether an action makes sense for a backend as it is.
+func (a backendAction) fits(b api.BackendStatus) bool {
+	switch a.Route {
+	case "backends/hold":
+		return b.Held == ""
+	case "backends/accept":
+		return b.Held != ""
+	case "backends/drain":
+		return !b.Draining
+	}
+	return b.Draining
+}
+
+func (v *visit) backends() (templ.Component, error) {
+	s, err := v.h.opt.Operators.Glance(v.as())
+	if err != nil {
+		return nil, err
+	}
+	v.live, v.command = true, []string{"backend", "list"}
+	return backendsPage(v.frame(), s), nil
+}
+
+func (h *Handler) backendActions() []action {
+	var out []action
+	for _, a := range backendActs {
+		out = append(out, action{a.Path, a.Role, func(*visit) string { return "/backends" }, func(v *visit) (note, error) {
+			req := api.BackendRequest{ID: v.r.PostForm.Get("id"), Reason: strings.TrimSpace(v.r.PostForm.Get("reason"))}
+			_, err := api.Call[api.None](v.as(), v.h.admin, a.Route, req)
+			return note{Text: a.Said}, err
+		}})
+	}
+	return out
+}
+
+// access is what the page of keys and tokens shows.
+type access struct {
+	Keys   []api.Key
+	Tokens []api.Token
+}
+
+func (v *visit) access() (templ.Component, error) {
+	ctx := v.as()
+	keys, err := api.Call[[]api.Key](ctx, v.h.admin, "keys/list", api.None{})
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := api.Call[[]api.Token](ctx, v.h.admin, "tokens/list", api.None{})
+	if err != nil {
+		return nil, err
+	}
+	v.command = []string{"token", "list"}
+	return accessPage(v.frame(), access{Keys: keys, Tokens: tokens}, v.now.Time()), nil
+}
+
+func (h *Handler) accessActions() []action {
+	back := func(*visit) string { return "/access" }
+	return []action{
+		{"/access/token", api.Destroy, back, (*visit).addToken},
+		{"/access/token/remove", api.Destroy, back, (*visit).removeToken},
+		{"/access/key", api.Destroy, back, (*visit).addKey},
+		{"/access/key/remove", api.Destroy, back, (*visit).removeKey},
+	}
+}
+
+func (v *visit) addToken() (note, error) {
+	form := v.r.PostForm
+	k, err := api.Call[api.NewToken](v.as(), v.h.admin, "tokens/add",
+		api.TokenRequest{Name: strings.TrimSpace(form.Get("name")), Role: api.Role(form.Get("role")), TTL: strings.TrimSpace(form.Get("ttl"))})
+	return note{Text: "The token " + k.Name + " is shown once:", Secret: k.Text}, err
+}
+
+func (v *visit) removeToken() (note, error) {
+	name := v.r.PostForm.Get("name")
+	_, err := api.Call[api.None](v.as(), v.h.admin, "tokens/remove", api.TokenName{Name: name})
+	return note{Text: "The token " + name + " was removed."}, err
+}
+
+func (v *visit) addKey() (note, error) {
+	form := v.r.PostForm
+	req := api.KeyRequest{
+		Owner: strings.TrimSpace(form.Get("owner")), Buckets: strings.FieldsFunc(form.Get("buckets"), func(r rune) bool { return r == ',' || r == ' ' }),
+		ReadOnly: form.Get("read_only") != "", Settings: form.Get("settings") != "",
+	}
+	k, err := api.Call[api.NewKey](v.as(), v.h.admin, "keys/add", req)
+	return note{Text: "The access key is " + k.ID + ". Its secret is shown once:", Secret: k.Secret}, err
+}
+
+func (v *visit) removeKey() (note, error) {
+	id := v.r.PostForm.Get("id")
+	_, err := api.Call[api.None](v.as(), v.h.admin, "keys/remove", api.KeyName{ID: id})
+	return note{Text: "The access key " + id + " was removed. What it stored stays."}, err
+}
+
+func (v *visit) audit() (templ.Component, error) {
+	lines := v.h.opt.Audit()
+	if text := v.r.URL.Query().Get("contains"); text != "" {
+		var found []AuditLine
+		for _, l := range lines {
+			if l.contains(text) {
+				found = append(found, l)
+			}
+		}
+		lines = found
+	}
+	return auditPage(v.frame(), lines, v.r.URL.Query().Get("contains"), v.now.Time()), nil
+}
+
+func (l AuditLine) contains(text string) bool {
+	for _, s := range l.What {
+		if strings.Contains(s.Value, text) {
+			return true
+		}
+	}
+	return strings.Contains(l.Event+" "+l.Reason+" "+l.Who, text)
+}
+
+func (v *visit) configuration() (templ.Component, error) {
+	begins := v.r.URL.Query().Get("begins")
+	var list []Setting
+	for _, s := range v.h.opt.Settings {
+		if strings.HasPrefix(s.Key, begins) {
+			list = append(list, s)
+		}
+	}
+	v.command = []string{"config", "print", "--sources"}
+	return configurationPage(v.frame(), list, begins), nil
+}

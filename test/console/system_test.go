@@ -1,0 +1,104 @@
+package console_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+var shown = regexp.MustCompile(`<code tabindex="0">([^<]+)</code>`)
+
+// A new token and a new key are shown once, work, and end when they are removed.
+func TestAccess(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	v := w.as(api.Destroy)
+	to := v.act("/access/token", "name", "watcher", "role", "read", "ttl", "90d").to()
+	token := html.UnescapeString(shown.FindStringSubmatch(v.get(to).body)[1])
+	if again := v.get(to).body; strings.Contains(again, token) || !strings.Contains(again, "watcher") {
+		t.Error("the token is shown again, or not listed")
+	}
+	reader := w.visitor()
+	if res := reader.post("/login", url.Values{"secret": {token}}); res.status != http.StatusSeeOther {
+		t.Errorf("the token does not log in: %d", res.status)
+	}
+	for _, path := range []string{"/access/token", "/access/key", "/access/token/remove", "/access/key/remove"} {
+		if res := reader.act(path, "name", "more", "role", "destroy", "buckets", "*"); res.status != http.StatusForbidden {
+			t.Errorf("a reader may %s: %d", path, res.status)
+		}
+	}
+	page := v.get(v.act("/access/key", "buckets", "photos, logs", "read_only", "1").to()).body
+	secret := shown.FindStringSubmatch(page)[1]
+	keys, err := api.Call[[]api.Key](w.ctx, w.admin, "keys/list", api.None{})
+	w.must(err)
+	if len(keys) != 1 || strings.Join(keys[0].Buckets, " ") != "photos logs" || !keys[0].ReadOnly || !strings.Contains(page, keys[0].ID) {
+		t.Fatalf("%+v", keys)
+	}
+	v.act("/access/key/remove", "id", keys[0].ID)
+	v.act("/access/token/remove", "name", "watcher")
+	if page := v.get("/access").body; strings.Contains(page, keys[0].ID+"</td>") || strings.Contains(page, "watcher</td>") {
+		t.Error("what was removed is listed")
+	}
+	if reader.get("/").status == http.StatusOK {
+		t.Error("the removed token is inside")
+	}
+	for _, s := range []string{token, secret} {
+		if strings.Contains(w.log.String(), s) {
+			t.Error("the log has a secret")
+		}
+	}
+}
+
+// Deletes on a backend are stopped and resumed.
+func TestBackends(t *testing.T) {
+	w := start(t)
+	v := w.as(api.Destroy)
+	page := v.get(v.act("/backends/hold", "id", "main", "reason", "a look at <disks>").to()).body
+	if !strings.Contains(page, "deletes are stopped") || !strings.Contains(page, "a look at &lt;disks&gt;") || !strings.Contains(page, `action="/backends/accept"`) {
+		t.Errorf("the page says %s", page)
+	}
+	if home := v.get("/").body; !strings.Contains(home, "a look at &lt;disks&gt;") {
+		t.Error("home does not tell that deletes are stopped")
+	}
+	if res := w.as(api.Operate).act("/backends/accept", "id", "main"); res.status != http.StatusForbidden {
+		t.Errorf("an operator may resume deletes: %d", res.status)
+	}
+	if page := v.get(v.act("/backends/accept", "id", "main").to()).body; strings.Contains(page, "a look at") {
+		t.Error("deletes are still stopped")
+	}
+	if page := v.get(v.act("/backends/drain", "id", "nowhere").to()).body; !strings.Contains(page, `role="alert"`) {
+		t.Error("an unknown backend is drained")
+	}
+}
+
+// The configuration has where each value comes from, and no secret; decisions are listed.
+func TestConfigurationAndAudit(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	v := w.as(api.Read)
+	page := v.get("/configuration").body
+	row := func(key string) string {
+		found := regexp.MustCompile(`(?s)>` + regexp.QuoteMeta(key) + `</td>.*?</tr>`).FindString(page)
+		return found
+	}
+	for key, want := range map[string]string{"receipts.keep": "the variable LETHE_RECEIPTS_KEEP", "server.paste.listen": "a flag", "cache.size": "the default"} {
+		if !strings.Contains(row(key), want) {
+			t.Errorf("%s: %s", key, row(key))
+		}
+	}
+	if strings.Contains(page, rootSecret) || !strings.Contains(row("root.access_key"), rootKey) {
+		t.Error("the secret is shown, or the key is not")
+	}
+	if page := v.get("/configuration?begins=cache.").body; strings.Contains(page, "receipts.keep") || !strings.Contains(page, "cache.ttl") {
+		t.Error("settings are not found by their beginning")
+	}
+	w.as(api.Operate).act(at("/object/hold", "photos", "<a>"), "reason", "an audit")
+	if page := v.get("/audit?contains=holds%2Fadd").body; !strings.Contains(page, "admin_change") || !strings.Contains(page, "who-may-operate") || strings.Contains(page, "admin_login") {
+		t.Errorf("the audit is %s", page)
+	}
+}
