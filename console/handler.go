@@ -18,6 +18,7 @@ type Handler struct {
 	opt      Options
 	admin    *api.Client
 	sessions sessions
+	plans    plans
 	mux      http.ServeMux
 	assets   assets
 }
@@ -63,6 +64,7 @@ func New(o Options) (*Handler, error) {
 	}
 	h.mux.HandleFunc("GET /content", h.content)
 	h.mux.HandleFunc("GET /receipts/export", h.exportReceipts)
+	h.mux.HandleFunc("GET /plans/file", h.planFile)
 	h.mux.HandleFunc("POST /bucket/upload", h.upload)
 	h.mux.HandleFunc("GET /", h.nothing)
 	return h, nil

@@ -23,7 +23,7 @@ var navigation = []struct {
 	Entries []entry
 }{
 	{"Store", []entry{{"/", "Home"}, {"/buckets", "Buckets"}, {"/object", "Object"}}},
-	{"Reclaiming", []entry{{"/queues", "Queues"}, {"/limits", "Limits and holds"}, {"/rules", "Rules"}, {"/receipts", "Receipts"}}},
+	{"Reclaiming", []entry{{"/queues", "Queues"}, {"/limits", "Limits and holds"}, {"/rules", "Rules"}, {"/plans", "Plans"}, {"/receipts", "Receipts"}}},
 	{"System", []entry{{"/backends", "Backends"}, {"/access", "Access"}, {"/audit", "Audit"}, {"/configuration", "Configuration"}}},
 }
 

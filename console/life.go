@@ -111,6 +111,9 @@ func blobLine(b api.BlobInfo) string {
 	case !b.VerifiedAt.IsZero():
 		text += ", verified " + stamp(b.VerifiedAt)
 	}
+	if b.Stopped != "" {
+		text += "; nothing deletes it now: " + b.Stopped
+	}
 	if b.LastError != "" {
 		text += "; last error: " + b.LastError
 	}
@@ -182,12 +185,17 @@ func laterEvents(e api.Explanation) []event {
 	if other := otherEnd(*o); other != "" {
 		end.Lines = append(end.Lines, other)
 	}
-	if len(e.Holds) > 0 {
+	if e.Stays != "" {
+		end.Lines = append(end.Lines, "It stays: "+sentence(e.Stays))
+	} else if len(e.Holds) > 0 {
 		end.Lines = append(end.Lines, "A hold keeps it all the same, until it is released.")
 	}
 	if !e.Visible {
 		end.Title, end.Class = "Ended", "end"
-		end.Lines = append(end.Lines, "Clients see nothing any more. The next run of expire removes it.")
+		end.Lines = append(end.Lines, "Clients see nothing any more.")
+		if e.Stays == "" {
+			end.Lines = append(end.Lines, "The next run of expire removes it.")
+		}
 	}
 	after := event{Class: "later", Title: "Condemned", Lines: []string{"In the moment in which it goes its bytes are condemned, unless others share them. They are deleted after a grace for readers, and the backend confirms it."}}
 	return []event{end, after}

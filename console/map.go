@@ -17,6 +17,7 @@ func (h *Handler) pages() []page {
 		{"/limits", "Limits and holds", api.Read, (*visit).limits},
 		{"/rules", "Rules", api.Read, (*visit).rules},
 		{"/receipts", "Receipts", api.Read, (*visit).receipts},
+		{"/plans", "Plans", api.Read, (*visit).plans},
 		{"/backends", "Backends", api.Read, (*visit).backends},
 		{"/access", "Access", api.Read, (*visit).access},
 		{"/audit", "Audit", api.Read, (*visit).audit},
@@ -31,5 +32,5 @@ func (h *Handler) asked() []page {
 
 // actions are all that forms do.
 func (h *Handler) actions() []action {
-	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions(), h.backendActions(), h.accessActions())
+	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions(), h.planActions(), h.backendActions(), h.accessActions())
 }

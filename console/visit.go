@@ -30,6 +30,7 @@ type visit struct {
 	command []string // what does the same in a shell
 	search  string   // what stands in the search field
 	live    bool     // the page refreshes itself
+	planID  string   // of the plan that was made
 }
 
 // cookieName is that of the session's cookie. A browser takes one that begins with

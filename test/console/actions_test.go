@@ -386,3 +386,40 @@ func TestReceipts(t *testing.T) {
 		t.Error("a wrong head is not noticed")
 	}
 }
+
+// A plan is made, reviewed and applied once, by its maker alone; what changed since stays.
+func TestPlans(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	for _, key := range []string{"a", "<b>"} {
+		w.put("logs", key, "bytes "+key, "1m")
+	}
+	w.clock.Advance(2 * time.Minute)
+	v, other := w.as(api.Destroy), w.as(api.Read)
+	to := v.act("/plans/make", "command", "reclaim", "only", "expire").to()
+	page := v.get(to).body
+	if !strings.Contains(page, "2 items") || !strings.Contains(page, "s3://logs/&lt;b&gt;") || !strings.Contains(page, "Apply the plan") {
+		t.Fatalf("the plan is %s", page)
+	}
+	if file := v.get(strings.Replace(to, "/plans", "/plans/file", 1)); !strings.HasPrefix(file.body, `{"lethe_plan"`) {
+		t.Errorf("the file is %s", file.body)
+	}
+	id := mustParse(to).Query().Get("id")
+	if strings.Contains(other.get(to).body, "s3://logs") || other.act("/plans/apply", "id", id).status != http.StatusForbidden {
+		t.Error("another operator sees or applies the plan")
+	}
+	w.put("logs", "a", "a new one", "1d")
+	page = v.get(v.act("/plans/apply", "id", id).to()).body
+	if !strings.Contains(page, "1 done") || !strings.Contains(page, "gone already") && !strings.Contains(page, "changed since") {
+		t.Errorf("the result is %s", page)
+	}
+	if w.explain("logs", "a").Object == nil || w.explain("logs", "<b>").Object != nil {
+		t.Error("the plan took what had changed, or left what had not")
+	}
+	if page := v.get(v.act("/plans/apply", "id", id).to()).body; !strings.Contains(page, "was applied already") {
+		t.Error("a plan is applied twice")
+	}
+	if page := v.get(v.act("/plans/make", "command", "nonsense").to()).body; !strings.Contains(page, `role="alert"`) {
+		t.Error("there is a plan of nonsense")
+	}
+}
