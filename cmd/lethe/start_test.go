@@ -60,7 +60,7 @@ func TestFirstStart(t *testing.T) {
 		if len(secret) < 30 || strings.Contains(out.String()+errs.String(), secret) {
 			t.Errorf("the secret is short, or shown where it ends up in logs")
 		}
-		for _, want := range []string{"S3 ", "pastes ", "metrics ", "access key", "AWS_SHARED_CREDENTIALS_FILE=", "curl "} {
+		for _, want := range []string{"S3 ", "pastes ", "metrics ", "console ", "access key", "AWS_SHARED_CREDENTIALS_FILE=", "curl "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
