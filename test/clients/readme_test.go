@@ -29,7 +29,7 @@ func TestFirstFiveMinutes(t *testing.T) {
 	for _, c := range commandsOf(t, "## The first five minutes") {
 		switch {
 		case strings.HasPrefix(c.line, "go run ./cmd/lethe serve"):
-			c.line = fmt.Sprintf("LETHE_SERVER_S3_LISTEN=%s LETHE_SERVER_PASTE_LISTEN=%s LETHE_SERVER_METRICS_LISTEN=127.0.0.1:0 "+
+			c.line = fmt.Sprintf("LETHE_SERVER_S3_LISTEN=%s LETHE_SERVER_PASTE_LISTEN=%s LETHE_SERVER_METRICS_LISTEN=127.0.0.1:0 LETHE_SERVER_CONSOLE_LISTEN=127.0.0.1:0 "+
 				"LETHE_RECLAIM_GRACE_HEARTBEAT=2s LETHE_RECLAIM_GRACE_READ_GRACE=2s %s serve > serve.out 2> serve.log & "+
 				"until grep -q secret serve.out; do sleep 0.1; done; cat serve.out", s3, paste, binary)
 			t.Cleanup(func() { sh.quit(t) })
@@ -198,6 +198,7 @@ var variable = []struct {
 	{regexp.MustCompile(`(127\.0\.0\.1:9001/)[0-9A-Za-z]{7}\b`), "${1}CODE"},
 	{regexp.MustCompile(`\(in [0-9]+s\)`), "(in SECONDS)"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/metrics`), "ANY"},
+	{regexp.MustCompile(`console +http://127\.0\.0\.1:[0-9]+`), "console ANY"},
 	{regexp.MustCompile(`(?m)^{"time":.*$`), ""}, // the log, which the page leaves out
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
