@@ -37,7 +37,7 @@ func (v *visit) buckets() (templ.Component, error) {
 		return nil, err
 	}
 	v.command = []string{"buckets", "list"}
-	return bucketsPage(v.frame(), list), nil
+	return bucketsPage(v.frame(), list, v.h.awsCommand("mb", "s3://NAME")), nil
 }
 
 func (v *visit) bucket() (templ.Component, error) {
@@ -60,12 +60,12 @@ func (v *visit) bucket() (templ.Component, error) {
 		return nil, err
 	}
 	v.nav, v.search, v.title = "/buckets", s3Name(b.Name, f.Prefix), s3Name(b.Name, f.Prefix)
-	return folderPage(v.frame(), f, v.h.listCommand(b.Name, f.Prefix)), nil
+	return folderPage(v.frame(), f, v.h.awsCommand("ls", s3Name(b.Name, f.Prefix))), nil
 }
 
-// listCommand lists a folder in a shell.
-func (h *Handler) listCommand(bucket, prefix string) string {
-	return "aws --endpoint-url " + cmp.Or(h.opt.Links.Endpoint(), "URL") + " s3 ls " + shellWord(s3Name(bucket, prefix))
+// awsCommand is a command of an S3 client in a shell.
+func (h *Handler) awsCommand(do, name string) string {
+	return "aws --endpoint-url " + cmp.Or(h.opt.Links.Endpoint(), "URL") + " s3 " + do + " " + shellWord(name)
 }
 
 // shellWord quotes a word for a shell if it has to be.
@@ -95,7 +95,10 @@ func (v *visit) bucketNamed(name string) (api.Bucket, error) {
 
 func (h *Handler) bucketActions() []action {
 	back := func(v *visit) string { return folderURL(v.r.URL.Query().Get("name"), "") }
-	return []action{{"/bucket/settings", api.Destroy, back, (*visit).setBucket}}
+	return []action{
+		{"/bucket/settings", api.Destroy, back, (*visit).setBucket},
+		{"/trash/restore", api.Operate, func(v *visit) string { return v.trashURL() }, (*visit).restore},
+	}
 }
 
 // setBucket changes the settings of a bucket; an empty field is none.
@@ -124,6 +127,27 @@ func (v *visit) setBucket() (note, error) {
 	req.QuotaBytes, req.QuotaObjects = &bytes, &objects
 	_, err := api.Call[api.Bucket](v.as(), v.h.admin, "buckets/set", req)
 	return note{Text: "The settings are in use."}, err
+}
+
+// trash lists what can be restored.
+func (v *visit) trash() (templ.Component, error) {
+	q := v.r.URL.Query()
+	req := api.TrashRequest{Bucket: q.Get("bucket"), Prefix: q.Get("prefix"), After: q.Get("after"), Limit: shownRows}
+	list, err := api.Call[api.TrashList](v.as(), v.h.admin, "trash/list", req)
+	if err != nil {
+		return nil, err
+	}
+	v.command = []string{"trash", "list"}
+	if req.Bucket != "" {
+		v.command = append(v.command, "--bucket", req.Bucket)
+	}
+	return trashPage(v.frame(), list, req, v.now.Time()), nil
+}
+
+// trashURL is the page of the trash from which a form came.
+func (v *visit) trashURL() string {
+	q := v.r.URL.Query()
+	return link("/trash", "bucket", q.Get("bucket"), "prefix", q.Get("prefix"), "after", q.Get("after"))
 }
 
 // next is the following page of a folder.

@@ -46,7 +46,7 @@ func (v *visit) home() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.live, v.command = true, []string{"status"}
+	v.live, v.command = 5, []string{"status"}
 	return homePage(v.frame(), homeOf(s)), nil
 }
 

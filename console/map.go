@@ -13,6 +13,7 @@ func (h *Handler) pages() []page {
 		{"/object", "Object", api.Read, (*visit).object},
 		{"/buckets", "Buckets", api.Read, (*visit).buckets},
 		{"/bucket", "Bucket", api.Read, (*visit).bucket},
+		{"/trash", "Trash", api.Read, (*visit).trash},
 		{"/queues", "Queues", api.Read, (*visit).queues},
 		{"/limits", "Limits and holds", api.Read, (*visit).limits},
 		{"/rules", "Rules", api.Read, (*visit).rules},

@@ -42,14 +42,14 @@ func (v *visit) object() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.search, v.title, v.live = s3Name(n.Bucket, n.Key), s3Name(n.Bucket, n.Key), true
+	v.search, v.title, v.live = s3Name(n.Bucket, n.Key), s3Name(n.Bucket, n.Key), 5
 	v.command = []string{"explain", s3Name(n.Bucket, n.Key)}
 	s := subject{Explanation: e, Life: lifeOf(e)}
 	for _, h := range e.Holds {
 		s.Own = s.Own || h.Scope == "object"
 		s.Legal = s.Legal || h.Scope == "legal"
 	}
-	if e.Object != nil && e.Visible && v.may(contentRole) {
+	if e.Object != nil && e.Visible && v.may(contentRole) && !v.refreshes() {
 		s.Preview = v.preview(n)
 	}
 	return objectPage(v.frame(), s), nil

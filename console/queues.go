@@ -24,6 +24,7 @@ type queues struct {
 	All     int // dead letters that were read
 	More    bool
 	Errors  []errorGroup // of the cleanup queue
+	Pending api.QueueList
 }
 
 // deadGroup are dead letters with one error on one backend.
@@ -59,12 +60,15 @@ func (v *visit) queues() (templ.Component, error) {
 		return nil, err
 	}
 	q.Errors = groupFailing(failing.Blobs)
+	if q.Pending, err = api.Call[api.QueueList](ctx, v.h.admin, "pending-objects/list", api.QueueRequest{Limit: shownRows}); err != nil {
+		return nil, err
+	}
 	dead, err := api.Call[api.DeadList](ctx, v.h.admin, "dead/list", api.DeadRequest{})
 	if err != nil {
 		return nil, err
 	}
 	q.Dead, q.All, q.More = groupDead(dead.Blobs), len(dead.Blobs), dead.Next != ""
-	v.live, v.command = true, []string{"dead", "list"}
+	v.live, v.command = 15, []string{"dead", "list"}
 	return queuesPage(v.frame(), q), nil
 }
 

@@ -43,7 +43,7 @@ func (v *visit) backends() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.live, v.command = true, []string{"backend", "list"}
+	v.live, v.command = 5, []string{"backend", "list"}
 	return backendsPage(v.frame(), s), nil
 }
 

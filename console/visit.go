@@ -29,7 +29,7 @@ type visit struct {
 	nav     string   // the path of the page's entry in the navigation
 	command []string // what does the same in a shell
 	search  string   // what stands in the search field
-	live    bool     // the page refreshes itself
+	live    int      // seconds after which the page refreshes itself; 0: it does not
 	planID  string   // of the plan that was made
 }
 
@@ -52,7 +52,7 @@ func (h *Handler) visit(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 		return nil, false
 	}
 	v.id = cookie.Value
-	one, ok := h.sessions.find(v.id, r.Header.Get(liveHeader) == "")
+	one, ok := h.sessions.find(v.id, !v.refreshes())
 	if !ok {
 		v.toLogin()
 		return nil, false
@@ -72,9 +72,12 @@ func (h *Handler) visit(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 	return v, true
 }
 
+// refreshes reports whether the page's script asks, and no person.
+func (v *visit) refreshes() bool { return v.r.Header.Get(liveHeader) != "" }
+
 // toLogin leads to the login, and from there to the page that was asked for.
 func (v *visit) toLogin() {
-	if v.r.Header.Get(liveHeader) != "" {
+	if v.refreshes() {
 		http.Error(v.w, "The session has ended.", http.StatusUnauthorized)
 		return
 	}
@@ -127,7 +130,7 @@ func (v *visit) fail(err error) {
 }
 
 func (v *visit) failWith(status int, text string) {
-	v.live = false
+	v.live = 0
 	v.write(status, failure(v.frame(), sentence(text)))
 }
 
@@ -147,7 +150,7 @@ type frame struct {
 	Role                        api.Role
 	CSRF, Theme, Here           string
 	Notes                       []note
-	Live                        bool
+	Live                        int
 	Files                       assets
 }
 
@@ -159,7 +162,7 @@ func (v *visit) frame() frame {
 	if len(v.command) > 0 {
 		f.Command = v.h.opt.Command(v.command...)
 	}
-	if v.r.Header.Get(liveHeader) == "" {
+	if !v.refreshes() {
 		f.Notes = v.h.sessions.notes(v.id)
 	}
 	return f

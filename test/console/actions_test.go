@@ -167,6 +167,15 @@ func TestUndo(t *testing.T) {
 	if w.explain("photos", "a").Object == nil {
 		t.Error("it was not restored")
 	}
+	v.act(at("/object/delete", "photos", "a"), "version", w.explain("photos", "a").Object.ID)
+	page = v.get("/trash?bucket=photos").body
+	entry = regexp.MustCompile(`name="entry" value="([^"]+)"`).FindStringSubmatch(page)
+	if entry == nil || !strings.Contains(page, "s3://photos/a") {
+		t.Fatalf("the trash is %s", page)
+	}
+	if res := v.act("/trash/restore?bucket=photos", "entry", entry[1]); res.to() != "/trash?bucket=photos" || w.explain("photos", "a").Object == nil {
+		t.Error("it was not restored from the trash")
+	}
 }
 
 // Uploads are stored as they come, with their end.

@@ -122,7 +122,7 @@ func pictured() []struct{ name, path string } {
 	return []struct{ name, path string }{
 		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
 		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
-		{"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
+		{"trash", "/trash"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
