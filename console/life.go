@@ -43,10 +43,10 @@ func lifeOf(e api.Explanation) []event {
 			}
 		}
 	}
+	slices.SortStableFunc(past, func(a, b event) int { return a.At.Compare(b.At) })
 	for _, h := range e.Holds {
 		past = append(past, holdEvent(h))
 	}
-	slices.SortStableFunc(past, func(a, b event) int { return a.At.Compare(b.At) })
 	return append(past, laterEvents(e)...)
 }
 
@@ -159,7 +159,10 @@ func holdEvent(h api.HoldInfo) event {
 	if h.Scope == "prefix" && h.Key == "" {
 		what = "on the whole bucket"
 	}
-	ev := event{At: instant(h.At), Class: "hold", Title: "Held, " + what, Lines: []string{"Nobody can delete, replace or expire it."}}
+	ev := event{Class: "hold", Title: "Held, " + what, Lines: []string{"Nobody can delete, replace or expire it."}}
+	if h.At != 0 {
+		ev.At = instant(h.At)
+	}
 	if h.Reason != "" {
 		ev.Lines = append(ev.Lines, "Reason: "+h.Reason+".")
 	}

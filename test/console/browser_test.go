@@ -182,6 +182,14 @@ func (b *browser) look(width int64, scheme string) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
+// fits reports a page that is wider than its window.
+func (b *browser) fits(what string) {
+	b.w.t.Helper()
+	if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+		b.w.t.Errorf("%s: the page is %v wider than the window", what, over)
+	}
+}
+
 // shoot writes a picture of the page, if pictures are asked for.
 func (b *browser) shoot(name string) {
 	b.w.t.Helper()

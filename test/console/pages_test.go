@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
@@ -103,9 +104,7 @@ func TestPictures(t *testing.T) {
 			for _, p := range pictured() {
 				b.visit(p.path)
 				b.shoot(p.name + suffix + "-" + view.name)
-				if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
-					t.Errorf("%s, %s: the page is %v wider than the window", p.name, view.name, over)
-				}
+				b.fits(p.name + suffix)
 			}
 		}
 	}
@@ -126,4 +125,41 @@ func pictured() []struct{ name, path string } {
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
+}
+
+// TestForms looks at what opens, and at the pages that forms lead to.
+func TestForms(t *testing.T) {
+	w := troubled(t)
+	w.put("logs", "due.log", "bytes", "1m")
+	w.clock.Advance(2 * time.Minute)
+	b := open(w)
+	b.login(rootKey, rootSecret)
+	for _, view := range views {
+		b.look(view.width, view.scheme)
+		b.visit("/object?bucket=photos&key=2026%2Fold.txt")
+		b.do(chromedp.Click(`//summary[normalize-space()="Its end"]`))
+		b.shoot("form-end-" + view.name)
+		b.fits("its end")
+		b.visit("/bucket?name=photos")
+		b.do(chromedp.Click(`//summary[normalize-space()="Settings"]`))
+		b.shoot("form-settings-" + view.name)
+		b.fits("settings")
+		b.visit("/rules?bucket=logs")
+		b.do(chromedp.SendKeys("#rule-prefix", "app"), chromedp.SendKeys("#rule-expire", "3"))
+		b.submit(`button[name="add"]`)
+		if text := b.text("#outcome"); !strings.Contains(text, "What they would do") {
+			t.Errorf("the simulation says %q", text)
+		}
+		b.shoot("form-rules-" + view.name)
+		b.visit("/plans")
+		b.submit(`form[action="/plans/make"] button`)
+		b.shoot("form-plan-" + view.name)
+		b.fits("a plan")
+		b.visit("/queues")
+		b.do(chromedp.Click(`//summary[normalize-space()="Write off"]`))
+		b.shoot("form-write-off-" + view.name)
+	}
+	// The simulation follows what is typed.
+	b.visit("/rules?bucket=logs")
+	b.do(chromedp.SendKeys("#rules", "nonsense"), chromedp.WaitVisible("#outcome [role=alert]"))
 }
