@@ -31,3 +31,22 @@ func TestConfigSettings(t *testing.T) {
 		t.Errorf("it answers %d, %s", code, errs)
 	}
 }
+
+// A list of the settings says where each value comes from, and shows no secret.
+func TestConfigPrintSources(t *testing.T) {
+	t.Setenv("LETHE_CACHE_TTL", "3h")
+	w := newWorld(t, "root.access_key=someone", "root.secret=a secret of somebody")
+	out := w.ok("config", "print", "--sources")
+	for key, want := range map[string]string{"cache.ttl": "the variable LETHE_CACHE_TTL", "server.s3.listen": "a flag", "cache.size": "the default", "root.access_key": "someone"} {
+		found := false
+		for line := range strings.Lines(out) {
+			found = found || strings.HasPrefix(line, key+" ") && strings.Contains(line, want)
+		}
+		if !found {
+			t.Errorf("%s is not from %s:\n%s", key, want, out)
+		}
+	}
+	if strings.Contains(out, "a secret of somebody") {
+		t.Error("the secret is shown")
+	}
+}

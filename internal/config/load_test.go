@@ -198,3 +198,35 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
+
+// Each value has where it comes from, and later sources win.
+func TestSources(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lethe.yaml")
+	text := "cache:\n  size: 1GiB\n  ttl: 2h\nreceipts: {keep: 1d}\nbackends:\n  - {name: one, kind: dir, path: a}\nroot: {access_key: someone, secret: a secret of somebody}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, from, err := LoadWithSources(path, []string{"LETHE_CACHE_TTL=3h", "LETHE_LOG_LEVEL="}, "receipts.keep=5d", "server.trusted_proxies=10.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := c.Values(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][2]string{
+		"cache.size": {"1GiB", path + ":2:9"}, "cache.ttl": {"3h", "the variable LETHE_CACHE_TTL"}, "receipts.keep": {"5d", "a flag"},
+		"server.trusted_proxies": {"- 10.0.0.0/8", "a flag"}, "cache.max_value": {"1MiB", ""}, "log.level": {"info", ""}, "root.access_key": {"someone", path + ":7:20"},
+	}
+	for _, v := range values {
+		if strings.Contains(v.Text, "a secret of somebody") {
+			t.Errorf("%s shows the secret", v.Path)
+		}
+		if w, ok := want[v.Path]; ok && (v.Text != w[0] || v.From != w[1]) {
+			t.Errorf("%s is %q from %q, want %q", v.Path, v.Text, v.From, w)
+		}
+		if v.Path == "backends" && (!strings.Contains(v.Text, "name: one") || !strings.HasPrefix(v.From, path)) {
+			t.Errorf("backends are %q from %q", v.Text, v.From)
+		}
+	}
+}

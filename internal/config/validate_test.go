@@ -33,6 +33,10 @@ func TestValidateServer(t *testing.T) {
 		"server.account_buckets=-1":                             "use 0 for any number",
 		"server.object_ownership=Mine":                          "use one of [BucketOwnerEnforced",
 		"server.cors.default_origin=example.org":                "is no origin",
+		"server.console.listen=127.0.0.1:9002":                  "server.console.listen: 127.0.0.1:9002 is the address of server.metrics already",
+		"console.hosts=lethe.example.org:9004":                  "is no host; use a name such as",
+		"console.idle=none":                                     "is none; use for example 30m",
+		"console.lifetime=1m":                                   "is 1m, shorter than console.idle",
 	})
 }
 

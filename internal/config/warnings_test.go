@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Only an admin listener that others can reach without TLS causes a warning.
-func TestWarningsOfAnOpenAdminListener(t *testing.T) {
+// Only listeners of operators that others can reach without TLS cause a warning.
+func TestWarningsOfOpenListeners(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
 		warned   bool
@@ -24,12 +24,15 @@ func TestWarningsOfAnOpenAdminListener(t *testing.T) {
 		{[]string{"server.admin.listen=:9003", "server.admin.public_url=https://lethe.example.org"}, false},
 		{[]string{"server.admin.listen=:9003", "server.admin.tls.cert=c.pem", "server.admin.tls.key=k.pem"}, false},
 		{[]string{"server.s3.listen=:9000", "server.metrics.listen=:9002"}, false},
+		{[]string{"server.console.listen=:9004"}, true},
+		{[]string{"server.console.listen=:9004", "console.enabled=false"}, false},
+		{[]string{"server.console.listen=:9004", "server.console.public_url=https://lethe.example.org"}, false},
 	} {
 		conf, err := Load("", nil, c.settings...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list := conf.Warnings(); (len(list) > 0) != c.warned || c.warned && !strings.Contains(list[0], "server.admin.tls") {
+		if list := conf.Warnings(); (len(list) > 0) != c.warned || c.warned && !strings.Contains(list[0], ".tls") {
 			t.Errorf("%v: %q", c.settings, list)
 		}
 	}
