@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/dustin/go-humanize"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/ledger"
 )
 
 // pageKeys is how many keys and folders a page lists.
@@ -22,8 +21,8 @@ type folder struct {
 	Prefix string
 	Flat   bool // keys below folders are listed too
 	After  string
-	Page   ledger.ListPage
-	Now    lethe.Time
+	Page   api.ObjectList
+	Now    time.Time
 }
 
 // folderURL is the page of a folder, or of all keys with a prefix.
@@ -46,21 +45,15 @@ func (v *visit) bucket() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now}
-	ask := ledger.ListQuery{Bucket: b.Name, Prefix: f.Prefix, Delimiter: "/", After: f.After, Limit: pageKeys}
-	if f.Flat {
-		ask.Delimiter = ""
-	}
-	ctx := v.as()
-	err = v.h.opt.Operators.Do(ctx, "console/list", api.Read, nil, func() (err error) {
-		f.Page, err = v.h.opt.Objects.List(ctx, ask)
-		return err
-	})
+	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now.Time()}
+	f.Page, err = api.Call[api.ObjectList](v.as(), v.h.admin, "objects/list",
+		api.ObjectListRequest{Bucket: b.Name, Prefix: f.Prefix, Recursive: f.Flat, After: f.After, Limit: pageKeys})
 	if err != nil {
 		return nil, err
 	}
 	v.nav, v.search, v.title = "/buckets", s3Name(b.Name, f.Prefix), s3Name(b.Name, f.Prefix)
-	return folderPage(v.frame(), f, v.h.awsCommand("ls", s3Name(b.Name, f.Prefix))), nil
+	v.command = []string{"ls", s3Name(b.Name, f.Prefix)}
+	return folderPage(v.frame(), f), nil
 }
 
 // awsCommand is a command of an S3 client in a shell.

@@ -23,8 +23,8 @@ var navigation = []struct {
 	Name    string
 	Entries []entry
 }{
-	{"Store", []entry{{"/", "Home"}, {"/buckets", "Buckets"}, {"/object", "Object"}, {"/trash", "Trash"}}},
-	{"Reclaiming", []entry{{"/queues", "Queues"}, {"/limits", "Limits and holds"}, {"/rules", "Rules"}, {"/plans", "Plans"}, {"/receipts", "Receipts"}}},
+	{"Store", []entry{{"/", "Home"}, {"/buckets", "Buckets"}, {"/object", "Object"}, {"/usage", "Usage"}, {"/trash", "Trash"}}},
+	{"Reclaiming", []entry{{"/calendar", "Calendar"}, {"/queues", "Queues"}, {"/limits", "Limits and holds"}, {"/rules", "Rules"}, {"/plans", "Plans"}, {"/receipts", "Receipts"}}},
 	{"System", []entry{{"/backends", "Backends"}, {"/access", "Access"}, {"/audit", "Audit"}, {"/configuration", "Configuration"}}},
 }
 

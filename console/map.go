@@ -13,6 +13,8 @@ func (h *Handler) pages() []page {
 		{"/object", "Object", api.Read, (*visit).object},
 		{"/buckets", "Buckets", api.Read, (*visit).buckets},
 		{"/bucket", "Bucket", api.Read, (*visit).bucket},
+		{"/usage", "Usage", api.Read, (*visit).usage},
+		{"/calendar", "Calendar", api.Read, (*visit).calendar},
 		{"/trash", "Trash", api.Read, (*visit).trash},
 		{"/queues", "Queues", api.Read, (*visit).queues},
 		{"/limits", "Limits and holds", api.Read, (*visit).limits},

@@ -16,7 +16,6 @@ import (
 
 // Objects is what pages need of *object.Store.
 type Objects interface {
-	List(context.Context, ledger.ListQuery) (ledger.ListPage, error)
 	Get(context.Context, object.GetRequest) (*object.Reader, error)
 	Put(context.Context, object.PutRequest) (object.PutResult, error)
 	Delete(context.Context, object.DeleteRequest) ([]ledger.Deleted, error)

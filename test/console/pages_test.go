@@ -44,8 +44,12 @@ func furnish(w *world) {
 	_, err = api.Call[api.Lifecycle](w.ctx, w.admin, "lifecycle/set", api.LifecycleRequest{Bucket: "logs", Rules: logRules})
 	w.must(err)
 	w.put("logs", "gone.log", strings.Repeat("another line of a log\n", 10_000), "")
+	for i := range 60 {
+		w.put("photos", fmt.Sprintf("exports/%02d", i), strings.Repeat("x", 1000*i), fmt.Sprintf("%dd", 1+i*i%29))
+	}
 	_, err = api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "photos", Key: "readme.txt", Reason: "the lawyers asked"})
 	w.must(err)
+	w.reclaim("usage")
 }
 
 // troubled is a store with deletes that were given up, and a limit that has stopped more.
@@ -121,7 +125,7 @@ func pictured() []struct{ name, path string } {
 	return []struct{ name, path string }{
 		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
 		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
-		{"trash", "/trash"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
+		{"trash", "/trash"}, {"calendar", "/calendar"}, {"usage", "/usage"}, {"usageof", "/usage?bucket=photos"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
