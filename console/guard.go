@@ -15,14 +15,18 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 // policyContent is for bytes of clients: whatever they are, they do nothing.
 const policyContent = "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-func setHeaders(h http.Header) {
+func setHeaders(h http.Header, secure bool) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
-	h.Set("Referrer-Policy", "no-referrer")
+	// Without any referrer browsers hide the origin of forms as well, by which foreign
+	// ones are told where there is no TLS.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if secure { // else browsers complain of it
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()")
 	h.Set("Cache-Control", "no-store")
 }

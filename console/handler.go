@@ -72,7 +72,8 @@ func New(o Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeaders(w.Header())
+	_, secure := h.opt.Operators.Remote(r)
+	setHeaders(w.Header(), secure)
 	if !h.opt.knows(r.Host) {
 		http.Error(w, "The console is not served for this host. If the name is yours, add it to console.hosts.", http.StatusMisdirectedRequest)
 		return

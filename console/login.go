@@ -8,6 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
+// maxOpenForm bounds a form that anyone may send, in bytes.
+const maxOpenForm = 64 << 10
+
 // themes are how pages look; the empty one is the browser's.
 var themes = []string{"light", "dark", ""}
 
@@ -24,7 +27,7 @@ func theme(r *http.Request) string {
 
 // theme sets how pages look. It changes nothing else, so that it needs no session.
 func (h *Handler) theme(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, maxOpenForm)
 	want := r.PostFormValue("theme")
 	for _, known := range themes {
 		if want == known {
@@ -61,13 +64,13 @@ func (h *Handler) askLogin(w http.ResponseWriter, r *http.Request, status int, w
 
 // login begins a session.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, maxOpenForm)
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
 		return
 	}
 	from, secure := h.opt.Operators.Remote(r)
-	op, err := h.opt.Operators.Login(r.Context(), from, strings.TrimSpace(r.PostForm.Get("key")), strings.TrimSpace(r.PostForm.Get("secret")))
+	op, err := h.opt.Operators.Login(r.Context(), from, strings.TrimSpace(r.PostForm.Get("key")), r.PostForm.Get("secret"))
 	if err != nil {
 		status, why := refusal(err)
 		h.askLogin(w, r, status, why)

@@ -179,3 +179,18 @@ func TestAccessibility(t *testing.T) {
 		t.Error("the focus is not seen")
 	}
 }
+
+// Forms work on a network without TLS, where browsers tell less of where a request comes from.
+func TestANetworkWithoutTLS(t *testing.T) {
+	w := start(t, "console.hosts="+farHost)
+	w.bucket("photos")
+	w.put("photos", "a", "the sea", "")
+	w.url = strings.Replace(w.url, "127.0.0.1", farHost, 1)
+	b := open(w)
+	b.login(rootKey, rootSecret)
+	b.visit("/object?bucket=photos&key=a")
+	b.act("Hold", `form[action^="/object/hold"] button`)
+	if len(w.explain("photos", "a").Holds) != 1 {
+		t.Errorf("the form did nothing: %s", b.text("body"))
+	}
+}

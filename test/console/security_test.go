@@ -96,7 +96,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: the policy is %s", path, policy)
 		}
 		for name, want := range map[string]string{
-			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
 		} {
 			if h.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, h.Get(name))
