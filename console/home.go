@@ -12,7 +12,6 @@ import (
 // home is what the first page shows.
 type home struct {
 	Status    api.Status
-	Verdict   verdict
 	Stored    int64 // bytes on all backends that are referenced
 	Saved     int64 // by sharing; 0 if copies need more than sharing saves
 	Leaving   total
@@ -51,7 +50,6 @@ func homeOf(s api.Status) home {
 			h.NextDue = next
 		}
 	}
-	h.Verdict = verdictOn(s, h)
 	return h
 }
 
