@@ -93,7 +93,8 @@ func NewFile(name string, src []byte) *File {
 
 // Load reads the text files under root. It leaves out what is not part of the
 // module's sources: folders that begin with a dot (but .ci and .github), data
-// and build output, binary files, and nested modules.
+// and build output, binary files, and nested modules. Pictures have a path and no text, so
+// that pages may lead to them.
 func Load(root string) ([]*File, error) {
 	var files []*File
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -112,7 +113,10 @@ func Load(root string) ([]*File, error) {
 			return nil
 		}
 		src, err := os.ReadFile(name)
-		if err == nil && bytes.IndexByte(src, 0) < 0 {
+		if bytes.IndexByte(src, 0) >= 0 {
+			src = nil
+		}
+		if err == nil && (src != nil || path.Ext(rel) == ".png") {
 			files = append(files, NewFile(rel, src))
 		}
 		return err
