@@ -30,6 +30,8 @@ FORKS ?= 2500
 ADOPTIONS ?= 2000
 # How long a soak lasts.
 DURATION ?= 2h
+# What cross compiles for.
+CROSS ?= windows
 # Packages whose tests run under the race detector as well.
 RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config ./internal/ratelimit ./internal/wake ./internal/claimlock ./paste
 # What the program calls itself: the tag and commit, where there is a history; else what
@@ -41,7 +43,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: check check-stages demo-adopt build compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
+.PHONY: check check-stages demo-adopt build cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -53,6 +55,10 @@ build:
 compile:
 	$(GO) build ./...
 
+# The program compiles for a system that no test runs on. Nothing is linked.
+cross:
+	CGO_ENABLED=0 GOOS=$(CROSS) GOARCH=amd64 $(GO) list -export ./cmd/lethe
+
 # The stages of the whole test, one line each, with the time that each takes.
 test:
 	@$(STAGE) all $(MAKE) --no-print-directory stages
@@ -61,6 +67,7 @@ stages:
 	@$(STAGE) needs scripts/needs.sh
 	@$(STAGE) build $(MAKE) --no-print-directory compile
 	@$(STAGE) vet $(MAKE) --no-print-directory vet
+	@$(STAGE) cross $(MAKE) --no-print-directory cross
 	@$(STAGE) house $(MAKE) --no-print-directory house
 	@$(STAGE) unit $(MAKE) --no-print-directory unit
 	@$(STAGE) race $(MAKE) --no-print-directory race

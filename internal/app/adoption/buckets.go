@@ -11,7 +11,6 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
 // buckets are the opened stores: one for each collection and prefix, since what
@@ -80,7 +79,7 @@ type bucket interface {
 // another.
 func open(ctx context.Context, b adopt.BucketSpec, at beside) (bucket, error) {
 	if b.Path != "" {
-		return treeblob.Open(treeblob.Options{Root: b.Path, Prefix: at.prefix, Beside: at.objects})
+		return openFolder(b, at)
 	}
 	return s3blob.New(ctx, s3blob.Options{
 		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: at.prefix, Foreign: true,

@@ -5,11 +5,12 @@ package engine
 import (
 	"errors"
 	"os"
+	"runtime"
 )
 
 // lockFile fails: without a lock two processes could use one ledger.
 func lockFile(string) (*os.File, error) {
-	return nil, errors.New("lethe needs file locks, which it supports on Unix systems only")
+	return nil, errors.New("a ledger in SQLite needs file locks, which lethe does not have on " + runtime.GOOS + ": use PostgreSQL (database.url)")
 }
 
 // freeBytes fails; no ledger opens on these systems, so it is never called.
