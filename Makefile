@@ -42,8 +42,10 @@ OUT ?= lethe
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
+NFPM := github.com/goreleaser/nfpm/v2@v2.45.2
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
 
-.PHONY: check check-stages demo-adopt build cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
+.PHONY: check check-stages demo-adopt build release image package cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -51,6 +53,20 @@ HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT) ./cmd/lethe
 	@echo "$(OUT): $$(( ($$(wc -c < $(OUT)) + 524288) / 1048576 )) MiB"
+
+# What a release has, in dist: TARGETS="linux/amd64 .." leaves out systems.
+release: .bin/nfpm .bin/cyclonedx-gomod
+	VERSION=$(VERSION) scripts/release.sh
+
+.bin/nfpm:
+	scripts/modbuild.sh nfpm $(NFPM) ./cmd/nfpm
+
+.bin/cyclonedx-gomod:
+	scripts/modbuild.sh cyclonedx-gomod $(CYCLONEDX) ./cmd/cyclonedx-gomod
+
+# The image under the names that deploy/compose and deploy/helm look for.
+image:
+	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t lethe -t lethe:$$(sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/helm/lethe/Chart.yaml) .
 
 compile:
 	$(GO) build ./...
@@ -76,6 +92,7 @@ stages:
 	@$(STAGE) crash $(MAKE) --no-print-directory crash
 	@$(STAGE) cluster $(MAKE) --no-print-directory cluster
 	@$(STAGE) clients $(MAKE) --no-print-directory clients
+	@$(STAGE) package $(MAKE) --no-print-directory package
 	@$(STAGE) fuzz $(MAKE) --no-print-directory fuzz
 	@$(STAGE) model $(MAKE) --no-print-directory model
 
@@ -155,6 +172,11 @@ interleave:
 clients:
 	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
+# The .deb of this machine, installed in a root of its own, and its service started there;
+# as root, where overlays can be mounted.
+package: .bin/nfpm .bin/cyclonedx-gomod
+	LETHE_PACKAGE=require $(GO) test -count=1 -v -timeout 10m ./test/debian
+
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./test/crash -crash.kills=$(KILLS)
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -parallel 1 ./test/twoledgers -doubt.run
@@ -225,4 +247,4 @@ compose: .bin/compose-spec
 	scripts/modbuild.sh compose-spec $(COMPOSE) ./cmd
 
 clean:
-	rm -rf .bin .cache bench/out lethe
+	rm -rf .bin .cache bench/out dist lethe
