@@ -11,9 +11,30 @@ export LETHE_DATABASE_URL=postgres://lethe@db/lethe LETHE_ROOT_ACCESS_KEY=chart 
 export AWS_ACCESS_KEY_ID=chart AWS_SECRET_ACCESS_KEY=not-a-secret-of-anybody
 
 render() { "$helm" template chart deploy/helm/lethe --kube-version v1.31.0 "$@"; }
+# validate [OPTION..]: the configuration of a chart is one that lethe takes.
+validate() {
+	render --show-only templates/configmap.yaml "$@" | sed '1,/lethe.yaml: |/d; s/^    //' >"$scratch/lethe.yaml"
+	go run ./cmd/lethe config validate --config "$scratch/lethe.yaml"
+}
+# kinds [OPTION..]: what a chart makes, each kind once.
+kinds() { render "$@" | sed -n 's/^kind: //p' | LC_ALL=C sort -u | tr '\n' ' '; }
+# expect WHAT WANT GOT
+expect() {
+	[ "$2" = "$3" ] || {
+		printf 'chart.sh: %s makes\n  %s\nand should make\n  %s\n' "$1" "$3" "$2" >&2
+		exit 1
+	}
+}
 
-render >/dev/null
-render --set ingress.enabled=true --set ingress.s3Host=s3.example.org --set ingress.pasteHost=p.example.org \
-	--set serviceMonitor.enabled=true --set reclaim.replicas=2 --set podDisruptionBudget.enabled=false >/dev/null
-render --show-only templates/configmap.yaml | sed '1,/lethe.yaml: |/d; s/^    //' >"$scratch/lethe.yaml"
-go run ./cmd/lethe config validate --config "$scratch/lethe.yaml"
+expect "the chart as it comes" "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount " "$(kinds)"
+expect "a single instance" "ConfigMap Service ServiceAccount StatefulSet " "$(kinds --set single.enabled=true)"
+all=(--set ingress.enabled=true --set ingress.s3Host=s3.example.org --set ingress.pasteHost=p.example.org
+	--set serviceMonitor.enabled=true --set prometheusRule.enabled=true --set admin.enabled=true
+	--set autoscaling.enabled=true --set reclaim.replicas=2 --set podDisruptionBudget.enabled=false)
+expect "everything that is off by default" \
+	"ConfigMap Deployment HorizontalPodAutoscaler Ingress PrometheusRule Service ServiceAccount ServiceMonitor " "$(kinds "${all[@]}")"
+validate
+(unset LETHE_DATABASE_URL && validate --set single.enabled=true)
+# The rules arrive as Prometheus has them, with the templates in their texts.
+render --set prometheusRule.enabled=true --show-only templates/prometheusrule.yaml | sed '1,/^spec:/d; s/^  //' >"$scratch/alerts.yaml"
+diff <(grep . deploy/prometheus/alerts.yaml) <(grep . "$scratch/alerts.yaml")

@@ -23,11 +23,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
+{{- /* The configuration of the mode. */ -}}
+{{- define "lethe.config" -}}
+{{- toYaml (ternary .Values.single.config .Values.config .Values.single.enabled) -}}
+{{- end -}}
+
 {{- /* A pod; takes a dict of root, component, roles and resources. */ -}}
 {{- define "lethe.pod" -}}
 metadata:
   annotations:
-    checksum/config: {{ toYaml .root.Values.config | sha256sum }}
+    checksum/config: {{ include "lethe.config" .root | sha256sum }}
     {{- with .root.Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -62,6 +67,10 @@ spec:
           value: /data/lethe
         - name: LETHE_ROLES
           value: {{ .roles | quote }}
+        {{- if .root.Values.admin.enabled }}
+        - name: LETHE_SERVER_ADMIN_LISTEN
+          value: "0.0.0.0:9003"
+        {{- end }}
         {{- with .root.Values.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -69,6 +78,9 @@ spec:
         {{- range .root.Values.envFromSecrets }}
         - secretRef:
             name: {{ . }}
+            {{- if $.root.Values.single.enabled }}
+            optional: true
+            {{- end }}
         {{- end }}
       ports:
         {{- if contains "serve" .roles }}
@@ -79,6 +91,10 @@ spec:
         {{- end }}
         - name: metrics
           containerPort: 9002
+        {{- if .root.Values.admin.enabled }}
+        - name: admin
+          containerPort: 9003
+        {{- end }}
       # A first start of the database and migrations may take 5 minutes.
       startupProbe:
         httpGet: {path: /healthz, port: metrics}
@@ -107,9 +123,11 @@ spec:
     - name: config
       configMap:
         name: {{ include "lethe.name" .root }}
+    {{- if not .root.Values.single.enabled }}
     # Credentials and the admin socket; each start makes them again.
     - name: data
       emptyDir: {}
+    {{- end }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
