@@ -26,16 +26,20 @@ type whole struct {
 	env []string // of clients
 }
 
-func up(t *testing.T) *whole {
+// up starts what the file describes, and waits until the instances are ready.
+func up(t *testing.T, file string, instances ...string) *whole {
 	t.Helper()
+	if os.Getenv("LETHE_COMPOSE") == "" {
+		t.Skip("make compose runs it, as root")
+	}
 	dir := t.TempDir()
 	// Others than root have to pass through it.
-	for at := dir; at != os.TempDir(); at = filepath.Dir(at) {
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
 		if err := os.Chmod(at, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := &whole{t: t, p: load(t, dir), all: map[string]*container{}, dir: dir}
+	w := &whole{t: t, p: load(t, dir, file), all: map[string]*container{}, dir: dir}
 	order := w.p.order()
 	w.net = newNetwork(t, dir, order)
 	for _, name := range order {
@@ -46,7 +50,7 @@ func up(t *testing.T) *whole {
 		}
 		c.start(t)
 	}
-	for _, name := range []string{"lethe1", "lethe2", "lethe3"} {
+	for _, name := range instances {
 		w.ready(name)
 	}
 	return w
@@ -75,7 +79,15 @@ func (w *whole) aws(stdin string, args ...string) string {
 }
 
 func (w *whole) url(port string) string {
-	return "http://" + net.JoinHostPort(w.net.at["balancer"], port)
+	return "http://" + net.JoinHostPort(w.net.at[w.front()], port)
+}
+
+// front names the container that clients ask.
+func (w *whole) front() string {
+	if _, many := w.all["balancer"]; many {
+		return "balancer"
+	}
+	return "lethe"
 }
 
 // curl asks the pastes.
@@ -95,10 +107,7 @@ func (w *whole) lethe(name string, args ...string) string {
 // pastes through the balancer, goes on while an instance is stopped, and keeps what
 // it has over a restart of all of it.
 func TestComposeFile(t *testing.T) {
-	if os.Getenv("LETHE_COMPOSE") == "" {
-		t.Skip("make compose runs it, as root")
-	}
-	w := up(t)
+	w := up(t, "compose.yaml", "lethe1", "lethe2", "lethe3")
 	w.env = []string{"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(w.dir, "volumes/lethe1/credentials")}
 	w.aws("", "s3", "mb", "s3://photos")
 	w.aws("a photo", "s3", "cp", "-", "s3://photos/one")
@@ -146,17 +155,39 @@ func TestComposeFile(t *testing.T) {
 	w.lethe("lethe2", "check")
 }
 
+// TestSingleFile: the one container serves, and its volume keeps what it has.
+func TestSingleFile(t *testing.T) {
+	w := up(t, "single.yaml", "lethe")
+	c := w.all["lethe"]
+	w.env = []string{"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(w.dir, "volumes/data/credentials")}
+	w.aws("", "s3", "mb", "s3://photos")
+	w.aws("a photo", "s3", "cp", "-", "s3://photos/one")
+	if err := c.end(syscall.SIGTERM); err != nil {
+		t.Errorf("it ended with %v\n%s", err, c.out.String())
+	}
+	c.start(t)
+	w.ready("lethe")
+	if got := w.aws("", "s3", "cp", "s3://photos/one", "-"); got != "a photo" {
+		t.Errorf("read %q after a restart", got)
+	}
+	if status := succeeds(t, c.exec(t.Context(), "lethe", "status")); !strings.Contains(status, "main") {
+		t.Errorf("status does not know the backend:\n%s", status)
+	}
+}
+
 // TestPortsAreTheMachinesOwn: nothing but S3, pastes and metrics is published, and
 // that for this machine only.
 func TestPortsAreTheMachinesOwn(t *testing.T) {
 	if os.Getenv("LETHE_COMPOSE") == "" {
 		t.Skip("make compose runs it, as root")
 	}
-	p := load(t, t.TempDir())
-	for _, name := range slices.Sorted(maps.Keys(p.Services)) {
-		for _, port := range p.Services[name].Ports {
-			if name != "balancer" && name != "prometheus" || port.HostIP != "127.0.0.1" {
-				t.Errorf("%s publishes %+v", name, port)
+	for _, file := range []string{"compose.yaml", "single.yaml"} {
+		p := load(t, t.TempDir(), file)
+		for _, name := range slices.Sorted(maps.Keys(p.Services)) {
+			for _, port := range p.Services[name].Ports {
+				if !slices.Contains([]string{"balancer", "prometheus", "lethe"}, name) || port.HostIP != "127.0.0.1" {
+					t.Errorf("%s: %s publishes %+v", file, name, port)
+				}
 			}
 		}
 	}

@@ -56,15 +56,15 @@ type mount struct {
 }
 
 // load copies the folder deploy to dir, makes the secrets there as its user would,
-// and reads the compose file.
-func load(t *testing.T, dir string) (p project) {
+// and reads a compose file.
+func load(t *testing.T, dir, file string) (p project) {
 	t.Helper()
 	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)
 	}
 	at := filepath.Join(dir, "deploy/compose")
 	succeeds(t, exec.Command("sh", filepath.Join(at, "secrets.sh")))
-	resolve := exec.Command(os.Getenv("LETHE_COMPOSE"), "-format", "json", "compose.yaml")
+	resolve := exec.Command(os.Getenv("LETHE_COMPOSE"), "-format", "json", file)
 	resolve.Dir = at
 	if err := json.Unmarshal([]byte(succeeds(t, resolve)), &p); err != nil {
 		t.Fatal(err)
