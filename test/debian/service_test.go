@@ -36,14 +36,15 @@ func newService(r root, name string) service {
 // stops it.
 func (s service) serves() {
 	s.r.t.Helper()
-	s3, paste, metrics := s.address(), s.address(), s.address()
+	s3, paste, metrics, console := s.address(), s.address(), s.address(), s.address()
 	s.r.write("/etc/lethe/environment", fmt.Sprintf(`# Ports that are free.
 LETHE_SERVER_S3_LISTEN=%s
 LETHE_SERVER_PASTE_LISTEN=%s
 LETHE_SERVER_METRICS_LISTEN=%s
+LETHE_SERVER_CONSOLE_LISTEN=%s
 LETHE_ROOT_ACCESS_KEY=admin
 LETHE_ROOT_SECRET=%s
-`, s3, paste, metrics, secret))
+`, s3, paste, metrics, console, secret))
 	if out, err := s.r.as(s.set["User"], "cat", "/etc/lethe/environment").CombinedOutput(); err == nil {
 		s.r.t.Errorf("the service's user reads the secrets: %s", out)
 	}
