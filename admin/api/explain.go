@@ -21,7 +21,9 @@ type Explanation struct {
 	Damaged string `json:"damaged,omitempty"`
 	// Stays is why it stays although its end has come.
 	Stays string `json:"stays,omitempty"`
-	// Trips are the deletion limits on it that have tripped, or that the next run would trip.
+	// Limited is what a limit lets go of those that are due like it, if that is not all.
+	Limited string `json:"limited,omitempty"`
+	// Trips are the deletion limits on it that keep it, or may keep it in the next run.
 	Trips []LimitInfo `json:"trips,omitempty"`
 	// Object is the row of the key, if there is one.
 	Object *ObjectInfo `json:"object,omitempty"`

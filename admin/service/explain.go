@@ -70,7 +70,7 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	}
 	if o := fate.Object; o != nil {
 		if out.Damaged = damage(out.Contents, o.ContentID); !out.Object.DueAt.IsZero() && !out.Object.DueAt.After(out.Now) {
-			err = s.addStays(ctx, o.BucketID, &out)
+			err = s.addStays(ctx, *o, &out)
 		}
 	}
 	out.Verdict = verdictOn(out)
@@ -78,13 +78,22 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 }
 
 // addStays adds what keeps an object whose end has come.
-func (s *Service) addStays(ctx context.Context, bucket lethe.ID, e *api.Explanation) error {
-	list, err := s.o.Ledger.TripsOf(ctx, bucket, s.o.Limits)
+func (s *Service) addStays(ctx context.Context, o ledger.Object, e *api.Explanation) error {
+	list, err := s.o.Ledger.LimitOutlooks(ctx, o.BucketID, s.o.Limits)
 	for _, g := range list {
-		if g.Kind == ledger.Cause(e.Object.EndedBy).Limit() {
-			e.Trips = append(e.Trips, limitInfo(g, lethe.FromTime(e.Now)))
-			e.Stays = predict.LimitText(g.Kind, g.Reason)
+		if g.Kind != ledger.Cause(e.Object.EndedBy).Limit() {
+			continue
 		}
+		info := limitInfo(g.LimitState, lethe.FromTime(e.Now))
+		info.Reason = g.Why
+		if e.Trips = append(e.Trips, info); g.Goes == 0 {
+			e.Stays = predict.LimitText(g.Kind, g.Why)
+		} else {
+			e.Limited = fmt.Sprintf("the next expire run removes %d of the %d that are due like it: %s", g.Goes, g.Due, g.Why)
+		}
+	}
+	if stamp := o.DueAt(); e.Object.EndedBy == string(ledger.EndsByRule) && (stamp == 0 || stamp > lethe.FromTime(e.Now)) {
+		e.Stays = "the rule is not applied to it yet, which the routine lifecycle does first"
 	}
 	if held := holdText(*e); held != "" {
 		e.Stays = "it is " + held
@@ -139,7 +148,11 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
 		EndedBy: "nothing", Content: string(o.ContentID),
 	}
-	if e := o.Ends(b.Rules); e.At != 0 {
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return i, err
+	}
+	if e := o.EndsAt(now, b.Rules); e.At != 0 {
 		i.DueAt, i.EndedBy = toTime(e.At), string(e.By)
 	}
 	o.TTLAt = 0

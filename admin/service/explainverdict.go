@@ -57,6 +57,8 @@ func endOf(e api.Explanation) string {
 	switch over := !o.DueAt.IsZero() && !o.DueAt.After(e.Now); {
 	case over && e.Stays != "":
 		return fmt.Sprintf("%s at %s: %s; the row and its bytes stay, as %s", ended, at, seen, e.Stays)
+	case over && e.Limited != "":
+		return fmt.Sprintf("%s at %s: %s; %s", ended, at, seen, e.Limited)
 	case over:
 		return fmt.Sprintf("%s at %s: %s; the next expire run removes the row", ended, at, seen)
 	case held != "":

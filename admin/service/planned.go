@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/reclaim/predict"
 )
@@ -244,7 +246,11 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
 		Why: fmt.Sprintf("%s removed", plural(int64(len(b.Rules)), "rule is", "rules are"))}
 	if len(rules) > 0 {
-		f := predict.NewForecaster(rules, s.o.Clock.Now(), 30)
+		now, err := s.o.Ledger.LedgerTime(ctx)
+		if err != nil {
+			return err
+		}
+		f := predict.NewForecaster(slices.DeleteFunc(slices.Clone(rules), func(r lifecycle.Rule) bool { return r.Disabled }), now, 30)
 		if err := s.forecast(ctx, b, f, func(api.Event) {}); err != nil {
 			return err
 		}
@@ -256,9 +262,6 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 func forecastWords(list []predict.Forecast) (words string, today int64) {
 	var now, days, uploads, held predict.Amount
 	for _, f := range list {
-		if f.Rule.Disabled {
-			continue
-		}
 		now.Objects += f.Today.Objects
 		now.Bytes += f.Today.Bytes
 		days.Objects += f.Days.Objects

@@ -2,12 +2,16 @@ package service
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/predict"
 )
+
+// maxDays is how far a simulation looks ahead at most.
+const maxDays = 36_500
 
 // SimulateLifecycle returns what rules would expire, and changes nothing: the
 // given rules, or those of the bucket. It reads the bucket's objects.
@@ -24,10 +28,17 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 	if rules == nil {
 		rules = b.Rules
 	}
-	if r.Days <= 0 {
+	if r.Days == 0 {
 		r.Days = 30
 	}
-	f := predict.NewForecaster(rules, s.o.Clock.Now(), r.Days)
+	if r.Days < 1 || r.Days > maxDays {
+		return out, fmt.Errorf("%w: look 1 to %d days ahead", api.ErrBadRequest, maxDays)
+	}
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return out, err
+	}
+	f := predict.NewForecaster(rules, now, r.Days)
 	if err := s.forecast(ctx, b, f, each); err != nil {
 		return out, err
 	}
@@ -47,26 +58,19 @@ func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *predict
 }
 
 func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, each func(api.Event)) error {
-	q, done := ledger.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
+	q, done := ledger.UsageQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
 	for {
-		page, err := s.o.Ledger.List(ctx, q)
+		_, list, err := s.o.Ledger.UsageObjects(ctx, q)
 		if err != nil {
 			return err
 		}
-		keys := make([]string, len(page.Objects))
-		for i, o := range page.Objects {
-			keys[i] = o.Key
+		for _, o := range list {
+			f.Object(o.Object, o.Held)
+			q.AfterKey = o.Key
 		}
-		held, err := s.o.Ledger.HeldKeys(ctx, b.Bucket, keys)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Objects {
-			f.Object(o, held[o.Key])
-		}
-		done += int64(len(page.Objects))
+		done += int64(len(list))
 		each(api.Event{Progress: &api.Progress{What: "simulate", Done: done, Total: b.Objects}})
-		if q.After = page.Next; !page.More {
+		if len(list) < q.Limit {
 			return nil
 		}
 	}
@@ -136,13 +140,14 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict
 			limit = g
 		}
 	}
-	due := int64(0)
+	due, held := int64(0), int64(0)
 	for _, r := range f.Forecasts() {
-		due += r.Today.Objects
+		due += r.Today.Objects + r.HeldToday // which the limit counts until a pass has set it aside
+		held += r.HeldToday
 	}
 	out = append(out, s.verdict(limit, now, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
 	if when, most := f.Peak(); most > 0 {
-		has := b.Objects - due
+		has := b.Objects - (due - held)
 		out = append(out, s.verdict(limit, max(when, now), api.Verdict{At: toTime(when), Due: most, Has: has}))
 	}
 	return out, nil

@@ -117,7 +117,14 @@ func (c *cli) explain(e api.Explanation) {
 		}
 	}
 	for _, t := range e.Trash {
-		printf(c.out, "\ntrash    entry %s, %s, %s %s, purged %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), when(t.PurgeAt, e.Now))
+		purged := "purged " + when(t.PurgeAt, e.Now)
+		switch {
+		case t.PurgeAt.IsZero():
+			purged = "due for purge, and set aside for a hold"
+		case !t.PurgeAt.After(e.Now):
+			purged = "due for purge since " + stamp(t.PurgeAt)
+		}
+		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), purged)
 	}
 	for _, content := range e.Contents {
 		c.explainContent(e, content)

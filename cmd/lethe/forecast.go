@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,13 +123,11 @@ const maxCauses = 3
 // causesText names what takes most on a day.
 func causesText(d api.ForecastDay) string {
 	var parts []string
-	for i, by := range d.By {
+	going := slices.DeleteFunc(slices.Clone(d.By), func(by api.ForecastCause) bool { return by.Objects == 0 })
+	for i, by := range going {
 		if i == maxCauses {
-			parts = append(parts, fmt.Sprintf("%d more", len(d.By)-i))
+			parts = append(parts, fmt.Sprintf("%d more", len(going)-i))
 			break
-		}
-		if by.Objects == 0 {
-			continue
 		}
 		what := map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by.By]
 		if by.Rule != "" {

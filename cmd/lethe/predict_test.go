@@ -62,7 +62,7 @@ func TestPredictionsAskTheRulesInForce(t *testing.T) {
 		t.Errorf("simulated %+v", sim)
 	}
 	w.clock.Advance(72 * time.Hour)
-	w.says("after its end", "logs/a", `lifecycle rule "logs" ended it`, "clients still see it", "the next expire run removes the row")
+	w.says("after its end", "logs/a", `lifecycle rule "logs" ended it`, "clients still see it", "stay, as the rule is not applied to it yet")
 	if got := w.expires(); got != "takes 2, stays 0" {
 		t.Errorf("a dry run says %s", got)
 	}
@@ -70,6 +70,7 @@ func TestPredictionsAskTheRulesInForce(t *testing.T) {
 	if got := w.expires(); got != "takes 2, stays 0" {
 		t.Errorf("once the rules are applied, a dry run says %s", got)
 	}
+	w.says("once the rules are applied", "logs/a", `lifecycle rule "logs" ended it`, "the next expire run removes the row")
 	w.reclaimed("objects", 2, "expire")
 	w.says("after the run", "logs/a", "not here", `lifecycle rule "logs"`)
 }
@@ -130,4 +131,88 @@ func TestExplainTellsOfFailingDeletes(t *testing.T) {
 	w.says("after an attempt", "a", "not here", "its bytes are still to be deleted: 1 blob, 1 attempt failed, the last with: ", "; due at ")
 	w.ok("backend", "hold", "main", "--reason", "a look at the disk")
 	w.says("while deletes are stopped", "a", "deletes on main are stopped: a look at the disk")
+}
+
+// A dry run of clean shows what a held backend and the limit on deletes keep, and a run keeps
+// to it.
+func TestPredictionsOfDeletes(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.deletes.ask=1", "reclaim.grace.read_grace=1s").start()
+	w.bucket("first")
+	for i := range 3 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "")
+		w.remove("first", fmt.Sprint("k", i))
+	}
+	w.clock.Advance(quietTime + time.Minute)
+	cleans := func() string {
+		r := asked[api.DryRun](w, "reclaim", "--dry-run", "--only", "clean").Routines[0]
+		return fmt.Sprintf("takes %d, stays %d", r.Takes.Items, r.Stays.Items)
+	}
+	w.ok("backend", "hold", "main", "--reason", "a look at the disk")
+	if got := cleans(); got != "takes 0, stays 3" {
+		t.Errorf("while deletes are held, a dry run says %s", got)
+	}
+	w.ok("backend", "accept", "main")
+	w.clock.Advance(quietTime + time.Minute)
+	if got := cleans(); got != "takes 1, stays 2" {
+		t.Errorf("with a limit, a dry run says %s", got)
+	}
+	w.reclaimed("gone", 1, "clean")
+	if got := cleans(); got != "takes 0, stays 2" {
+		t.Errorf("once it has tripped, a dry run says %s", got)
+	}
+}
+
+// An object whose time to live has passed goes by that, whatever rule would have ended it
+// earlier, and under that limit; of one that lets some go it is said how many.
+func TestExplainNamesTheLimitThatCounts(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.ttl.per_hour=2").start()
+	w.bucket("first")
+	for i := range 3 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "72h")
+	}
+	w.rules(`{"Rules":[{"ID":"all","Filter":{"Prefix":"k"},"Status":"Enabled","Expiration":{"Days":1}}]}`)
+	w.clock.Advance(96 * time.Hour)
+	w.says("past both ends", "k0", "its time to live ended", "the next expire run removes 2 of the 3 that are due like it", "no more than 2 may in one (per_hour)")
+	if got := w.expires(); got != "takes 2, stays 1" {
+		t.Errorf("a dry run says %s", got)
+	}
+	w.reclaimed("objects", 2, "expire")
+}
+
+// Rules that are not applied yet end nothing before lifecycle has run, which goes first.
+func TestRulesAreAppliedBeforeTheyRemove(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "logs/a", "bytes", "")
+	w.clock.Advance(72 * time.Hour)
+	w.rules(`{"Rules":[{"ID":"logs","Filter":{"Prefix":"logs/"},"Status":"Enabled","Expiration":{"Days":1}}]}`)
+	w.says("before lifecycle has run", "logs/a", "stay, as the rule is not applied to it yet")
+	if out := w.ok("reclaim", "--dry-run", "--only", "expire"); !strings.Contains(out, "rule logs, once lifecycle has applied it") {
+		t.Errorf("a dry run says\n%s", out)
+	}
+	w.ok("reclaim", "--once", "--only", "expire,lifecycle")
+	w.says("after both", "logs/a", "not here")
+}
+
+// A simulation counts what is due already, and the question before rules are set leaves disabled
+// ones out.
+func TestSimulationCountsWhatIsDue(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "1h")
+	w.put("first", "b", "other", "")
+	w.clock.Advance(2 * time.Hour)
+	if sim := asked[api.Simulation](w, "lifecycle", "simulate", "first"); sim.TTL.Today.Objects != 1 {
+		t.Errorf("what is due already is simulated as %+v", sim.TTL)
+	}
+	file := filepath.Join(t.TempDir(), "rules.json")
+	text := `{"Rules":[{"ID":"off","Filter":{"Prefix":"b"},"Status":"Disabled","Expiration":{"Days":1}},
+		{"ID":"on","Filter":{"Prefix":"b"},"Status":"Enabled","Expiration":{"Days":2}}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, end := w.planned("lifecycle", "set", "first", file); !strings.Contains(end.Totals.Groups[0].Why, "1 rule would end 0 objects today, 1 within 30 days") {
+		t.Errorf("planned: %s", end.Totals.Groups[0].Why)
+	}
+	w.fails("use 1 or more", "lifecycle", "simulate", "first", "--days", "0")
 }

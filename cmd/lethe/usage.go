@@ -40,7 +40,7 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if orders[f.sort] == nil {
-				return fmt.Errorf("--sort %q is not an order; use bytes, objects, growth or without-end", f.sort)
+				return usageError("--sort %q is not an order; use bytes, objects, growth or without-end", f.sort)
 			}
 			if len(args) == 1 {
 				if f.bucket, f.prefix, err = place(args[0]); err != nil {

@@ -72,9 +72,17 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (tripped []le
 	return tripped, err
 }
 
-// TripsOf returns the limits on a bucket's objects that have tripped, or that the next pass of
-// Expire would trip, as they will be then. It changes nothing.
-func (db *DB) TripsOf(ctx context.Context, bucket lethe.ID, l ledger.Limits) (out []ledger.LimitState, err error) {
+// LimitOutlook is what a limit lets go of the objects of a bucket that are due.
+type LimitOutlook struct {
+	ledger.LimitState
+	Due, Goes int64
+	Why       string // that the others stay
+}
+
+// LimitOutlooks returns what the limits on a bucket's objects let go in the next pass of Expire,
+// of those that have something due. It changes nothing, and does not know of objects to which
+// the rules are not applied yet.
+func (db *DB) LimitOutlooks(ctx context.Context, bucket lethe.ID, l ledger.Limits) (out []LimitOutlook, err error) {
 	err = db.read(ctx, "limits of a bucket", func(t *tx) error {
 		out = nil
 		due, err := t.countDue(dueOfBucket, t.Now, precheckRows, bucket)
@@ -93,15 +101,18 @@ func (db *DB) TripsOf(ctx context.Context, bucket lethe.ID, l ledger.Limits) (ou
 			if err != nil {
 				return t.Failed(err)
 			}
-			n := due[limitKey{kind, string(bucket)}].sum(rules[bucket])
-			trips := g.Tripped(t.Now)
-			if limit := l.Of(kind); !trips && limit.On() {
-				if trips, err = t.trip(&g, limit, n); err != nil {
+			o := LimitOutlook{LimitState: g, Due: due[limitKey{kind, string(bucket)}].sum(rules[bucket])}
+			if o.Name = rules[bucket].name; g.Tripped(t.Now) {
+				o.Why = g.Reason // what it has deferred is not among those that are due
+			} else if o.Due > 0 {
+				has, err := t.has(g, l.Of(kind))
+				if err != nil {
 					return err
 				}
+				o.Goes, o.Why = g.Preview(t.Now, l.Of(kind), has, o.Due)
 			}
-			if g.Name = rules[bucket].name; trips {
-				out = append(out, g)
+			if o.Why != "" {
+				out = append(out, o)
 			}
 		}
 		return nil

@@ -16,6 +16,9 @@ type Forecast struct {
 	// is what would go within the days asked for, including today's. Held is what would go
 	// within the days and stays while it is held.
 	Today, Days, Held Amount
+	// HeldToday is how many of the held ones are due today. A limit counts them, too, when they
+	// become due.
+	HeldToday int64
 	// Uploads are incomplete uploads that it would abort, with the bytes of their stored
 	// parts.
 	UploadsToday, Uploads, HeldUploads Amount
@@ -56,15 +59,17 @@ const maxExamples = 5
 // count as enabled, as a forecast should precede enabling them.
 type Forecaster struct {
 	rules        lifecycle.Rules
+	now          lethe.Time
 	today, until lethe.Time
 	out          []Forecast
 	ttl          Forecast
 	later        map[lethe.Time]int64 // objects that end after today, by when
 }
 
-// NewForecaster returns a forecaster for a number of days from now.
+// NewForecaster returns a forecaster for a number of days in UTC, the one of now included.
 func NewForecaster(rules lifecycle.Rules, now lethe.Time, days int) *Forecaster {
-	f := &Forecaster{today: lifecycle.Midnight(now), until: now.Add(time.Duration(days) * 24 * time.Hour), later: map[lethe.Time]int64{}}
+	f := &Forecaster{today: lifecycle.Midnight(now), until: (lifecycle.Midnight(now) - 1).Add(time.Duration(days-1) * 24 * time.Hour), now: now, later: map[lethe.Time]int64{}}
+	f.until = max(f.until, f.today)
 	f.rules, _ = rules.Succeed(nil, 0)
 	for i := range f.rules {
 		f.out = append(f.out, Forecast{Rule: f.rules[i]})
@@ -76,7 +81,7 @@ func NewForecaster(rules lifecycle.Rules, now lethe.Time, days int) *Forecaster 
 
 // Object adds an object. held reports whether a hold keeps it.
 func (f *Forecaster) Object(o ledger.Object, held bool) {
-	end := o.Ends(f.rules)
+	end := o.EndsAt(f.now, f.rules)
 	if end.At == 0 || end.At > f.until {
 		return
 	}
@@ -85,7 +90,9 @@ func (f *Forecaster) Object(o ledger.Object, held bool) {
 		r = &f.out[f.rules.Stamp(o.Facts()).Rule-1]
 	}
 	if held {
-		r.Held.add(o.Size)
+		if r.Held.add(o.Size); end.At <= f.today {
+			r.HeldToday++
+		}
 		return
 	}
 	r.Days.add(o.Size)

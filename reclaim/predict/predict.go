@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -31,6 +32,9 @@ type Predictor struct {
 type Due struct {
 	ledger.Due
 	Stays string // why it stays nonetheless, for people; empty: it goes
+	// Unapplied reports that the rules of its bucket are still being applied: until they are
+	// applied to it, Expire does not find it.
+	Unapplied bool
 }
 
 // page is how many rows are read at a time.
@@ -65,9 +69,9 @@ func (p Predictor) each(ctx context.Context, read reader, by lethe.Time, yield f
 	}
 	return pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
 		if d.Held {
-			return yield(Due{d, HeldText})
+			return yield(Due{Due: d, Stays: HeldText})
 		}
-		return yield(Due{d, l.keeps(d, part)})
+		return yield(Due{Due: d, Stays: l.keeps(d, part), Unapplied: part == ledger.DueUnapplied})
 	})
 }
 
@@ -104,11 +108,12 @@ func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due
 	}
 }
 
-// count counts what is due by limit, and decides how many of each may go. A held row that is
-// not deferred yet counts, as it does where the limit is enforced.
+// count counts what is due by limit, and decides how many of each may go. A held object that is
+// not deferred yet counts, as it does where the limit is enforced; a held trash entry does not.
 func (p Predictor) count(ctx context.Context, read reader, by lethe.Time, l *limits) error {
 	err := pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
-		if k := keyOf(d); l.of.Of(k.kind).On() && !(d.Held && part == ledger.DueDeferred) {
+		k := keyOf(d)
+		if counts := !d.Held || part != ledger.DueDeferred && k.kind != ledger.LimitPurge; counts && l.of.Of(k.kind).On() {
 			if l.by[k] == nil {
 				l.by[k] = &share{bucket: d.BucketName}
 			}
@@ -147,6 +152,31 @@ func (p Predictor) decide(ctx context.Context, now lethe.Time, g ledger.LimitSta
 		}
 	}
 	return nil
+}
+
+// Deletes is what decides how many due blobs of a backend Clean may delete.
+type Deletes struct {
+	Now     lethe.Time
+	Backend ledger.Backend
+	Limit   ledger.Limit
+	State   ledger.LimitState
+	Has     int64 // blobs on the backend
+	Due     int64
+}
+
+// Goes returns how many may go, and why the others stay: deletes there are held, or the limit is
+// used up. A claim takes what the limit has left.
+func (d Deletes) Goes() (goes int64, why string) {
+	switch left := d.State.Left(d.Now, d.Limit, d.Has); {
+	case d.Backend.Held != "":
+		return 0, "deletes on " + d.Backend.ID + " are stopped: " + d.Backend.Held
+	case d.State.Tripped(d.Now):
+		return 0, LimitText(ledger.LimitDeletes, d.State.Reason)
+	case !d.Limit.On() || left >= d.Due:
+		return d.Due, ""
+	default:
+		return left, LimitText(ledger.LimitDeletes, "it lets "+strconv.FormatInt(left, 10)+" more go")
+	}
 }
 
 // key identifies a limit's state.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -318,13 +320,63 @@ func (k *Clean) HasBacklog(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Items are the condemned blobs that are due, on all backends.
+// predicted returns how many due blobs of a backend may go, and why the others stay.
+func (k *Clean) predicted(ctx context.Context, backend string) (goes int64, why string, err error) {
+	d := predict.Deletes{Limit: k.Deletes, Backend: ledger.Backend{ID: backend}}
+	due, err := k.Ledger.CleanBacklog(ctx, backend)
+	if err != nil {
+		return 0, "", err
+	}
+	d.Due = due.Count
+	if d.Now, err = k.Plans.LedgerTime(ctx); err != nil {
+		return 0, "", err
+	}
+	states, err := k.Plans.LimitStates(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	for _, g := range states {
+		if g.Kind == ledger.LimitDeletes && g.Subject == backend {
+			d.State = g
+		}
+	}
+	totals, err := k.Plans.Totals(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	for _, t := range totals {
+		if t.Backend == backend {
+			d.Has += t.Blobs
+		}
+	}
+	list, err := k.Plans.Backends(ctx)
+	for _, b := range list {
+		if b.ID == backend {
+			d.Backend = b
+		}
+	}
+	if goes, why = d.Goes(); why == "" {
+		goes = math.MaxInt64 // also what becomes due meanwhile
+	}
+	return goes, why, err
+}
+
+// Items are the condemned blobs that are due, on all backends, with those that a held backend
+// or the limit on deletes keeps.
 func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 	for _, id := range k.backends() {
+		goes, why, err := k.predicted(ctx, id)
+		if err != nil {
+			return err
+		}
 		q := ledger.DueQuery{State: lethe.Condemned, Backend: id}
-		err := blobPages(ctx, k.Plans, q, func(b ledger.Blob) error {
-			return yield(plan.Item{Do: k.Name(), Kind: kindBlob, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
-				Frees: b.Size, Blobs: 1, Why: string(b.Reason), Due: b.DueAt.Time()})
+		err = blobPages(ctx, k.Plans, q, func(b ledger.Blob) error {
+			i := plan.Item{Do: k.Name(), Kind: kindBlob, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
+				Frees: b.Size, Blobs: 1, Why: string(b.Reason), Due: b.DueAt.Time()}
+			if goes--; goes < 0 {
+				i.Stays = why
+			}
+			return yield(i)
 		})
 		if err != nil {
 			return err

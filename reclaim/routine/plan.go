@@ -20,6 +20,8 @@ type PlanLedger interface {
 	// ObjectsNamed and BlobsByID read the rows that a plan names as they are now.
 	ObjectsNamed(ctx context.Context, names []ledger.Named) ([]ledger.Due, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
+	Backends(ctx context.Context) ([]ledger.Backend, error)
+	Totals(ctx context.Context) ([]ledger.Total, error)
 }
 
 // planPage is how many rows a plan reads at a time.
@@ -66,6 +68,9 @@ func dueItem(do, kind string, d predict.Due) plan.Item {
 		i.Why = "undo window is over"
 	case ledger.EndsByRule:
 		i.Why = "rule " + d.Rule
+		if d.Unapplied {
+			i.Why += ", once lifecycle has applied it"
+		}
 	default:
 		i.Why = "time to live is over"
 	}
@@ -258,7 +263,7 @@ func (a *application) spare(now []ledger.Due) {
 		case d.ID != n.ID:
 			a.result(n, plan.Changed, "version "+string(d.ID)+" has the key now")
 		case d.At == 0:
-			a.result(n, plan.Held, "a hold or a limit keeps it, or it has no end now")
+			a.result(n, plan.Held, "a hold or a limit keeps it, its rule is not applied to it yet, or it has no end now")
 		case !d.At.Time().Equal(a.items[n].Due):
 			a.result(n, plan.NotDue, "it is due "+d.At.String())
 		default:
