@@ -201,7 +201,11 @@ func TestBrokenListing(t *testing.T) {
 			}
 		}
 		w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
-		if got := w.run(); got[reconcile.Condemned] != 1 || len(w.main.Keys()) != rows {
+		got := w.run()
+		if got[reconcile.Condemned] == 0 { // its folder was read before another one broke: the next walk finds it
+			got = w.run()
+		}
+		if got[reconcile.Condemned] != 1 || len(w.main.Keys()) != rows {
 			w.Errorf("counts are %v", got)
 		}
 	})

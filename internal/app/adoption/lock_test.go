@@ -20,7 +20,7 @@ func TestClaimsTakeTurns(t *testing.T) {
 	a := p.adopt(t, Options{}, func(c *adopt.Collection) { c.Lock, c.Cache = true, nil })
 	expires := func() {
 		t.Helper()
-		if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 1, TTL: time.Millisecond}); err != nil {
+		if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 1, TTL: time.Microsecond}); err != nil {
 			t.Fatal(err)
 		}
 		counts, err := a.Loop.Once(t.Context(), nil)
