@@ -20,7 +20,7 @@ var withoutPoints = map[string]string{
 	"AddHold": bySomeone, "ReleaseHold": bySomeone, "AllowBeyondLimit": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
 	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndTrips": repeated, "EndStaleRuns": repeated,
 	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
-	"MarkSuspect": repeated, "MarkSound": repeated, "ReapplyRules": repeated, "AbortRuled": "as AbortStale, which has points",
+	"MarkSuspect": repeated, "MarkSound": repeated, "SaveUsage": repeated, "ReapplyRules": repeated, "AbortRuled": "as AbortStale, which has points",
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
 
