@@ -36,7 +36,7 @@ var table = []mutant{
 		pairs: []string{"Commit two without bytes + Commit two into q", "Commit two without bytes + Commit two without bytes"},
 	}, {
 		name: "a delete does not look again", file: "object_delete.go",
-		old: "if err != nil || len(anew) > 0 {", new: "if err != nil || len(anew) > maxDeletion {",
+		old: "if err != nil || len(anew) > 0 {", new: "if err != nil || len(anew) > ledger.MaxDeletion {",
 		pairs: []string{"Commit new over a + Delete a"},
 	}, {
 		name: "an update does not hold the key", file: "object_update.go",
