@@ -76,17 +76,20 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		h.askLogin(w, r, status, why)
 		return
 	}
+	if old, err := r.Cookie(cookieName(r, secure)); err == nil {
+		h.sessions.end(old.Value)
+	}
 	id, err := h.sessions.begin(op)
 	if err != nil {
 		http.Error(w, "No session could be made.", http.StatusInternalServerError)
 		return
 	}
-	http.SetCookie(w, sessionCookie(id, secure))
+	http.SetCookie(w, sessionCookie(r, id, secure))
 	http.Redirect(w, r, within(r.PostForm.Get("next")), http.StatusSeeOther)
 }
 
-func sessionCookie(id string, secure bool) *http.Cookie {
-	return &http.Cookie{Name: cookieName(secure), Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure}
+func sessionCookie(r *http.Request, id string, secure bool) *http.Cookie {
+	return &http.Cookie{Name: cookieName(r, secure), Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure}
 }
 
 // refusal is what a refused login is told.
@@ -118,7 +121,7 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 	}
 	h.sessions.end(v.id)
 	_, secure := h.opt.Operators.Remote(r)
-	gone := sessionCookie("", secure)
+	gone := sessionCookie(r, "", secure)
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
 	w.Header().Set("Clear-Site-Data", `"cache"`)

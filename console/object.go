@@ -150,14 +150,21 @@ const longestLink = 7 * 24 * time.Hour
 // share makes a link that whoever has it can use.
 func (v *visit) share() (note, error) {
 	n := v.name()
+	if n.Bucket == "" || n.Key == "" || strings.Contains(n.Bucket, "/") {
+		return note{}, &api.Error{Code: "bad_request", Message: "an object has a bucket and a key"}
+	}
 	valid, err := lethe.ParseTTL(v.r.PostForm.Get("valid"))
 	if err != nil || valid < time.Second || valid > longestLink {
 		return note{}, &api.Error{Code: "bad_request", Message: "a link is valid for up to 7d"}
 	}
 	ctx, url := v.as(), ""
-	err = v.h.opt.Operators.Do(ctx, "console/share", contentRole, n, func() (err error) {
+	shared := struct {
+		api.ObjectName
+		Valid string `json:"valid"`
+	}{n, lethe.FormatTTL(valid)}
+	err = v.h.opt.Operators.Do(ctx, "console/share", contentRole, shared, func() (err error) {
 		url, err = v.h.opt.Links.presigned(ctx, n, valid, v.now)
 		return err
 	})
-	return note{Text: fmt.Sprintf("Whoever has this link can read the object, for %s.", lethe.FormatTTL(valid)), Secret: url}, err
+	return note{Text: fmt.Sprintf("Whoever has this link can read the object, for %s. It is signed by the root key, and cannot be taken back.", lethe.FormatTTL(valid)), Secret: url}, err
 }

@@ -19,8 +19,10 @@ import (
 
 // Bounds of plans that are reviewed here; larger ones are for the command line.
 const (
-	maxPlan     = 16 << 20 // bytes of one
+	maxPlan     = 8 << 20  // bytes of one
+	maxPlans    = 32 << 20 // of all that are kept
 	keptPlans   = 16
+	plansOfOne  = 4 // of one operator
 	shownItems  = 200
 	planTooLong = "the plan is too large to be reviewed here"
 )
@@ -43,15 +45,39 @@ type kept struct {
 type plans struct {
 	mu   sync.Mutex
 	list []*kept
+	// making is held while a plan is made: one at a time, as it is kept in memory.
+	making sync.Mutex
 }
 
+// add keeps a plan, and drops what is too much: an operator's own oldest first.
 func (p *plans) add(k *kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.list = append(p.list, k)
-	if len(p.list) > keptPlans {
-		p.list = p.list[1:]
+	mine := func(other *kept) bool { return other.by == k.by }
+	for n := count(p.list, mine); n > plansOfOne; n-- {
+		at := slices.IndexFunc(p.list, mine)
+		p.list = slices.Delete(p.list, at, at+1)
 	}
+	for len(p.list) > keptPlans || p.bytes() > maxPlans {
+		p.list = slices.Delete(p.list, 0, 1)
+	}
+}
+
+func (p *plans) bytes() (n int) {
+	for _, k := range p.list {
+		n += len(k.file)
+	}
+	return n
+}
+
+func count(list []*kept, is func(*kept) bool) (n int) {
+	for _, k := range list {
+		if is(k) {
+			n++
+		}
+	}
+	return n
 }
 
 // find returns a copy of an operator's plan.
@@ -133,6 +159,10 @@ func (v *visit) planRequest() api.PlanRequest {
 // makePlan makes a plan, which is then reviewed. It changes nothing in the store.
 func (v *visit) makePlan() (note, error) {
 	req := v.planRequest()
+	if !v.h.plans.making.TryLock() {
+		return note{}, &api.Error{Code: "running", Message: "another plan is being made: try again in a moment"}
+	}
+	defer v.h.plans.making.Unlock()
 	var file bytes.Buffer
 	if err := v.h.admin.Plan(v.as(), req, &bounded{w: &file, left: maxPlan}); err != nil {
 		if errors.Is(err, errLong) {
@@ -144,7 +174,7 @@ func (v *visit) makePlan() (note, error) {
 	if err != nil {
 		return note{}, err
 	}
-	k := &kept{id: id, by: v.session.operator.Name, file: file.Bytes()}
+	k := &kept{id: id, by: v.session.operator.Name, file: bytes.Clone(file.Bytes())}
 	if err := k.read(); err != nil {
 		return note{}, &api.Error{Code: "bad_request", Message: err.Error()}
 	}

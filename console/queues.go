@@ -81,10 +81,11 @@ func kindOf(text string) string { return own.ReplaceAllString(text, "…") }
 func groupDead(list []api.DeadInfo) []deadGroup {
 	var out []deadGroup
 	for _, d := range list {
-		at := slices.IndexFunc(out, func(g deadGroup) bool { return g.Backend == d.Backend && g.Error == kindOf(d.LastError) })
+		kind := kindOf(d.LastError)
+		at := slices.IndexFunc(out, func(g deadGroup) bool { return g.Backend == d.Backend && g.Error == kind })
 		if at < 0 {
 			at = len(out)
-			out = append(out, deadGroup{Backend: d.Backend, Error: kindOf(d.LastError), First: d})
+			out = append(out, deadGroup{Backend: d.Backend, Error: kind, First: d})
 		}
 		g := &out[at]
 		g.Count++
@@ -101,10 +102,11 @@ func groupDead(list []api.DeadInfo) []deadGroup {
 func groupFailing(list []api.QueuedInfo) []errorGroup {
 	var out []errorGroup
 	for _, b := range list {
-		at := slices.IndexFunc(out, func(g errorGroup) bool { return g.Backend == b.Backend && g.Error == kindOf(b.LastError) })
+		kind := kindOf(b.LastError)
+		at := slices.IndexFunc(out, func(g errorGroup) bool { return g.Backend == b.Backend && g.Error == kind })
 		if at < 0 {
 			at = len(out)
-			out = append(out, errorGroup{Backend: b.Backend, Error: kindOf(b.LastError), Next: b})
+			out = append(out, errorGroup{Backend: b.Backend, Error: kind, Next: b})
 		}
 		g := &out[at]
 		g.Count++

@@ -114,7 +114,10 @@ func (s *sessions) find(id string, byPerson bool) (session, bool) {
 func (s *sessions) say(id string, n note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one, ok := s.by[sha256.Sum256([]byte(id))]; ok && len(one.notes) < maxNotes {
+	if one, ok := s.by[sha256.Sum256([]byte(id))]; ok {
+		if len(one.notes) >= maxNotes {
+			one.notes = one.notes[1:] // the newest may have a secret that is shown once
+		}
 		one.notes = append(one.notes[:len(one.notes):len(one.notes)], n)
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,24 +35,29 @@ type visit struct {
 }
 
 // cookieName is that of the session's cookie. A browser takes one that begins with
-// __Host- only over TLS, for one host and all of its paths.
-func cookieName(secure bool) string {
+// __Host- only over TLS, for one host and all of its paths. It sends cookies to every port of
+// a host, so that consoles on several need names of their own.
+func cookieName(r *http.Request, secure bool) string {
+	name := "lethe-console"
 	if secure {
-		return "__Host-lethe-console"
+		name = "__Host-" + name
 	}
-	return "lethe-console"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name += "-" + port
+	}
+	return name
 }
 
 // visit finds the session of a request. Without one it leads to the login.
 func (h *Handler) visit(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 	from, secure := h.opt.Operators.Remote(r)
 	v := &visit{h: h, w: w, r: r, from: from, now: h.opt.Clock.Now()}
-	cookie, err := r.Cookie(cookieName(secure))
-	if err != nil {
+	found := r.CookiesNamed(cookieName(r, secure))
+	if len(found) != 1 { // of two, one was planted by another port of the host
 		v.toLogin()
 		return nil, false
 	}
-	v.id = cookie.Value
+	v.id = found[0].Value
 	one, ok := h.sessions.find(v.id, !v.refreshes())
 	if !ok {
 		v.toLogin()

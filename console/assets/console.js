@@ -114,11 +114,13 @@ for (const area of document.querySelectorAll("[data-drop]")) {
 // The simulation of rules follows what is typed.
 const editor = document.getElementById("editor");
 if (editor) {
-  let waiting = 0, latest = 0;
+  let waiting = 0, latest = 0, running;
   const simulate = async () => {
     const mine = ++latest;
+    running?.abort(); // the server stops reading the bucket for it
+    running = new AbortController();
     const body = new URLSearchParams(new FormData(editor));
-    const answer = await fetch(editor.action, { method: "POST", body, headers: { "X-Console-Refresh": "1" }, credentials: "same-origin" });
+    const answer = await fetch(editor.action, { method: "POST", body, headers: { "X-Console-Refresh": "1" }, credentials: "same-origin", signal: running.signal });
     if (!answer.ok || mine !== latest) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("outcome");
     if (!fresh) return;

@@ -54,7 +54,11 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port", name, err, name)
+		off := ""
+		if name == "console" || name == "paste" || name == "metrics" {
+			off = ", or off"
+		}
+		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port%s", name, err, name, off)
 	}
 	c := a.Config.Server
 	// Within the limit of all, so that connections beyond the limit of one address

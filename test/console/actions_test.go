@@ -254,6 +254,9 @@ func TestShare(t *testing.T) {
 			t.Error("the link is shown again")
 		}
 	}
+	if res := v.act(at("/object/share", "photos", ""), "valid", "1h"); !strings.Contains(v.get(res.to()).body, "has a bucket and a key") {
+		t.Error("a link to a whole bucket is made")
+	}
 	if res := v.act(at("/object/share", "photos", "plain.txt"), "valid", "8d"); !strings.Contains(v.get(res.to()).body, "up to 7d") {
 		t.Error("a link is valid for longer than S3 allows")
 	}
@@ -430,6 +433,17 @@ func TestPlans(t *testing.T) {
 	}
 	if page := v.get(v.act("/plans/make", "command", "nonsense").to()).body; !strings.Contains(page, `role="alert"`) {
 		t.Error("there is a plan of nonsense")
+	}
+	theirs := other.act("/plans/make", "command", "reclaim", "only", "expire").to()
+	var mine []string
+	for range 5 {
+		mine = append(mine, v.act("/plans/make", "command", "reclaim", "only", "expire").to())
+	}
+	if !strings.Contains(v.get(mine[0]).body, "not kept any more") || strings.Contains(v.get(mine[1]).body, "not kept any more") {
+		t.Error("an operator's fifth plan does not take the place of the first")
+	}
+	if strings.Contains(other.get(theirs).body, "not kept any more") {
+		t.Error("one operator's plans drop another's")
 	}
 }
 

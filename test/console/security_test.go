@@ -208,10 +208,26 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// Two cookies with the session's name are no session: another port of the host may have planted one,
+// for a narrower path.
+func TestAPlantedCookieIsRefused(t *testing.T) {
+	w := start(t)
+	v := w.as(api.Destroy)
+	if res := v.get("/"); res.status != http.StatusOK {
+		t.Fatalf("the session is answered with %d", res.status)
+	}
+	kept := v.http.Jar.Cookies(mustParse(w.url))
+	v.header.Set("Cookie", kept[0].Name+"=planted")
+	if res := v.get("/"); res.status == http.StatusOK {
+		t.Error("a session goes on beside a planted one")
+	}
+}
+
 // A cookie is for the browser's requests to this host alone; over TLS it says so.
 func TestCookies(t *testing.T) {
 	w := start(t, "server.trusted_proxies=127.0.0.1")
-	for proto, want := range map[string]string{"http": "lethe-console", "https": "__Host-lethe-console"} {
+	port := mustParse(w.url).Port()
+	for proto, want := range map[string]string{"http": "lethe-console-" + port, "https": "__Host-lethe-console-" + port} {
 		v := w.visitor()
 		v.header.Set("X-Forwarded-Proto", proto)
 		v.header.Set("X-Forwarded-For", "192.0.2.7")
