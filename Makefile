@@ -45,7 +45,7 @@ HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 NFPM := github.com/goreleaser/nfpm/v2@v2.45.2
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
 
-.PHONY: check check-stages demo-adopt build release image package cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
+.PHONY: check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -173,8 +173,12 @@ clients:
 	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
 # The .deb of this machine, installed in a root of its own, and its service started there;
-# as root, where overlays can be mounted.
-package: .bin/nfpm .bin/cyclonedx-gomod
+# as root, where overlays can be mounted. The tools are built only where it can run.
+package:
+	@if command -v systemd-sysusers >/dev/null; then $(MAKE) --no-print-directory package-installed; \
+	else echo "package: systemd-sysusers is missing (apt-get install systemd), so the .deb is not installed here"; fi
+
+package-installed: .bin/nfpm .bin/cyclonedx-gomod
 	LETHE_PACKAGE=1 $(GO) test -count=1 -v -timeout 10m ./test/debian
 
 crash:
