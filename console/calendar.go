@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // calendarDays is how far the calendar looks ahead.
@@ -100,7 +101,7 @@ func (c *column) add(d api.ForecastDay, most int64) {
 		c.Parts = append(c.Parts, cell{decimal(top), decimal(h), cause.Class})
 	}
 	c.Anchor = dayID(d.Day)
-	c.Name = fmt.Sprintf("%s: %s, %s", dayName(d.Day), plural(d.Objects, "object", "objects"), size(d.Bytes))
+	c.Name = fmt.Sprintf("%s: %s, %s", dayName(d.Day), words.Plural(d.Objects, "object", "objects"), words.Size(d.Bytes))
 }
 
 // dayName names a day of the forecast.
@@ -157,7 +158,7 @@ func growthText(g *api.Growth) string {
 	if g == nil {
 		return "–"
 	}
-	text := size(g.Bytes)
+	text := words.Size(g.Bytes)
 	if g.Bytes >= 0 {
 		text = "+" + text
 	}

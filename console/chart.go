@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // part is a share of a bar: Class colours it.
@@ -58,7 +59,7 @@ func blobParts(b api.BackendStatus) []part {
 		if st.Blobs == 0 && state != lethe.Live {
 			continue
 		}
-		out = append(out, part{names[state], fmt.Sprintf("%s in %s", size(st.Bytes), plural(st.Blobs, "blob", "blobs")), st.Bytes, classes[state]})
+		out = append(out, part{names[state], fmt.Sprintf("%s in %s", words.Size(st.Bytes), words.Plural(st.Blobs, "blob", "blobs")), st.Bytes, classes[state]})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // home is what the first page shows.
@@ -73,9 +74,9 @@ func roomOf(b api.BackendStatus) string {
 		for _, st := range b.States {
 			used += st.Bytes
 		}
-		return size(max(b.Quota-used, 0)) + " of " + size(b.Quota) + " free"
+		return words.Size(max(b.Quota-used, 0)) + " of " + words.Size(b.Quota) + " free"
 	case b.Free != nil:
-		return size(*b.Free) + " free on the disk"
+		return words.Size(*b.Free) + " free on the disk"
 	}
 	return "no quota"
 }

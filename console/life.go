@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // event is a point in the life of an object.
@@ -32,7 +33,7 @@ func lifeOf(e api.Explanation) []event {
 	for _, t := range e.Trash {
 		past = append(past, event{
 			At: t.DeletedAt, Class: "end", Title: titleOf(t.Reason), Restore: &t,
-			Lines: []string{fmt.Sprintf("%s in the trash: it can be restored until %s.", size(t.Size), stamp(t.PurgeAt))},
+			Lines: []string{fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))},
 		})
 	}
 	if o := e.Object; o != nil {
@@ -66,7 +67,7 @@ func titleOf(reason string) string {
 func goneEvents(g api.Gone) []event {
 	r := g.Receipt
 	went := event{At: instant(lethe.Time(r.At)), Class: "end", Title: "Went", Lines: []string{
-		sentence(g.Why), fmt.Sprintf("Version %s, %s.", r.Version, size(r.Size)),
+		sentence(g.Why), fmt.Sprintf("Version %s, %s.", r.Version, words.Size(r.Size)),
 	}}
 	if r.Trash != nil {
 		went.Lines = append(went.Lines, "It was in the trash from "+stamp(instant(lethe.Time(r.Trash.At)))+" ("+string(r.Trash.Reason)+").")
@@ -99,14 +100,14 @@ func latest(a, b time.Time) time.Time {
 
 // blobLine describes a blob and the attempts to delete it.
 func blobLine(b api.BlobInfo) string {
-	text := fmt.Sprintf("Blob %s on %s: %s, %s", b.ID, b.Backend, b.State, size(b.Size))
+	text := fmt.Sprintf("Blob %s on %s: %s, %s", b.ID, b.Backend, b.State, words.Size(b.Size))
 	switch {
 	case b.State == lethe.Dead.String():
-		text += ", given up after " + plural(int64(b.Attempts), "attempt", "attempts")
+		text += ", given up after " + words.Plural(int64(b.Attempts), "attempt", "attempts")
 	case b.State == lethe.Condemned.String() && !b.DueAt.IsZero():
 		text += ", deleted from " + stamp(b.DueAt)
 		if b.Attempts > 0 {
-			text += " after " + plural(int64(b.Attempts), "attempt", "attempts")
+			text += " after " + words.Plural(int64(b.Attempts), "attempt", "attempts")
 		}
 	case !b.VerifiedAt.IsZero():
 		text += ", verified " + stamp(b.VerifiedAt)
@@ -124,7 +125,7 @@ func blobLine(b api.BlobInfo) string {
 }
 
 func writtenLines(e api.Explanation, o api.ObjectInfo) []string {
-	lines := []string{fmt.Sprintf("Version %s, %s, ETag %s.", o.ID, size(o.Size), o.ETag)}
+	lines := []string{fmt.Sprintf("Version %s, %s, ETag %s.", o.ID, words.Size(o.Size), o.ETag)}
 	for _, op := range e.Operations {
 		if op.ID == o.ID {
 			lines = append(lines, "By the operation "+op.What+".")
@@ -142,7 +143,7 @@ func bytesEvent(e api.Explanation, o api.ObjectInfo, c api.ContentInfo) event {
 		}
 	}
 	if c.Refs > 1 {
-		ev.Title = "Its bytes are shared with " + plural(c.Refs-1, "other", "others")
+		ev.Title = "Its bytes are shared with " + words.Plural(c.Refs-1, "other", "others")
 		ev.Lines = append(ev.Lines, "They go when the last reference goes.")
 	}
 	if c.CreatedAt.Before(o.ModifiedAt.Add(-time.Second)) {

@@ -14,6 +14,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -241,7 +242,7 @@ func (v *visit) applyPlan() (note, error) {
 func outcomesText(res api.ApplyResult) string {
 	var parts []string
 	for _, o := range slices.Sorted(maps.Keys(res.Outcomes)) {
-		parts = append(parts, number(res.Outcomes[o])+" "+string(o))
+		parts = append(parts, words.Number(res.Outcomes[o])+" "+string(o))
 	}
 	if len(parts) == 0 {
 		return "nothing was to be done"
@@ -273,9 +274,9 @@ func (h *Handler) planFile(w http.ResponseWriter, r *http.Request) {
 
 // estimateText says what a plan's items cost.
 func estimateText(e plan.Estimate) string {
-	text := e.Do + ": " + plural(e.Calls, "call", "calls") + " to backends"
+	text := e.Do + ": " + words.Plural(e.Calls, "call", "calls") + " to backends"
 	if e.Later > 0 {
-		text += ", " + number(e.Later) + " later to delete what is condemned"
+		text += ", " + words.Number(e.Later) + " later to delete what is condemned"
 	}
 	if e.Rate > 0 {
 		return text + "; some " + span(seconds(e.Seconds)) + " by " + e.Basis

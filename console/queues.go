@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // shownRows bounds the entries of a queue that a page lists.
@@ -148,7 +149,7 @@ func (v *visit) requeue() (note, error) {
 		return note{}, err
 	}
 	c, err := api.Call[api.Count](v.as(), v.h.admin, "dead/requeue", req)
-	return note{Text: plural(int64(c.Count), "delete is", "deletes are") + " due again."}, err
+	return note{Text: words.Plural(int64(c.Count), "delete is", "deletes are") + " due again."}, err
 }
 
 func (v *visit) writeOff() (note, error) {
@@ -160,9 +161,9 @@ func (v *visit) writeOff() (note, error) {
 		return note{}, &api.Error{Code: "bad_request", Message: fmt.Sprintf("nothing was done: type the number %d to write them off", len(req.IDs))}
 	}
 	c, err := api.Call[api.Count](v.as(), v.h.admin, "dead/write-off", req)
-	said := plural(int64(c.Count), "dead letter was", "dead letters were") + " written off."
+	said := words.Plural(int64(c.Count), "dead letter was", "dead letters were") + " written off."
 	if c.Late > 0 {
-		said += " " + plural(int64(c.Late), "was", "were") + " left, as an upload may still take effect until " + stamp(c.LateUntil) + "."
+		said += " " + words.Plural(int64(c.Late), "was", "were") + " left, as an upload may still take effect until " + stamp(c.LateUntil) + "."
 	}
 	return note{Text: said}, err
 }
@@ -238,7 +239,7 @@ func limitState(g api.LimitInfo) string {
 	case g.FreeUntil != 0 && g.FreeCount < 0:
 		return "any number until " + stamp(instant(g.FreeUntil))
 	case g.FreeUntil != 0:
-		return number(g.FreeCount) + " more until " + stamp(instant(g.FreeUntil))
+		return words.Number(g.FreeCount) + " more until " + stamp(instant(g.FreeUntil))
 	}
 	return "within its limit"
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -161,8 +162,8 @@ func (v *visit) verify() (note, error) {
 	case c.Broken != "":
 		return note{Bad: true, Text: "The chain is broken: " + c.Broken}, nil
 	}
-	said := note{Text: "The chain is intact: " + plural(c.Receipts, "receipt", "receipts") + " in " + plural(c.Segments, "segment", "segments") + ", " +
-		plural(c.Unsealed, "receipt", "receipts") + " not sealed yet."}
+	said := note{Text: "The chain is intact: " + words.Plural(c.Receipts, "receipt", "receipts") + " in " + words.Plural(c.Segments, "segment", "segments") + ", " +
+		words.Plural(c.Unsealed, "receipt", "receipts") + " not sealed yet."}
 	if c.Head.Seq > 0 {
 		said.Text += " Its head, to be noted elsewhere:"
 		said.Secret = strconv.FormatInt(c.Head.Seq, 10) + ":" + c.Head.Hash

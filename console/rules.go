@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // maxDays bounds how far a simulation looks ahead.
@@ -155,5 +156,5 @@ func (v *visit) setRules() (note, error) {
 	if err == nil && len(l.Rules) == 0 {
 		return note{Text: "The bucket has no rules any more."}, nil
 	}
-	return note{Text: plural(int64(len(l.Rules)), "rule is", "rules are") + " in use."}, err
+	return note{Text: words.Plural(int64(len(l.Rules)), "rule is", "rules are") + " in use."}, err
 }

@@ -9,32 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/safetext"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // safe returns untrusted text as it can be shown: what is invisible, or would turn the
 // direction of writing, is escaped. Templates escape what is markup.
 func safe(s string) string { return safetext.Escape(s, safetext.Plain, safetext.JSON) }
-
-func size(n int64) string {
-	if n < 0 {
-		return "-" + humanize.IBytes(uint64(-n))
-	}
-	return humanize.IBytes(uint64(n))
-}
-
-func number(n int64) string { return humanize.Comma(n) }
-
-// plural returns a number with its noun.
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
-}
 
 // stamp formats an instant. Pages show UTC; the script adds the browser's time.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
@@ -89,13 +71,13 @@ func counts(c map[string]int64) string {
 		switch {
 		case k == "items":
 		case strings.HasSuffix(k, "bytes"):
-			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+size(c[k]))
+			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+words.Size(c[k]))
 		default:
-			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+number(c[k]))
+			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+words.Number(c[k]))
 		}
 	}
 	if len(parts) == 0 && c["items"] > 0 {
-		return "items " + number(c["items"])
+		return "items " + words.Number(c["items"])
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
 }

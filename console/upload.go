@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -47,7 +48,7 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request) {
 		v.fail(err)
 		return
 	}
-	v.went(back, note{Text: plural(int64(in.stored), "file was stored", "files were stored")}, err)
+	v.went(back, note{Text: words.Plural(int64(in.stored), "file was stored", "files were stored")}, err)
 }
 
 // take reads the form. The first field has to be the session's token.

@@ -64,6 +64,13 @@ type Due struct {
 	Held       bool // a hold keeps it: the routine defers it
 }
 
+// Through makes a page that has no more of its part continue with the next one, up to the last.
+func (p *DuePage) Through(last DuePart, q DueQuery) {
+	if q.All && !p.More && q.After.Part < last {
+		p.More, p.Next = true, DueMark{Part: q.After.Part + 1}
+	}
+}
+
 // DuePage is a page of what is due. Objects due only by a rule that is no longer in force
 // are left out, so a page may be shorter than its limit, or empty. If More is set, Next
 // continues it.

@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -285,8 +284,6 @@ func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]i
 	if err != nil {
 		return nil, err
 	}
-	// What applies rules goes before what removes by them.
-	slices.SortStableFunc(chosen, func(a, b Scheduled) int { return cmp.Compare(turn(a), turn(b)) })
 	done := make(map[string]map[string]int64)
 	var errs []error
 	for _, s := range chosen {
@@ -297,16 +294,6 @@ func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]i
 		}
 	}
 	return done, errors.Join(errs...)
-}
-
-// Preparing is a routine that goes before the others in Once.
-type Preparing interface{ Prepares() bool }
-
-func turn(s Scheduled) int {
-	if p, ok := s.Routine.(Preparing); ok && p.Prepares() {
-		return 0
-	}
-	return 1
 }
 
 // Plan returns what each of the named routines (all if none is named) would find to

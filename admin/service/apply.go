@@ -220,7 +220,7 @@ func (a *applying) next(ctx context.Context, do string) error {
 		if err != nil {
 			return err
 		}
-		going, staying := kept(items)
+		going, staying := plan.Staying(items)
 		a.each(staying)
 		if len(going) == 0 {
 			continue
@@ -232,18 +232,6 @@ func (a *applying) next(ctx context.Context, do string) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// kept separates what the plan says stays.
-func kept(items []plan.Item) (going []plan.Item, staying []plan.Result) {
-	for _, i := range items {
-		if i.Stays == "" {
-			going = append(going, i)
-		} else {
-			staying = append(staying, result(i, plan.Held, i.Stays))
-		}
-	}
-	return going, staying
 }
 
 func addCounts(sum, more map[string]int64) map[string]int64 {

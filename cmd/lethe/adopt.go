@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) adoptCommand() *cobra.Command {
@@ -112,7 +113,7 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, asJSON bool)
 		}
 	}
 	if problems > 0 {
-		return &exitError{code: exitProblems, err: fmt.Errorf("%s: a collection with a problem only reports", plural(int64(problems), "problem", "problems"))}
+		return &exitError{code: exitProblems, err: fmt.Errorf("%s: a collection with a problem only reports", words.Plural(int64(problems), "problem", "problems"))}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) adoptHoldCommand() *cobra.Command {
@@ -141,10 +142,10 @@ func (c *cli) adoptHold(ctx context.Context, a *adoption.Adoption, h adopt.Hold,
 func underWay(u adopt.UnderWay) string {
 	var parts []string
 	if u.Objects > 0 {
-		parts = append(parts, "deletes of "+plural(int64(u.Objects), "object", "objects"))
+		parts = append(parts, "deletes of "+words.Plural(int64(u.Objects), "object", "objects"))
 	}
 	if u.Folders > 0 {
-		parts = append(parts, "a page of "+plural(int64(u.Folders), "folder", "folders each"))
+		parts = append(parts, "a page of "+words.Plural(int64(u.Folders), "folder", "folders each"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) adoptOrphansCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name strin
 			if asJSON {
 				_ = printLine(c.out, orphanJSON{Key: o.Key, Size: o.Size, Modified: o.Modified.Time()})
 			} else {
-				printf(c.out, "orphan   %s  %s  %s\n", o.Modified.String(), size(o.Size), cell(o.Key))
+				printf(c.out, "orphan   %s  %s  %s\n", o.Modified.String(), words.Size(o.Size), cell(o.Key))
 			}
 			orphans++
 			bytes += o.Size
@@ -80,7 +81,7 @@ func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name strin
 	if asJSON {
 		return nil
 	}
-	printf(c.out, "%s of %s that no row names; %s\n", plural(orphans, "object", "objects"), size(bytes),
-		plural(missing, "row names an object that is not there", "rows name objects that are not there"))
+	printf(c.out, "%s of %s that no row names; %s\n", words.Plural(orphans, "object", "objects"), words.Size(bytes),
+		words.Plural(missing, "row names an object that is not there", "rows name objects that are not there"))
 	return nil
 }

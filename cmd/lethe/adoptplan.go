@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -60,7 +61,7 @@ that was altered, is cut off, or is older than a day is refused.`,
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
 			err = c.confirmed(yes, func() (string, error) {
-				items := plural(end.Totals.Items, "item", "items")
+				items := words.Plural(end.Totals.Items, "item", "items")
 				if end.Totals.Bytes > 0 { // sizes of rows and contents are unknown
 					items = amount(end.Totals, "item", "items")
 				}
@@ -86,7 +87,7 @@ func (c *cli) adoptApply(ctx context.Context, a *adoption.Adoption, f io.ReadSee
 	applied, err := a.Apply(ctx, f, o)
 	rows := [][]string{{"BY", "PLANNED", "DONE"}}
 	for _, done := range applied {
-		rows = append(rows, []string{done.Do, number(done.Items), counts(done.Counts)})
+		rows = append(rows, []string{done.Do, words.Number(done.Items), counts(done.Counts)})
 	}
 	if len(applied) > 0 {
 		err = errors.Join(err, table(c.out, rows))
@@ -121,7 +122,7 @@ func (c *cli) adoptDry(ctx context.Context, a *adoption.Adoption, file string) e
 	err = table(c.out, rows)
 	for _, do := range slices.Sorted(maps.Keys(n)) {
 		if more := n[do] - dryItems; more > 0 {
-			printf(c.out, "%s: %s; lethe adopt plan %s -o PLAN lists all\n", do, plural(more, "more item", "more items"), file)
+			printf(c.out, "%s: %s; lethe adopt plan %s -o PLAN lists all\n", do, words.Plural(more, "more item", "more items"), file)
 		}
 	}
 	return err

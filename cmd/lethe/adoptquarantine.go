@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) adoptQuarantineCommand() *cobra.Command {
@@ -46,13 +47,13 @@ effect, stay.`,
 			purge := &adoption.Change{Route: "quarantine purge", Request: map[string]any{"collections": args[1:]}}
 			return c.withQuarantines(cmd.Context(), args, purge, func(q *adopt.Quarantine) error {
 				n, err := q.PurgeNow(cmd.Context())
-				printf(c.out, "%s: %s\n", q.Collection, plural(n, "copy was deleted", "copies were deleted"))
+				printf(c.out, "%s: %s\n", q.Collection, words.Plural(n, "copy was deleted", "copies were deleted"))
 				if err != nil {
 					return err
 				}
 				left, err := q.Rows.InQuarantine(cmd.Context())
 				if left.Due > 0 {
-					printf(c.out, "%s: %s: \"lethe adopt quarantine list\" shows why\n", q.Collection, plural(left.Due, "object stays in quarantine", "objects stay in quarantine"))
+					printf(c.out, "%s: %s: \"lethe adopt quarantine list\" shows why\n", q.Collection, words.Plural(left.Due, "object stays in quarantine", "objects stay in quarantine"))
 				}
 				return err
 			})
@@ -124,7 +125,7 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bo
 	if asJSON {
 		return nil
 	}
-	printf(c.out, "%s: %s of %s\n", q.Collection, plural(objects, "object", "objects"), size(bytes))
+	printf(c.out, "%s: %s of %s\n", q.Collection, words.Plural(objects, "object", "objects"), words.Size(bytes))
 	return nil
 }
 

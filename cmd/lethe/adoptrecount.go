@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // recountPage is the number of contents per transaction.
@@ -70,9 +71,9 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 	case wrong == 0:
 		printf(c.out, "every count is right\n")
 	case repair:
-		printf(c.out, "%s corrected\n", plural(wrong, "count was", "counts were"))
+		printf(c.out, "%s corrected\n", words.Plural(wrong, "count was", "counts were"))
 	default:
-		printf(c.out, "%s wrong; --repair corrects them\n", plural(wrong, "count is", "counts are"))
+		printf(c.out, "%s wrong; --repair corrects them\n", words.Plural(wrong, "count is", "counts are"))
 		return &exitError{code: exitProblems}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) adoptStatusCommand() *cobra.Command {
@@ -99,10 +100,10 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 func due(b adoption.Backlog) string {
 	text := waits(b)
 	if n := b.Quarantined.Due; n > 0 {
-		text += "; " + plural(n, "object is in quarantine", "objects are in quarantine")
+		text += "; " + words.Plural(n, "object is in quarantine", "objects are in quarantine")
 	}
 	if n := len(b.Holds); n > 0 {
-		text += "; " + plural(int64(n), "hold stands", "holds stand")
+		text += "; " + words.Plural(int64(n), "hold stands", "holds stand")
 	}
 	if n := b.Nearing; n.Waits > 0 {
 		what := "object waits"
@@ -110,9 +111,9 @@ func due(b adoption.Backlog) string {
 		if b.Kind == adopt.OfFolders {
 			what, whats = "folder is marked and waits", "folders are marked and wait"
 		}
-		text += "; " + plural(n.Waits, what, whats) + " to be deleted for good, the first until " + n.First.String()
+		text += "; " + words.Plural(n.Waits, what, whats) + " to be deleted for good, the first until " + n.First.String()
 		if n.Soon > 0 {
-			text += ", " + number(n.Soon) + " within a day"
+			text += ", " + words.Number(n.Soon) + " within a day"
 		}
 	}
 	return text
@@ -121,13 +122,13 @@ func due(b adoption.Backlog) string {
 // wrong describes what is wrong in a collection, one item a line.
 func wrong(b adoption.Backlog) (out []string) {
 	if n := b.Wrong.Missing; n > 0 {
-		out = append(out, plural(n, "object that something refers to is not in the bucket", "objects that something refers to are not in the bucket"))
+		out = append(out, words.Plural(n, "object that something refers to is not in the bucket", "objects that something refers to are not in the bucket"))
 	}
 	if n := b.Wrong.Drifted; n > 0 {
-		out = append(out, plural(n, "count was wrong", "counts were wrong")+` (see "lethe adopt recount")`)
+		out = append(out, words.Plural(n, "count was wrong", "counts were wrong")+` (see "lethe adopt recount")`)
 	}
 	if n := b.Wrong.Stuck; n > 0 {
-		out = append(out, plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
+		out = append(out, words.Plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
 	}
 	if b.Suspended.Why != "" {
 		out = append(out, "not worked on, by the instance that looked last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
@@ -142,16 +143,16 @@ func waits(b adoption.Backlog) string {
 	}
 	switch b.Kind {
 	case adopt.OfKeys:
-		return plural(b.Orphans.Due, "object without a row is known", "objects without a row are known")
+		return words.Plural(b.Orphans.Due, "object without a row is known", "objects without a row are known")
 	case adopt.OfFolders:
-		return plural(b.Folders.Due, "folder is marked long enough", "folders are marked long enough")
+		return words.Plural(b.Folders.Due, "folder is marked long enough", "folders are marked long enough")
 	}
-	text := plural(b.Rows.Due, "row has expired", "rows have expired")
+	text := words.Plural(b.Rows.Due, "row has expired", "rows have expired")
 	if b.Rows.Due > 0 {
 		text += ", the oldest at " + b.Rows.Oldest.String()
 	}
 	if b.Contents.Due > 0 {
-		text += "; " + plural(b.Contents.Due, "object waits to be deleted", "objects wait to be deleted")
+		text += "; " + words.Plural(b.Contents.Due, "object waits to be deleted", "objects wait to be deleted")
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // printBackend shows the peculiarities of a backend.
@@ -24,12 +25,12 @@ func (c *cli) printBackend(b api.BackendStatus) {
 	case b.Misplaced != "":
 		printf(c.out, "  is not in its place: %s\n", b.Misplaced)
 	case b.Breaker != nil && b.Breaker.Open:
-		printf(c.out, "  fails and is not called (%s): %s\n", plural(int64(b.Breaker.Outages), "outage", "outages"), b.Breaker.Error)
+		printf(c.out, "  fails and is not called (%s): %s\n", words.Plural(int64(b.Breaker.Outages), "outage", "outages"), b.Breaker.Error)
 	case b.Unreachable != "":
 		printf(c.out, "  does not answer: %s\n", b.Unreachable)
 	}
 	if f := b.Failing; f != nil {
-		printf(c.out, "  %s tried again (up to %s): %s\n", plural(f.Count, "delete is", "deletes are"), plural(int64(f.Attempts), "attempt", "attempts"), f.Error)
+		printf(c.out, "  %s tried again (up to %s): %s\n", words.Plural(f.Count, "delete is", "deletes are"), words.Plural(int64(f.Attempts), "attempt", "attempts"), f.Error)
 	}
 	if b.Draining {
 		printf(c.out, "  is being drained; once it is empty: %s\n", c.command("backend", "remove", b.ID))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
@@ -27,7 +28,7 @@ file has the secrets of access keys, so only its owner can read it.`,
 				if err != nil {
 					return err
 				}
-				_, err = printf(c.out, "backup of %s in %s, checked\n", size(n), args[0])
+				_, err = printf(c.out, "backup of %s in %s, checked\n", words.Size(n), args[0])
 				return err
 			})
 		},

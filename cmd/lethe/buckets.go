@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) bucketsCommand() *cobra.Command {
@@ -41,12 +42,12 @@ func (c *cli) printBuckets(list []api.Bucket) error {
 	for _, b := range list {
 		quota, most := "-", "-"
 		if b.QuotaBytes > 0 {
-			quota = size(b.QuotaBytes)
+			quota = words.Size(b.QuotaBytes)
 		}
 		if b.QuotaObjects > 0 {
-			most = number(b.QuotaObjects)
+			most = words.Number(b.QuotaObjects)
 		}
-		rows = append(rows, []string{b.Name, b.Owner, number(b.Objects), size(b.Bytes),
+		rows = append(rows, []string{b.Name, b.Owner, words.Number(b.Objects), words.Size(b.Bytes),
 			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), quota, most, cmp.Or(b.Undo, "-")})
 	}
 	return table(c.out, rows)

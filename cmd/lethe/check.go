@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Exit codes of a check.
@@ -52,12 +53,12 @@ func (c *cli) check(ctx context.Context, client *api.Client, req api.CheckReques
 	if asJSON {
 		return res, printLine(c.out, res)
 	}
-	printf(c.out, "%s compared with %s on the backends, %s: ", plural(res.Rows, "live blob", "live blobs"), plural(res.Keys, "file", "files"), size(res.Bytes))
+	printf(c.out, "%s compared with %s on the backends, %s: ", words.Plural(res.Rows, "live blob", "live blobs"), words.Plural(res.Keys, "file", "files"), words.Size(res.Bytes))
 	if res.Problems == 0 {
 		printf(c.out, "nothing is wrong\n")
 		return res, nil
 	}
-	printf(c.out, "%s: %s\n", plural(res.Problems, "problem", "problems"), counts(res.Kinds))
+	printf(c.out, "%s: %s\n", words.Plural(res.Problems, "problem", "problems"), counts(res.Kinds))
 	return res, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) clockCommand() *cobra.Command {
@@ -55,8 +56,8 @@ func (c *cli) printClock(s api.Clock) {
 		return
 	}
 	printf(c.out, "\nThe ledger's clock is %s ahead: nothing becomes due until the machine's has caught up.\nAfter a reset:\n", seconds(s.Ahead))
-	printf(c.out, "  %s that clients cannot see any more would be visible until their time\n", plural(s.Hidden, "object", "objects"))
-	printf(c.out, "  %s stored meanwhile would end up to %s later than promised\n", plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
+	printf(c.out, "  %s that clients cannot see any more would be visible until their time\n", words.Plural(s.Hidden, "object", "objects"))
+	printf(c.out, "  %s stored meanwhile would end up to %s later than promised\n", words.Plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
 	if len(s.Others) > 0 {
 		printf(c.out, "  stop all other instances first: %v\n", s.Others)
 	}

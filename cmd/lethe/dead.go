@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) deadCommand() *cobra.Command {
@@ -73,7 +74,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 			}
 			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "ENDED", "ATTEMPTS", "LAST ERROR"}}
 			for _, b := range list {
-				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
+				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), words.Size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
 			}
 			return table(c.out, rows)
 		})
@@ -181,13 +182,13 @@ func (c *cli) changeDead(ctx context.Context, client *api.Client, d deadChange, 
 	if err != nil {
 		return err
 	}
-	printf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), d.done)
+	printf(c.out, "%s %s\n", words.Plural(int64(n.Count), "dead letter", "dead letters"), d.done)
 	if n.Count > 0 {
 		_, _ = io.WriteString(c.out, d.after)
 	}
 	if n.Late > 0 {
 		printf(c.out, "%s kept: the upload may still arrive, until %s at the latest. Write off after that.\n",
-			plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
+			words.Plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) demoCommand() *cobra.Command {
@@ -102,7 +103,7 @@ func (d *demo) tour(ctx context.Context, objects int) error {
 }
 
 func (d *demo) fill(ctx context.Context, objects int) (err error) {
-	d.say("2. Putting %s objects: half through S3, half through the library; a third of the\n   contents are distinct, nine objects of ten live for %s.", number(int64(objects)), demoLife)
+	d.say("2. Putting %s objects: half through S3, half through the library; a third of the\n   contents are distinct, nine objects of ten live for %s.", words.Number(int64(objects)), demoLife)
 	if d.load, err = newLoad(ctx, d.app); err != nil {
 		return err
 	}
@@ -115,8 +116,8 @@ func (d *demo) fill(ctx context.Context, objects int) (err error) {
 	if err != nil {
 		return err
 	}
-	d.say("   %s in %s, %.0f a second; %s transactions shared %s flushes of the ledger.\n", plural(s.Objects, "object", "objects"),
-		span(took), float64(s.Objects)/took.Seconds(), number(s.Ledger.Members), number(s.Ledger.Commits))
+	d.say("   %s in %s, %.0f a second; %s transactions shared %s flushes of the ledger.\n", words.Plural(s.Objects, "object", "objects"),
+		span(took), float64(s.Objects)/took.Seconds(), words.Number(s.Ledger.Members), words.Number(s.Ledger.Commits))
 	return nil
 }
 
@@ -132,7 +133,7 @@ func (d *demo) look(ctx context.Context) error {
 	}
 	d.load.before = disk
 	d.say("3. Clients stored %s; on the disk lie %s in %s, as identical\n   bytes are kept once. `lethe explain` says who shares one of them:\n",
-		size(s.Bytes), size(disk), plural(files, "file", "files"))
+		words.Size(s.Bytes), words.Size(disk), words.Plural(files, "file", "files"))
 	e, err := d.client.Explain(ctx, api.ObjectName{Bucket: demoBucket, Key: objectKey(0)})
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (d *demo) wait(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("   A GET answers %s, at the instant; %s in %s still lie on the disk.\n", code, size(disk), plural(files, "file", "files"))
+	d.say("   A GET answers %s, at the instant; %s in %s still lie on the disk.\n", code, words.Size(disk), words.Plural(files, "file", "files"))
 	return nil
 }
 
@@ -186,7 +187,7 @@ func (d *demo) reclaim(ctx context.Context) error {
 	}
 	gone := res.Done[0].Counts["gone"]
 	d.say("%-10s %s\n", "clean", counts(res.Done[0].Counts))
-	d.say("   %s deleted with %s to the backend; expire took %s, clean %s.\n", plural(gone, "blob", "blobs"), plural(res.Calls, "call", "calls"),
+	d.say("   %s deleted with %s to the backend; expire took %s, clean %s.\n", words.Plural(gone, "blob", "blobs"), words.Plural(res.Calls, "call", "calls"),
 		expired.Round(time.Millisecond), lethe.Monotonic{}.Now().Sub(began).Round(time.Millisecond))
 	return nil
 }
@@ -197,7 +198,7 @@ func (d *demo) proof(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("7. The disk held %s before and holds %s now. `lethe check --checksums`:\n", size(d.load.before), size(disk))
+	d.say("7. The disk held %s before and holds %s now. `lethe check --checksums`:\n", words.Size(d.load.before), words.Size(disk))
 	res, err := d.c.check(ctx, d.client, api.CheckRequest{Checksums: true}, false)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -39,14 +40,14 @@ func (c *cli) dryRun(ctx context.Context, client *api.Client, only []string, rou
 func (c *cli) printDryRun(d api.DryRun) error {
 	rows := [][]string{{"ROUTINE", "WOULD TAKE", "BYTES", "FREES", "STAYS", "LATER"}}
 	for _, r := range d.Routines {
-		rows = append(rows, []string{r.Name, number(r.Takes.Items), size(r.Takes.Bytes), size(r.Takes.Frees), number(r.Stays.Items), number(r.Later)})
+		rows = append(rows, []string{r.Name, words.Number(r.Takes.Items), words.Size(r.Takes.Bytes), words.Size(r.Takes.Frees), words.Number(r.Stays.Items), words.Number(r.Later)})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
 	for _, r := range d.Routines {
 		if r.Reapplies > 0 {
-			printf(c.out, "lifecycle applies changed rules to %s first; what they end is counted already\n", plural(r.Reapplies, "object", "objects"))
+			printf(c.out, "lifecycle applies changed rules to %s first; what they end is counted already\n", words.Plural(r.Reapplies, "object", "objects"))
 		}
 	}
 	return nil

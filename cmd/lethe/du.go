@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) duCommand() *cobra.Command {
@@ -54,11 +55,11 @@ func (c *cli) duBuckets(ctx context.Context, client *api.Client, asJSON bool) er
 	}
 	rows, total := [][]string{{"BYTES", "OBJECTS", ""}}, api.Amount{}
 	for _, b := range list {
-		rows = append(rows, []string{size(b.Bytes), number(b.Objects), "s3://" + b.Name})
+		rows = append(rows, []string{words.Size(b.Bytes), words.Number(b.Objects), "s3://" + b.Name})
 		total.Objects += b.Objects
 		total.Bytes += b.Bytes
 	}
-	return table(c.out, append(rows, []string{size(total.Bytes), number(total.Objects), "total"}))
+	return table(c.out, append(rows, []string{words.Size(total.Bytes), words.Number(total.Objects), "total"}))
 }
 
 // du prints the prefixes down to a depth, and the total.
@@ -69,14 +70,14 @@ func (c *cli) du(u api.Usage, depth int) error {
 	rows := [][]string{{"BYTES", "OBJECTS", ""}}
 	for _, p := range u.Prefixes {
 		if strings.Count(p.Prefix[len(u.Prefix):], "/") <= depth {
-			rows = append(rows, []string{size(p.Bytes), number(p.Objects), "s3://" + u.Bucket + "/" + p.Prefix})
+			rows = append(rows, []string{words.Size(p.Bytes), words.Number(p.Objects), "s3://" + u.Bucket + "/" + p.Prefix})
 		}
 	}
-	if err := table(c.out, append(rows, []string{size(u.Bytes), number(u.Objects), "s3://" + u.Bucket + "/" + u.Prefix})); err != nil {
+	if err := table(c.out, append(rows, []string{words.Size(u.Bytes), words.Number(u.Objects), "s3://" + u.Bucket + "/" + u.Prefix})); err != nil {
 		return err
 	}
 	if shown := len(children(u)); depth > 0 && shown < u.Below {
-		printf(c.out, "%s not shown are smaller\n", plural(int64(u.Below-shown), "prefix that is", "prefixes that are"))
+		printf(c.out, "%s not shown are smaller\n", words.Plural(int64(u.Below-shown), "prefix that is", "prefixes that are"))
 	}
 	if text := countedText(u.UsageCount, u.Now); !u.Live || u.Partial {
 		printf(c.out, "%s\n", text)
@@ -87,5 +88,5 @@ func (c *cli) du(u api.Usage, depth int) error {
 // notCounted says that a bucket has to be counted first.
 func (c *cli) notCounted(u api.Usage) error {
 	return fmt.Errorf("s3://%s (%s, %s) has too much to count for one answer, and was not counted yet; this counts: %s",
-		u.Bucket, plural(u.Objects, "object", "objects"), size(u.Bytes), c.command("usage", "--refresh"))
+		u.Bucket, words.Plural(u.Objects, "object", "objects"), words.Size(u.Bytes), c.command("usage", "--refresh"))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) explainCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func (c *cli) sharers(list []api.Sharer) {
 func (c *cli) explain(e api.Explanation) {
 	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
 	if o := e.Object; o != nil {
-		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, size(o.Size), o.ETag, stamp(o.ModifiedAt))
+		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
 		if !o.TTLAt.IsZero() {
 			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), when(o.TTLAt, e.Now))
 		}
@@ -124,14 +125,14 @@ func (c *cli) explain(e api.Explanation) {
 		case !t.PurgeAt.After(e.Now):
 			purged = "due for purge since " + stamp(t.PurgeAt)
 		}
-		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), purged)
+		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, when(t.DeletedAt, e.Now), purged)
 	}
 	for _, content := range e.Contents {
 		c.explainContent(e, content)
 	}
 	if e.GoneEarlier > 0 {
 		printf(c.out, "\ngone     %s before those below: %s\n",
-			plural(int64(e.GoneEarlier), "version", "versions"), c.command("receipts", "export", "--bucket", e.Bucket))
+			words.Plural(int64(e.GoneEarlier), "version", "versions"), c.command("receipts", "export", "--bucket", e.Bucket))
 	}
 	for _, g := range e.Gone {
 		c.explainGone(g, e.Now)
@@ -144,7 +145,7 @@ func (c *cli) explain(e api.Explanation) {
 // explainGone describes a version that is gone.
 func (c *cli) explainGone(g api.Gone, now time.Time) {
 	r := g.Receipt
-	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
+	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, words.Size(r.Size), r.ETag,
 		lethe.Time(r.At).Time().Format(time.RFC3339), g.Why, g.Fate)
 	if t := r.Trash; t != nil {
 		printf(c.out, "         it was in the trash from %s (%s)\n", lethe.Time(t.At).Time().Format(time.RFC3339), t.Reason)
@@ -155,7 +156,7 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 	for _, b := range g.Left {
 		printf(c.out, "  blob   %s on %s: %s", b.ID, b.Backend, b.State)
 		if b.Attempts > 0 {
-			printf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
+			printf(c.out, ", %s, last error: %s", words.Plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
 		}
 		switch {
 		case b.Stopped != "":
@@ -173,8 +174,8 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 }
 
 func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
-	printf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, size(content.Size), content.Domain, stamp(content.CreatedAt))
-	printf(c.out, "         shared by %s:\n", plural(content.Refs, "reference", "references"))
+	printf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, words.Size(content.Size), content.Domain, stamp(content.CreatedAt))
+	printf(c.out, "         shared by %s:\n", words.Plural(content.Refs, "reference", "references"))
 	for _, s := range content.Sharers {
 		where := "s3://" + s.Bucket + "/" + s.Key
 		if s.Trash {
@@ -186,12 +187,12 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 		printf(c.out, "           ... and more\n")
 	}
 	for _, b := range content.Blobs {
-		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, size(b.Size), b.Segment)
+		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, words.Size(b.Size), b.Segment)
 		if b.Reason != "" {
 			printf(c.out, ", condemned as %s, deleted %s", b.Reason, when(b.DueAt, e.Now))
 		}
 		if b.Attempts > 0 {
-			printf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
+			printf(c.out, ", %s, last error: %s", words.Plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
 		}
 		switch {
 		case b.State != lethe.Live.String():

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) forecastCommand() *cobra.Command {
@@ -67,12 +68,12 @@ func (c *cli) forecast(f api.ForecastResult, days int) error {
 	}
 	if !f.At.IsZero() {
 		if len(f.Days) == 0 {
-			printf(c.out, "nothing goes within %s\n", plural(int64(days), "day", "days"))
+			printf(c.out, "nothing goes within %s\n", words.Plural(int64(days), "day", "days"))
 		} else if err := c.forecastDays(f); err != nil {
 			return err
 		}
-		printf(c.out, "later: %s, %s; without an end: %s, %s; %s\n", plural(f.Later.Objects, "object", "objects"), size(f.Later.Bytes),
-			plural(f.WithoutEnd.Objects, "object", "objects"), size(f.WithoutEnd.Bytes), countedText(f.UsageCount, f.Now))
+		printf(c.out, "later: %s, %s; without an end: %s, %s; %s\n", words.Plural(f.Later.Objects, "object", "objects"), words.Size(f.Later.Bytes),
+			words.Plural(f.WithoutEnd.Objects, "object", "objects"), words.Size(f.WithoutEnd.Bytes), countedText(f.UsageCount, f.Now))
 	}
 	if len(f.Uncounted) > 0 {
 		printf(c.out, "not counted yet: %s; this counts: %s\n", strings.Join(f.Uncounted, ", "), c.command("forecast", "--refresh"))
@@ -89,7 +90,7 @@ func (c *cli) forecastDays(f api.ForecastResult) error {
 		if d.Day.IsZero() {
 			name = "due already"
 		}
-		rows = append(rows, []string{name, number(d.Objects), size(d.Bytes), freedText(d), causesText(d)})
+		rows = append(rows, []string{name, words.Number(d.Objects), words.Size(d.Bytes), freedText(d), causesText(d)})
 		total.Objects += d.Objects
 		total.Bytes += d.Bytes
 		total.FreedBytes += d.FreedBytes
@@ -98,7 +99,7 @@ func (c *cli) forecastDays(f api.ForecastResult) error {
 			limits = append(limits, limitText(name, l))
 		}
 	}
-	rows = append(rows, []string{"together", number(total.Objects), size(total.Bytes), freedText(total)})
+	rows = append(rows, []string{"together", words.Number(total.Objects), words.Size(total.Bytes), freedText(total)})
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
@@ -112,9 +113,9 @@ func (c *cli) forecastDays(f api.ForecastResult) error {
 // freedText says what a day frees. Bytes that others share go with the last of them.
 func freedText(d api.ForecastDay) string {
 	if d.AtLeast {
-		return "at least " + size(d.FreedBytes)
+		return "at least " + words.Size(d.FreedBytes)
 	}
-	return size(d.FreedBytes)
+	return words.Size(d.FreedBytes)
 }
 
 // maxCauses is how many causes of a day are named.
@@ -133,10 +134,10 @@ func causesText(d api.ForecastDay) string {
 		if by.Rule != "" {
 			what = "rule " + by.Rule
 		}
-		parts = append(parts, fmt.Sprintf("%s in %s: %s", what, by.Bucket, number(by.Objects)))
+		parts = append(parts, fmt.Sprintf("%s in %s: %s", what, by.Bucket, words.Number(by.Objects)))
 	}
 	if d.Held.Objects > 0 {
-		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", number(d.Held.Objects), size(d.Held.Bytes)))
+		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", words.Number(d.Held.Objects), words.Size(d.Held.Bytes)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -150,5 +151,5 @@ func limitText(day string, l api.ForecastLimit) string {
 	if l.Kind != "rules" {
 		may = "stops, if all are due within an hour,"
 	}
-	return fmt.Sprintf("%s: the limit %s of %s %s %s of %s: %s", day, l.Kind, of, may, number(l.Due-l.Goes), number(l.Due), l.Why)
+	return fmt.Sprintf("%s: the limit %s of %s %s %s of %s: %s", day, l.Kind, of, may, words.Number(l.Due-l.Goes), words.Number(l.Due), l.Why)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/object/importer"
 )
 
@@ -88,8 +89,8 @@ func (c *cli) importing(ctx context.Context, client *api.Client, req api.ImportR
 		return res, nil
 	}
 	for _, outcome := range slices.Sorted(maps.Keys(res.Keys)) {
-		printf(c.out, "%s %s; ", number(res.Keys[outcome]), outcome)
+		printf(c.out, "%s %s; ", words.Number(res.Keys[outcome]), outcome)
 	}
-	_, err = printf(c.out, "%s, of which %s were stored already for other objects\n", size(res.Bytes), size(res.Shared))
+	_, err = printf(c.out, "%s, of which %s were stored already for other objects\n", words.Size(res.Bytes), words.Size(res.Shared))
 	return res, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) keysCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (c *cli) keysSealCommand() *cobra.Command {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				done, err := api.Call[api.SealedKeys](cmd.Context(), client, "keys/seal", api.None{})
 				if err == nil {
-					_, err = printf(c.out, "%s sealed\n", plural(int64(done.Sealed), "secret was", "secrets were"))
+					_, err = printf(c.out, "%s sealed\n", words.Plural(int64(done.Sealed), "secret was", "secrets were"))
 				}
 				return err
 			})

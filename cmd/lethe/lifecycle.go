@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/safetext"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) lifecycleCommand() *cobra.Command {
@@ -71,7 +72,7 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 
 func (c *cli) printLifecycle(l api.Lifecycle) {
 	by := map[string]string{"": "", "config": ", set in the configuration", "s3": ", set by S3", "operator": ", set by an operator"}[l.By]
-	printf(c.out, "%s: %s%s\n", l.Bucket, plural(int64(len(l.Rules)), "rule", "rules"), by)
+	printf(c.out, "%s: %s%s\n", l.Bucket, words.Plural(int64(len(l.Rules)), "rule", "rules"), by)
 	for _, r := range l.Rules {
 		off := ""
 		if r.Disabled {
@@ -81,7 +82,7 @@ func (c *cli) printLifecycle(l api.Lifecycle) {
 	}
 	if p := l.Reapplication; p != nil {
 		printf(c.out, "  reapplying rules: %s of %s objects read, %s changed\n",
-			number(p.Done), number(p.Total), number(p.Counts["changed"]))
+			words.Number(p.Done), words.Number(p.Total), words.Number(p.Counts["changed"]))
 	}
 }
 
@@ -206,7 +207,7 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
 		c.printEnds(f.Ends, f.Uploads, days)
 		for _, e := range f.Uploads.Examples {
-			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
+			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
 		}
 	}
 	for _, v := range found.Limits {
@@ -216,13 +217,13 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 
 // printEnds shows what ends for one cause.
 func (c *cli) printEnds(e api.Ends, u api.UploadForecast, days int) {
-	printf(c.out, "  today: %s, %s%s\n", plural(e.Today.Objects, "object", "objects"), size(e.Today.Bytes), uploadsToo(u.Today))
-	printf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(e.Days.Objects, "object", "objects"), size(e.Days.Bytes), uploadsToo(u.Days))
+	printf(c.out, "  today: %s, %s%s\n", words.Plural(e.Today.Objects, "object", "objects"), words.Size(e.Today.Bytes), uploadsToo(u.Today))
+	printf(c.out, "  within %s: %s, %s%s\n", words.Plural(int64(days), "day", "days"), words.Plural(e.Days.Objects, "object", "objects"), words.Size(e.Days.Bytes), uploadsToo(u.Days))
 	if e.Held.Objects+u.Held.Uploads > 0 {
-		printf(c.out, "  kept by holds: %s, %s%s\n", plural(e.Held.Objects, "object", "objects"), size(e.Held.Bytes), uploadsToo(u.Held))
+		printf(c.out, "  kept by holds: %s, %s%s\n", words.Plural(e.Held.Objects, "object", "objects"), words.Size(e.Held.Bytes), uploadsToo(u.Held))
 	}
 	for _, x := range e.Examples {
-		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
+		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, words.Size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
 	}
 }
 
@@ -230,7 +231,7 @@ func uploadsToo(u api.UploadAmount) string {
 	if u.Uploads == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s, %s", plural(u.Uploads, "incomplete upload", "incomplete uploads"), size(u.Bytes))
+	return fmt.Sprintf("; %s, %s", words.Plural(u.Uploads, "incomplete upload", "incomplete uploads"), words.Size(u.Bytes))
 }
 
 // printVerdict shows the decision of the limits.
@@ -240,7 +241,7 @@ func (c *cli) printVerdict(v api.Verdict) {
 	case v.Why != "" && v.Goes == 0:
 		text = "the limits would stop all of it: " + v.Why
 	case v.Why != "":
-		text = fmt.Sprintf("the limits would allow %s and stop the rest: %s", number(v.Goes), v.Why)
+		text = fmt.Sprintf("the limits would allow %s and stop the rest: %s", words.Number(v.Goes), v.Why)
 	}
-	printf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), plural(v.Due, "object", "objects"), number(v.Has), text)
+	printf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), words.Plural(v.Due, "object", "objects"), words.Number(v.Has), text)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // maxListed is how many entries lethe ls shows unless asked for more.
@@ -57,7 +58,7 @@ func (c *cli) lsBuckets(ctx context.Context, client *api.Client, asJSON bool) er
 	}
 	rows := [][]string{{"CREATED", "OBJECTS", "BYTES", "BUCKET"}}
 	for _, b := range list {
-		rows = append(rows, []string{stamp(b.CreatedAt), number(b.Objects), size(b.Bytes), "s3://" + b.Name})
+		rows = append(rows, []string{stamp(b.CreatedAt), words.Number(b.Objects), words.Size(b.Bytes), "s3://" + b.Name})
 	}
 	return table(c.out, rows)
 }
@@ -119,7 +120,7 @@ func (c *cli) printListed(list api.ObjectList, first bool) error {
 		if o.Held {
 			by = "held"
 		}
-		add(size(o.Size), stamp(o.ModifiedAt), stamp(o.EndsAt), cell(orDash(by)), cell(o.Key))
+		add(words.Size(o.Size), stamp(o.ModifiedAt), stamp(o.EndsAt), cell(orDash(by)), cell(o.Key))
 	}
 	for _, p := range prefixes {
 		add("-", "-", "-", "-", cell(p))

@@ -11,10 +11,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func isTerminal(w any) bool {
@@ -51,23 +51,6 @@ func brief(text string) string {
 		return string(r[:maxBrief-3]) + "..."
 	}
 	return text
-}
-
-func size(n int64) string {
-	if n < 0 {
-		return "-" + humanize.IBytes(uint64(-n))
-	}
-	return humanize.IBytes(uint64(n))
-}
-
-func number(n int64) string { return humanize.Comma(n) }
-
-// plural returns a number with its noun.
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
 }
 
 // when formats an instant with its distance from now.
@@ -113,13 +96,13 @@ func counts(c map[string]int64) string {
 		switch {
 		case k == "items":
 		case strings.HasSuffix(k, "bytes"):
-			parts = append(parts, k+" "+size(c[k]))
+			parts = append(parts, k+" "+words.Size(c[k]))
 		default:
-			parts = append(parts, k+" "+number(c[k]))
+			parts = append(parts, k+" "+words.Number(c[k]))
 		}
 	}
 	if len(parts) == 0 && c["items"] > 0 {
-		return "items " + number(c["items"])
+		return "items " + words.Number(c["items"])
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
 }

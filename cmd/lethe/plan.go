@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -92,7 +93,7 @@ func sizeOrDash(n int64) string {
 	if n == 0 {
 		return "-"
 	}
-	return size(n)
+	return words.Size(n)
 }
 
 // noPlan reports whether a routine makes no plans: walks over everything have
@@ -118,13 +119,13 @@ func (c *cli) printPlan(end plan.End) error {
 		if g.Stays != "" {
 			why, frees = "STAYS, as "+g.Stays+" ("+g.Why+")", "-"
 		}
-		rows = append(rows, []string{g.Do, why, orDash(g.Backend), number(g.Items), sizeOrDash(g.Bytes), frees, oldest, strings.Join(g.Examples, " ")})
+		rows = append(rows, []string{g.Do, why, orDash(g.Backend), words.Number(g.Items), sizeOrDash(g.Bytes), frees, oldest, strings.Join(g.Examples, " ")})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
 	if t.Shared > 0 {
-		printf(c.out, "%s; others keep those\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
+		printf(c.out, "%s; others keep those\n", words.Plural(t.Shared, "item shares its bytes", "items share their bytes"))
 	}
 	if t.AtLeast {
 		printf(c.out, "FREES is a lower bound: there are too many shared contents to count each\n")
@@ -137,9 +138,9 @@ func (c *cli) printPlan(end plan.End) error {
 		if e.Rate > 0 {
 			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
 		}
-		printf(c.out, "%s: %s to backends", e.Do, plural(e.Calls, "call", "calls"))
+		printf(c.out, "%s: %s to backends", e.Do, words.Plural(e.Calls, "call", "calls"))
 		if e.Later > 0 {
-			printf(c.out, ", %s later to delete what is condemned", number(e.Later))
+			printf(c.out, ", %s later to delete what is condemned", words.Number(e.Later))
 		}
 		printf(c.out, "; %s\n", took)
 	}
@@ -225,12 +226,12 @@ func (c *cli) apply(ctx context.Context, client *api.Client, f io.Reader, force,
 		return printLine(c.out, res)
 	}
 	if named > told {
-		printf(c.out, "... and %s more that were not done; --json lists all\n", number(int64(named-told)))
+		printf(c.out, "... and %s more that were not done; --json lists all\n", words.Number(int64(named-told)))
 	}
-	printf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
+	printf(c.out, "%s of %s done, %s", words.Number(res.Done.Items), words.Plural(res.Items, "item", "items"), words.Size(res.Done.Bytes))
 	for _, o := range []plan.Outcome{plan.Already, plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {
 		if n := res.Outcomes[o]; n > 0 {
-			printf(c.out, "; %s %s", number(n), o)
+			printf(c.out, "; %s %s", words.Number(n), o)
 		}
 	}
 	_, err = printf(c.out, "\n")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // lineEvery is the interval of progress lines without a terminal.
@@ -58,7 +59,7 @@ func (p *progress) show(r *api.Progress) {
 	if rate > 0 && total >= r.Done {
 		left = span(time.Duration(float64(total-r.Done) / rate * float64(time.Second)))
 	}
-	printf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, number(r.Done), number(total), rate, left)
+	printf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, words.Number(r.Done), words.Number(total), rate, left)
 }
 
 // clear removes the bar before other output.

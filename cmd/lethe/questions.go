@@ -15,13 +15,14 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // amount formats a number of items and their size.
 func amount(t plan.Totals, one, many string) string {
-	return plural(t.Items, one, many) + " of " + size(t.Bytes)
+	return words.Plural(t.Items, one, many) + " of " + words.Size(t.Bytes)
 }
 
 // ofPlan returns a question with the summary of a plan; text has a place for
@@ -61,7 +62,7 @@ func ofReconcile(backend string) question {
 			more = res.More && len(res.Findings) > 0
 		}
 		return fmt.Sprintf("Compare with the ledger, and condemn orphans that are old enough? Earlier walks found %s of %s",
-			plural(n, "orphan", "orphans"), size(bytes)), nil
+			words.Plural(n, "orphan", "orphans"), words.Size(bytes)), nil
 	}
 }
 
@@ -77,7 +78,7 @@ func ofRules(req api.PlanRequest) question {
 		if len(end.Totals.Groups) > 0 {
 			why = end.Totals.Groups[0].Why
 		}
-		return fmt.Sprintf("Replace the lifecycle rules of %s? %s; today %s", req.Lifecycle.Bucket, why, size(end.Totals.Bytes)), err
+		return fmt.Sprintf("Replace the lifecycle rules of %s? %s; today %s", req.Lifecycle.Bucket, why, words.Size(end.Totals.Bytes)), err
 	}
 }
 
@@ -105,7 +106,7 @@ func ofOverwrite(ids []string) question {
 			n, bytes = n+1, bytes+o.Size
 		}
 		return fmt.Sprintf("Restore %s, and replace %s of %s under their keys?",
-			plural(int64(len(ids)), "entry", "entries"), plural(n, "object", "objects"), size(bytes)), err
+			words.Plural(int64(len(ids)), "entry", "entries"), words.Plural(n, "object", "objects"), words.Size(bytes)), err
 	}
 }
 
@@ -116,7 +117,7 @@ func ofTTL(object string, req api.TTLRequest) question {
 		if !req.At.IsZero() {
 			end = "at " + req.At.Format(time.RFC3339)
 		}
-		return fmt.Sprintf("End 1 object of %s, %s, %s? Now it %s", size(o.Size), object, end, lifeOf(o)), err
+		return fmt.Sprintf("End 1 object of %s, %s, %s? Now it %s", words.Size(o.Size), object, end, lifeOf(o)), err
 	}
 }
 
@@ -125,7 +126,7 @@ func bucketAmount(ctx context.Context, client *api.Client, name string) (string,
 	list, err := api.Call[[]api.Bucket](ctx, client, "buckets/list", api.None{})
 	for _, b := range list {
 		if b.Name == name {
-			return fmt.Sprintf("the bucket has %s of %s", plural(b.Objects, "object", "objects"), size(b.Bytes)), err
+			return fmt.Sprintf("the bucket has %s of %s", words.Plural(b.Objects, "object", "objects"), words.Size(b.Bytes)), err
 		}
 	}
 	return "", cmp.Or(err, fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket))
@@ -146,7 +147,7 @@ func ofHold(req *api.HoldRequest) question {
 			e, err := client.Explain(ctx, api.ObjectName{Bucket: req.Bucket, Key: req.Key})
 			what := "no object is there"
 			if e.Object != nil {
-				what = "1 object of " + size(e.Object.Size)
+				what = "1 object of " + words.Size(e.Object.Size)
 			}
 			return fmt.Sprintf("Release the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
 		}
@@ -162,7 +163,7 @@ func ofAllowance(req *api.AllowRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		n, err := stoppedBy(ctx, client, *req)
 		return fmt.Sprintf("Allow what the limit %s has stopped, %s of %s?",
-			strings.TrimSpace(req.Kind+" "+req.Subject), plural(n.Items, "item", "items"), size(n.Bytes)), err
+			strings.TrimSpace(req.Kind+" "+req.Subject), words.Plural(n.Items, "item", "items"), words.Size(n.Bytes)), err
 	}
 }
 
@@ -197,14 +198,14 @@ func stoppedBy(ctx context.Context, client *api.Client, req api.AllowRequest) (n
 // ofNames returns a question about named things.
 func ofNames(do, one, many string, names []string) question {
 	return func(context.Context, *api.Client) (string, error) {
-		return fmt.Sprintf("%s %s: %s?", do, plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil
+		return fmt.Sprintf("%s %s: %s?", do, words.Plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil
 	}
 }
 
 func ofClock(ctx context.Context, client *api.Client) (string, error) {
 	s, err := api.Call[api.Clock](ctx, client, "clock/show", api.None{})
 	return fmt.Sprintf("Set the ledger's clock back by %s? %s would be visible again, %s would live longer than promised",
-		seconds(s.Ahead), plural(s.Hidden, "object", "objects"), number(s.Longer)), err
+		seconds(s.Ahead), words.Plural(s.Hidden, "object", "objects"), words.Number(s.Longer)), err
 }
 
 func ofBackend(do, id string) question {
@@ -214,7 +215,7 @@ func ofBackend(do, id string) question {
 		for _, b := range list {
 			for _, st := range b.States {
 				if b.ID == id && st.Blobs > 0 {
-					has = append(has, fmt.Sprintf("%s %s of %s", number(st.Blobs), st.State, size(st.Bytes)))
+					has = append(has, fmt.Sprintf("%s %s of %s", words.Number(st.Blobs), st.State, words.Size(st.Bytes)))
 				}
 			}
 		}
@@ -250,5 +251,5 @@ func ofAcceptance(ctx context.Context, conf *config.Config) (string, error) {
 
 func ledgerAmount(ctx context.Context, path string) (string, error) {
 	objects, bytes, err := sqlledger.FileTotals(ctx, path)
-	return fmt.Sprintf("%s of %s", plural(objects, "object", "objects"), size(bytes)), err
+	return fmt.Sprintf("%s of %s", words.Plural(objects, "object", "objects"), words.Size(bytes)), err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // queueCommand is a command that lists a queue.
@@ -25,7 +26,7 @@ was due. "lethe dead list" shows those that could not be deleted.`,
 		call: "cleanup-queue/list", states: "claimed, due or scheduled",
 		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENDED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
 		row: func(b api.QueuedInfo) []string {
-			return []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), brief(b.LastError)}
+			return []string{b.ID, b.Backend, words.Size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), brief(b.LastError)}
 		},
 	})
 }
@@ -38,7 +39,7 @@ sent, and its writer sends heartbeats. The routine reap ends those of silent wri
 		call: "pending-objects/list", states: "claimed, silent or alive",
 		header: []string{"BLOB", "BACKEND", "RESERVED", "CREATED", "LAST SIGN", "UPLOAD", "PART", "CLAIMED BY", "CLAIMED"},
 		row: func(b api.QueuedInfo) []string {
-			return []string{b.ID, b.Backend, size(b.Size), stamp(b.CreatedAt), stamp(b.BeatAt), orDash(b.Upload), strconv.Itoa(b.Part), orDash(b.Worker), stamp(b.ClaimedAt)}
+			return []string{b.ID, b.Backend, words.Size(b.Size), stamp(b.CreatedAt), stamp(b.BeatAt), orDash(b.Upload), strconv.Itoa(b.Part), orDash(b.Worker), stamp(b.ClaimedAt)}
 		},
 	})
 }

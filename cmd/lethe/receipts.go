@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -117,7 +118,7 @@ func (c *cli) chainHolds(chain api.Chain) error {
 		printf(c.out, "receipts of deletions until %s were dropped by age\n", stamp(chain.DroppedUntil))
 	}
 	_, err := printf(c.out, "the chain is intact: %s in %s, %s not sealed yet\nhead %d:%s\n",
-		plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
-		plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
+		words.Plural(chain.Receipts, "receipt", "receipts"), words.Plural(chain.Segments, "segment", "segments"),
+		words.Plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
 	return err
 }

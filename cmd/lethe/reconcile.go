@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
@@ -83,7 +84,7 @@ func (c *cli) reconcile(ctx context.Context, client *api.Client, req api.Reconci
 		return res, printLine(c.out, res)
 	}
 	n := res.Counts
-	printf(c.out, "%s compared with %s: ", plural(n[reconcile.Rows], "row", "rows"), plural(n[reconcile.Keys], "key", "keys"))
+	printf(c.out, "%s compared with %s: ", words.Plural(n[reconcile.Rows], "row", "rows"), words.Plural(n[reconcile.Keys], "key", "keys"))
 	delete(n, reconcile.Rows)
 	delete(n, reconcile.Keys)
 	if troubles(n) == 0 {
@@ -119,7 +120,7 @@ func (c *cli) lastReconcile(ctx context.Context, client *api.Client, req api.Las
 	}
 	rows = [][]string{{"KIND", "BACKEND", "KEY", "BYTES", "SEEN SINCE", "WHAT"}}
 	for _, f := range res.Findings {
-		rows = append(rows, []string{f.Kind, f.Backend, fmt.Sprintf("%q", f.Key), number(f.Size), stamp(f.First), f.Detail})
+		rows = append(rows, []string{f.Kind, f.Backend, fmt.Sprintf("%q", f.Key), words.Number(f.Size), stamp(f.First), f.Detail})
 	}
 	printf(c.out, "\n")
 	if err := table(c.out, rows); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // The exit codes of status are those of monitoring plugins.
@@ -136,7 +137,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) (code
 		mode = "read from the database"
 	}
 	printf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
-		plural(s.Objects, "object", "objects"), size(s.Bytes), plural(int64(s.Buckets), "bucket", "buckets"))
+		words.Plural(s.Objects, "object", "objects"), words.Size(s.Bytes), words.Plural(int64(s.Buckets), "bucket", "buckets"))
 	if err := printRuntimeInfo(c.out, s); err != nil {
 		return code, err
 	}
@@ -157,7 +158,7 @@ func printBackends(w io.Writer, list []api.BackendStatus) error {
 			if i == 0 {
 				name, room = b.ID, roomOf(b)
 			}
-			rows = append(rows, []string{name, st.State, number(st.Blobs), size(st.Bytes), room})
+			rows = append(rows, []string{name, st.State, words.Number(st.Blobs), words.Size(st.Bytes), room})
 		}
 	}
 	return table(w, rows)
@@ -180,9 +181,9 @@ func roomOf(b api.BackendStatus) string {
 		for _, st := range b.States {
 			used += st.Bytes
 		}
-		return fmt.Sprintf("%s of %s free", size(b.Quota-used), size(b.Quota))
+		return fmt.Sprintf("%s of %s free", words.Size(b.Quota-used), words.Size(b.Quota))
 	case b.Free != nil:
-		return size(*b.Free) + " free on the disk"
+		return words.Size(*b.Free) + " free on the disk"
 	}
 	return cmp.Or(b.Place, "-")
 }
@@ -206,7 +207,7 @@ func printRoutines(w io.Writer, s api.Status) error {
 		if r.Error != "" {
 			outcome = "failed"
 		}
-		rows = append(rows, []string{r.Name, number(r.Backlog.Due), size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, when(r.NextRun, s.Now)})
+		rows = append(rows, []string{r.Name, words.Number(r.Backlog.Due), words.Size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, when(r.NextRun, s.Now)})
 	}
 	return table(w, rows)
 }
@@ -216,5 +217,5 @@ func later(b api.Backlog, now time.Time) string {
 	if b.Scheduled == 0 {
 		return "-"
 	}
-	return number(b.Scheduled) + ", " + when(b.NextDue, now)
+	return words.Number(b.Scheduled) + ", " + when(b.NextDue, now)
 }

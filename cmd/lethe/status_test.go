@@ -17,6 +17,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -192,7 +193,7 @@ func TestStatusOfRefusedDeletes(t *testing.T) {
 		w.clock.Advance(time.Hour)
 		w.ok("reclaim", "--once", "--only", "clean")
 		f := w.agree(api.KindDeletesFail, severity, http.StatusOK)
-		if !strings.Contains(f.What, plural(int64(try+1), "attempt", "attempts")) {
+		if !strings.Contains(f.What, words.Plural(int64(try+1), "attempt", "attempts")) {
 			t.Errorf("found %+v", f)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) trashCommand() *cobra.Command {
@@ -37,7 +38,7 @@ func (c *cli) trashListCommand() *cobra.Command {
 				}
 				rows := [][]string{{"ENTRY", "OBJECT", "SIZE", "WHY", "DELETED", "PURGED"}}
 				for _, e := range list {
-					rows = append(rows, []string{e.ID, "s3://" + e.Bucket + "/" + e.Key, size(e.Size), e.Reason, stamp(e.DeletedAt), stamp(e.PurgeAt)})
+					rows = append(rows, []string{e.ID, "s3://" + e.Bucket + "/" + e.Key, words.Size(e.Size), e.Reason, stamp(e.DeletedAt), stamp(e.PurgeAt)})
 				}
 				return table(c.out, rows)
 			})
@@ -111,7 +112,7 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = printf(c.out, "%s purged\n", plural(int64(n.Count), "entry is", "entries are"))
+				_, err = printf(c.out, "%s purged\n", words.Plural(int64(n.Count), "entry is", "entries are"))
 				return err
 			})
 		},

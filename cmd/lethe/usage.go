@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // usageFlags are what lethe usage was asked for.
@@ -113,22 +114,22 @@ func (c *cli) usageOfBuckets(ctx context.Context, client *api.Client, f usageFla
 		all.Bytes += b.Bytes
 		if b.At.IsZero() {
 			missing++
-			rows = append(rows, []string{b.Bucket, number(b.Objects), size(b.Bytes), "-", "-", "-", "-", "never"})
+			rows = append(rows, []string{b.Bucket, words.Number(b.Objects), words.Size(b.Bytes), "-", "-", "-", "-", "never"})
 			continue
 		}
 		rows = append(rows, []string{
-			b.Bucket, number(b.Objects), size(b.Bytes), size(max(b.Bytes-b.StoredBytes, 0)), partOf(b.WithoutEnd.Bytes, b.Bytes), size(b.Soon.Bytes),
+			b.Bucket, words.Number(b.Objects), words.Size(b.Bytes), words.Size(max(b.Bytes-b.StoredBytes, 0)), partOf(b.WithoutEnd.Bytes, b.Bytes), words.Size(b.Soon.Bytes),
 			growthText(b.Growth, u.Now), countedAt(b.UsageCount, u.Now),
 		})
 	}
 	if len(u.Buckets) > 1 {
-		rows = append(rows, []string{"all buckets", number(all.Objects), size(all.Bytes)})
+		rows = append(rows, []string{"all buckets", words.Number(all.Objects), words.Size(all.Bytes)})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
 	if missing > 0 {
-		printf(c.out, "\n%s not counted yet; this counts: %s\n", plural(int64(missing), "bucket was", "buckets were"), c.command("usage", "--refresh"))
+		printf(c.out, "\n%s not counted yet; this counts: %s\n", words.Plural(int64(missing), "bucket was", "buckets were"), c.command("usage", "--refresh"))
 	}
 	if len(u.Buckets) > 0 {
 		printf(c.out, "\nits prefixes: %s\n", c.command("usage", "s3://"+u.Buckets[0].Bucket))
@@ -156,7 +157,7 @@ func (c *cli) usage(ctx context.Context, client *api.Client, f usageFlags) error
 		list          []api.UsageClass
 		bound         func(int64) string
 	}{
-		{"size", "SIZE", u.Sizes, size},
+		{"size", "SIZE", u.Sizes, words.Size},
 		{"age", "AGE", u.Ages, func(n int64) string { return lethe.FormatTTL(time.Duration(n) * time.Second) }},
 	} {
 		if len(part.list) == 0 {
@@ -176,18 +177,18 @@ func (c *cli) usageTotals(u api.Usage) {
 	if u.Partial {
 		least = "at least "
 	}
-	printf(c.out, "s3://%s/%s: %s%s, %s, %s\n", u.Bucket, u.Prefix, least, plural(u.Objects, "object", "objects"), size(u.Bytes), countedText(u.UsageCount, u.Now))
+	printf(c.out, "s3://%s/%s: %s%s, %s, %s\n", u.Bucket, u.Prefix, least, words.Plural(u.Objects, "object", "objects"), words.Size(u.Bytes), countedText(u.UsageCount, u.Now))
 	saved := max(u.Bytes-u.StoredBytes, 0)
-	printf(c.out, "  stored       %s: sharing saves %s (%s)\n", size(u.StoredBytes), size(saved), percent(saved, u.Bytes))
-	printf(c.out, "  without end  %s, %s (%s)\n", plural(u.WithoutEnd.Objects, "object", "objects"), size(u.WithoutEnd.Bytes), percent(u.WithoutEnd.Bytes, u.Bytes))
+	printf(c.out, "  stored       %s: sharing saves %s (%s)\n", words.Size(u.StoredBytes), words.Size(saved), percent(saved, u.Bytes))
+	printf(c.out, "  without end  %s, %s (%s)\n", words.Plural(u.WithoutEnd.Objects, "object", "objects"), words.Size(u.WithoutEnd.Bytes), percent(u.WithoutEnd.Bytes, u.Bytes))
 	if g := u.Growth; g != nil {
 		objects := func(n int64) string {
 			if n == -1 {
 				return "-1 object"
 			}
-			return plural(n, "object", "objects")
+			return words.Plural(n, "object", "objects")
 		}
-		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, size), signed(g, g.Objects, objects), stamp(g.Since))
+		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, words.Size), signed(g, g.Objects, objects), stamp(g.Since))
 	} else {
 		printf(c.out, "  growth       not known, as no earlier count has it\n")
 	}
@@ -196,7 +197,7 @@ func (c *cli) usageTotals(u api.Usage) {
 		api.Amount
 	}{{"held", "object", "objects", u.Held}, {"trash", "entry", "entries", u.Trash}, {"uploads", "incomplete upload", "incomplete uploads", u.Uploads}} {
 		if part.Objects > 0 {
-			printf(c.out, "  %-11s  %s, %s\n", part.name, plural(part.Objects, part.one, part.many), size(part.Bytes))
+			printf(c.out, "  %-11s  %s, %s\n", part.name, words.Plural(part.Objects, part.one, part.many), words.Size(part.Bytes))
 		}
 	}
 }
@@ -234,11 +235,11 @@ func (c *cli) usagePrefixes(u api.Usage, f usageFlags) error {
 	rows := [][]string{{"PREFIX", "OBJECTS", "BYTES", "", "GROWTH", "WITHOUT END", "OLDEST", "NEWEST"}}
 	for i, p := range list {
 		if f.limit > 0 && i == f.limit {
-			rows = append(rows, []string{fmt.Sprintf("(%s, see --limit)", plural(int64(len(list)-i), "more", "more"))})
+			rows = append(rows, []string{fmt.Sprintf("(%s, see --limit)", words.Plural(int64(len(list)-i), "more", "more"))})
 			break
 		}
 		rows = append(rows, []string{
-			p.Prefix, number(p.Objects), size(p.Bytes), percent(p.Bytes, u.Bytes), growthText(p.Growth, u.Now), partOf(p.WithoutEnd.Bytes, p.Bytes),
+			p.Prefix, words.Number(p.Objects), words.Size(p.Bytes), percent(p.Bytes, u.Bytes), growthText(p.Growth, u.Now), partOf(p.WithoutEnd.Bytes, p.Bytes),
 			stamp(p.Oldest), stamp(p.Newest),
 		})
 	}
@@ -255,7 +256,7 @@ func classRows(heading string, list []api.UsageClass, bound func(int64) string) 
 			name = "below " + last
 		}
 		if k.Objects > 0 {
-			rows = append(rows, []string{name, number(k.Objects), size(k.Bytes), partOf(k.WithoutEnd.Bytes, k.Bytes)})
+			rows = append(rows, []string{name, words.Number(k.Objects), words.Size(k.Bytes), partOf(k.WithoutEnd.Bytes, k.Bytes)})
 		}
 	}
 	return rows
@@ -285,7 +286,7 @@ func growthText(g *api.Growth, now time.Time) string {
 	if g == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s in %s", signed(g, g.Bytes, size), span(now.Sub(g.Since)))
+	return fmt.Sprintf("%s in %s", signed(g, g.Bytes, words.Size), span(now.Sub(g.Since)))
 }
 
 // signed returns a number of a growth with its sign.
@@ -313,5 +314,5 @@ func partOf(part, whole int64) string {
 	if part == 0 {
 		return "none"
 	}
-	return size(part) + " (" + percent(part, whole) + ")"
+	return words.Size(part) + " (" + percent(part, whole) + ")"
 }

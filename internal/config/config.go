@@ -214,11 +214,12 @@ type Routine struct {
 	Workers       int      `yaml:"workers"`
 }
 
-// Routines returns the routines by name, in the order of the file.
+// Routines returns the routines by name, in the order in which one call runs them.
 func (r *Reclaim) Routines() []NamedRoutine {
 	return []NamedRoutine{
-		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
-		{"purge", r.Purge}, {"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
+		{"lifecycle", r.Lifecycle}, // before expire, which removes what rules end
+		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"purge", r.Purge},
+		{"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
 		{"recount", r.Recount}, {"usage", r.Usage},
 	}

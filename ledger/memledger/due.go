@@ -145,7 +145,7 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 			db.addDue(o, q, &out)
 		}
 	}
-	through(ledger.DueUnapplied, q, &out)
+	out.Through(ledger.DueUnapplied, q)
 	return out, nil
 }
 
@@ -158,13 +158,6 @@ func (db *DB) deferredRows(match func(*deferred) bool) []*deferred {
 func page[T any](rows []T, q ledger.DueQuery, out *ledger.DuePage) []T {
 	out.More = q.Limit > 0 && len(rows) > q.Limit
 	return first(rows, q.Limit)
-}
-
-// through makes a page continue with the next part, up to the last one.
-func through(last ledger.DuePart, q ledger.DueQuery, out *ledger.DuePage) {
-	if q.All && !out.More && q.After.Part < last {
-		out.More, out.Next = true, ledger.DueMark{Part: q.After.Part + 1}
-	}
 }
 
 // addDue adds an object by its stamp, unless the whole bucket is read later.
@@ -249,7 +242,7 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 			out.Rows = append(out.Rows, db.dueEntry(e, e.PurgeAt))
 		}
 	}
-	through(ledger.DueDeferred, q, &out)
+	out.Through(ledger.DueDeferred, q)
 	return out, nil
 }
 

@@ -129,7 +129,7 @@ func (t *tx) dueObjects(q ledger.DueQuery) (ledger.DuePage, error) {
 		return ledger.DuePage{}, err
 	}
 	out, err := t.duePage(q, found, rules)
-	through(ledger.DueUnapplied, q, &out)
+	out.Through(ledger.DueUnapplied, q)
 	out.Rows = slices.DeleteFunc(out.Rows, func(d ledger.Due) bool { return slices.Contains(pending, d.Bucket) })
 	return out, err
 }
@@ -206,7 +206,7 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 			return err
 		}
 		out, err = t.duePageOfTrash(q, found)
-		through(ledger.DueDeferred, q, &out)
+		out.Through(ledger.DueDeferred, q)
 		return err
 	})
 	return out, err
@@ -330,13 +330,6 @@ func (d foundDue) mark(part ledger.DuePart) ledger.DueMark {
 		return ledger.DueMark{Part: part, Bucket: d.from, Key: d.ObjectKey, Name: d.Key}
 	}
 	return ledger.DueMark{Part: part, Bucket: d.Bucket, Name: d.Key}
-}
-
-// through makes a page continue with the next part, up to the last one.
-func through(last ledger.DuePart, q ledger.DueQuery, out *ledger.DuePage) {
-	if q.All && !out.More && q.After.Part < last {
-		out.More, out.Next = true, ledger.DueMark{Part: q.After.Part + 1}
-	}
 }
 
 // rulesOfDue returns the rules of the objects' buckets, and sets which objects are held.

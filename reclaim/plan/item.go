@@ -62,6 +62,19 @@ type Result struct {
 	Detail  string  `json:"detail,omitempty"`
 }
 
+// Staying separates the items that the plan says stay, with their results: they are not taken,
+// even if nothing keeps them any more.
+func Staying(items []Item) (going []Item, staying []Result) {
+	for _, i := range items {
+		if i.Stays == "" {
+			going = append(going, i)
+		} else {
+			staying = append(staying, Result{Item: i, Outcome: Held, Detail: i.Stays})
+		}
+	}
+	return going, staying
+}
+
 // check refuses an item that no plan writes.
 func (i Item) check() error {
 	switch {

@@ -43,9 +43,6 @@ type Lifecycle struct {
 // Name returns "lifecycle".
 func (*Lifecycle) Name() string { return "lifecycle" }
 
-// Prepares implements reclaim.Preparing: what rules end goes in the same call of Loop.Once.
-func (*Lifecycle) Prepares() bool { return true }
-
 // Plan counts the objects to which rules may have to be reapplied.
 func (l *Lifecycle) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return l.Ledger.ReapplyBacklog(ctx)

@@ -120,15 +120,11 @@ type application struct {
 	out   []plan.Result
 }
 
-// applied indexes items; one that is named twice counts once. What the plan says stays is not
-// taken, even if nothing keeps it any more.
+// applied indexes the items that are taken; one that is named twice counts once.
 func applied(items []plan.Item) *application {
-	a := &application{items: make(map[ledger.Named]plan.Item, len(items))}
-	for _, i := range items {
-		if i.Stays != "" {
-			a.out = append(a.out, plan.Result{Item: i, Outcome: plan.Held, Detail: i.Stays})
-			continue
-		}
+	going, staying := plan.Staying(items)
+	a := &application{items: make(map[ledger.Named]plan.Item, len(going)), out: staying}
+	for _, i := range going {
 		n := ledger.Named{Bucket: lethe.ID(i.BucketID), Key: i.Key, ID: lethe.ID(i.ID)}
 		if i.Kind != kindObject {
 			n = ledger.Named{Key: i.ID, ID: lethe.ID(i.ID)}

@@ -6,6 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -113,7 +114,7 @@ func ofDeletes(s api.Status) (list []api.StatusFinding) {
 		}
 		if n, bytes, age := stateOf(b, "dead"); n > 0 {
 			f := finding(about{api.SeverityWarning, api.KindDeadLetters, b.ID, "lethe dead list --backend " + b.ID},
-				"%s on backend %s could not be deleted and %s given up: %s of bytes stay", plural(n, "blob", "blobs"), b.ID, wasWere(n), size(bytes))
+				"%s on backend %s could not be deleted and %s given up: %s of bytes stay", words.Plural(n, "blob", "blobs"), b.ID, wasWere(n), size(bytes))
 			if age > 0 {
 				f.Since = s.Now.Add(-seconds(age))
 			}
@@ -160,8 +161,8 @@ func failing(b api.BackendStatus, f api.FailingDeletes) api.StatusFinding {
 		}
 	}
 	return finding(about{severity, api.KindDeletesFail, b.ID, "lethe cleanup-queue list --min-attempts 1 --backend " + b.ID},
-		"%s on backend %s %s (up to %s) and wait for the next try: %s", plural(f.Count, "delete", "deletes"), b.ID, again,
-		plural(int64(f.Attempts), "attempt", "attempts"), short(f.Error))
+		"%s on backend %s %s (up to %s) and wait for the next try: %s", words.Plural(f.Count, "delete", "deletes"), b.ID, again,
+		words.Plural(int64(f.Attempts), "attempt", "attempts"), short(f.Error))
 }
 
 const (
@@ -183,7 +184,7 @@ func slow(s api.Status, b api.BackendStatus) []api.StatusFinding {
 	case takes > deletesLong:
 		return []api.StatusFinding{finding(about{api.SeverityWarning, api.KindDeletesSlow, b.ID, next},
 			"deletes on backend %s may run at %g per second: the %s that wait take %s at least", b.ID, b.DeletesPerSecond,
-			plural(condemned, "blob", "blobs"), span(seconds(takes)))}
+			words.Plural(condemned, "blob", "blobs"), span(seconds(takes)))}
 	case b.Limited && age > deletesLate:
 		f := finding(about{api.SeverityWarning, api.KindDeletesSlow, b.ID, next},
 			"the delete rates of backend %s are too low: what is due there has waited for %s", b.ID, span(seconds(age)))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -114,7 +115,7 @@ func ofQueues(s api.Status) (list []api.StatusFinding) {
 			}
 			f := finding(about{api.SeverityWarning, api.KindBehind, r.Name, "lethe reclaim --once --only " + r.Name},
 				"reclaiming is behind by %s: %s %s for the routine %s", span(seconds(r.Backlog.Age)),
-				plural(r.Backlog.Due, q.one, q.many), waits(r.Backlog.Due), r.Name)
+				words.Plural(r.Backlog.Due, q.one, q.many), waits(r.Backlog.Due), r.Name)
 			f.Since = r.Backlog.Oldest
 			list = append(list, f)
 		}
@@ -166,12 +167,12 @@ func ofLimits(s api.Status) (list []api.StatusFinding) {
 	switch kept := ""; {
 	case s.Holds > 0:
 		if s.Deferred > 0 {
-			kept = "; holds and limits keep " + plural(s.Deferred, "object that is due", "objects that are due")
+			kept = "; holds and limits keep " + words.Plural(s.Deferred, "object that is due", "objects that are due")
 		}
-		list = append(list, finding(about{api.SeverityNotice, api.KindHolds, "", "lethe hold list"}, "%s set%s", plural(s.Holds, "hold is", "holds are"), kept))
+		list = append(list, finding(about{api.SeverityNotice, api.KindHolds, "", "lethe hold list"}, "%s set%s", words.Plural(s.Holds, "hold is", "holds are"), kept))
 	case s.Deferred > 0:
 		list = append(list, finding(about{api.SeverityNotice, api.KindHolds, "", "lethe limits show"},
-			"a limit keeps %s", plural(s.Deferred, "object that is due", "objects that are due")))
+			"a limit keeps %s", words.Plural(s.Deferred, "object that is due", "objects that are due")))
 	}
 	return list
 }
@@ -191,11 +192,11 @@ func ofServices(s api.Status) (list []api.StatusFinding) {
 	}
 	if w := s.WrongValues; w != nil && s.Now.Sub(w.Last) < wrongFor {
 		list = append(list, finding(about{api.SeverityWarning, api.KindCacheWrong, "", "lethe config print"},
-			"the cache returned %s, the last %s ago; they were dropped, and the backend was read", plural(w.Count, "wrong value", "wrong values"), span(s.Now.Sub(w.Last))))
+			"the cache returned %s, the last %s ago; they were dropped, and the backend was read", words.Plural(w.Count, "wrong value", "wrong values"), span(s.Now.Sub(w.Last))))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Contradictions)) {
 		list = append(list, finding(about{api.SeverityCritical, api.KindBooks, kind, "lethe check"},
-			"a check found the ledger in contradiction with itself: %s of kind %s; keep its file and a backup", plural(s.Contradictions[kind], "problem", "problems"), kind))
+			"a check found the ledger in contradiction with itself: %s of kind %s; keep its file and a backup", words.Plural(s.Contradictions[kind], "problem", "problems"), kind))
 	}
 	if s.BackoffLevel >= slowest {
 		list = append(list, finding(about{api.SeverityNotice, api.KindSlowed, "", "lethe config print"}, "reclaiming goes as slowly as it can: %s", s.SlowedBy))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // ofInstances returns which instances are silent, and whether any reclaims.
@@ -58,7 +59,7 @@ func ofBytes(s api.Status) (list []api.StatusFinding) {
 		}
 		if lost > 0 {
 			f := finding(about{api.SeverityCritical, api.KindLost, b.ID, "lethe check --checksums"},
-				"bytes are lost: %s on backend %s %s missing or damaged, and no sound copy exists; put them back from a backup of the backend", plural(lost, "blob", "blobs"), b.ID, isAre(lost))
+				"bytes are lost: %s on backend %s %s missing or damaged, and no sound copy exists; put them back from a backup of the backend", words.Plural(lost, "blob", "blobs"), b.ID, isAre(lost))
 			if !since.IsZero() {
 				f.Since, f.Next = since, last
 			}
@@ -66,11 +67,11 @@ func ofBytes(s api.Status) (list []api.StatusFinding) {
 		}
 		if n := b.Suspect - b.Lost; n > 0 {
 			list = append(list, finding(about{api.SeverityNotice, api.KindSuspect, b.ID, "lethe check --checksums"},
-				"%s on backend %s %s missing or damaged; a sound copy exists", plural(n, "blob", "blobs"), b.ID, isAre(n)))
+				"%s on backend %s %s missing or damaged; a sound copy exists", words.Plural(n, "blob", "blobs"), b.ID, isAre(n)))
 		}
 		if n := differences(b); n > 0 {
 			list = append(list, finding(about{api.SeverityNotice, api.KindReconcile, b.ID, last},
-				"backend %s and the ledger differ in %s", b.ID, plural(n, "place", "places")))
+				"backend %s and the ledger differ in %s", b.ID, words.Plural(n, "place", "places")))
 		}
 	}
 	return list

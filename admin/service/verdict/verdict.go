@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Of returns the verdict on a status: on what is in the ledger, on what the responding
@@ -110,7 +111,7 @@ func sentence(sorted []api.StatusFinding) string {
 	case len(sorted) == 0:
 		return "healthy"
 	case notices == len(sorted):
-		return "healthy, with " + plural(int64(notices), "notice", "notices")
+		return "healthy, with " + words.Plural(int64(notices), "notice", "notices")
 	case len(sorted)-notices > 1:
 		return fmt.Sprintf("%s (and %d more)", sorted[0].What, len(sorted)-notices-1)
 	}
@@ -146,22 +147,6 @@ func merge(list []api.StatusFinding, instances []api.Instance) []api.StatusFindi
 		}
 	}
 	return list
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(n) + " " + many
-}
-
-// thousands writes a number with commas.
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }
 
 // span writes a duration in units that people think in: seconds, minutes, hours, days.
