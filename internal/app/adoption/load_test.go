@@ -302,10 +302,28 @@ func (l *load) verify(ctx context.Context, want []paste.Paste) {
 		l.t.Fatal(err)
 	}
 	for _, key := range copies {
-		if _, code, _ := strings.Cut(key, ":"); !lives[code] && !l.deleted[code] {
-			l.t.Errorf("the cache has %s, which is gone", key)
+		kind, code, _ := strings.Cut(key, ":")
+		if lives[code] || l.deleted[code] || kind == "paste" && l.blocked(ctx, key) {
+			continue
 		}
+		l.t.Errorf("the cache has %s, which is gone", key)
 	}
+}
+
+// blocked reports whether a key holds no copy, but the example's note that a
+// paste is being read or changed. A frozen Redis takes the note and refuses its
+// removal, so that the note stays until its own end.
+func (l *load) blocked(ctx context.Context, key string) bool {
+	l.t.Helper()
+	value, err := l.redis.Get(ctx, key).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		l.t.Fatal(err)
+	}
+	ttl, err := l.redis.PTTL(ctx, key).Result()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return !strings.HasPrefix(value, "p") && ttl != -1
 }
 
 // fill stores what expires at once, and returns what is live.
