@@ -7,18 +7,22 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Commit makes an object (docs/protocol.md, rule 2). Exactly one of four cases holds.
-// Object.Size is 0: no content. Blobs holds the uploaded segments in order. Source names an
-// object whose content is referenced. None of these: the open and sound content with the
-// identity Content is referenced, else ErrContentGone.
+// Commit makes an object (docs/protocol.md, rule 2). Exactly one of five cases holds.
+// Object.Size is 0: no content. Blobs holds the uploaded segments in order. Inline holds all
+// bytes. Source names an object whose content is referenced. None of these: the open and
+// sound content with the identity Content is referenced, else ErrContentGone.
 type Commit struct {
-	Op      lethe.ID     `json:"op"` // unique; recorded with the outcome; becomes Object.ID
-	What    string       `json:"what"`
-	Object  Object       `json:"object"` // Bucket, Key, Size, ETag, TTLAt, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
-	Content ContentKey   `json:"content"`
-	Blobs   []Uploaded   `json:"blobs,omitempty"`
-	Source  *Source      `json:"source,omitempty"`
-	If      Precondition `json:"if"`
+	Op      lethe.ID   `json:"op"` // unique; recorded with the outcome; becomes Object.ID
+	What    string     `json:"what"`
+	Object  Object     `json:"object"` // Bucket, Key, Size, ETag, TTLAt, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
+	Content ContentKey `json:"content"`
+	Blobs   []Uploaded `json:"blobs,omitempty"`
+	// Inline is the content of an object whose bytes go into the ledger (docs/protocol.md,
+	// rule 23). ErrContentGone if the content is known and lies on backends, where it is not
+	// sound: then the bytes must be uploaded.
+	Inline Body         `json:"-"`
+	Source *Source      `json:"source,omitempty"`
+	If     Precondition `json:"if"`
 	// Into, if set, is the ID of the expected bucket: ErrNoSuchBucket if another one has the
 	// name.
 	Into lethe.ID `json:"into,omitempty"`

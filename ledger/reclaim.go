@@ -28,7 +28,10 @@ type Reclaimed struct {
 	Bytes     int64 // logical
 	Blobs     int   // condemned
 	BlobBytes int64
-	Dropped   []lethe.ID // contents without references, for caches to drop
+	// Inline counts contents whose bytes lay in the ledger, and went in the transaction.
+	Inline      int
+	InlineBytes int64
+	Dropped     []lethe.ID // contents without references, for caches to drop
 	// Rules counts the objects that lifecycle rules ended, by bucket and rule.
 	Rules []RuleLoss
 	// Reapplied counts objects that were due by a rule that is no longer in force. They

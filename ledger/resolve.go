@@ -15,16 +15,18 @@ type Segment struct {
 	Blocks lethe.BlockSums
 }
 
-// Resolved is an object with the blobs that hold its bytes, read in one snapshot.
+// Resolved is an object with the blobs that hold its bytes, or the bytes themselves, read in
+// one snapshot.
 type Resolved struct {
 	Object   Object
-	Segments []Segment // in order; empty for zero bytes
+	Segments []Segment // in order; empty for zero bytes, and for an inline content
+	Inline   Body      // not checked yet; shared with other readers, not to be changed
 	Now      lethe.Time
 }
 
-// Covered reports whether the segments cover the whole object.
+// Covered reports whether the segments, or the inline bytes, cover the whole object.
 func (r Resolved) Covered() bool {
-	size := int64(0)
+	size := int64(len(r.Inline.Bytes))
 	for _, s := range r.Segments {
 		size += s.Size
 	}

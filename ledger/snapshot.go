@@ -13,12 +13,19 @@ type BucketTotal struct {
 	Holds          int64  // set in the bucket
 }
 
+// ContentBody is the bytes of an inline content.
+type ContentBody struct {
+	Content lethe.ID
+	Body
+}
+
 // Snapshot is every row of the ledger's protocol at one instant, for checkers and support.
 // It is as large as the ledger.
 type Snapshot struct {
 	Objects  []Object // Bucket is empty if the bucket was deleted
 	Trash    []TrashEntry
 	Contents []Content
+	Bodies   []ContentBody
 	Blobs    []Blob
 	Uploads  []Upload
 	Parts    []Part

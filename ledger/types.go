@@ -170,6 +170,7 @@ type Content struct {
 	ContentKey
 	Refs      int64 // objects and trash entries that refer to it
 	Closed    bool  // takes no more references (MaxRefs reached); a new one opens
+	Inline    bool  // its bytes lie in the ledger, and no blob has them
 	CreatedAt lethe.Time
 }
 

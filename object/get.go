@@ -69,6 +69,8 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*
 	switch {
 	case w.length == 0:
 		rd.Body = io.NopCloser(bytes.NewReader(nil))
+	case res.Inline.Inline():
+		rd.Body, err = s.openInline(res, w)
 	case size <= s.opt.Small && (w.length == size || s.caches()):
 		held := s.bodyMemory.Account("")
 		// The stream of a shorter object would hold as much.

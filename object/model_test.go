@@ -42,7 +42,7 @@ type started struct {
 // engine's steps and lost answers between, and compares.
 func TestStoreIsItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{world: newWorld(rt, cachedIf(t, rapid.Bool().Draw(rt, "cache"))), t: rt, objects: map[string]thing{}}
+		m := &model{world: newWorld(rt, variant(t, rapid.Bool().Draw(rt, "cache"), rapid.SampledFrom([]int64{0, 7, small}).Draw(rt, "inline"))), t: rt, objects: map[string]thing{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"put": m.put1, "delete": m.delete1, "copy": m.copy1, "ttl": m.ttl, "wait": m.wait, "undo": m.setUndo,
 			"restore": m.restore, "upload": m.upload1, "part": m.part1, "finish": m.finish, "lose": m.loseAnswers,
@@ -55,9 +55,9 @@ func TestStoreIsItsModel(t *testing.T) {
 	})
 }
 
-func cachedIf(t testing.TB, yes bool) func(*object.Options) {
+func variant(t testing.TB, cached bool, inline int64) func(*object.Options) {
 	return func(o *object.Options) {
-		if yes {
+		if o.Inline = inline; cached {
 			o.Cache = memory(t)
 		}
 	}

@@ -46,10 +46,15 @@ func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult,
 	if err != nil {
 		return PutResult{}, err
 	}
-	if !whole {
+	switch {
+	case !whole:
 		return w.large(ctx, data)
+	case len(data) == 0:
+		return s.commit(ctx, w.plan(), nil)
+	case int64(len(data)) <= s.opt.Inline:
+		return w.inline(ctx, data)
 	}
-	return w.small(ctx, data)
+	return w.uploaded(ctx, data)
 }
 
 // write is a put in progress.
@@ -61,12 +66,9 @@ type write struct {
 	etag string
 }
 
-// small references the content if it exists and is sound, else uploads it.
-func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
+// uploaded references the content if it exists and is sound, else uploads it.
+func (w *write) uploaded(ctx context.Context, data []byte) (PutResult, error) {
 	c := w.plan()
-	if len(data) == 0 {
-		return w.s.commit(ctx, c, nil)
-	}
 	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.sums.CRC32C(), blocks: w.in.sums.Sums(), promotion: promotion(lethe.CallerOf(ctx), c)}
 	u.backends = w.s.opt.Pick(u.size)
 	// Most bytes are new, which Begin finds out. It is checked first if a condition
@@ -199,7 +201,7 @@ func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutR
 	if end.lookedUp {
 		made.Object = s.recorded(ctx, c, end.outcome)
 	}
-	if len(blobs) == 0 && c.Object.Size > 0 {
+	if len(blobs) == 0 && !c.Inline.Inline() && c.Object.Size > 0 {
 		made.Duplicate = true // only existing content can be referenced
 	}
 	return s.made(ctx, made), nil

@@ -41,6 +41,9 @@ type Options struct {
 	Monotonic lethe.Clock
 	Random    io.Reader // random bits of ids (default crypto/rand); used concurrently
 
+	// Inline is the largest content whose bytes are put into the ledger, up to
+	// ledger.MaxInline; 0: none.
+	Inline     int64
 	Small      int64         // bodies up to so many bytes are held in memory (default 1 MiB)
 	Block      int64         // bytes that are read and verified at once (default lethe.BlockSize)
 	BodyMemory int64         // memory for such bodies, in bytes; beyond, a body is streamed (default 256 MiB)
@@ -123,7 +126,8 @@ func (o Options) withDefaults() Options {
 	if o.Sleep == nil {
 		o.Sleep = lethe.Sleep
 	}
-	o.Small = cmp.Or(o.Small, 1<<20)
+	o.Inline = min(o.Inline, ledger.MaxInline)
+	o.Small = max(cmp.Or(o.Small, 1<<20), o.Inline)
 	o.Block = cmp.Or(o.Block, lethe.BlockSize)
 	o.BodyMemory = cmp.Or(o.BodyMemory, 256<<20)
 	o.MinPart = cmp.Or(o.MinPart, 5<<20)

@@ -233,12 +233,16 @@ func (h *history) commitUploaded() {
 	}
 }
 
-// commitReference commits a body without uploading it, or nothing at all.
+// commitReference commits a body without uploading it, with its bytes or without, or
+// nothing at all.
 func (h *history) commitReference() {
 	body := h.body()
 	c := h.commitOf(h.key(), body)
+	if h.chance(2) {
+		c.Inline = ledger.NewBody([]byte(body))
+	}
 	if h.chance(5) {
-		c.Object.Size, c.Content = 0, ledger.ContentKey{}
+		c.Object.Size, c.Content, c.Inline = 0, ledger.ContentKey{}, ledger.Body{}
 	}
 	h.commit(c)
 }

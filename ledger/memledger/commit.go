@@ -41,7 +41,7 @@ func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		db.receipts.by = c.By
 	}
-	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline()); err != nil {
 		return ledger.Committed{}, err
 	}
 	if done := db.ops[c.Op]; done != nil {
@@ -143,6 +143,8 @@ func (db *DB) bytesOf(w *write) error {
 	switch {
 	case len(w.Blobs) > 0:
 		return nil
+	case w.Inline.Inline() && (db.open[w.key] == nil || db.trusted(db.open[w.key], w.Reach)):
+		return nil
 	case w.Source != nil:
 		return db.source(w)
 	case w.Object.Size == 0:
@@ -209,8 +211,11 @@ func (db *DB) apply(w *write) ledger.Committed {
 	if c != nil {
 		c.Refs++
 	}
-	if len(w.up) > 0 {
+	switch {
+	case len(w.up) > 0:
 		c, out.Duplicate = db.refer(w)
+	case w.Inline.Inline():
+		c, out.Duplicate = db.referInline(w)
 	}
 	var g gone
 	if w.old != nil {

@@ -12,6 +12,9 @@ import (
 // was written or verified within the trust window, on a backend within reach; without names,
 // on any backend.
 func (db *DB) trusted(c *content, reach []string) bool {
+	if c.Inline {
+		return true
+	}
 	since := db.opts.TrustedSince(db.now)
 	covered, segments := 0, 0
 	for _, b := range db.byContent[c.ID].rows {
@@ -63,9 +66,7 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 	c = db.open[w.key]
 	switch {
 	case c == nil:
-		c = &content{Content: ledger.Content{ID: db.newID(), ContentKey: w.key, CreatedAt: db.now}}
-		db.open[w.key] = c
-		db.contents.put(c)
+		c = db.newContent(w.key)
 		db.live(c, w.up, 0)
 		if db.opts.Replicas > 1 {
 			db.place(c.ID)
@@ -79,6 +80,31 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 		for _, u := range w.up {
 			db.condemn(u.row, death{reason: lethe.ReasonDuplicate, at: db.now, late: u.Late})
 		}
+	}
+	c.Refs++
+	return c, duplicate
+}
+
+// newContent adds a content that nothing refers to yet.
+func (db *DB) newContent(k ledger.ContentKey) *content {
+	c := &content{Content: ledger.Content{ID: db.newID(), ContentKey: k, CreatedAt: db.now}}
+	db.open[k] = c
+	db.contents.put(c)
+	return c
+}
+
+// referInline adds one reference to the content of the inline bytes, and replaces damaged
+// ones (docs/protocol.md, rule 23).
+func (db *DB) referInline(w *write) (c *content, duplicate bool) {
+	c = db.open[w.key]
+	if duplicate = c != nil; !duplicate {
+		c = db.newContent(w.key)
+		c.Inline = true
+		db.inline.Blobs++
+		db.inline.Bytes += c.Size
+	}
+	if c.Inline {
+		c.body = ledger.Body{Bytes: slices.Clone(w.Inline.Bytes), CRC32C: w.Inline.CRC32C}
 	}
 	c.Refs++
 	return c, duplicate
@@ -157,7 +183,7 @@ func (db *DB) release(c *content, d death) []*blob {
 		return nil
 	}
 	var condemned []*blob
-	for _, b := range slices.Clone(db.byContent[c.ID].rows) {
+	for _, b := range slices.Clone(db.rowsOf(c)) {
 		if b.State != lethe.Live && b.State != lethe.Pending {
 			continue
 		}
@@ -167,14 +193,26 @@ func (db *DB) release(c *content, d death) []*blob {
 	if !c.Closed {
 		delete(db.open, c.ContentKey)
 	}
+	if c.Inline {
+		db.inline.Blobs--
+		db.inline.Bytes -= c.Size
+	}
 	db.contents.drop(c)
 	return condemned
+}
+
+// rowsOf returns the blobs that name a content; an inline one may never have had any.
+func (db *DB) rowsOf(c *content) []*blob {
+	if t := db.byContent[c.ID]; t != nil {
+		return t.rows
+	}
+	return nil
 }
 
 // alive counts the blobs that go with a content.
 func (db *DB) alive(c *content) int {
 	n := 0
-	for _, b := range db.byContent[c.ID].rows {
+	for _, b := range db.rowsOf(c) {
 		if b.State == lethe.Live || b.State == lethe.Pending {
 			n++
 		}
@@ -187,6 +225,9 @@ type gone struct {
 	dropped []lethe.ID
 	blobs   int
 	bytes   int64
+
+	inline      int // contents whose bytes went at once
+	inlineBytes int64
 }
 
 func (g *gone) add(c *content, condemned []*blob) {
@@ -194,6 +235,10 @@ func (g *gone) add(c *content, condemned []*blob) {
 		return
 	}
 	g.dropped = append(g.dropped, c.ID)
+	if c.Inline {
+		g.inline++
+		g.inlineBytes += c.Size
+	}
 	for _, b := range condemned {
 		g.blobs++
 		g.bytes += b.Size
@@ -207,7 +252,7 @@ func (g *gone) sorted() []lethe.ID {
 
 // segments lists the copies that a reader may use, best first.
 func (db *DB) segments(c *content) ([]ledger.Segment, error) {
-	if c == nil {
+	if c == nil || c.Inline {
 		return nil, nil
 	}
 	var out []ledger.Segment

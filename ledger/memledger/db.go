@@ -40,6 +40,7 @@ type DB struct {
 	buckets   table[*bucket] // by id, nameless ones included
 	names     table[*bucket]
 	contents  table[*content]
+	inline    ledger.Total // of the inline contents
 	open      map[ledger.ContentKey]*content
 	blobs     table[*blob]
 	byID      map[lethe.ID]*blob
@@ -80,6 +81,7 @@ func New(o ledger.Options) *DB {
 
 func (db *DB) init() {
 	db.solo = map[string]lethe.ID{}
+	db.inline = ledger.Total{Backend: ledger.InLedger, State: lethe.Live}
 	db.backends.order = backendsByID
 	db.buckets.order = bucketsByID
 	db.names.order = bucketsByName

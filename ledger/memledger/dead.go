@@ -101,6 +101,9 @@ func (db *DB) Totals(ctx context.Context) ([]ledger.Total, error) {
 	}
 	defer db.leave()
 	var out []ledger.Total
+	if db.inline.Blobs != 0 || db.inline.Bytes != 0 {
+		out = append(out, db.inline)
+	}
 	for _, b := range db.backends.rows {
 		for _, t := range b.totals[lethe.Pending:] {
 			if t.Blobs != 0 || t.Bytes != 0 {

@@ -204,12 +204,13 @@ func (db *DB) fate(d *ledger.Due, c *content) {
 		return
 	}
 	d.Content, d.Refs = c.ID, c.Refs
-	if t := db.byContent[c.ID]; t != nil {
-		for _, b := range t.rows {
-			if b.State == lethe.Live {
-				d.Blobs++
-				d.BlobBytes += b.Size
-			}
+	if c.Inline {
+		d.BlobBytes = c.Size
+	}
+	for _, b := range db.rowsOf(c) {
+		if b.State == lethe.Live {
+			d.Blobs++
+			d.BlobBytes += b.Size
 		}
 	}
 }

@@ -64,6 +64,7 @@ func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
 		g.add(row.content, db.release(row.content, d.ends[row.content]))
 	}
 	out.Blobs, out.BlobBytes, out.Dropped = g.blobs, g.bytes, g.sorted()
+	out.Inline, out.InlineBytes = g.inline, g.inlineBytes
 }
 
 // Expire removes up to a batch of due objects. If only a rule no longer in force ends one,

@@ -36,6 +36,19 @@ func (db *DB) EachContent() iter.Seq[*ledger.Content] {
 	return walk(db, func() []*content { return db.contents.rows }, func(c *content) *ledger.Content { return &c.Content })
 }
 
+// EachBody walks the bytes of all inline contents, by id of their content.
+func (db *DB) EachBody() iter.Seq[ledger.ContentBody] {
+	return func(yield func(ledger.ContentBody) bool) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		for _, c := range db.contents.rows {
+			if c.Inline && !yield(ledger.ContentBody{Content: c.ID, Body: c.body}) {
+				return
+			}
+		}
+	}
+}
+
 // EachObject walks all object rows by bucket id and key, including expired ones.
 // Object.Bucket is empty; use BucketID.
 func (db *DB) EachObject() iter.Seq[*ledger.Object] {
@@ -76,6 +89,9 @@ func (db *DB) EachTotal() iter.Seq[ledger.Total] {
 	return func(yield func(ledger.Total) bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()
+		if !yield(db.inline) {
+			return
+		}
 		for _, b := range db.backends.rows {
 			for _, t := range b.totals[lethe.Pending:] {
 				if !yield(t) {

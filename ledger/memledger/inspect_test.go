@@ -93,7 +93,7 @@ func TestAccessors(t *testing.T) {
 		see("%s=%d,%d", x.State, x.Blobs, x.Bytes)
 	}
 	want := []string{"w=pending", "x=live", "y=condemned", "refs=2", "key=a", "trash=k", "upload=u", "part=3", "bucket=b,1,9",
-		"pending=1,5", "live=1,9", "condemned=1,9", "dead=0,0"}
+		"live=0,0", "pending=1,5", "live=1,9", "condemned=1,9", "dead=0,0"}
 	if !slices.Equal(have, want) {
 		t.Errorf("rows are %v, want %v", have, want)
 	}

@@ -99,7 +99,11 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 	if err != nil {
 		return ledger.Resolved{}, err
 	}
-	return ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}, nil
+	res := ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}
+	if o.content != nil {
+		res.Inline = o.content.body
+	}
+	return res, nil
 }
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an

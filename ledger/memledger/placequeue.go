@@ -127,15 +127,20 @@ func (db *DB) contentOf(id lethe.ID) *content {
 	return rows[0]
 }
 
-// PlacedContents returns a page of all contents after an id.
+// PlacedContents returns a page of the contents on backends after an id.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
 	var out []ledger.Placement
-	for _, c := range first(db.contents.from(func(c *content) bool { return c.ID > after }), limit) {
-		out = append(out, db.placed(ledger.Subject{ID: c.ID}, 0))
+	for _, c := range db.contents.from(func(c *content) bool { return c.ID > after }) {
+		if limit > 0 && len(out) == limit {
+			break
+		}
+		if !c.Inline {
+			out = append(out, db.placed(ledger.Subject{ID: c.ID}, 0))
+		}
 	}
 	return out, nil
 }

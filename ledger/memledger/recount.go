@@ -103,11 +103,19 @@ func (r *recount) buckets() {
 // contents checks that the bytes of every content are there, in order.
 func (r *recount) contents() {
 	open := 0
+	inline := ledger.Total{Backend: ledger.InLedger, State: lethe.Live}
 	for _, c := range r.db.contents.rows {
 		if !c.Closed {
 			open++
 		}
+		if c.Inline {
+			inline.Blobs++
+			inline.Bytes += c.Size
+		}
 		r.content(c)
+	}
+	if inline != r.db.inline {
+		r.differ("blob counter", "inline contents", inline, r.db.inline)
 	}
 	if open != len(r.db.open) {
 		r.differ("index", "open contents", open, len(r.db.open))
@@ -140,6 +148,15 @@ func (r *recount) content(c *content) {
 			r.differ("copies of a segment", "content "+string(c.ID), last.ID, b.ID)
 		}
 		last = b
+	}
+	if c.Inline {
+		if last != nil {
+			r.differ("segments", "content "+string(c.ID), "bytes in the ledger alone", last.ID)
+		}
+		if c.body.Check(c.Size) != nil || c.body.Digest() != c.Digest {
+			r.differ("inline bytes", "content "+string(c.ID), c.Digest, c.body.Digest())
+		}
+		return
 	}
 	if last == nil || len(sums) != last.Segment+1 || size != c.Size {
 		r.differ("segments", "content "+string(c.ID), c.Size, size)

@@ -55,7 +55,8 @@ func (o *object) visible(now lethe.Time) bool { return o != nil && o.VisibleAt(n
 // content is a content row.
 type content struct {
 	ledger.Content
-	tally int64 // scratch of Recount
+	body  ledger.Body // of an inline content
+	tally int64       // scratch of Recount
 }
 
 // blob is a row of the ledger. It changes by DB.set only.

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	openContent = register(`SELECT id FROM contents
+	openContent = register(`SELECT id, inline FROM contents
 		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
-	knownContent = register(`SELECT c.id FROM buckets b LEFT JOIN contents c
+	knownContent = register(`SELECT c.id, coalesce(c.inline, 0) FROM buckets b LEFT JOIN contents c
 		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
 		WHERE b.name = ?1`)
 	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
@@ -24,28 +24,39 @@ var (
 				AND b.backend IN (SELECT id FROM ` + sqldb.IDs(3) + `) THEN b.segment END)
 		FROM blobs b WHERE b.content_id = ?1`)
 	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
-	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
+	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at, inline)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)`)
 	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)
 	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
 			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9, block = ?10
 		WHERE id = ?1 AND state = 1 AND fence = ?2`)
 )
 
-// openContent returns the content of an identity that takes references, "" if none, and
-// whether it is trusted within the reach of the write. It locks it, along with the content
-// that the write takes a reference from.
-func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
+// known is a content that takes references.
+type known struct {
+	id     lethe.ID // empty: there is none
+	inline bool
+	// trusted: it can be referenced without its bytes.
+	trusted bool
+}
+
+// openContent returns the content of an identity that takes references, and whether it is
+// trusted within the reach of the write. It locks it, along with the content that the write
+// takes a reference from.
+func (w *write) openContent() (c known, err error) {
 	t, k := w.t, w.key()
-	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
+	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&c.id, &c.inline)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", false, t.Failed(err)
+		return known{}, t.Failed(err)
 	}
-	if err := t.lockContents(id, w.losing()); err != nil || id == "" {
-		return "", false, err
+	if err := t.lockContents(c.id, w.losing()); err != nil || c.id == "" {
+		return known{}, err
 	}
-	trusted, err = t.trusted(id, w.c.Reach)
-	return id, trusted, err
+	if c.trusted = c.inline; c.inline {
+		return c, nil
+	}
+	c.trusted, err = t.trusted(c.id, w.c.Reach)
+	return c, err
 }
 
 // losing returns the content that loses the replaced object's reference; "" if the trash
@@ -61,15 +72,18 @@ func (w *write) losing() lethe.ID {
 // or ErrNoSuchBucket. It is a hint that locks nothing.
 func (t *tx) unknown(c ledger.Commit) error {
 	var id sql.Null[lethe.ID]
+	var trusted bool
 	k := c.Content
-	err := t.Row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
+	err := t.Row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id, &trusted)
 	if err != nil {
 		return t.bucketError(c.Object.Bucket, err)
 	}
 	if !id.Valid {
 		return nil
 	}
-	trusted, err := t.trusted(id.V, nil)
+	if !trusted {
+		trusted, err = t.trusted(id.V, nil)
+	}
 	if err == nil && trusted {
 		err = lethe.ErrContentKnown
 	}
@@ -83,10 +97,10 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 }
 
 // createContent inserts a content with its first reference.
-func (t *tx) createContent(k ledger.ContentKey) (lethe.ID, error) {
+func (t *tx) createContent(k ledger.ContentKey, inline bool) (lethe.ID, error) {
 	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now)
+	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, flag(inline))
 	return id, err
 }
 

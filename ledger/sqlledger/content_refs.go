@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"cmp"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,19 @@ func (r refs) lose(content lethe.ID, e end) {
 type dropped struct {
 	contents []lethe.ID // in order of id
 	condemned
+	freed freed
+}
+
+// droppedContent is a content whose row was deleted.
+type droppedContent struct {
+	id     lethe.ID
+	inline bool
+	size   int64 // bytes
+}
+
+func scanDropped(r *sql.Rows) (c droppedContent, err error) {
+	err = r.Scan(&c.id, &c.inline, &c.size)
+	return c, err
 }
 
 // lossRow is a loss as a parameter row.
@@ -74,7 +88,7 @@ var (
 	gainRef = register(`UPDATE contents SET refs = refs + ?2,
 			closed = CASE WHEN refs + ?2 >= ?3 THEN 1 ELSE closed END
 		WHERE id = ?1`)
-	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id`)
+	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id, inline, size`)
 	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + sqldb.Rows(1, "id text", "n bigint") + `
 		WHERE contents.id = t.id`)
 )
@@ -113,10 +127,11 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 		return out, err
 	}
 	list := sqldb.JSON(losses)
-	if out.contents, err = t.dropAtZero(losses); err != nil {
+	gone, err := t.dropAtZero(losses)
+	if err != nil {
 		return out, err
 	}
-	if n := len(losses) - len(out.contents); n > 0 {
+	if n := len(losses) - len(gone); n > 0 {
 		counted, err := t.Exec(loseRefs, list)
 		if err != nil {
 			return out, err
@@ -125,28 +140,35 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 			return out, fmt.Errorf("%d contents had references, %d are there: %w", n, counted, lethe.ErrCorrupt)
 		}
 	}
-	if len(out.contents) == 0 {
+	if len(gone) == 0 {
 		return out, nil
 	}
-	gone := slices.DeleteFunc(losses, func(l lossRow) bool {
-		_, found := slices.BinarySearch(out.contents, l.ID)
-		return !found
-	})
-	out.condemned, err = t.condemnContents(gone)
+	if out.freed, err = t.dropBodies(gone); err != nil {
+		return out, err
+	}
+	onBackends := map[lethe.ID]bool{}
+	for _, c := range gone {
+		out.contents = append(out.contents, c.id)
+		onBackends[c.id] = !c.inline
+	}
+	losses = slices.DeleteFunc(losses, func(l lossRow) bool { return !onBackends[l.ID] })
+	if len(losses) > 0 {
+		out.condemned, err = t.condemnContents(losses)
+	}
 	return out, err
 }
 
 // dropAtZero deletes the contents that lose their last reference, and returns them in order.
 // Most lose one: looking up ids by number of losses is cheaper than comparing each row with
 // its own.
-func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
+func (t *tx) dropAtZero(losses []lossRow) (gone []droppedContent, err error) {
 	byLoss := map[int64][]lethe.ID{}
 	for _, l := range losses {
 		byLoss[l.N] = append(byLoss[l.N], l.ID)
 	}
 	err = t.KeepChecks(len(losses), func() error {
 		for _, n := range slices.Sorted(maps.Keys(byLoss)) {
-			list, err := all(t, sqldb.One[lethe.ID], dropContents, sqldb.JSON(byLoss[n]), n)
+			list, err := all(t, scanDropped, dropContents, sqldb.JSON(byLoss[n]), n)
 			if err != nil {
 				return err
 			}
@@ -154,6 +176,6 @@ func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
 		}
 		return nil
 	})
-	slices.Sort(gone)
+	slices.SortFunc(gone, func(a, b droppedContent) int { return cmp.Compare(a.id, b.id) })
 	return gone, err
 }

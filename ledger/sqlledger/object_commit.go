@@ -32,7 +32,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.By = c.By
 	}
-	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline()); err != nil {
 		return ledger.Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
@@ -149,19 +149,21 @@ func (w *write) refer(fence int64) error {
 	switch {
 	case len(w.c.Blobs) > 0:
 		return w.referUploaded(fence)
+	case w.c.Inline.Inline():
+		return w.referInline()
 	case w.c.Source != nil:
 		return w.referSource()
 	case w.c.Object.Size == 0:
 		return nil
 	}
-	id, trusted, err := w.openContent()
+	known, err := w.openContent()
 	if err != nil {
 		return err
 	}
-	if id == "" || !trusted {
+	if !known.trusted {
 		return fmt.Errorf("content %s of %d bytes: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
 	}
-	w.gain(id)
+	w.gain(known.id)
 	return nil
 }
 
@@ -181,33 +183,33 @@ func (w *write) gain(content lethe.ID) {
 // adds them to a known one as one more copy or in place of an older one (docs/protocol.md,
 // rules 17 and 20). If the known content is trusted, the blobs are duplicates.
 func (w *write) referUploaded(fence int64) error {
-	id, trusted, err := w.openContent()
+	known, err := w.openContent()
 	switch {
 	case err != nil:
 		return err
-	case id == "":
-		if w.content, err = w.t.createContent(w.key()); err != nil {
+	case known.id == "":
+		if w.content, err = w.t.createContent(w.key(), false); err != nil {
 			return err
 		}
 		w.t.replicate(w.content)
 		return w.t.makeLive(w.c.Blobs, place{content: w.content, fence: fence})
-	case trusted:
+	case known.trusted:
 		w.duplicate = true
 		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {
 			return err
 		}
-		w.gain(id)
+		w.gain(known.id)
 		return nil
 	}
-	replica, err := w.t.replica(id)
+	replica, err := w.t.replica(known.id)
 	if err != nil {
 		return err
 	}
-	if err := w.t.makeLive(w.c.Blobs, place{id, replica, fence}); err != nil {
+	if err := w.t.makeLive(w.c.Blobs, place{known.id, replica, fence}); err != nil {
 		return err
 	}
-	w.gain(id)
-	return w.takeOver(id, replica, 0)
+	w.gain(known.id)
+	return w.takeOver(known.id, replica, 0)
 }
 
 // put inserts the object under its key and applies what follows from that.

@@ -154,6 +154,7 @@ func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *ledger.Reclaimed) er
 	d, err := t.settleRefs(lost)
 	out.Objects = len(gone)
 	out.Blobs, out.BlobBytes, out.Dropped = d.blobs, d.bytes, d.contents
+	out.Inline, out.InlineBytes = d.freed.contents, d.freed.bytes
 	return err
 }
 

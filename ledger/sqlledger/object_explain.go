@@ -24,7 +24,7 @@ type Fate struct {
 	Now lethe.Time
 }
 
-const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at`
+const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, inline`
 
 var (
 	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b
@@ -46,9 +46,12 @@ var (
 // ContentByID returns a content's row: ErrContentGone if nothing refers to it any more.
 func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
 	err = db.read(ctx, "content "+string(id), func(t *tx) error {
-		err := t.Row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
-		if errors.Is(err, sql.ErrNoRows) {
-			return lethe.ErrContentGone
+		list, err := all(t, scanContent, explainContent, id)
+		if err == nil && len(list) == 0 {
+			err = lethe.ErrContentGone
+		}
+		if len(list) == 1 {
+			c = list[0]
 		}
 		return err
 	})

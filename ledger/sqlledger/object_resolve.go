@@ -18,11 +18,16 @@ const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.
 var copySums = fmt.Sprintf(`LEFT JOIN blocks k
 	ON k.blob_id = CASE WHEN c.block > 0 AND c.size <= %d * c.block THEN c.id END AND k.first_no = 0`, ledger.SumsPerRow)
 
+// inlineBody joins an object with its inline bytes. For an object too large for them nothing
+// is read.
+var inlineBody = fmt.Sprintf(`LEFT JOIN bodies y ON y.content_id = CASE WHEN o.size <= %d THEN o.content_id END`, ledger.MaxInline)
+
 var (
-	// resolveObject returns the object with each copy of its first segment. That is nearly
-	// always the whole object, in one row.
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
+	// resolveObject returns the object with each copy of its first segment, or its inline
+	// bytes. That is nearly always the whole object, in one row.
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, y.crc32c, y.body, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
+		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
 		` + copySums + `
 		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
@@ -50,6 +55,8 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 		case !found:
 			_, err = t.bucket(bucket)
 			return cmp.Or(err, lethe.ErrNoSuchKey)
+		case out.Inline.Inline():
+			return nil
 		}
 		out.Segments, err = t.segments(out.Object)
 		return err
@@ -61,7 +68,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err error) {
 	var first []segmentCopy
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
-		c, err := t.scanResolved(r, &out.Object)
+		c, err := t.scanResolved(r, &out)
 		if err == nil && c.ID != "" {
 			first = append(first, c)
 		}
@@ -77,13 +84,15 @@ func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err e
 }
 
 // scanResolved scans a row of resolveObject; a copy without an id is absent.
-func (t *tx) scanResolved(r *sql.Rows, o *ledger.Object) (c segmentCopy, err error) {
+func (t *tx) scanResolved(r *sql.Rows, out *ledger.Resolved) (c segmentCopy, err error) {
 	var rules string
+	var crc sql.NullInt64
 	var into copied
-	if *o, err = scanObject(r, append([]any{&rules}, into.columns()...)...); err != nil {
+	if out.Object, err = scanObject(r, append([]any{&rules, &crc, &out.Inline.Bytes}, into.columns()...)...); err != nil {
 		return c, err
 	}
-	return into.copy(), t.nameRule(o, rules)
+	out.Inline.CRC32C = uint32(crc.Int64)
+	return into.copy(), t.nameRule(&out.Object, rules)
 }
 
 // nameRule sets the name of the rule that ends the object, from its bucket's rules.

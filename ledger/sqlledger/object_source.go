@@ -1,13 +1,15 @@
 package sqlledger
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-var referable = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
+var referable = register(`SELECT inline FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
 
 // referSource references the content of the object to copy from: ErrNoSuchKey if that
 // version is gone, ErrContentGone if its bytes must be copied.
@@ -26,11 +28,14 @@ func (w *write) referSource() error {
 	if err := w.t.lockContents("", o.ContentID, w.losing()); err != nil {
 		return err
 	}
-	ok, err := w.t.exists(referable, o.ContentID, w.bucket.Domain)
-	if err == nil && !ok {
+	var inline bool
+	err = w.t.Row(referable, o.ContentID, w.bucket.Domain).Scan(&inline)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		err = lethe.ErrContentGone
-	}
-	if err == nil {
+	case err != nil:
+		err = w.t.Failed(err)
+	case !inline:
 		err = w.t.verified(o.ContentID)
 	}
 	if err != nil {

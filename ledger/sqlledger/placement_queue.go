@@ -41,7 +41,7 @@ var (
 		ORDER BY b.content_id, b.segment, b.replica, b.id`)
 	placedParts = register(`SELECT ` + qualified("b", blobColumns) + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b WHERE b.id = t.id AND b.state = 2 AND b.upload_id IS NOT NULL`)
-	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 ORDER BY id LIMIT ?2`)
+	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 AND inline = 0 ORDER BY id LIMIT ?2`)
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
@@ -158,7 +158,7 @@ func (t *tx) placed(items []ledger.Placement) error {
 	return err
 }
 
-// PlacedContents returns a page of all contents after an id, in order of id, for the walk
+// PlacedContents returns a page of the contents on backends after an id, in order of id, for the walk
 // that finds what is missing in the queue.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "page of placed contents", func(t *tx) error {

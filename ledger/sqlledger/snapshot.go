@@ -12,6 +12,7 @@ var (
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id ORDER BY o.bucket_id, o.key`)
 	snapTrash    = register(`SELECT ` + trashColumns + ` FROM trash ORDER BY id`)
 	snapContents = register(`SELECT ` + contentColumns + ` FROM contents ORDER BY id`)
+	snapBodies   = register(`SELECT content_id, crc32c, body FROM bodies ORDER BY content_id`)
 	snapBlobs    = register(`SELECT ` + blobColumns + ` FROM blobs ORDER BY id`)
 	snapUploads  = register(`SELECT ` + uploadColumns + uploadTables + `ORDER BY u.touched_at, u.id`)
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
@@ -27,6 +28,7 @@ func (db *DB) Snapshot(ctx context.Context) (s ledger.Snapshot, err error) {
 			func() (err error) { s.Objects, err = all(t, scanNamedObject, snapObjects); return err },
 			func() (err error) { s.Trash, err = all(t, scanTrash, snapTrash); return err },
 			func() (err error) { s.Contents, err = all(t, scanContent, snapContents); return err },
+			func() (err error) { s.Bodies, err = all(t, scanBody, snapBodies); return err },
 			func() (err error) { s.Blobs, err = all(t, scanBlob, snapBlobs); return err },
 			func() (err error) { s.Uploads, err = all(t, scanUpload, snapUploads); return err },
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
@@ -53,8 +55,13 @@ func (db *DB) Snapshot(ctx context.Context) (s ledger.Snapshot, err error) {
 }
 
 func scanContent(r *sql.Rows) (c ledger.Content, err error) {
-	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
+	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt, &c.Inline)
 	return c, err
+}
+
+func scanBody(r *sql.Rows) (b ledger.ContentBody, err error) {
+	err = r.Scan(&b.Content, &b.CRC32C, &b.Bytes)
+	return b, err
 }
 
 func scanBucketTotal(r *sql.Rows) (b ledger.BucketTotal, err error) {

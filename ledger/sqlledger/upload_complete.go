@@ -100,21 +100,21 @@ func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	for i, s := range segments {
 		blobs[i], taken[s.BlobID] = s.BlobID, true
 	}
-	id, trusted, err := w.openContent()
+	known, err := w.openContent()
 	switch {
 	case err != nil:
 		return err
-	case id == "":
-		if w.content, err = w.t.createContent(w.key()); err == nil {
+	case known.id == "":
+		if w.content, err = w.t.createContent(w.key(), false); err == nil {
 			w.t.replicate(w.content)
 			err = w.t.joinSegments(upload, blobs, place{content: w.content})
 		}
-	case trusted:
+	case known.trusted:
 		w.duplicate = true
-		w.gain(id)
+		w.gain(known.id)
 		err = w.t.condemnOwned(blobs, lethe.ReasonDuplicate)
 	default:
-		err = w.repair(id, upload, blobs)
+		err = w.repair(known.id, upload, blobs)
 	}
 	if err != nil {
 		return err

@@ -72,6 +72,8 @@ func (o *oracle) replicated() error {
 	}
 	for _, c := range o.view.Contents {
 		switch {
+		case c.Inline:
+			continue
 		case o.sizes[c.ID] != c.Size:
 			return broken("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, o.sizes[c.ID])
 		case !bad[c.ID] && !o.w.destroyed:

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -165,6 +166,12 @@ func (o *oracle) totals() error {
 		n[cell{b.Backend, b.State}]++
 		size[cell{b.Backend, b.State}] += b.Size
 	}
+	for _, c := range o.view.Contents {
+		if c.Inline {
+			n[cell{ledger.InLedger, lethe.Live}]++
+			size[cell{ledger.InLedger, lethe.Live}] += c.Size
+		}
+	}
 	for _, t := range o.view.Totals {
 		c := cell{t.Backend, t.State}
 		if t.Blobs != n[c] || t.Bytes != size[c] {
@@ -200,7 +207,7 @@ func (o *oracle) bytes() error {
 			return err
 		}
 	}
-	if err := o.replicated(); err != nil {
+	if err := cmp.Or(o.inline(), o.replicated()); err != nil {
 		return err
 	}
 	return o.explained()
@@ -281,6 +288,9 @@ func (o *oracle) read(x ledger.Object) ([]byte, error) {
 	if x.Size == 0 {
 		return []byte{}, nil
 	}
+	if b := o.body(x.ContentID); b.Inline() {
+		return bytes.Clone(b.Bytes), nil
+	}
 	var data []byte
 	for segment := 0; int64(len(data)) < x.Size; segment++ {
 		piece, err := o.segment(x.ContentID, segment)
@@ -293,6 +303,34 @@ func (o *oracle) read(x ledger.Object) ([]byte, error) {
 		return nil, broken("object of %d bytes has segments of %d", x.Size, len(data))
 	}
 	return bytes.Clone(data), nil
+}
+
+// body returns the inline bytes of a content, if it has any.
+func (o *oracle) body(content lethe.ID) ledger.Body {
+	for _, b := range o.view.Bodies {
+		if b.Content == content {
+			return b.Body
+		}
+	}
+	return ledger.Body{}
+}
+
+// inline: exactly the inline contents have bytes in the ledger, and those are theirs.
+func (o *oracle) inline() error {
+	n := 0
+	for _, c := range o.view.Contents {
+		if !c.Inline {
+			continue
+		}
+		n++
+		if b := o.body(c.ID); b.Check(c.Size) != nil || b.Digest() != c.Digest {
+			return broken("inline content %s has %d bytes in the ledger that are not its own", c.ID, len(b.Bytes))
+		}
+	}
+	if n != len(o.view.Bodies) {
+		return broken("the ledger has the bytes of %d inline contents, and %d are there", len(o.view.Bodies), n)
+	}
+	return nil
 }
 
 func (o *oracle) segment(content lethe.ID, n int) ([]byte, error) {

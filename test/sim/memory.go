@@ -32,6 +32,9 @@ func (m inMemory) Inspect(v *View) error {
 	for x := range m.EachContent() {
 		v.Contents = append(v.Contents, *x)
 	}
+	for x := range m.EachBody() {
+		v.Bodies = append(v.Bodies, x)
+	}
 	for x := range m.EachBlob() {
 		v.Blobs = append(v.Blobs, *x)
 	}

@@ -25,6 +25,7 @@ type mutant struct {
 	sqlite     bool // run over the shipped SQLite ledger
 	plans      bool // plans are made and applied beside the routines
 	predicts   bool // the quiet end begins with a prediction
+	inlines    bool // instances keep small contents in the ledger
 	forks      bool // schedules of two ledgers are searched
 }
 

@@ -176,7 +176,7 @@ func (m mutant) patched() mutation.Mutant {
 func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.predict="+strconv.FormatBool(m.predicts), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.hunt-forks="+strconv.FormatBool(m.forks))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.predict="+strconv.FormatBool(m.predicts), "-sim.inline="+strconv.FormatBool(m.inlines), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.hunt-forks="+strconv.FormatBool(m.forks))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -201,7 +201,7 @@ var (
 func TestHunt(t *testing.T) {
 	shows := func(s uint64) {
 		c := config(s)
-		c.Plans, c.Predict = *plans, *predicts
+		c.Plans, c.Predict, c.Inline = *plans, *predicts, *inlines
 		run := sim.Run
 		if *among {
 			run = sim.RunForks

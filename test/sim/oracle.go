@@ -299,7 +299,7 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 // emptied returns a view without rows that keeps its memory.
 func emptied(v View) View {
 	return View{
-		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Blobs: v.Blobs[:0],
+		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Bodies: v.Bodies[:0], Blobs: v.Blobs[:0],
 		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0], Buckets: v.Buckets[:0],
 		Limits: v.Limits[:0],
 	}
@@ -308,7 +308,7 @@ func emptied(v View) View {
 // same says that a step changed no row that an invariant speaks of. Backends
 // change at steps of their own, which look after themselves.
 func same(a, b View) bool {
-	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
+	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && len(a.Bodies) == len(b.Bodies) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
 		slices.EqualFunc(a.Objects, b.Objects, func(x, y ledger.Object) bool {
 			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
 				x.RuleNumber == y.RuleNumber && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)

@@ -87,6 +87,11 @@ func liveBytes(v View) (n int64) {
 			n += b.Size
 		}
 	}
+	for _, c := range v.Contents {
+		if c.Inline {
+			n += c.Size
+		}
+	}
 	return n
 }
 

@@ -14,7 +14,7 @@ func TestPredictions(t *testing.T) {
 		schedules = 200
 	}
 	for seed := range schedules {
-		if r := sim.Run(sim.Config{Seed: seed + 1, Predict: true}); r.Err != nil {
+		if r := sim.Run(sim.Config{Seed: seed + 1, Predict: true, Inline: seed%2 == 0}); r.Err != nil {
 			t.Fatalf("seed %d: %v", seed+1, r.Err)
 		}
 	}

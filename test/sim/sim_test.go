@@ -19,6 +19,7 @@ var (
 	table     = flag.Bool("sim.table", false, "print the fault matrix, the rarest pairs of faults, and those missed")
 	sqlite    = flag.Bool("sim.sqlite", false, "run over SQLite instead of the ledger in memory")
 	plans     = flag.Bool("sim.plans", false, "make and apply plans in every world, and not only in one of eight")
+	inlines   = flag.Bool("sim.inline", false, "have the instances keep small contents in the ledger")
 	predicts  = flag.Bool("sim.predict", false, "begin each quiet end with a prediction, and compare it with what goes")
 	full      = flag.Bool("sim.full", false, "demand the coverage of a full run")
 )
@@ -111,7 +112,7 @@ func explore(from uint64, n int) (*sim.Coverage, *sim.Result) {
 }
 
 func config(seed uint64) sim.Config {
-	c := sim.Config{Seed: seed, Plans: *plans || seed%8 == 5, Predict: *predicts || seed%8 == 3}
+	c := sim.Config{Seed: seed, Plans: *plans || seed%8 == 5, Predict: *predicts || seed%8 == 3, Inline: *inlines || seed%8 >= 6}
 	if *sqlite {
 		c.NewLedger = sim.NewSQLite
 	}

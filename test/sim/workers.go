@@ -142,6 +142,16 @@ func (p *process) spawn(kind string, index int, body func(*actor)) {
 	p.actors = append(p.actors, a)
 }
 
+// inline is up to which size an instance keeps contents in the ledger. It changes from one
+// instance to the next, as when the setting is raised and lowered.
+func (w *World) inline() int64 {
+	if !w.cfg.Inline {
+		return 0
+	}
+	w.instances++
+	return []int64{0, 7, 45, small}[hash2(w.cfg.Seed, 97+w.instances)%4]
+}
+
 func (w *World) newNode() *node {
 	l := &seam{w: w, in: w.ledger}
 	stores := map[string]blob.Store{}
@@ -150,7 +160,7 @@ func (w *World) newNode() *node {
 	}
 	o := object.Options{
 		Ledger: ledgertest.ForObjects(l), Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
-		Clock: w, Monotonic: w, Random: w.ids, Small: small, Block: block, MinPart: 1,
+		Clock: w, Monotonic: w, Random: w.ids, Inline: w.inline(), Small: small, Block: block, MinPart: 1,
 		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
 	}
 	w.route(&o, l)

@@ -35,6 +35,8 @@ type Config struct {
 	Plans bool
 	// Predict has the quiet end begin with a prediction that is compared with what goes.
 	Predict bool
+	// Inline has the instances keep small contents in the ledger, each up to a size of its own.
+	Inline bool
 	// Keep keeps the trace as text.
 	Keep bool
 }
@@ -86,10 +88,12 @@ type World struct {
 	cur      *actor
 	late     []*landing
 	landing  bool // a transaction lands late
-	inside   Step // the transaction that is open
-	oracle   *oracle
-	script   []*script // of each client
-	quiet    bool      // faults have stopped
+	// instances counts those that keep contents in the ledger, by a size of their own.
+	instances uint64
+	inside    Step // the transaction that is open
+	oracle    *oracle
+	script    []*script // of each client
+	quiet     bool      // faults have stopped
 
 	draining  string // the backend that is being drained in the quiet end
 	undrained bool   // one was, and is no more

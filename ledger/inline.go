@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// MaxInline is the largest content that may lie in the ledger, in bytes. Rows above it slow
+// down both databases: SQLite chains a page for every 4 KiB, and PostgreSQL a row of its
+// TOAST table for every 2 KiB.
+const MaxInline = 128 << 10
+
+// InLedger stands in the place of a backend's name in totals: what lies in the ledger
+// itself. No backend has this name.
+const InLedger = ""
+
+// Body is the bytes of an inline content; the zero value is none.
+type Body struct {
+	Bytes  []byte
+	CRC32C uint32 // Castagnoli, of all bytes
+}
+
+// NewBody returns a body with its sum.
+func NewBody(data []byte) Body {
+	return Body{data, lethe.CRC32C(0, data)}
+}
+
+// Inline reports whether there are bytes.
+func (b Body) Inline() bool { return len(b.Bytes) > 0 }
+
+// Digest returns the hex SHA-256 of the bytes.
+func (b Body) Digest() string {
+	sum := sha256.Sum256(b.Bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// Check returns ErrCorrupt if the bytes are not size bytes with the sum.
+func (b Body) Check(size int64) error {
+	switch {
+	case int64(len(b.Bytes)) != size:
+		return fmt.Errorf("inline content has %d bytes, not %d: %w", len(b.Bytes), size, lethe.ErrCorrupt)
+	case lethe.CRC32C(0, b.Bytes) != b.CRC32C:
+		return fmt.Errorf("inline content of %d bytes does not match its checksum: %w", size, lethe.ErrCorrupt)
+	}
+	return nil
+}
+
+// CheckInline returns an error if the inline bytes of a commit are not those of its object.
+func (c Commit) CheckInline() error {
+	if !c.Inline.Inline() {
+		return nil
+	}
+	if n := len(c.Inline.Bytes); n > MaxInline {
+		return fmt.Errorf("%d bytes are too many to lie in the ledger, the most is %d", n, MaxInline)
+	}
+	return c.Inline.Check(c.Object.Size)
+}

@@ -1,0 +1,119 @@
+package sqlledger
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	insertBody  = register(`INSERT INTO bodies (content_id, crc32c, body) VALUES (?1, ?2, ?3)`)
+	selectBody  = register(`SELECT body FROM bodies WHERE content_id = ?1`)
+	repairBody  = register(`UPDATE bodies SET crc32c = ?2, body = ?3 WHERE content_id = ?1`)
+	deleteBody  = register(`DELETE FROM bodies WHERE content_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	wholeBodies = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.content_id = c.id
+		WHERE c.inline = 1 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
+)
+
+// referInline references the content of the inline bytes, a new one or a known one
+// (docs/protocol.md, rule 23). ErrContentGone if it is known and lies on backends, where it
+// is not sound.
+func (w *write) referInline() error {
+	known, err := w.openContent()
+	switch {
+	case err != nil:
+		return err
+	case known.id == "":
+		w.content, err = w.t.createInline(w.key(), w.c.Inline)
+		return err
+	case known.inline:
+		err = w.t.compareBody(known.id, w.c.Inline)
+	case !known.trusted:
+		err = fmt.Errorf("content %s of %d bytes on backends: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
+	}
+	if err != nil {
+		return err
+	}
+	w.duplicate = true
+	w.gain(known.id)
+	return nil
+}
+
+// createInline inserts a content with its first reference and its bytes.
+func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) {
+	id, err := t.createContent(k, true)
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.Exec(insertBody, id, b.CRC32C, b.Bytes); err != nil {
+		return "", err
+	}
+	t.counts.blob(ledger.InLedger, lethe.Live, 1, k.Size)
+	return id, nil
+}
+
+// compareBody compares the bytes of a locked inline content with those that a client sent
+// with the same digest, and replaces damaged ones.
+func (t *tx) compareBody(content lethe.ID, sent ledger.Body) error {
+	var have []byte
+	if err := t.Row(selectBody, content).Scan(&have); err != nil {
+		return t.Failed(err)
+	}
+	if bytes.Equal(have, sent.Bytes) {
+		return nil
+	}
+	gone := fmt.Errorf("bytes of inline content %s: %w", content, lethe.ErrCorrupt)
+	return t.Must(1, gone, repairBody, content, sent.CRC32C, sent.Bytes)
+}
+
+// dropBodies removes the bytes of inline contents that were deleted.
+func (t *tx) dropBodies(gone []droppedContent) (out freed, err error) {
+	var inline []lethe.ID
+	for _, c := range gone {
+		if c.inline {
+			inline = append(inline, c.id)
+			out.bytes += c.size
+		}
+	}
+	if out.contents = len(inline); out.contents == 0 {
+		return out, nil
+	}
+	n, err := t.Exec(deleteBody, sqldb.JSON(inline))
+	if err == nil && n != int64(len(inline)) {
+		err = fmt.Errorf("%d inline contents had bytes, %d went: %w", n, len(inline), lethe.ErrCorrupt)
+	}
+	t.counts.blob(ledger.InLedger, lethe.Live, -int64(out.contents), -out.bytes)
+	return out, err
+}
+
+// freed counts inline contents whose bytes went in the transaction.
+type freed struct {
+	contents int
+	bytes    int64
+}
+
+// intactBodies checks the bytes of every inline content against its digest.
+func intactBodies(rows *sql.Rows) (found []ledger.Discrepancy, err error) {
+	for rows.Next() {
+		var id lethe.ID
+		var digest string
+		var size int64
+		var crc sql.NullInt64
+		var b ledger.Body
+		if err := rows.Scan(&id, &digest, &size, &crc, &b.Bytes); err != nil {
+			return nil, err
+		}
+		b.CRC32C = uint32(crc.Int64)
+		if have := b.Digest(); have != digest || b.Check(size) != nil {
+			found = append(found, ledger.Discrepancy{
+				What: "inline bytes", Name: "content " + string(id),
+				Want: fmt.Sprintf("%s of %d bytes", digest, size), Have: fmt.Sprintf("%s of %d bytes", have, len(b.Bytes)),
+			})
+		}
+	}
+	return found, rows.Err()
+}

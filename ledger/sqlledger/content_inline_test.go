@@ -1,0 +1,76 @@
+package sqlledger
+
+import (
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// inlineCommit returns a commit whose bytes go into the ledger.
+func (l *fixture) inlineCommit(key, body string) ledger.Commit {
+	b := ledger.NewBody([]byte(body))
+	c := commitOf(l.DB, key, ledger.Uploaded{Size: int64(len(body))})
+	c.Blobs, c.Inline = nil, b
+	c.Content = ledger.ContentKey{Kind: lethe.Whole, Digest: b.Digest(), Size: int64(len(body))}
+	return c
+}
+
+// change runs a statement past the ledger's methods.
+func (l *fixture) change(query string, args ...any) {
+	l.t.Helper()
+	l.ok(l.write(l.ctx, "damage", func(x *tx) error {
+		_, err := x.Exec(query, args...)
+		return err
+	}))
+}
+
+var (
+	damageBody  = register(`UPDATE bodies SET body = ?2 WHERE content_id = ?1`)
+	emptyBodies = register(`DELETE FROM bodies`)
+	loseBody    = register(`DELETE FROM bodies WHERE content_id = ?1`)
+	strayBody   = register(`INSERT INTO bodies (content_id, crc32c, body) VALUES (?1, 0, ?2)`)
+)
+
+// TestDamagedInlineBytes: readers see that inline bytes are damaged, a recount finds it, and
+// whoever writes the same bytes again mends them for all.
+func TestDamagedInlineBytes(t *testing.T) {
+	l := newLedger(t)
+	first, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
+	l.ok(err)
+	l.change(damageBody, first.Object.ContentID, []byte("b0dy"))
+	r, err := l.Resolve(l.ctx, "b", "a")
+	l.ok(err)
+	l.refused(r.Inline.Check(r.Object.Size), lethe.ErrCorrupt)
+	found, err := l.Recount(l.ctx)
+	l.ok(err)
+	if len(found) != 1 || found[0].What != "inline bytes" || found[0].Name != "content "+string(first.Object.ContentID) {
+		t.Fatalf("found %+v", found)
+	}
+	again, err := l.Commit(l.ctx, l.inlineCommit("b", "body"))
+	l.ok(err)
+	if !again.Duplicate || again.Object.ContentID != first.Object.ContentID {
+		t.Fatalf("made %+v", again)
+	}
+	r, err = l.Resolve(l.ctx, "b", "a")
+	l.ok(err)
+	l.ok(r.Inline.Check(r.Object.Size))
+}
+
+// TestRecountInline: a recount finds inline contents without bytes, and bytes without one.
+func TestRecountInline(t *testing.T) {
+	l := newLedger(t)
+	o, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
+	l.ok(err)
+	l.change(loseBody, o.Object.ContentID)
+	l.change(strayBody, l.id(), []byte("stray"))
+	found, err := l.Recount(l.ctx)
+	l.ok(err)
+	if len(found) != 2 || found[0].What != "inline bytes" || found[1].What != "inline bytes" || found[0].Name == found[1].Name {
+		t.Fatalf("found %+v", found)
+	}
+	l.change(emptyBodies)
+	l.change(strayBody, o.Object.ContentID, []byte("b0dy"))
+	_, err = l.Commit(l.ctx, l.inlineCommit("b", "body")) // mends it
+	l.ok(err)
+}

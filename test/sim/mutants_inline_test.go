@@ -1,0 +1,23 @@
+package sim_test
+
+// inlineMutants break what is kept in the ledger.
+var inlineMutants = []mutant{
+	{
+		name: "inline bytes stay when their content goes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
+		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		db.inline.Blobs--\n		db.inline.Bytes -= c.Size\n	}", new: "",
+	}, {
+		name: "an inline content is made without its bytes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
+		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		c.body = ", new: "	if duplicate && c.Inline {\n		c.body = ",
+	}, {
+		name: "bytes known on a backend are referred to although they are not sound", rule: "20: no reference without the bytes", within: 20000, inlines: true,
+		file: "ledger/memledger/commit.go", old: "db.open[w.key] == nil || db.trusted(db.open[w.key], w.Reach)", new: "true",
+	}, {
+		name: "an upload of known inline bytes becomes a copy", rule: "23: small bodies need no backend", within: 2000, inlines: true,
+		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		return true\n	}", new: "",
+	}, {
+		name: "a plan frees no inline bytes", rule: "what is predicted is what goes", within: 4000, inlines: true, predicts: true,
+		file: "ledger/memledger/due.go", old: "		d.BlobBytes = c.Size\n", new: "		d.BlobBytes = 0\n",
+	},
+}
+
+func init() { mutants = append(mutants, inlineMutants...) }
