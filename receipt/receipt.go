@@ -43,6 +43,7 @@ const (
 	Deleted    = "deleted"     // the backend confirmed the delete
 	Absent     = "absent"      // the backend confirmed that nothing is there
 	WrittenOff = "written-off" // an operator wrote it off: its bytes may still be stored
+	Inline     = "inline"      // it lay in the ledger, and went with its last reference
 )
 
 // ReasonRestored is why a trash entry is gone that was restored as a new version.
@@ -82,7 +83,8 @@ type Receipt struct {
 	// Fields of bytes.
 	Blob    lethe.ID `json:"blob,omitempty"`
 	Backend string   `json:"backend,omitempty"`
-	// How it was removed: Deleted, Absent or WrittenOff.
+	// How it was removed: Deleted, Absent, WrittenOff or Inline. Inline bytes have neither
+	// a blob nor a backend.
 	How string `json:"how,omitempty"`
 
 	// Collection is the collection of an adoption. Such a receipt has no other fields than

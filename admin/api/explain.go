@@ -57,16 +57,18 @@ type ObjectInfo struct {
 
 // ContentInfo is one content, its references, and the places of its bytes.
 type ContentInfo struct {
-	ID        string     `json:"id"`
-	Domain    string     `json:"domain"`
-	Kind      string     `json:"kind"`
-	Digest    string     `json:"digest"`
-	Size      int64      `json:"size"`
-	Refs      int64      `json:"refs"`
-	CreatedAt time.Time  `json:"created_at"`
-	Sharers   []Sharer   `json:"sharers"`
-	More      bool       `json:"more_sharers,omitempty"`
-	Blobs     []BlobInfo `json:"blobs"`
+	ID        string    `json:"id"`
+	Domain    string    `json:"domain"`
+	Kind      string    `json:"kind"`
+	Digest    string    `json:"digest"`
+	Size      int64     `json:"size"`
+	Refs      int64     `json:"refs"`
+	CreatedAt time.Time `json:"created_at"`
+	Sharers   []Sharer  `json:"sharers"`
+	More      bool      `json:"more_sharers,omitempty"`
+	// Inline reports that its bytes lie in the ledger: it has no blob.
+	Inline bool       `json:"inline,omitempty"`
+	Blobs  []BlobInfo `json:"blobs"`
 }
 
 // Sharer is an object or trash entry that refers to a content.

@@ -55,6 +55,7 @@ type Status struct {
 	Buckets   int             `json:"buckets"`
 	Objects   int64           `json:"objects"`
 	Bytes     int64           `json:"bytes"` // logical: what clients stored
+	Inline    InlineTotal     `json:"inline"`
 	Backends  []BackendStatus `json:"backends"`
 	Routines  []RoutineStatus `json:"routines"`
 	Cache     *cache.Stats    `json:"cache,omitempty"`
@@ -87,6 +88,12 @@ type Status struct {
 	// Contradictions counts, by kind, what the last checks of this process found wrong
 	// within the ledger.
 	Contradictions map[string]int64 `json:"contradictions,omitempty"`
+}
+
+// InlineTotal counts the small contents whose bytes lie in the ledger itself.
+type InlineTotal struct {
+	Contents int64 `json:"contents"`
+	Bytes    int64 `json:"bytes"`
 }
 
 // LedgerStats counts what the ledger has written since it was opened.

@@ -189,7 +189,7 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (api.ContentInfo, er
 		return api.ContentInfo{}, err
 	}
 	out := api.ContentInfo{
-		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: toTime(c.CreatedAt),
+		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: toTime(c.CreatedAt), Inline: c.Inline,
 	}
 	if out.Sharers, out.More, err = s.sharers(ctx, ledger.SharerQuery{Content: id, Limit: maxSharers}); err != nil {
 		return out, err

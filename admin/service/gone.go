@@ -132,6 +132,8 @@ func fateOf(left []api.BlobInfo, confirmed []receipt.Receipt) string {
 		return leftText(left)
 	case off > 0:
 		return fmt.Sprintf("nobody has confirmed that its bytes are gone (blobs written off: %d)", off)
+	case len(confirmed) > 0 && confirmed[0].How == receipt.Inline:
+		return "its bytes lay in the ledger, and went at " + lethe.Time(last).Time().Format(time.RFC3339)
 	case len(confirmed) > 0:
 		return "its bytes were confirmed gone, the last of them at " + lethe.Time(last).Time().Format(time.RFC3339)
 	}

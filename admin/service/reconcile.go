@@ -69,7 +69,7 @@ func (s *Service) reconcileItems(ctx context.Context, r api.PlanRequest, yield f
 func (s *Service) blobsOn(ctx context.Context, backend string) (n int64, err error) {
 	totals, err := s.o.Ledger.Totals(ctx)
 	for _, t := range totals {
-		if backend == "" || t.Backend == backend {
+		if t.Backend != ledger.InLedger && (backend == "" || t.Backend == backend) {
 			n += t.Blobs
 		}
 	}

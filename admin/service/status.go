@@ -81,7 +81,16 @@ func (s *Service) fromLedger(ctx context.Context, out *api.Status, how counting)
 		return err
 	}
 	out.Deferred = depths.Deferred
-	if out.Backends, err = s.backendRows(ctx, depths, out.Backends); err != nil {
+	totals, err := s.o.Ledger.Totals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range totals {
+		if t.Backend == ledger.InLedger {
+			out.Inline = api.InlineTotal{Contents: t.Blobs, Bytes: t.Bytes}
+		}
+	}
+	if out.Backends, err = s.backendRows(ctx, depths, totals, out.Backends); err != nil {
 		return err
 	}
 	plan, err := how.plan(ctx, depths)
@@ -118,17 +127,17 @@ func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]api.Bac
 	for id, answer := range s.probeBackends(ctx) {
 		known = append(known, s.backend(id, answer))
 	}
-	return s.backendRows(ctx, d, known)
+	totals, err := s.o.Ledger.Totals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.backendRows(ctx, d, totals, known)
 }
 
 // backendRows adds the ledger's rows to what the process knows of each backend. One that it
 // does not know is missing from its configuration.
-func (s *Service) backendRows(ctx context.Context, d ledger.Depths, known []api.BackendStatus) ([]api.BackendStatus, error) {
+func (s *Service) backendRows(ctx context.Context, d ledger.Depths, totals []ledger.Total, known []api.BackendStatus) ([]api.BackendStatus, error) {
 	list, err := s.o.Ledger.Backends(ctx)
-	if err != nil {
-		return nil, err
-	}
-	totals, err := s.o.Ledger.Totals(ctx)
 	if err != nil {
 		return nil, err
 	}

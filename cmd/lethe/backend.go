@@ -41,7 +41,7 @@ func (c *cli) backendListCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(c.out, list)
 				}
-				if err := printBackends(c.out, list); err != nil {
+				if err := printBackends(c.out, list, api.InlineTotal{}); err != nil {
 					return err
 				}
 				for _, b := range list {

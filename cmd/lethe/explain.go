@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/words"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 func (c *cli) explainCommand() *cobra.Command {
@@ -151,6 +152,9 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 		printf(c.out, "         it was in the trash from %s (%s)\n", lethe.Time(t.At).Time().Format(time.RFC3339), t.Reason)
 	}
 	for _, b := range g.Confirmed {
+		if b.How == receipt.Inline {
+			continue // said above
+		}
 		printf(c.out, "  blob   %s on %s: %s at %s\n", b.Blob, b.Backend, b.How, lethe.Time(b.At).Time().Format(time.RFC3339))
 	}
 	for _, b := range g.Left {
@@ -185,6 +189,9 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 	}
 	if content.More {
 		printf(c.out, "           ... and more\n")
+	}
+	if content.Inline {
+		printf(c.out, "  inline its bytes lie in the ledger, and go with the last reference\n")
 	}
 	for _, b := range content.Blobs {
 		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, words.Size(b.Size), b.Segment)

@@ -141,7 +141,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) (code
 	if err := printRuntimeInfo(c.out, s); err != nil {
 		return code, err
 	}
-	if err := printBackends(c.out, s.Backends); err != nil {
+	if err := printBackends(c.out, s.Backends, s.Inline); err != nil {
 		return code, err
 	}
 	printf(c.out, "\n")
@@ -150,8 +150,12 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) (code
 	return code, err
 }
 
-func printBackends(w io.Writer, list []api.BackendStatus) error {
+// printBackends lists the backends, after what lies in the ledger itself.
+func printBackends(w io.Writer, list []api.BackendStatus, inline api.InlineTotal) error {
 	rows := [][]string{{"BACKEND", "STATE", "BLOBS", "BYTES", "ROOM"}}
+	if inline.Contents > 0 {
+		rows = append(rows, []string{"(ledger)", "inline", words.Number(inline.Contents), words.Size(inline.Bytes), "in the database"})
+	}
 	for _, b := range list {
 		for i, st := range b.States {
 			name, room := "", ""

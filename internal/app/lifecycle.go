@@ -129,7 +129,8 @@ func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	w.metrics.Reclaimed(lethe.ReasonLifecycle, byRules)
 	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects, Bytes: r.Bytes - byRules.Bytes})
 	attrs := []slog.Attr{slog.Int("objects", r.Objects), slog.Int64("bytes", r.Bytes),
-		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes), w.ids("contents", r.Dropped)}
+		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes),
+		slog.Int("inline", r.Inline), slog.Int64("inline_bytes", r.InlineBytes), w.ids("contents", r.Dropped)}
 	if len(r.Rules) > 0 {
 		attrs = append(attrs, slog.Any("rules", r.Rules))
 	}

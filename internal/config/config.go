@@ -122,6 +122,7 @@ type CORS struct {
 type Store struct {
 	Undo        Duration   `yaml:"undo"`          // how long deleted objects stay in the trash; 0: no trash
 	MinPartSize Size       `yaml:"min_part_size"` // of all parts of a multipart upload but the last
+	Inline      Size       `yaml:"inline"`        // contents up to here lie in the ledger; 0: none
 	MemoryBody  Size       `yaml:"memory_body"`   // bodies up to here are held in memory while hashed
 	TrustWindow Duration   `yaml:"trust_window"`  // how long a copy is trusted after it was verified; 0: not at all
 	Flush       bool       `yaml:"flush"`         // false for benchmarks only

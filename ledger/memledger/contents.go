@@ -196,6 +196,7 @@ func (db *DB) release(c *content, d death) []*blob {
 	if c.Inline {
 		db.inline.Blobs--
 		db.inline.Bytes -= c.Size
+		db.lostInline(c, d.reason)
 	}
 	db.contents.drop(c)
 	return condemned

@@ -85,6 +85,16 @@ func (db *DB) lostBytes(b *blob, how string) {
 	})
 }
 
+// lostInline notes a receipt of the bytes of an inline content.
+func (db *DB) lostInline(c *content, reason lethe.Reason) {
+	if db.opts.NoReceipts {
+		return
+	}
+	db.receipts.taken = append(db.receipts.taken, receipt.Receipt{
+		Kind: receipt.Bytes, At: receipt.Instant(db.now), Reason: reason, Size: c.Size, Content: c.ID, How: receipt.Inline, By: db.receipts.by,
+	})
+}
+
 // binned returns the receipt of how an entry came into the trash.
 func (e *entry) binned(as lethe.ID) *receipt.Trash {
 	return &receipt.Trash{At: receipt.Instant(e.DeletedAt), Reason: e.Reason, Op: e.Op, By: e.By, EndedBy: e.EndedBy, As: as}

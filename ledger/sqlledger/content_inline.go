@@ -70,13 +70,18 @@ func (t *tx) compareBody(content lethe.ID, sent ledger.Body) error {
 	return t.Must(1, gone, repairBody, content, sent.CRC32C, sent.Bytes)
 }
 
-// dropBodies removes the bytes of inline contents that were deleted.
-func (t *tx) dropBodies(gone []droppedContent) (out freed, err error) {
+// dropBodies removes the bytes of inline contents that were deleted by these losses.
+func (t *tx) dropBodies(gone []droppedContent, by []lossRow) (out freed, err error) {
+	why := make(map[lethe.ID]lethe.Reason, len(by))
+	for _, l := range by {
+		why[l.ID] = l.Reason
+	}
 	var inline []lethe.ID
 	for _, c := range gone {
 		if c.inline {
 			inline = append(inline, c.id)
 			out.bytes += c.size
+			t.goneInline(c, why[c.id])
 		}
 	}
 	if out.contents = len(inline); out.contents == 0 {

@@ -143,7 +143,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if len(gone) == 0 {
 		return out, nil
 	}
-	if out.freed, err = t.dropBodies(gone); err != nil {
+	if out.freed, err = t.dropBodies(gone, losses); err != nil {
 		return out, err
 	}
 	onBackends := map[lethe.ID]bool{}

@@ -49,6 +49,16 @@ func (t *tx) goneBytes(b ledger.Blob, how string) {
 	})
 }
 
+// goneInline notes a receipt of the bytes of an inline content.
+func (t *tx) goneInline(c droppedContent, reason lethe.Reason) {
+	if t.db.o.NoReceipts {
+		return
+	}
+	t.counts.gone = append(t.counts.gone, receipt.Receipt{
+		Kind: receipt.Bytes, At: receipt.Instant(t.Now), Reason: reason, Size: c.size, Content: c.id, How: receipt.Inline, By: t.By,
+	})
+}
+
 // flushReceipts writes all receipts as one row: the cost is one row per transaction, not per
 // object.
 func (c *counters) flushReceipts(t *tx) error {

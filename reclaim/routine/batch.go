@@ -73,4 +73,6 @@ func countReclaimed(add reclaim.Add, r ledger.Reclaimed) {
 	add("bytes", r.Bytes)
 	add("condemned", int64(r.Blobs))
 	add("condemned_bytes", r.BlobBytes)
+	add("inline", int64(r.Inline))
+	add("inline_bytes", r.InlineBytes)
 }

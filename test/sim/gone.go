@@ -21,9 +21,15 @@ func (o *oracle) receipted(before View) error {
 	for _, b := range o.view.Blobs {
 		blobs[b.ID] = true
 	}
+	for _, b := range o.view.Bodies {
+		here[b.Content] = true
+	}
 	told := map[lethe.ID]receipt.Receipt{}
 	for _, r := range o.view.Receipts {
 		id := r.Version + r.Blob
+		if r.How == receipt.Inline {
+			id = r.Content
+		}
 		again := o.late[r.Blob] || o.w.sleepers[r.Blob] != nil // what was sent late may have been deleted before, and goes once more
 		if _, twice := told[id]; twice && !again {
 			return broken("%s has two receipts", id)
@@ -49,6 +55,11 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 	for _, e := range before.Trash {
 		if r := told[e.Object.ID]; !here[e.Object.ID] && (r.Reason != lethe.ReasonPurge && r.Reason != receipt.ReasonRestored || r.Trash == nil) {
 			return broken("version %s left the trash with the receipt %+v", e.Object.ID, r)
+		}
+	}
+	for _, b := range before.Bodies {
+		if r := told[b.Content]; !here[b.Content] && (r.Kind != receipt.Bytes || r.How != receipt.Inline || r.Size != int64(len(b.Bytes))) {
+			return broken("the bytes of inline content %s left the ledger with the receipt %+v", b.Content, r)
 		}
 	}
 	now := map[lethe.ID]bool{}

@@ -4,7 +4,7 @@ package sim_test
 var inlineMutants = []mutant{
 	{
 		name: "inline bytes stay when their content goes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
-		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		db.inline.Blobs--\n		db.inline.Bytes -= c.Size\n	}", new: "",
+		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		db.inline.Blobs--\n		db.inline.Bytes -= c.Size\n", new: "	if c.Inline {\n",
 	}, {
 		name: "an inline content is made without its bytes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
 		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		c.body = ", new: "	if duplicate && c.Inline {\n		c.body = ",
@@ -14,6 +14,9 @@ var inlineMutants = []mutant{
 	}, {
 		name: "an upload of known inline bytes becomes a copy", rule: "23: small bodies need no backend", within: 2000, inlines: true,
 		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		return true\n	}", new: "",
+	}, {
+		name: "inline bytes leave no receipt", rule: "a receipt for all that goes", within: 2000, inlines: true,
+		file: "ledger/memledger/contents.go", old: "		db.lostInline(c, d.reason)\n", new: "",
 	}, {
 		name: "a plan frees no inline bytes", rule: "what is predicted is what goes", within: 4000, inlines: true, predicts: true,
 		file: "ledger/memledger/due.go", old: "		d.BlobBytes = c.Size\n", new: "		d.BlobBytes = 0\n",
