@@ -96,10 +96,10 @@ func bareSQL(ctx context.Context, path string) (n int64, took time.Duration, err
 }
 
 type bareLedger struct {
-	ctx                      context.Context
-	conn                     *sql.Conn
-	objects, contents, blobs *sql.Stmt
-	n                        int64
+	ctx                              context.Context
+	conn                             *sql.Conn
+	objects, contents, bodies, blobs *sql.Stmt
+	n                                int64
 }
 
 // prepare compiles the statements. Ids begin with their time, so that those of one
@@ -111,6 +111,7 @@ func (b *bareLedger) prepare() (err error) {
 	}{
 		{&b.objects, `DELETE FROM objects WHERE due_at > ?1 AND due_at <= ?2`},
 		{&b.contents, `DELETE FROM contents WHERE id >= ?1 AND id < ?2`},
+		{&b.bodies, `DELETE FROM bodies WHERE no IN (SELECT body_no FROM contents WHERE id >= ?1 AND id < ?2)`},
 		{&b.blobs, `DELETE FROM blobs WHERE id >= ?1 AND id < ?2`},
 	} {
 		if *s.st, err = b.conn.PrepareContext(b.ctx, s.text); err != nil {
@@ -157,7 +158,7 @@ func (b *bareLedger) batch(after, upTo lethe.Time) error {
 	if after > 0 {
 		from = lethe.NewID(after-life+1, zeros{})
 	}
-	for _, st := range []*sql.Stmt{b.contents, b.blobs} {
+	for _, st := range []*sql.Stmt{b.bodies, b.contents, b.blobs} {
 		if err == nil {
 			_, err = st.ExecContext(b.ctx, from, to)
 		}

@@ -35,6 +35,8 @@ type Dataset struct {
 	Living int
 	// RowsOnly leaves the files out.
 	RowsOnly bool
+	// Inline puts the bytes into the ledger: there are neither blobs nor files.
+	Inline bool
 }
 
 // keyPattern makes the key of an object of its number.
@@ -77,6 +79,9 @@ func (d Dataset) Fill(ctx context.Context, dir string, now lethe.Time) error {
 	db, err := sqlledger.Open(ctx, LedgerPath(dir), ledger.Options{})
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(blobPath(dir), 0o700); err != nil {
+		return errors.Join(err, db.Close())
 	}
 	f := d.filler(blobPath(dir))
 	if err := f.create(ctx, db); err != nil {
@@ -192,10 +197,16 @@ func (f *filler) newContent(ctx context.Context, i, refs int) (content lethe.ID,
 	body := bytes.Repeat(fmt.Appendf(nil, "%08d", i), f.Size/8+1)[:f.Size]
 	sum := sha256.Sum256(body)
 	digest, content = hex.EncodeToString(sum[:]), f.id()
-	blob := f.id()
 	f.contents++
 	f.live++
-	err = f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made)
+	if f.Inline {
+		err = errors.Join(
+			f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made, f.contents),
+			f.rows.add(ctx, "bodies", f.contents, int64(lethe.CRC32C(0, body)), body))
+		return content, digest, err
+	}
+	blob := f.id()
+	err = f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made, 0)
 	if err == nil {
 		err = f.rows.add(ctx, "blobs", blob, backendID, int(lethe.Live), f.Size, digest, content, 0, 0, 0,
 			f.made, f.made, 0, "", 0, 0, 0, "", 0, f.made, "", 0, 0)
@@ -221,8 +232,12 @@ func (f *filler) file(key string, body []byte) error {
 func (f *filler) counters(ctx context.Context) error {
 	n := int64(f.Objects + f.Living)
 	err := f.rows.add(ctx, "bucket_counters", f.bucket, 0, n, n*int64(f.Size))
+	place := backendID
+	if f.Inline {
+		place = ledger.InLedger
+	}
 	if err == nil {
-		err = f.rows.add(ctx, "blob_counters", backendID, int(lethe.Live), 0, f.live, f.live*int64(f.Size))
+		err = f.rows.add(ctx, "blob_counters", place, int(lethe.Live), 0, f.live, f.live*int64(f.Size))
 	}
 	return err
 }
@@ -256,7 +271,8 @@ func openBulk(ctx context.Context, path string) (*bulk, error) {
 // columns are those that a data set fills, by table.
 var columns = map[string]string{
 	"objects":         "bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags",
-	"contents":        "id, domain, kind, digest, size, refs, closed, created_at",
+	"contents":        "id, domain, kind, digest, size, refs, closed, created_at, body_no",
+	"bodies":          "no, crc32c, body",
 	"blobs":           "id, backend, state, size, digest, content_id, segment, replica, part, created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at, worker, fence, claimed_at",
 	"bucket_counters": "bucket_id, slot, n, bytes",
 	"blob_counters":   "backend, state, slot, n, bytes",

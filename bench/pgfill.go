@@ -91,7 +91,7 @@ func (p *copied) add(ctx context.Context, table string, values ...any) error {
 }
 
 func (p *copied) send(ctx context.Context) error {
-	for _, table := range []string{"contents", "blobs", "objects", "bucket_counters", "blob_counters"} {
+	for _, table := range []string{"contents", "bodies", "blobs", "objects", "bucket_counters", "blob_counters"} {
 		names := strings.Split(columns[table], ", ")
 		if _, err := p.conn.CopyFrom(ctx, pgx.Identifier{table}, names, pgx.CopyFromRows(p.rows[table])); err != nil {
 			return fmt.Errorf("copy %s: %w", table, err)

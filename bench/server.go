@@ -47,6 +47,17 @@ func Lethe(binary string, flush bool, env ...string) Program {
 	}}
 }
 
+// Inline is a lethe that keeps contents of up to size bytes in its ledger.
+func (p Program) Inline(size int) Program {
+	command := p.Command
+	p.Name += ", inline"
+	p.Command = func(binary, dir, addr string) ([]string, []string) {
+		args, env := command(binary, dir, addr)
+		return args, append(env, "LETHE_STORE_INLINE="+strconv.Itoa(size))
+	}
+	return p
+}
+
 // Versitygw is versitygw's gateway to a directory, which never flushes: as it is by
 // default, when it ends a connection after each request, or with its option to keep
 // them. It writes no log of requests.

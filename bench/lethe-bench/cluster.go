@@ -20,6 +20,7 @@ func clustered(ctx context.Context, args []string) (err error) {
 	f.StringVar(&binary, "versitygw", "versitygw", "the versitygw binary, the S3 server")
 	f.IntVar(&c.Objects, "objects", 100_000, "objects that are due")
 	f.IntVar(&c.Size, "size", 1024, "bytes of each")
+	f.BoolVar(&c.Inline, "inline", false, "the bytes lie in the ledger")
 	f.IntVar(&c.Shared, "shared", 0, "percent of the objects that share contents, ten each")
 	f.IntVar(&c.Runs, "runs", 5, "interleaved runs")
 	f.IntVar(&c.OneByOne, "one", 500, "objects for the run one at a time; 0: none")

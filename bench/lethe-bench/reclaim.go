@@ -79,6 +79,7 @@ func reclaiming(ctx context.Context, args []string) error {
 	f.IntVar(&c.Objects, "objects", 100_000, "objects that are due")
 	f.IntVar(&c.Living, "living", 0, "objects beside them that are not")
 	f.IntVar(&c.Size, "size", 1024, "bytes of each")
+	f.BoolVar(&c.Inline, "inline", false, "the bytes lie in the ledger")
 	f.IntVar(&c.Shared, "shared", 0, "percent of the objects that share contents, ten each")
 	f.BoolVar(&c.Shuffled, "shuffled", false, "keys in random order instead of the order of writing")
 	f.IntVar(&c.Runs, "runs", 5, "interleaved runs")

@@ -30,6 +30,7 @@ func serving(ctx context.Context, args []string) error {
 	f.IntVar(&s.Warm, "warm", 0, "objects to put before anything is measured")
 	f.IntVar(&s.Runs, "runs", 5, "interleaved runs")
 	f.StringVar(&s.Dir, "dir", "", "folder on the disk to measure (default: the system's for temporary files)")
+	inline := f.Bool("inline", false, "measure lethe with the bodies in its ledger as well")
 	durable := f.Bool("durable", true, "measure lethe with its flushes as well")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -43,6 +44,9 @@ func serving(ctx context.Context, args []string) error {
 	}
 	if *durable {
 		s.Programs = append(s.Programs, bench.Lethe(p.lethe, true))
+	}
+	if *inline {
+		s.Programs = append(s.Programs, bench.Lethe(p.lethe, true).Inline(max(s.Size, 1)))
 	}
 	runs, err := s.Run(ctx)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	openContent = register(`SELECT id, inline FROM contents
+	openContent = register(`SELECT id, body_no FROM contents
 		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
-	knownContent = register(`SELECT c.id, coalesce(c.inline, 0) FROM buckets b LEFT JOIN contents c
+	knownContent = register(`SELECT c.id, CASE WHEN c.body_no <> 0 THEN 1 ELSE 0 END FROM buckets b LEFT JOIN contents c
 		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
 		WHERE b.name = ?1`)
 	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
@@ -24,7 +24,7 @@ var (
 				AND b.backend IN (SELECT id FROM ` + sqldb.IDs(3) + `) THEN b.segment END)
 		FROM blobs b WHERE b.content_id = ?1`)
 	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
-	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at, inline)
+	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at, body_no)
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)`)
 	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)
 	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
@@ -34,8 +34,8 @@ var (
 
 // known is a content that takes references.
 type known struct {
-	id     lethe.ID // empty: there is none
-	inline bool
+	id   lethe.ID // empty: there is none
+	body int64    // number of its inline bytes; 0: it lies on backends
 	// trusted: it can be referenced without its bytes.
 	trusted bool
 }
@@ -45,14 +45,14 @@ type known struct {
 // takes a reference from.
 func (w *write) openContent() (c known, err error) {
 	t, k := w.t, w.key()
-	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&c.id, &c.inline)
+	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&c.id, &c.body)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return known{}, t.Failed(err)
 	}
 	if err := t.lockContents(c.id, w.losing()); err != nil || c.id == "" {
 		return known{}, err
 	}
-	if c.trusted = c.inline; c.inline {
+	if c.trusted = c.body != 0; c.trusted {
 		return c, nil
 	}
 	c.trusted, err = t.trusted(c.id, w.c.Reach)
@@ -96,11 +96,12 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 	return n, t.Failed(err)
 }
 
-// createContent inserts a content with its first reference.
-func (t *tx) createContent(k ledger.ContentKey, inline bool) (lethe.ID, error) {
+// createContent inserts a content with its first reference, and the number of its inline
+// bytes, 0 if it has none.
+func (t *tx) createContent(k ledger.ContentKey, body int64) (lethe.ID, error) {
 	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, flag(inline))
+	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, body)
 	return id, err
 }
 

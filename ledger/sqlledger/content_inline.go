@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	insertBody  = register(`INSERT INTO bodies (content_id, crc32c, body) VALUES (?1, ?2, ?3)`)
-	selectBody  = register(`SELECT body FROM bodies WHERE content_id = ?1`)
-	repairBody  = register(`UPDATE bodies SET crc32c = ?2, body = ?3 WHERE content_id = ?1`)
-	deleteBody  = register(`DELETE FROM bodies WHERE content_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
-	wholeBodies = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.content_id = c.id
-		WHERE c.inline = 1 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
+	insertBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
+	selectBody   = register(`SELECT body FROM bodies WHERE no = ?1`)
+	repairBody   = register(`UPDATE bodies SET crc32c = ?2, body = ?3 WHERE no = ?1`)
+	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
+	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
+		WHERE c.body_no <> 0 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
 )
 
 // referInline references the content of the inline bytes, a new one or a known one
@@ -30,8 +30,8 @@ func (w *write) referInline() error {
 	case known.id == "":
 		w.content, err = w.t.createInline(w.key(), w.c.Inline)
 		return err
-	case known.inline:
-		err = w.t.compareBody(known.id, w.c.Inline)
+	case known.body != 0:
+		err = w.t.compareBody(known, w.c.Inline)
 	case !known.trusted:
 		err = fmt.Errorf("content %s of %d bytes on backends: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
 	}
@@ -45,29 +45,26 @@ func (w *write) referInline() error {
 
 // createInline inserts a content with its first reference and its bytes.
 func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) {
-	id, err := t.createContent(k, true)
-	if err != nil {
-		return "", err
-	}
-	if _, err := t.Exec(insertBody, id, b.CRC32C, b.Bytes); err != nil {
-		return "", err
+	var no int64
+	if err := t.Row(insertBody, b.CRC32C, b.Bytes).Scan(&no); err != nil {
+		return "", t.Failed(err)
 	}
 	t.counts.blob(ledger.InLedger, lethe.Live, 1, k.Size)
-	return id, nil
+	return t.createContent(k, no)
 }
 
 // compareBody compares the bytes of a locked inline content with those that a client sent
 // with the same digest, and replaces damaged ones.
-func (t *tx) compareBody(content lethe.ID, sent ledger.Body) error {
+func (t *tx) compareBody(of known, sent ledger.Body) error {
 	var have []byte
-	if err := t.Row(selectBody, content).Scan(&have); err != nil {
+	if err := t.Row(selectBody, of.body).Scan(&have); err != nil {
 		return t.Failed(err)
 	}
 	if bytes.Equal(have, sent.Bytes) {
 		return nil
 	}
-	gone := fmt.Errorf("bytes of inline content %s: %w", content, lethe.ErrCorrupt)
-	return t.Must(1, gone, repairBody, content, sent.CRC32C, sent.Bytes)
+	gone := fmt.Errorf("bytes of inline content %s: %w", of.id, lethe.ErrCorrupt)
+	return t.Must(1, gone, repairBody, of.body, sent.CRC32C, sent.Bytes)
 }
 
 // dropBodies removes the bytes of inline contents that were deleted by these losses.
@@ -76,23 +73,26 @@ func (t *tx) dropBodies(gone []droppedContent, by []lossRow) (out freed, err err
 	for _, l := range by {
 		why[l.ID] = l.Reason
 	}
-	var inline []lethe.ID
+	var bodies []bodyRow
 	for _, c := range gone {
-		if c.inline {
-			inline = append(inline, c.id)
+		if c.body != 0 {
+			bodies = append(bodies, bodyRow{c.body})
 			out.bytes += c.size
 			t.goneInline(c, why[c.id])
 		}
 	}
-	if out.contents = len(inline); out.contents == 0 {
+	if out.contents = len(bodies); out.contents == 0 {
 		return out, nil
 	}
-	n, err := t.Exec(deleteBody, sqldb.JSON(inline))
-	if err == nil && n != int64(len(inline)) {
-		err = fmt.Errorf("%d inline contents had bytes, %d went: %w", n, len(inline), lethe.ErrCorrupt)
-	}
+	// Bytes that are missing keep nothing from going: a recount reports them.
+	_, err = t.Exec(deleteBodies, sqldb.JSON(bodies))
 	t.counts.blob(ledger.InLedger, lethe.Live, -int64(out.contents), -out.bytes)
 	return out, err
+}
+
+// bodyRow names a row of bodies as a parameter.
+type bodyRow struct {
+	No int64 `json:"no"`
 }
 
 // freed counts inline contents whose bytes went in the transaction.

@@ -65,13 +65,13 @@ type dropped struct {
 
 // droppedContent is a content whose row was deleted.
 type droppedContent struct {
-	id     lethe.ID
-	inline bool
-	size   int64 // bytes
+	id   lethe.ID
+	body int64 // number of its inline bytes; 0: none
+	size int64 // bytes
 }
 
 func scanDropped(r *sql.Rows) (c droppedContent, err error) {
-	err = r.Scan(&c.id, &c.inline, &c.size)
+	err = r.Scan(&c.id, &c.body, &c.size)
 	return c, err
 }
 
@@ -88,7 +88,7 @@ var (
 	gainRef = register(`UPDATE contents SET refs = refs + ?2,
 			closed = CASE WHEN refs + ?2 >= ?3 THEN 1 ELSE closed END
 		WHERE id = ?1`)
-	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id, inline, size`)
+	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id, body_no, size`)
 	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + sqldb.Rows(1, "id text", "n bigint") + `
 		WHERE contents.id = t.id`)
 )
@@ -149,7 +149,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	onBackends := map[lethe.ID]bool{}
 	for _, c := range gone {
 		out.contents = append(out.contents, c.id)
-		onBackends[c.id] = !c.inline
+		onBackends[c.id] = c.body == 0
 	}
 	losses = slices.DeleteFunc(losses, func(l lossRow) bool { return !onBackends[l.ID] })
 	if len(losses) > 0 {

@@ -188,7 +188,7 @@ func (w *write) referUploaded(fence int64) error {
 	case err != nil:
 		return err
 	case known.id == "":
-		if w.content, err = w.t.createContent(w.key(), false); err != nil {
+		if w.content, err = w.t.createContent(w.key(), 0); err != nil {
 			return err
 		}
 		w.t.replicate(w.content)

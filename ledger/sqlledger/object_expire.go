@@ -213,7 +213,7 @@ func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
 		if w == nil {
 			continue
 		}
-		if w.refs--; w.refs > 0 {
+		if w.refs--; w.refs > 0 || w.blobs == 0 { // inline bytes are no blob
 			continue
 		}
 		if blobs += w.blobs; blobs > b.MaxBlobs && i > 0 {

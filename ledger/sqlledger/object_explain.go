@@ -24,7 +24,7 @@ type Fate struct {
 	Now lethe.Time
 }
 
-const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, inline`
+const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
 var (
 	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b

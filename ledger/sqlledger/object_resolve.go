@@ -20,7 +20,8 @@ var copySums = fmt.Sprintf(`LEFT JOIN blocks k
 
 // inlineBody joins an object with its inline bytes. For an object too large for them nothing
 // is read.
-var inlineBody = fmt.Sprintf(`LEFT JOIN bodies y ON y.content_id = CASE WHEN o.size <= %d THEN o.content_id END`, ledger.MaxInline)
+var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <= %d THEN o.content_id END
+		LEFT JOIN bodies y ON y.no = n.body_no`, ledger.MaxInline)
 
 var (
 	// resolveObject returns the object with each copy of its first segment, or its inline

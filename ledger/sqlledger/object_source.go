@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-var referable = register(`SELECT inline FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
+var referable = register(`SELECT body_no FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
 
 // referSource references the content of the object to copy from: ErrNoSuchKey if that
 // version is gone, ErrContentGone if its bytes must be copied.
@@ -28,14 +28,14 @@ func (w *write) referSource() error {
 	if err := w.t.lockContents("", o.ContentID, w.losing()); err != nil {
 		return err
 	}
-	var inline bool
-	err = w.t.Row(referable, o.ContentID, w.bucket.Domain).Scan(&inline)
+	var body int64
+	err = w.t.Row(referable, o.ContentID, w.bucket.Domain).Scan(&body)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		err = lethe.ErrContentGone
 	case err != nil:
 		err = w.t.Failed(err)
-	case !inline:
+	case body == 0:
 		err = w.t.verified(o.ContentID)
 	}
 	if err != nil {

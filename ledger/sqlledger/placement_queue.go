@@ -41,7 +41,7 @@ var (
 		ORDER BY b.content_id, b.segment, b.replica, b.id`)
 	placedParts = register(`SELECT ` + qualified("b", blobColumns) + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b WHERE b.id = t.id AND b.state = 2 AND b.upload_id IS NOT NULL`)
-	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 AND inline = 0 ORDER BY id LIMIT ?2`)
+	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 AND body_no = 0 ORDER BY id LIMIT ?2`)
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)

@@ -14,7 +14,7 @@ import (
 const (
 	// ownBlobs and ownBytes are freed with the last reference to a content.
 	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
-	ownBytes = `CASE WHEN c.inline = 1 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
+	ownBytes = `CASE WHEN c.body_no <> 0 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
 	dueFate  = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
 )
 

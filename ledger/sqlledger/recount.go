@@ -104,7 +104,7 @@ var bookRules = []bookRule{
 			CAST(cn AS TEXT) || ' blobs of ' || CAST(cb AS TEXT) || ' bytes'
 		FROM (SELECT backend, state, sum(rn) AS rn, sum(rb) AS rb, sum(cn) AS cn, sum(cb) AS cb FROM (
 				SELECT backend, state, count(*) AS rn, sum(size) AS rb, 0 AS cn, 0 AS cb FROM blobs GROUP BY backend, state
-				UNION ALL SELECT '', 2, count(*), coalesce(sum(size), 0), 0, 0 FROM contents WHERE inline = 1
+				UNION ALL SELECT '', 2, count(*), coalesce(sum(size), 0), 0, 0 FROM contents WHERE body_no <> 0
 				UNION ALL SELECT backend, state, 0, 0, sum(n), sum(bytes) FROM blob_counters GROUP BY backend, state) AS u
 			GROUP BY backend, state) AS d
 		WHERE rn <> cn OR rb <> cb`),
@@ -157,10 +157,10 @@ var bookRules = []bookRule{
 				SELECT content_id, segment, max(size) AS size FROM blobs
 				WHERE state = 2 AND content_id > ?1 AND content_id <= ?2 GROUP BY content_id, segment) AS x
 			GROUP BY content_id) AS s ON s.content_id = c.id
-		WHERE c.id > ?1 AND c.id <= ?2 AND CASE c.inline WHEN 1 THEN s.content_id IS NOT NULL
+		WHERE c.id > ?1 AND c.id <= ?2 AND CASE WHEN c.body_no <> 0 THEN s.content_id IS NOT NULL
 			ELSE s.content_id IS NULL OR s.n <> s.top OR s.bytes <> c.size END`),
-	rule("inline bytes", `SELECT 'content ' || b.content_id, 'an inline content', 'bytes of no content, or of one on backends'
-		FROM bodies b LEFT JOIN contents c ON c.id = b.content_id WHERE coalesce(c.inline, 0) = 0`),
+	rule("inline bytes", `SELECT 'body ' || CAST(no AS TEXT), 'of one content', 'of ' || CAST(n AS TEXT)
+		FROM (SELECT b.no AS no, count(c.id) AS n FROM bodies b LEFT JOIN contents c ON c.body_no = b.no GROUP BY b.no) AS x WHERE n <> 1`),
 	{what: "inline bytes", query: wholeBodies, pages: contentPages, by: intactBodies},
 	ofContents("copies of a segment", `SELECT 'content ' || content_id || ' segment ' || CAST(segment AS TEXT), 'the same bytes under different replica numbers',
 			CAST(count(DISTINCT digest) AS TEXT) || ' digests, ' || CAST(count(DISTINCT replica) AS TEXT) || ' numbers of ' || CAST(count(*) AS TEXT) || ' copies'

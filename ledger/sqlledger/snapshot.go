@@ -12,7 +12,7 @@ var (
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id ORDER BY o.bucket_id, o.key`)
 	snapTrash    = register(`SELECT ` + trashColumns + ` FROM trash ORDER BY id`)
 	snapContents = register(`SELECT ` + contentColumns + ` FROM contents ORDER BY id`)
-	snapBodies   = register(`SELECT content_id, crc32c, body FROM bodies ORDER BY content_id`)
+	snapBodies   = register(`SELECT c.id, b.crc32c, b.body FROM contents c JOIN bodies b ON b.no = c.body_no ORDER BY c.id`)
 	snapBlobs    = register(`SELECT ` + blobColumns + ` FROM blobs ORDER BY id`)
 	snapUploads  = register(`SELECT ` + uploadColumns + uploadTables + `ORDER BY u.touched_at, u.id`)
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
@@ -55,7 +55,9 @@ func (db *DB) Snapshot(ctx context.Context) (s ledger.Snapshot, err error) {
 }
 
 func scanContent(r *sql.Rows) (c ledger.Content, err error) {
-	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt, &c.Inline)
+	var body int64
+	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt, &body)
+	c.Inline = body != 0
 	return c, err
 }
 

@@ -105,7 +105,7 @@ func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	case err != nil:
 		return err
 	case known.id == "":
-		if w.content, err = w.t.createContent(w.key(), false); err == nil {
+		if w.content, err = w.t.createContent(w.key(), 0); err == nil {
 			w.t.replicate(w.content)
 			err = w.t.joinSegments(upload, blobs, place{content: w.content})
 		}

@@ -116,7 +116,7 @@ var mutants = []mutant{
 		file: "ledger/sqlledger/content_refs.go", old: "	if len(losses) > 0 {\n		out.condemned", new: "	if false {\n		out.condemned",
 	}, {
 		name: "a referenced content is dropped", rule: "promise 1: a live byte is never deleted", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/content_refs.go", old: "AND refs = ?2 RETURNING id, inline", new: "AND refs <= ?2 + 1 RETURNING id, inline",
+		file: "ledger/sqlledger/content_refs.go", old: "AND refs = ?2 RETURNING id, body_no", new: "AND refs <= ?2 + 1 RETURNING id, body_no",
 	}, {
 		name: "a claim leaves no stamp", rule: "5: deletes only for claimed, condemned blobs", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/blob_clean.go", old: "UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due", new: "UPDATE blobs SET worker = ?5, fence = ?6 * 0, claimed_at = ?3 FROM due",
