@@ -63,8 +63,8 @@ func TestRecountInline(t *testing.T) {
 	l := newLedger(t)
 	o, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
 	l.ok(err)
-	l.change(loseBody, o.Object.ContentID)
 	l.change(strayBody, []byte("stray"))
+	l.change(loseBody, o.Object.ContentID)
 	found, err := l.Recount(l.ctx)
 	l.ok(err)
 	if len(found) != 2 || found[0].What != "inline bytes" || found[1].What != "inline bytes" || found[0].Name == found[1].Name {
