@@ -39,6 +39,29 @@ func referenced(body, bucket string) func(*act) (any, error) {
 	}
 }
 
+// inline commits a body whose bytes go into the ledger.
+func inline(body, key string) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		c := reference(a.op(), "b", key, body)
+		c.Inline = ledger.NewBody([]byte(body))
+		return wrap(a.db.Commit(a.ctx, c))
+	}
+}
+
+func inlines() []action {
+	return []action{
+		{name: "Commit inline as n", changes: "key n, content inline", reads: "bucket b", run: inline("inline", "n")},
+		{name: "Commit inline solo over i", changes: "key i, content inline, content isolo", reads: "bucket b", run: inline("inline solo", "i")},
+		{name: "Commit inline new over i", changes: "key i, content inline, content inew", reads: "bucket b", run: inline("inline new", "i")},
+		{name: "Commit inline new as n", changes: "key n, content inew", reads: "bucket b", run: inline("inline new", "n")},
+		{name: "Commit inline what is on a backend", changes: "key n, content solo", reads: "bucket b", run: inline("solo", "n")},
+		{name: "Commit an upload of inline solo", changes: "key n, content isolo, intents", reads: "bucket b", run: uploaded("inline solo", "b", "n", ledger.Precondition{})},
+		{name: "Commit a copy of is", glances: true, changes: "key n, content isolo", reads: "key is, bucket b", run: copied("is", "n")},
+		{name: "Delete i", changes: "key i, content inline", reads: "bucket b", run: remove("b", "i")},
+		{name: "Delete is", changes: "key is, content isolo", reads: "bucket b", run: remove("b", "is")},
+	}
+}
+
 func commits() []action {
 	return []action{
 		{name: "Commit new over a", changes: "key a, content new, content one, intents", reads: "bucket b", run: uploaded("new", "b", "a", ledger.Precondition{})},
@@ -169,7 +192,7 @@ func objects() []action {
 		{name: "Update attributes of what is due by a rule", changes: "key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &ledger.Attrs{ContentType: "x"}}))
 		}},
-		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, deferred", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
+		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, content inline, deferred", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
 		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, limits, deferred", reads: "bucket b, bucket r",
 			run: expire(ledger.Limits{TTL: ledger.Limit{Ask: 1}, Rules: ledger.Limit{Ask: 1}})},
 		{name: "Purge", passes: true, changes: "trash, content bin, deferred", reads: "bucket u", run: func(a *act) (any, error) {
@@ -190,6 +213,9 @@ func took(r ledger.Reclaimed) []string {
 	}
 	for range r.Blobs {
 		out = append(out, "a blob")
+	}
+	for range r.Inline {
+		out = append(out, "inline bytes")
 	}
 	for range r.Deferred {
 		out = append(out, "a deferred row")

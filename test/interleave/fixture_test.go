@@ -138,6 +138,15 @@ func (b *builder) put(bucket, key, body string, ttl time.Duration) ledger.Object
 	return o
 }
 
+// inline writes an object whose bytes lie in the ledger.
+func (b *builder) inline(key, body string, ttl time.Duration) {
+	b.Helper()
+	c := reference(b.id(), "b", key, body)
+	c.TTL, c.Inline = ttl, ledger.NewBody([]byte(body))
+	b.f.versions["b/"+key] = got(b.db.Commit(b.ctx, c))(b).Object
+	b.clock.Advance(time.Second)
+}
+
 func (b *builder) remove(bucket, key string) {
 	b.Helper()
 	got(b.db.Delete(b.ctx, ledger.Deletion{Op: b.id(), Bucket: bucket, Items: []ledger.DeleteItem{{Key: key}}}))(b)
@@ -185,6 +194,7 @@ func (b *builder) early() {
 	b.put("r", "log/y", "logged", 0)
 	b.put("b", "due", "one", 20*time.Hour)
 	b.put("b", "a", "one", 0)
+	b.inline("idue", "inline", 20*time.Hour)
 	for _, key := range []string{"h/x", "g/x"} {
 		b.put("b", key, "held", time.Hour)
 		got(b.db.AddHold(b.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: key[:2], By: "fixture"}))(b)
@@ -273,6 +283,8 @@ func (b *builder) late() {
 	b.put("b", "t1", "two two", 0)
 	b.put("b", "t2", "two two", 0)
 	b.put("b", "s", "solo", 0)
+	b.inline("i", "inline", 0)
+	b.inline("is", "inline solo", 0)
 	b.put("q", "x", "quota", 0)
 	b.put("u", "k", "binned", 0)
 	b.remove("u", "k")
@@ -283,7 +295,7 @@ func (b *builder) late() {
 	got(b.db.SetRules(b.ctx, ledger.RulesChange{Bucket: "r", By: "operator", Rules: lifecycle.Rules{
 		{ID: "tmp", Prefix: "tmp/", Days: 1}, {ID: "abort", Whole: true, AbortDays: 1}, {ID: "log", Prefix: "log/", Days: 400},
 	}}))(b) // begins a reapply
-	for _, body := range []string{"one", "new", "solo"} {
+	for _, body := range []string{"one", "new", "solo", "inline solo"} {
 		var list [most]ledger.Uploaded
 		for i := range list {
 			list[i] = b.send(body)

@@ -20,8 +20,8 @@ var table = []mutant{
 		pairs: []string{"Commit new over a + Update a", "Commit new over a + Commit solo over a"},
 	}, {
 		name: "a known content is not held", file: "content.go",
-		old: "if err := t.lockContents(id, w.losing()); err != nil || id == \"\" {", new: "if err = nil; id == \"\" {",
-		pairs: []string{"Commit solo as n + Delete s"},
+		old: "if err := t.lockContents(c.id, w.losing()); err != nil || c.id == \"\" {", new: "if err = nil; c.id == \"\" {",
+		pairs: []string{"Commit solo as n + Delete s", "Commit inline solo over i + Delete is"},
 	}, {
 		name: "contents are not locked", file: "locks.go",
 		old: "CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy(\"c.id\"))", new: "CROSS JOIN contents c WHERE c.id = t.id`)",

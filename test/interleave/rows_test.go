@@ -41,6 +41,11 @@ func (w *world) keep() {
 		case name == "receipts":
 			t.Row, t.Read = "n || ' ' || encode(body, 'hex')", receipts
 			t.Blurred = true // the batches
+		case name == "bodies":
+			t.Row = "crc32c || ' ' || encode(body, 'hex')"
+			t.Blurred = true // their numbers, which come from a sequence
+		case name == "contents":
+			t.Read = func(rows string) (string, error) { return bodyNumbers.ReplaceAllString(rows, `"body_no": its`), nil }
 		}
 		tables = append(tables, t)
 	}
@@ -48,6 +53,9 @@ func (w *world) keep() {
 		w.Fatal(err)
 	}
 }
+
+// bodyNumbers are those of inline contents.
+var bodyNumbers = regexp.MustCompile(`"body_no": [1-9]\d*`)
 
 // look answers what each table holds.
 func (w *world) look() map[string]string {
