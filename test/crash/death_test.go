@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,6 +23,9 @@ func (k *killer) pointed(ctx context.Context, f *folder, point string) error {
 		if err := k.drive(ctx, f, death{sc.earlier, 1, "e", first}); err != nil {
 			return fmt.Errorf("earlier: %w", err)
 		}
+	}
+	if sc.inline {
+		sc.sets = slices.Concat(sc.sets, f.inLedger())
 	}
 	return k.drive(ctx, f, death{point, 1 + f.random.IntN(sc.most), "d", sc})
 }
@@ -100,7 +104,7 @@ func (c *client) work(ctx context.Context, turn func(context.Context, *client) e
 
 // loaded kills a process with several clients and a busy engine at any moment.
 func (k *killer) loaded(ctx context.Context, f *folder) error {
-	s, err := f.start(ctx, "", often...)
+	s, err := f.start(ctx, "", slices.Concat(often, f.inLedger())...)
 	if err != nil {
 		return err
 	}

@@ -20,20 +20,30 @@ type scenario struct {
 	alone   bool     // no other client may work
 	starts  bool     // dies while it starts, at the latest soon after
 	away    bool     // the backend's folder is, while the process works
+	inline  bool     // half of the processes keep small contents in the ledger
+}
+
+// inLedger are the settings of a process that keeps small contents in the ledger, or by
+// chance not: the folder then has contents of both kinds.
+func (f *folder) inLedger() []string {
+	if f.random.IntN(2) == 0 {
+		return nil
+	}
+	return []string{"store.inline=64KiB"}
 }
 
 // scenarios are by step; every step of failpoint.Points has one.
 var scenarios = map[string]scenario{
-	"begin": {turn: putTurn, most: 3}, "commit": {turn: writeTurn, most: 4}, "put": {turn: putTurn, most: 3},
+	"begin": {turn: putTurn, most: 3}, "commit": {turn: writeTurn, most: 4, inline: true}, "put": {turn: putTurn, most: 3},
 	"beat":    {turn: slowTurn, most: 2, sets: []string{"reclaim.grace.min_age=400ms"}, alone: true},
 	"abandon": {turn: brokenTurn, most: 2},
-	"delete":  {turn: deleteTurn, most: 3}, "update": {turn: updateTurn, most: 3},
+	"delete":  {turn: deleteTurn, most: 3, inline: true}, "update": {turn: updateTurn, most: 3, inline: true},
 	"create-upload": {turn: uploadTurn, most: 2}, "commit-part": {turn: uploadTurn, most: 4},
 	"complete": {turn: uploadTurn, most: 2}, "abort": {turn: abortTurn, most: 2},
-	"restore": {turn: restoreTurn, most: 2}, "purge-trash": {turn: purgeTurn, most: 2}, "purge": {turn: purgeTurn, most: 2},
+	"restore": {turn: restoreTurn, most: 2, inline: true}, "purge-trash": {turn: purgeTurn, most: 2, inline: true}, "purge": {turn: purgeTurn, most: 2, inline: true},
 	"prune":         {turn: purgeTurn, most: 2},
 	"create-bucket": {turn: bucketTurn, most: 2}, "configure-bucket": {turn: bucketTurn, most: 2}, "delete-bucket": {turn: bucketTurn, most: 2},
-	"expire": {turn: expireTurn, most: 2}, "claim": {turn: cleanTurn, most: 2}, "settle": {turn: cleanTurn, most: 2},
+	"expire": {turn: expireTurn, most: 2, inline: true}, "claim": {turn: cleanTurn, most: 2}, "settle": {turn: cleanTurn, most: 2},
 	"unlink": {turn: cleanTurn, most: 2}, "start-run": {turn: cleanTurn, most: 2}, "finish-run": {turn: cleanTurn, most: 2},
 	"recover":         {turn: watchTurn, earlier: "claim/after", most: 1},
 	"claim-intents":   {turn: reapTurn, earlier: "put/after", most: 1, sets: impatient, alone: true},
