@@ -35,7 +35,7 @@ func (v *visit) home() (templ.Component, error) {
 }
 
 func homeOf(s api.Status) home {
-	h := home{Status: s, Refreshed: s.Now}
+	h := home{Status: s, Refreshed: s.Now, Stored: s.Inline.Bytes}
 	for _, b := range s.Backends {
 		h.Stored += stateOf(b, lethe.Live).Bytes
 		for sum, state := range map[*total]lethe.State{&h.Leaving: lethe.Condemned, &h.Dead: lethe.Dead} {

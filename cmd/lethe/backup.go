@@ -19,8 +19,8 @@ func (c *cli) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup file", Short: "Write a consistent copy of the ledger, also while the server runs",
 		Long: `Write a consistent copy of the ledger: every object, key and setting as of one
-instant. It does not include the bytes of objects, which are on the backends. The
-file has the secrets of access keys, so only its owner can read it.`,
+instant. It includes the bytes of objects that lie in the ledger (store.inline), and
+not those on backends. The file has the secrets of access keys, so only its owner can read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
@@ -28,7 +28,15 @@ file has the secrets of access keys, so only its owner can read it.`,
 				if err != nil {
 					return err
 				}
-				_, err = printf(c.out, "backup of %s in %s, checked\n", words.Size(n), args[0])
+				s, err := client.Status(cmd.Context())
+				if err != nil {
+					return err
+				}
+				with := ""
+				if s.Inline.Contents > 0 {
+					with = fmt.Sprintf(", with %s of objects that lie in the ledger", words.Size(s.Inline.Bytes))
+				}
+				_, err = printf(c.out, "backup of %s in %s, checked%s\n", words.Size(n), args[0], with)
 				return err
 			})
 		},

@@ -24,7 +24,7 @@ type Item struct {
 	Size     int64  `json:"size"`             // bytes, logical for objects
 	Copies   int64  `json:"copies,omitempty"` // made for it
 	Blobs    int64  `json:"blobs,omitempty"`  // condemned with it, as far as known
-	Frees    int64  `json:"frees,omitempty"`  // bytes of those blobs
+	Frees    int64  `json:"frees,omitempty"`  // bytes of those blobs, or of an inline content
 	// Refs is how many references to Content there are, if more than this one: then the
 	// last of them condemns Blobs.
 	Refs    int64  `json:"refs,omitempty"`

@@ -127,11 +127,15 @@ var books = map[string]string{
 	"objects that have expired":          "SELECT count(*) FROM objects WHERE due_at IS NOT NULL",
 	"contents with a wrong count of references": `SELECT count(*) FROM contents c WHERE c.refs <>
 		(SELECT count(*) FROM objects o WHERE o.content_id = c.id) + (SELECT count(*) FROM trash t WHERE t.content_id = c.id)`,
-	"contents without bytes": "SELECT count(*) FROM contents c WHERE NOT EXISTS (SELECT 1 FROM blobs b WHERE b.content_id = c.id AND b.state = 2)",
+	"contents without bytes": `SELECT count(*) FROM contents c WHERE CASE body_no WHEN 0
+		THEN NOT EXISTS (SELECT 1 FROM blobs b WHERE b.content_id = c.id AND b.state = 2)
+		ELSE NOT EXISTS (SELECT 1 FROM bodies y WHERE y.no = c.body_no AND length(y.body) = c.size) END`,
+	"inline bytes of no content": "SELECT count(*) FROM bodies y WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.body_no = y.no)",
 	"blobs of no content":    "SELECT count(*) FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.id = b.content_id)",
 	"wrong counters of backends": `SELECT count(*) FROM
 		(SELECT backend, state, sum(n) n, sum(bytes) bytes FROM blob_counters GROUP BY backend, state) k
-		FULL JOIN (SELECT backend, state, count(*) n, sum(size) bytes FROM blobs GROUP BY backend, state) b
+		FULL JOIN (SELECT backend, state, count(*) n, sum(size) bytes FROM blobs GROUP BY backend, state
+			UNION ALL SELECT '', 2, count(*), sum(size) FROM contents WHERE body_no <> 0 HAVING count(*) > 0) b
 		ON k.backend = b.backend AND k.state = b.state
 		WHERE coalesce(k.n, 0) <> coalesce(b.n, 0) OR coalesce(k.bytes, 0) <> coalesce(b.bytes, 0)`,
 	"wrong counters of buckets": `SELECT count(*) FROM

@@ -135,7 +135,7 @@ server:
   metrics: {listen: "off"}
   console: {listen: "off"}
   drain_timeout: 5s
-store: {min_part_size: 1KiB, memory_body: 64KiB}
+store: {min_part_size: 1KiB, memory_body: 64KiB, inline: {{.Inline}}}
 cache: {size: 4MiB}
 backends:
 {{- range $name, $bucket := .Buckets}}
@@ -163,6 +163,9 @@ reclaim:
 log: {format: json, level: info}
 `))
 
+// inlines are up to which size the instances keep contents in the ledger: each has another.
+var inlines = []string{"none", "4KiB", "64KiB"}
+
 // buckets are those of the backends, by their names.
 func (w *world) buckets() map[string]string {
 	all := map[string]string{"shelf": w.shelf}
@@ -184,7 +187,7 @@ func (w *world) newNode(name string, r role) *node {
 	if err == nil {
 		err = configuration.Execute(f, map[string]any{
 			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": r.database, "Lock": r.lock,
-			"Roles": r.does, "Timeout": storageTime, "Redis": w.redis.Addr, "Backend": w.network.Addr, "Buckets": w.buckets(), "S3": w.storage.S3,
+			"Inline": inlines[int(name[len(name)-1])%len(inlines)], "Roles": r.does, "Timeout": storageTime, "Redis": w.redis.Addr, "Backend": w.network.Addr, "Buckets": w.buckets(), "S3": w.storage.S3,
 		})
 	}
 	if err == nil {
