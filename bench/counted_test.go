@@ -33,6 +33,7 @@ func reclaimed(t *testing.T, d bench.Dataset, e bench.Engine) bench.Work {
 func TestBooksOfTheDataset(t *testing.T) {
 	for _, d := range []bench.Dataset{
 		{Objects: 700, Size: 1024}, {Objects: 730, Living: 270, Size: 100, Shared: 80, Shuffled: true},
+		{Objects: 300, Living: 100, Size: 4096, Shared: 20, Inline: true},
 	} {
 		dir := t.TempDir()
 		if err := d.Fill(t.Context(), dir, lethe.SystemClock{}.Now()); err != nil {
@@ -71,6 +72,23 @@ func TestSameWorkForMore(t *testing.T) {
 		if b > m.perBatch || b > a*m.pay {
 			t.Errorf("%s per 1,000 objects: %.2f of many, %.2f of few; at most %.1f, and %.1f times the few", m.what, b, a, m.perBatch, m.pay)
 		}
+	}
+}
+
+// TestInlineContentsNeedNoBackend: what lies in the ledger is reclaimed by one transaction
+// for a batch, without any call, and its room is given back.
+func TestInlineContentsNeedNoBackend(t *testing.T) {
+	w := reclaimed(t, bench.Dataset{Objects: 6_000, Size: 4096, Inline: true}, bench.Engine{Workers: 1, Apart: true})
+	// Clean lists the backend once, before the look that finds nothing.
+	if w.Blobs != 0 || w.Calls > 1 || w.Flushes != 0 {
+		t.Errorf("%d blobs went, with %d calls and %d flushes of the backend", w.Blobs, w.Calls, w.Flushes)
+	}
+	// A batch, and the runs of two routines.
+	if most := int64(6 + 8); w.Commits > most {
+		t.Errorf("%d transactions, want at most %d", w.Commits, most)
+	}
+	if visited := w.Visited / 6; visited > 45_000 {
+		t.Errorf("%d pages of the ledger visited for 1,000 objects, want at most 45,000", visited)
 	}
 }
 
