@@ -131,7 +131,7 @@ var books = map[string]string{
 		THEN NOT EXISTS (SELECT 1 FROM blobs b WHERE b.content_id = c.id AND b.state = 2)
 		ELSE NOT EXISTS (SELECT 1 FROM bodies y WHERE y.no = c.body_no AND length(y.body) = c.size) END`,
 	"inline bytes of no content": "SELECT count(*) FROM bodies y WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.body_no = y.no)",
-	"blobs of no content":    "SELECT count(*) FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.id = b.content_id)",
+	"blobs of no content":        "SELECT count(*) FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.id = b.content_id)",
 	"wrong counters of backends": `SELECT count(*) FROM
 		(SELECT backend, state, sum(n) n, sum(bytes) bytes FROM blob_counters GROUP BY backend, state) k
 		FULL JOIN (SELECT backend, state, count(*) n, sum(size) bytes FROM blobs GROUP BY backend, state
