@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -31,7 +30,7 @@ type calendar struct {
 // column is a day of the chart.
 type column struct {
 	X, Label string
-	Anchor   string // of the day's row
+	URL      string // of the day's page
 	Name     string // the day and what goes, for those who cannot see it
 	Parts    []cell
 }
@@ -47,6 +46,9 @@ const (
 
 func (v *visit) calendar() (templ.Component, error) {
 	bucket := v.r.URL.Query().Get("bucket")
+	if day := v.r.URL.Query().Get("day"); day != "" {
+		return v.calendarDay(day)
+	}
 	f, err := api.Call[api.ForecastResult](v.as(), v.h.admin, "forecast", api.ForecastRequest{Bucket: bucket, Days: calendarDays})
 	if err != nil {
 		return nil, err
@@ -70,6 +72,7 @@ func calendarOf(f api.ForecastResult, bucket string) calendar {
 		for _, d := range f.Days {
 			if d.Day.Equal(day) || d.Day.IsZero() && i == 0 {
 				col.add(d, c.Most)
+				col.URL = dayURL(d.Day, bucket, "", "", "")
 			}
 		}
 		c.Columns = append(c.Columns, col)
@@ -100,7 +103,6 @@ func (c *column) add(d api.ForecastDay, most int64) {
 		top -= h
 		c.Parts = append(c.Parts, cell{decimal(top), decimal(h), cause.Class})
 	}
-	c.Anchor = dayID(d.Day)
 	c.Name = fmt.Sprintf("%s: %s, %s", dayName(d.Day), words.Plural(d.Objects, "object", "objects"), words.Size(d.Bytes))
 }
 
@@ -110,27 +112,6 @@ func dayName(day time.Time) string {
 		return "due already"
 	}
 	return day.UTC().Format("Mon 2006-01-02")
-}
-
-// dayID is the anchor of a day's row.
-func dayID(day time.Time) string {
-	if day.IsZero() {
-		return "due"
-	}
-	return "day-" + day.UTC().Format("2006-01-02")
-}
-
-// causeText says what ends objects, and where.
-func causeText(b api.ForecastCause) string {
-	switch b.By {
-	case "rule":
-		return "rule " + cmp.Or(b.Rule, "(unnamed)")
-	case "undo":
-		return "its undo window ends"
-	case "abort":
-		return "incomplete uploads"
-	}
-	return "time to live"
 }
 
 func (v *visit) usage() (templ.Component, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
 )
 
 // Stale is when an open upload counts as abandoned: when it was not touched for Age, or for
@@ -75,4 +76,14 @@ func (b *Backlog) CountUpload(u OverdueUpload, now lethe.Time) {
 func (u *OverdueUpload) SetStale(s Stale) {
 	u.Stale, u.By = s.Of(u.Backends)
 	u.At = u.Upload.TouchedAt.Add(u.Stale)
+}
+
+// Ends returns when and by what the upload is aborted: as abandoned at its At, or before
+// that by a rule in force.
+func (u *OverdueUpload) Ends(rs lifecycle.Rules) Ending {
+	e := Ending{At: u.At, By: EndsByAbort}
+	if r, at := rs.Aborts(u.Upload.Key, u.Upload.CreatedAt); r != nil && at < e.At {
+		e.At, e.Rule = at, r.ID
+	}
+	return e
 }

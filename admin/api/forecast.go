@@ -56,3 +56,35 @@ type ForecastLimit struct {
 	Goes   int64  `json:"goes"`
 	Why    string `json:"why"`
 }
+
+// ForecastDayRequest asks what goes on one day of a forecast, row by row.
+type ForecastDayRequest struct {
+	Day    time.Time `json:"day,omitzero"`     // an instant of it, in UTC; none: what is due already
+	Bucket string    `json:"bucket,omitempty"` // none: all buckets
+	By     string    `json:"by,omitempty"`     // ttl, rule, undo or abort; none: all causes
+	Rule   string    `json:"rule,omitempty"`   // ID; none: all rules
+	After  string    `json:"after,omitempty"`  // Next of the page before
+	Limit  int       `json:"limit,omitempty"`  // rows; default and most 1000
+}
+
+// ForecastRows is a page of what goes on a day: objects by when they end, then trash entries,
+// then incomplete uploads. Those that a hold or a limit was met by come after the others of
+// their kind. A page may be shorter than its limit, or empty, while More is set.
+type ForecastRows struct {
+	Now  time.Time     `json:"now"`
+	Rows []ForecastRow `json:"rows"`
+	More bool          `json:"more,omitempty"`
+	Next string        `json:"next,omitempty"`
+}
+
+// ForecastRow is an object, a trash entry (by undo) or an incomplete upload (by abort) that
+// goes.
+type ForecastRow struct {
+	Bucket string    `json:"bucket"`
+	Key    string    `json:"key"`
+	Size   int64     `json:"size"` // of an upload, the bytes of its stored parts
+	EndsAt time.Time `json:"ends_at"`
+	By     string    `json:"by"`             // ttl, rule, undo or abort
+	Rule   string    `json:"rule,omitempty"` // ID
+	Held   bool      `json:"held,omitempty"` // a hold keeps it
+}

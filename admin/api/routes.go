@@ -43,6 +43,7 @@ func bucketRoutes() []Route {
 		asks[UsageRequest, Usage]("usage", Read, "What a bucket or a prefix stores, by prefix, size, age and end"),
 		asks[BucketUsagesRequest, BucketUsages]("usage/buckets", Read, "What each bucket stores, with and without an end, and how it grows"),
 		asks[ForecastRequest, ForecastResult]("forecast", Read, "What goes on which of the next days, and by what"),
+		asks[ForecastDayRequest, ForecastRows]("forecast/day", Read, "What goes on one of the next days, row by row"),
 		asks[None, []Bucket]("buckets/list", Read, "All buckets with their settings and exact totals"),
 		changes[BucketChange, Bucket]("buckets/set", Destroy, "Change settings of a bucket"),
 		asks[None, []Lifecycle]("lifecycle/list", Read, "The buckets that have lifecycle rules"),

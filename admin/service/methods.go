@@ -22,6 +22,7 @@ func bucketMethods() map[string]served {
 		"usage":              asked((*Service).Usage),
 		"usage/buckets":      asked((*Service).BucketUsages),
 		"forecast":           asked((*Service).Forecast),
+		"forecast/day":       asked((*Service).ForecastDay),
 		"buckets/list":       asked((*Service).Buckets),
 		"buckets/set":        changed((*Service).SetBucket, (*Service).bucketState),
 		"lifecycle/list":     asked((*Service).Lifecycles),

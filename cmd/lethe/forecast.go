@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,9 +13,18 @@ import (
 	"github.com/lethe-storage/lethe/internal/words"
 )
 
+// forecastAsked is what the command line asks of a forecast.
+type forecastAsked struct {
+	days            api.ForecastRequest
+	one             api.ForecastDayRequest
+	day             string
+	limit           int
+	all             bool
+	refresh, asJSON bool
+}
+
 func (c *cli) forecastCommand() *cobra.Command {
-	var req api.ForecastRequest
-	var asJSON, refresh bool
+	var a forecastAsked
 	cmd := &cobra.Command{
 		Use:   "forecast [s3://bucket]",
 		Short: "Show what goes in the next days, when, and by what",
@@ -22,43 +33,77 @@ lifecycle rules in force, at the end of undo windows, and incomplete uploads. Da
 UTC. What a hold keeps is counted separately, and limits that would stop a day are named.
 
 Small buckets are counted for the answer. Of larger ones it uses the last count of the
-routine usage; --refresh counts first.`,
+routine usage; --refresh counts first. With --day, list the objects that go on that day.`,
+		Example: `  lethe forecast s3://photos
+  lethe forecast --day 2031-01-31 --by rule`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if req.Days < 1 || req.Days > 90 {
-				return usageError("--days %d is not possible; use 1 to 90", req.Days)
+			if err := a.check(args); err != nil {
+				return err
 			}
-			if len(args) == 1 {
-				bucket, prefix, err := place(args[0])
-				if err != nil {
-					return err
-				}
-				if prefix != "" {
-					return usageError("a forecast is of a whole bucket; write s3://%s", bucket)
-				}
-				req.Bucket = bucket
-			}
-			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-				if refresh {
-					if err := c.refreshUsage(cmd.Context(), client); err != nil {
-						return err
-					}
-				}
-				f, err := api.Call[api.ForecastResult](cmd.Context(), client, "forecast", req)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(c.out, f)
-				}
-				return c.forecast(f, req.Days)
-			})
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error { return c.forecastOf(cmd.Context(), client, a) })
 		},
 	}
-	cmd.Flags().IntVar(&req.Days, "days", 30, "how `many` days, today included")
-	cmd.Flags().BoolVar(&refresh, "refresh", false, "count all buckets first")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	f := cmd.Flags()
+	f.IntVar(&a.days.Days, "days", 30, "how `many` days, today included")
+	f.BoolVar(&a.refresh, "refresh", false, "count all buckets first")
+	f.StringVar(&a.day, "day", "", "list what goes on a `day`, such as 2031-01-31; due is what is due already")
+	f.StringVar(&a.one.By, "by", "", "of a day, only what a `cause` ends: ttl, rule, undo or abort")
+	f.StringVar(&a.one.Rule, "rule", "", "of a day, only what the rule with this `id` ends")
+	f.IntVar(&a.limit, "limit", maxListed, "of a day, list at most so `many`")
+	f.BoolVar(&a.all, "all", false, "of a day, list everything")
+	f.BoolVar(&a.asJSON, "json", false, "write JSON")
 	return c.completes(cmd, objectPlaces)
+}
+
+func (a *forecastAsked) check(args []string) error {
+	if a.days.Days < 1 || a.days.Days > 90 {
+		return usageError("--days %d is not possible; use 1 to 90", a.days.Days)
+	}
+	if len(args) == 1 {
+		bucket, prefix, err := place(args[0])
+		if err != nil {
+			return err
+		}
+		if prefix != "" {
+			return usageError("a forecast is of a whole bucket; write s3://%s", bucket)
+		}
+		a.days.Bucket, a.one.Bucket = bucket, bucket
+	}
+	if a.all {
+		a.limit = 0
+	}
+	if a.day == "" && a.one.By+a.one.Rule != "" {
+		return usageError("--by and --rule are of one day: add --day")
+	}
+	if a.day == "" || a.day == "due" {
+		return nil
+	}
+	at, err := time.Parse(time.DateOnly, a.day)
+	if err != nil {
+		return usageError("--day %s is no day; write one such as 2031-01-31, or due for what is due already", a.day)
+	}
+	a.one.Day = at
+	return nil
+}
+
+func (c *cli) forecastOf(ctx context.Context, client *api.Client, a forecastAsked) error {
+	if a.day != "" {
+		return c.forecastDay(ctx, client, a)
+	}
+	if a.refresh {
+		if err := c.refreshUsage(ctx, client); err != nil {
+			return err
+		}
+	}
+	f, err := api.Call[api.ForecastResult](ctx, client, "forecast", a.days)
+	if err != nil {
+		return err
+	}
+	if a.asJSON {
+		return printJSON(c.out, f)
+	}
+	return c.forecast(f, a.days.Days)
 }
 
 func (c *cli) forecast(f api.ForecastResult, days int) error {
@@ -130,16 +175,20 @@ func causesText(d api.ForecastDay) string {
 			parts = append(parts, fmt.Sprintf("%d more", len(going)-i))
 			break
 		}
-		what := map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by.By]
-		if by.Rule != "" {
-			what = "rule " + by.Rule
-		}
-		parts = append(parts, fmt.Sprintf("%s in %s: %s", what, by.Bucket, words.Number(by.Objects)))
+		parts = append(parts, fmt.Sprintf("%s in %s: %s", endWords(by.By, by.Rule), by.Bucket, words.Number(by.Objects)))
 	}
 	if d.Held.Objects > 0 {
 		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", words.Number(d.Held.Objects), words.Size(d.Held.Bytes)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// endWords says by what something goes.
+func endWords(by, rule string) string {
+	if rule != "" {
+		return "rule " + rule
+	}
+	return map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by]
 }
 
 // limitText says what a limit would do on a day.

@@ -59,6 +59,17 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	contains(t, "forecast of a bucket", w.ok("forecast", "s3://first", "--days", "1"), "nothing goes within 1 day\n")
 	w.clock.Advance(3 * 24 * time.Hour)
 	contains(t, "forecast", w.ok("forecast"), "due already")
+	contains(t, "what is due", w.ok("forecast", "--day", "due"), "ENDS", "time to live", "s3://first/logs/2031/a")
+	later := w.clock.Now().Time().AddDate(0, 0, 37).Format("2006-01-02")
+	contains(t, "a day", w.ok("forecast", "s3://first", "--day", later, "--by", "ttl"), later, "5 B", "s3://first/x")
+	contains(t, "another day", w.ok("forecast", "--day", later, "--by", "rule"), "nothing goes then\n")
+	var rows api.ForecastRows
+	if err := json.Unmarshal([]byte(w.ok("forecast", "--day", later, "--json")), &rows); err != nil || len(rows.Rows) != 1 || rows.More {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	w.fails("is no day", "forecast", "--day", "tomorrow")
+	w.fails("add --day", "forecast", "--by", "ttl")
+	w.fails("use ttl, rule, undo or abort", "forecast", "--day", "due", "--by", "chance")
 	w.fails("use 1 to 90", "forecast", "--days", "91")
 	w.fails("write s3://first", "forecast", "s3://first/logs/")
 }

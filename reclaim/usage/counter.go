@@ -98,11 +98,7 @@ func (c *counter) trash(u ledger.TrashUse) {
 func (c *counter) upload(u ledger.OverdueUpload) {
 	one := Amount{1, u.Bytes}
 	c.out.Uploads.Add(one)
-	end := ledger.Ending{At: u.At, By: ledger.EndsByAbort}
-	if r, at := c.rules.Aborts(u.Upload.Key, u.Upload.CreatedAt); r != nil && at < end.At {
-		end.At, end.Rule = at, r.ID
-	}
-	c.ends(row{end, one, "", 1, u.Held})
+	c.ends(row{u.Ends(c.rules), one, "", 1, u.Held})
 }
 
 // row is a row with its end.

@@ -446,24 +446,3 @@ func TestPlans(t *testing.T) {
 		t.Error("one operator's plans drop another's")
 	}
 }
-
-// The calendar has what goes on which day and by what, and usage which prefix is large.
-func TestCalendarAndUsage(t *testing.T) {
-	w := start(t)
-	w.bucket("logs")
-	w.put("logs", "<big>/a", strings.Repeat("x", 5000), "")
-	w.put("logs", "small/b", "bytes", "3d")
-	v := w.as(api.Read)
-	page := v.get("/calendar?bucket=logs").body
-	day := w.clock.Now().Time().AddDate(0, 0, 3).Format("2006-01-02")
-	if !strings.Contains(page, `<tr id="day-`+day+`"`) || !strings.Contains(page, `href="#day-`+day+`"`) || !strings.Contains(page, "time to live") || !strings.Contains(page, "1 object of 4.9 KiB") {
-		t.Errorf("the calendar is %s", page)
-	}
-	page = v.get("/usage?bucket=logs").body
-	if !strings.Contains(page, "&lt;big&gt;/") || !strings.Contains(page, "4.9 KiB") || strings.Contains(page, "<big>") {
-		t.Errorf("the usage is %s", page)
-	}
-	if page := v.get("/usage").body; !strings.Contains(page, "logs</a>") {
-		t.Errorf("the usages are %s", page)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
@@ -122,10 +123,11 @@ func healthy(t *testing.T) *world {
 
 // pictured are the pages that are looked at.
 func pictured() []struct{ name, path string } {
+	soon := lethe.SystemClock{}.Now().Time().AddDate(0, 0, 2).Format(time.DateOnly)
 	return []struct{ name, path string }{
 		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
 		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
-		{"trash", "/trash"}, {"calendar", "/calendar"}, {"usage", "/usage"}, {"usageof", "/usage?bucket=photos"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
+		{"trash", "/trash"}, {"calendar", "/calendar"}, {"day", "/calendar?day=" + soon}, {"cause", "/calendar?day=" + soon + "&bucket=photos&by=ttl"}, {"usage", "/usage"}, {"usageof", "/usage?bucket=photos"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}

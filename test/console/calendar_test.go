@@ -1,0 +1,98 @@
+package console_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// The calendar has what goes on which day and by what, and usage which prefix is large.
+func TestCalendarAndUsage(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	w.put("logs", "<big>/a", strings.Repeat("x", 5000), "")
+	w.put("logs", "small/b", "bytes", "3d")
+	v := w.as(api.Read)
+	page := v.get("/calendar?bucket=logs").body
+	day := w.clock.Now().Time().AddDate(0, 0, 3).Format("2006-01-02")
+	if !strings.Contains(page, `href="/calendar?bucket=logs&amp;day=`+day+`"`) || !strings.Contains(page, "time to live") || !strings.Contains(page, "1 object of 4.9 KiB") {
+		t.Errorf("the calendar is %s", page)
+	}
+	page = v.get("/usage?bucket=logs").body
+	if !strings.Contains(page, "&lt;big&gt;/") || !strings.Contains(page, "4.9 KiB") || strings.Contains(page, "<big>") {
+		t.Errorf("the usage is %s", page)
+	}
+	if page := v.get("/usage").body; !strings.Contains(page, "logs</a>") {
+		t.Errorf("the usages are %s", page)
+	}
+}
+
+// A day of the calendar lists what goes then, one by one and page by page, by each cause.
+func TestADayOfTheCalendar(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	w.bucket("other")
+	for i := range 203 {
+		w.put("logs", fmt.Sprintf("<%03d>", i), "bytes", "3d")
+	}
+	w.put("other", "x", "bytes", "3d")
+	v := w.as(api.Read)
+	day := w.clock.Now().Time().AddDate(0, 0, 3).Format("2006-01-02")
+	count := func(page, of string) int { return strings.Count(page, `href="/object?bucket=`+of) }
+	page := v.get("/calendar?day=" + day).body
+	if n := count(page, ""); n != 200 || !strings.Contains(page, "204 objects of") || !strings.Contains(page, "--day "+day) {
+		t.Errorf("the day has %d objects on its first page: %.3000s", n, page)
+	}
+	next := html.UnescapeString(regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)[1])
+	if n := count(v.get(next).body, ""); n != 4 {
+		t.Errorf("the day has %d objects on its second page", n)
+	}
+	page = v.get("/calendar?day=" + day + "&bucket=other&by=ttl").body
+	if count(page, "other") != 1 || count(page, "logs") != 0 || !strings.Contains(page, `aria-current="page">time to live`) || !strings.Contains(page, "s3://other --day "+day+" --by ttl") {
+		t.Errorf("the cause has %s", page)
+	}
+	for _, none := range []string{"&bucket=logs&by=rule", "&bucket=logs&by=undo", "&by=abort"} {
+		if page := v.get("/calendar?day=" + day + none).body; count(page, "") != 0 {
+			t.Errorf("%s has objects: %s", none, page)
+		}
+	}
+	w.clock.Advance(4 * 24 * time.Hour)
+	if page := v.get("/calendar?day=due&bucket=other").body; count(page, "other") != 1 || !strings.Contains(page, "Due already") {
+		t.Errorf("what is due is %s", page)
+	}
+	for _, bad := range []string{"day=soon", "day=due&by=chance", "day=due&after=x"} {
+		if res := v.get("/calendar?" + bad); res.status != http.StatusBadRequest {
+			t.Errorf("%s: %d", bad, res.status)
+		}
+	}
+}
+
+// A click on a day of the calendar's chart leads to its objects, and from there to each of them.
+func TestADayIsClicked(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	w.put("photos", "<a>", "the sea", "2d")
+	b := open(w)
+	b.login(rootKey, rootSecret)
+	b.visit("/calendar")
+	b.do(chromedp.Focus(".chart a"))
+	if name := eval[string](b, `document.querySelector(".chart a").getAttribute("aria-label")`); !strings.Contains(name, "1 object, 7 B") {
+		t.Errorf("the day is called %q", name)
+	}
+	b.submit(".chart a")
+	if text := b.text("#goes"); !strings.Contains(text, "s3://photos/<a>") {
+		t.Errorf("the day lists %q", text)
+	}
+	b.submit("#goes a")
+	if text := b.text("main"); !strings.Contains(text, "the sea") {
+		t.Errorf("its object is %q", text)
+	}
+}
