@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
-	"github.com/dustin/go-humanize"
 
 	"github.com/lethe-storage/lethe/admin/api"
 )
@@ -36,7 +35,7 @@ func (v *visit) buckets() (templ.Component, error) {
 		return nil, err
 	}
 	v.command = []string{"buckets", "list"}
-	return bucketsPage(v.frame(), list, v.h.awsCommand("mb", "s3://NAME")), nil
+	return bucketsPage(v.frame(), list, v.h.newBucket(nil, "")), nil
 }
 
 func (v *visit) bucket() (templ.Component, error) {
@@ -57,8 +56,12 @@ func (v *visit) bucket() (templ.Component, error) {
 }
 
 // awsCommand is a command of an S3 client in a shell.
-func (h *Handler) awsCommand(do, name string) string {
-	return "aws --endpoint-url " + cmp.Or(h.opt.Links.Endpoint(), "URL") + " s3 " + do + " " + shellWord(name)
+func (h *Handler) awsCommand(words ...string) string {
+	text := "aws --endpoint-url " + cmp.Or(h.opt.Links.Endpoint(), "URL")
+	for _, w := range words {
+		text += " " + shellWord(w)
+	}
+	return text
 }
 
 // shellWord quotes a word for a shell if it has to be.
@@ -96,29 +99,12 @@ func (h *Handler) bucketActions() []action {
 
 // setBucket changes the settings of a bucket; an empty field is none.
 func (v *visit) setBucket() (note, error) {
-	form := v.r.PostForm
-	text := func(field string) *string {
-		value := cmp.Or(strings.TrimSpace(form.Get(field)), "none")
-		return &value
+	req, err := settingsOf(v.r.PostForm, "none")
+	if err != nil {
+		return note{}, err
 	}
-	req := api.BucketChange{Name: v.r.URL.Query().Get("name"), DefaultTTL: text("default_ttl"), MaxTTL: text("max_ttl"), Undo: text("undo")}
-	var bytes, objects int64
-	if quota := strings.TrimSpace(form.Get("quota")); quota != "" {
-		n, err := humanize.ParseBytes(quota)
-		if err != nil || n > 1<<62 {
-			return note{}, &api.Error{Code: "bad_request", Message: strconv.Quote(quota) + " is no size; write one such as 10GiB"}
-		}
-		bytes = int64(n)
-	}
-	if most := strings.TrimSpace(form.Get("objects")); most != "" {
-		n, err := strconv.ParseInt(most, 10, 64)
-		if err != nil || n < 0 {
-			return note{}, &api.Error{Code: "bad_request", Message: strconv.Quote(most) + " is no number of objects"}
-		}
-		objects = n
-	}
-	req.QuotaBytes, req.QuotaObjects = &bytes, &objects
-	_, err := api.Call[api.Bucket](v.as(), v.h.admin, "buckets/set", req)
+	req.Name = v.r.URL.Query().Get("name")
+	_, err = api.Call[api.Bucket](v.as(), v.h.admin, "buckets/set", req)
 	return note{Text: "The settings are in use."}, err
 }
 

@@ -39,6 +39,13 @@ type action struct {
 	do   func(*visit) (note, error)
 }
 
+// edit is an action whose form is shown again as it was typed, with the reason, if it is
+// refused.
+type edit struct {
+	action
+	again func(v *visit, problem string) (templ.Component, error)
+}
+
 // New returns a handler.
 func New(o Options) (*Handler, error) {
 	o, err := o.withDefaults()
@@ -61,6 +68,9 @@ func New(o Options) (*Handler, error) {
 	}
 	for _, a := range h.actions() {
 		h.mux.HandleFunc("POST "+a.path, h.act(a))
+	}
+	for _, e := range h.bucketEdits() {
+		h.mux.HandleFunc("POST "+e.path, h.edit(e))
 	}
 	h.mux.HandleFunc("GET /content", h.content)
 	h.mux.HandleFunc("GET /receipts/export", h.exportReceipts)
@@ -131,6 +141,28 @@ func (h *Handler) act(a action) http.HandlerFunc {
 			said, err := a.do(v)
 			v.went(a.back(v), said, err)
 		}
+	}
+}
+
+// edit does what a form asks, and leads to the page that shows the result, or shows the form
+// again.
+func (h *Handler) edit(e edit) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, ok := h.visit(w, r)
+		if !ok || !v.submitted(e.role) {
+			return
+		}
+		said, err := e.do(v)
+		if err == nil {
+			v.went(e.back(v), said, nil)
+			return
+		}
+		body, failed := e.again(v, sentence(v.told(err)))
+		if failed != nil {
+			v.fail(failed)
+			return
+		}
+		v.write(http.StatusOK, body)
 	}
 }
 

@@ -13,6 +13,7 @@ func (h *Handler) pages() []page {
 		{"/object", "Object", api.Read, (*visit).object},
 		{"/buckets", "Buckets", api.Read, (*visit).buckets},
 		{"/bucket", "Bucket", api.Read, (*visit).bucket},
+		{"/bucket/documents", "Policy and CORS", api.Read, (*visit).documents},
 		{"/usage", "Usage", api.Read, (*visit).usage},
 		{"/calendar", "Calendar", api.Read, (*visit).calendar},
 		{"/trash", "Trash", api.Read, (*visit).trash},

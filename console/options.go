@@ -21,6 +21,16 @@ type Objects interface {
 	Delete(context.Context, object.DeleteRequest) ([]ledger.Deleted, error)
 }
 
+// Buckets are what S3 does about buckets, with the checks that requests of clients get.
+// Refusals are *s3.Error. An empty text of a policy or of CORS rules is none.
+type Buckets interface {
+	CreateBucket(ctx context.Context, name string) error
+	Policy(ctx context.Context, bucket string) (string, error)
+	SetPolicy(ctx context.Context, bucket, text string) error
+	CORS(ctx context.Context, bucket string) (string, error)
+	SetCORS(ctx context.Context, bucket, text string) error
+}
+
 // Links signs links to objects.
 type Links struct {
 	// Endpoint returns the URL of the S3 server; empty while there is none.
@@ -41,10 +51,11 @@ type AuditLine struct {
 	What          []Setting // without From
 }
 
-// Options of a Handler. Operators and Objects are required.
+// Options of a Handler. Operators, Objects, Buckets and Command are required.
 type Options struct {
 	Operators *service.Operators
 	Objects   Objects
+	Buckets   Buckets
 	Links     Links
 	// Hosts are the names by which browsers reach the console, in lower case and without
 	// ports; loopback names are always known.
@@ -67,8 +78,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Operators == nil || o.Objects == nil || o.Command == nil {
-		return o, errors.New("console: Options.Operators, Objects or Command is missing")
+	if o.Operators == nil || o.Objects == nil || o.Buckets == nil || o.Command == nil {
+		return o, errors.New("console: Options.Operators, Objects, Buckets or Command is missing")
 	}
 	o.Idle = cmp.Or(o.Idle, 30*time.Minute)
 	o.Lifetime = max(cmp.Or(o.Lifetime, 12*time.Hour), o.Idle)

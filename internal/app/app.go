@@ -52,7 +52,7 @@ func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	}
 	a := &App{Store: s, ready: make(chan struct{})}
 	err = s.inOrder(ctx, []step{
-		{"settle", a.settle}, {"admin", a.openAdmin}, {"metrics", a.openMetrics}, {"paste", a.openPaste}, {"console", a.openConsole}, {"front", a.openFront},
+		{"settle", a.settle}, {"admin", a.openAdmin}, {"metrics", a.openMetrics}, {"paste", a.openPaste}, {"front", a.openFront}, {"console", a.openConsole},
 	})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -33,7 +33,7 @@ func (a *App) openConsole(ctx context.Context) error {
 		return err
 	}
 	h, err := console.New(console.Options{
-		Operators: service.NewOperators(a.admin, access), Objects: tracedObjects{a.Objects, a.watch.trace},
+		Operators: service.NewOperators(a.admin, access), Objects: tracedObjects{a.Objects, a.watch.trace}, Buckets: a.front.server.Operator(),
 		Links: console.Links{
 			Endpoint: a.endpoint, Region: a.Config.Server.Region, Access: a.Root.Access, Secret: a.Root.Secret.Reveal(),
 		},

@@ -45,11 +45,12 @@ var root = gateway.Credentials{Access: "rootkey", Secret: "rootsecret-rootsecret
 
 // world is the one server of this package's tests, with a real ledger.
 type world struct {
-	db    *sqlledger.DB
-	disk  *memblob.Store
-	store *object.Store
-	clock *clocktest.Ahead
-	addr  string
+	server *gateway.Server
+	db     *sqlledger.DB
+	disk   *memblob.Store
+	store  *object.Store
+	clock  *clocktest.Ahead
+	addr   string
 
 	mu       sync.Mutex
 	requests []s3.RequestEvent
@@ -133,6 +134,7 @@ func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.server = server
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
 	select {

@@ -35,17 +35,21 @@ func (s *Server) policyRefused(ctx fiber.Ctx, req *request) bool {
 // putConditioned has versitygw check a policy without our conditions, checks
 // those, and stores it.
 func (b *Backend) putConditioned(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	plain, err := authz.WithoutClauses(body)
+	if err := b.setPolicy(ctx, bucket, body); err != nil {
+		return &controllers.Response{}, err
+	}
+	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, nil
+}
+
+func (b *Backend) setPolicy(ctx context.Context, bucket string, policy []byte) error {
+	plain, err := authz.WithoutClauses(policy)
 	if err == nil {
 		err = auth.ValidatePolicyDocument(plain, bucket, b.accounts)
 	}
 	if err == nil {
-		err = b.PutBucketPolicy(ctx, bucket, body)
+		err = b.PutBucketPolicy(ctx, bucket, policy)
 	}
-	if err != nil {
-		return &controllers.Response{}, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
-	}
-	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, nil
+	return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 }
 
 // policyStatus returns whether the policy is public, instead of versitygw.
