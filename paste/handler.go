@@ -30,6 +30,8 @@ type Handler struct {
 	root string // the path in Options.PublicURL, without a slash at its end
 	mux  http.ServeMux
 	held *budget.Budget // by the pastes that are being received
+	// colours are those of the words of pastes that are shown.
+	colours colours
 }
 
 // New makes a handler, and the bucket for its pastes if there is none. It fails if
@@ -46,7 +48,7 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("paste: public URL: %w", err)
 	}
-	h := &Handler{opt: o, root: public.EscapedPath(), held: budget.New(o.Memory, o.Memory/2)}
+	h := &Handler{opt: o, root: public.EscapedPath(), held: budget.New(o.Memory, o.Memory/2), colours: newColours()}
 	for pattern, fn := range map[string]func(http.ResponseWriter, *visit) error{
 		"GET /{$}":            h.help,
 		"POST /{$}":           h.create,

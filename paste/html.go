@@ -64,6 +64,7 @@ type shown struct {
 	Expires, Left string // empty: never
 	ExpiresISO    string
 	Lines         []string
+	Parts         [][]part // of the lines, with their colours; nil: none
 	Binary, Cut   bool
 	Shown         string
 	Token         string // known only to the browser that made the paste
@@ -130,10 +131,11 @@ func (s *shown) content(m *markup) {
 		return
 	}
 	m.add(`<pre class="text">`)
-	for i, text := range s.Lines {
+	for i := range s.Lines {
 		n := strconv.Itoa(i + 1)
-		m.add(`<span id="L%s"><a href="#L%s" data-n="%s" aria-label="line %s" tabindex="-1"></a>%s
-</span>`, n, n, n, n, text)
+		m.add(`<span id="L%s"><a href="#L%s" data-n="%s" aria-label="line %s" tabindex="-1"></a>`, n, n, n, n)
+		s.line(m, i)
+		m.add("\n</span>")
 	}
 	m.add("</pre>\n")
 	if s.Cut {

@@ -94,6 +94,7 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 			return err
 		}
 		s.Lines = lines(data)
+		s.Parts = h.colours.of(v.Context(), s.Type, s.Lines)
 		s.Cut, s.Shown = int64(len(data)) < o.Size, sizeText(int64(len(data)))
 	}
 	// The page may show the delete token.
