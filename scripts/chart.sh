@@ -29,12 +29,20 @@ expect() {
 expect "the chart as it comes" "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount " "$(kinds)"
 expect "a single instance" "ConfigMap Service ServiceAccount StatefulSet " "$(kinds --set single.enabled=true)"
 all=(--set ingress.enabled=true --set ingress.s3Host=s3.example.org --set ingress.pasteHost=p.example.org
+	--set console.enabled=true --set console.host=lethe.example.org --set console.tls[0].secretName=console
 	--set serviceMonitor.enabled=true --set prometheusRule.enabled=true --set admin.enabled=true
 	--set autoscaling.enabled=true --set reclaim.replicas=2 --set podDisruptionBudget.enabled=false)
 expect "everything that is off by default" \
 	"ConfigMap Deployment HorizontalPodAutoscaler Ingress PrometheusRule Service ServiceAccount ServiceMonitor " "$(kinds "${all[@]}")"
 validate
 (unset LETHE_DATABASE_URL && validate --set single.enabled=true)
+# env NAME [OPTION..]: the value of a variable of the instances, each once.
+env() { render "${@:2}" | grep -A1 -- "- name: $1\$" | sed -n 's/^ *value: "\(.*\)"/\1/p' | LC_ALL=C sort -u; }
+expect "the chart as it comes" 127.0.0.1:9004 "$(env LETHE_SERVER_CONSOLE_LISTEN)"
+expect "a console" 0.0.0.0:9004 "$(env LETHE_SERVER_CONSOLE_LISTEN "${all[@]}")"
+expect "a console's ingress" https://lethe.example.org "$(env LETHE_SERVER_CONSOLE_PUBLIC_URL "${all[@]}")"
+expect "a console's service" "chart-console " "$(render "${all[@]}" --show-only templates/services.yaml | sed -n 's/^  name: \(.*-console\)/\1/p' | tr '\n' ' ')"
+expect "a console's ingresses" "chart chart-console " "$(render "${all[@]}" --show-only templates/ingress.yaml | sed -n 's/^  name: //p' | tr '\n' ' ')"
 # The rules arrive as Prometheus has them, with the templates in their texts.
 render --set prometheusRule.enabled=true --show-only templates/prometheusrule.yaml | sed '1,/^spec:/d; s/^  //' >"$scratch/alerts.yaml"
 diff <(grep . deploy/prometheus/alerts.yaml) <(grep . "$scratch/alerts.yaml")

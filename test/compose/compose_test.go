@@ -118,6 +118,7 @@ func TestComposeFile(t *testing.T) {
 	if got := w.curl(paste); got != "a paste" {
 		t.Errorf("read %q from %s", got, paste)
 	}
+	w.console(w.dir + "/volumes/lethe1/credentials")
 	if status := w.lethe("lethe1", "status"); !strings.Contains(status, "main") {
 		t.Errorf("status does not know the backend:\n%s", status)
 	}
@@ -162,6 +163,7 @@ func TestSingleFile(t *testing.T) {
 	w.env = []string{"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(w.dir, "volumes/data/credentials")}
 	w.aws("", "s3", "mb", "s3://photos")
 	w.aws("a photo", "s3", "cp", "-", "s3://photos/one")
+	w.console(w.dir + "/volumes/data/credentials")
 	if err := c.end(syscall.SIGTERM); err != nil {
 		t.Errorf("it ended with %v\n%s", err, c.out.String())
 	}
@@ -175,7 +177,30 @@ func TestSingleFile(t *testing.T) {
 	}
 }
 
-// TestPortsAreTheMachinesOwn: nothing but S3, pastes and metrics is published, and
+// console logs in with the root key, as a browser on this machine does, and reads three pages:
+// a session stays with its instance.
+func (w *whole) console(credentials string) {
+	w.t.Helper()
+	text, err := os.ReadFile(credentials)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	key := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, "=")
+		key[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	jar, site := filepath.Join(w.dir, "cookies"), w.url("9004")
+	w.curl("-c", jar, "-o", filepath.Join(w.dir, "login"), "--data-urlencode", "key="+key["aws_access_key_id"],
+		"--data-urlencode", "secret="+key["aws_secret_access_key"], site+"/login")
+	for _, page := range []string{"/", "/buckets", "/backends"} {
+		if got := w.curl("-b", jar, site+page); !strings.Contains(got, "Log out") {
+			w.t.Errorf("%s of the console is %.300s", page, got)
+		}
+	}
+}
+
+// TestPortsAreTheMachinesOwn: nothing but S3, pastes, the console and metrics is published, and
 // that for this machine only.
 func TestPortsAreTheMachinesOwn(t *testing.T) {
 	if os.Getenv("LETHE_COMPOSE") == "" {

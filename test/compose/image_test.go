@@ -36,7 +36,11 @@ var standIns = map[string]image{
 			exec "$@" -c listen_addresses='*' -c unix_socket_directories=/tmp`, "entrypoint"},
 		env: []string{"PGDATA=/var/lib/postgresql/data", "PGHOST=/tmp"},
 	},
-	"valkey/valkey":     {files: map[string]string{"/usr/local/bin/valkey-server": program("redis-server")}},
+	"valkey/valkey": {
+		files: map[string]string{"/usr/local/bin/valkey-server": program("redis-server")},
+		// The image answers other hosts.
+		entrypoint: []string{"sh", "-euc", `exec "$@" --protected-mode no`, "entrypoint"},
+	},
 	"versity/versitygw": {files: map[string]string{"/usr/local/bin/versitygw": program("versitygw")}},
 	"amazon/aws-cli":    {entrypoint: []string{"aws"}},
 }

@@ -71,6 +71,13 @@ spec:
         - name: LETHE_SERVER_ADMIN_LISTEN
           value: "0.0.0.0:9003"
         {{- end }}
+        # The image has all addresses. Without a service, kubectl port-forward leads to this one.
+        - name: LETHE_SERVER_CONSOLE_LISTEN
+          value: {{ ternary "0.0.0.0:9004" "127.0.0.1:9004" .root.Values.console.enabled | quote }}
+        {{- with .root.Values.console.host }}
+        - name: LETHE_SERVER_CONSOLE_PUBLIC_URL
+          value: {{ printf "%s://%s" (ternary "https" "http" (gt (len $.root.Values.console.tls) 0)) . | quote }}
+        {{- end }}
         {{- with .root.Values.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -88,6 +95,8 @@ spec:
           containerPort: 9000
         - name: paste
           containerPort: 9001
+        - name: console
+          containerPort: 9004
         {{- end }}
         - name: metrics
           containerPort: 9002
