@@ -52,7 +52,7 @@ func (v *visit) preview(n api.ObjectName) preview {
 	ctx := v.as()
 	var head []byte
 	var whole int64
-	err := v.h.opt.Operators.Do(ctx, "console/preview", contentRole, nil, func() error {
+	err := v.h.opt.Operators.Read(ctx, "console/preview", contentRole, n, func() error {
 		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key})
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, n := v.as(), v.name()
 	sent := false
-	err := h.opt.Operators.Do(ctx, "console/download", contentRole, nil, func() error {
+	err := h.opt.Operators.Read(ctx, "console/download", contentRole, n, func() error {
 		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key})
 		if err != nil {
 			return err

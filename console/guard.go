@@ -31,17 +31,42 @@ func setHeaders(h http.Header, secure bool) {
 	h.Set("Cache-Control", "no-store")
 }
 
+// hostOf returns the host of a request in canonical form, and the address that it is, if it
+// is one.
+func hostOf(host string) (name string, addr netip.Addr) {
+	name = host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	addr, err := netip.ParseAddr(name)
+	if err != nil {
+		return name, netip.Addr{}
+	}
+	addr = addr.Unmap().WithZone("")
+	return addr.String(), addr
+}
+
+// canonical returns hosts in the form of hostOf.
+func canonical(hosts []string) []string {
+	out := make([]string, len(hosts))
+	for i, h := range hosts {
+		out[i], _ = hostOf(h)
+	}
+	return out
+}
+
 // knows reports whether the Host of a request is the console's. A site of others whose
 // name leads here, so that its pages are of the same origin, is not.
 func (o *Options) knows(host string) bool {
-	name := strings.ToLower(host)
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = strings.ToLower(h)
-	}
-	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
-	if name == "localhost" || slices.Contains(o.Hosts, name) {
-		return true
-	}
-	a, err := netip.ParseAddr(name)
-	return err == nil && (a.IsLoopback() || o.AnyAddress)
+	name, addr := hostOf(host)
+	return name == "localhost" || slices.Contains(o.Hosts, name) || addr.IsValid() && (addr.IsLoopback() || o.AnyAddress)
+}
+
+// remote returns the address of a request's client, and whether its browser uses TLS: for this
+// process, for a trusted proxy that says so, or because the name is reached in no other way.
+func (h *Handler) remote(r *http.Request) (from string, secure bool) {
+	from, secure = h.opt.Operators.Remote(r)
+	name, _ := hostOf(r.Host)
+	return from, secure || slices.Contains(h.opt.Secure, name)
 }

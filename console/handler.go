@@ -82,7 +82,7 @@ func New(o Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, secure := h.opt.Operators.Remote(r)
+	_, secure := h.remote(r)
 	setHeaders(w.Header(), secure)
 	if !h.opt.knows(r.Host) {
 		http.Error(w, "The console is not served for this host. If the name is yours, add it to console.hosts.", http.StatusMisdirectedRequest)
@@ -109,8 +109,8 @@ func (h *Handler) show(p page) http.HandlerFunc {
 			return
 		}
 		v.title, v.nav = p.title, strings.TrimSuffix(p.path, "{$}")
-		if !v.may(p.role) {
-			v.fail(forbidden(p.role))
+		if err := v.needs(p.role); err != nil {
+			v.fail(err)
 			return
 		}
 		body, err := p.make(v)
@@ -175,12 +175,20 @@ func (v *visit) submitted(role api.Role) bool {
 		v.fail(&api.Error{Code: "bad_request", Message: "the form cannot be read: " + err.Error()})
 	case !v.session.owns(v.r.PostForm.Get("csrf")):
 		v.fail(staleForm)
-	case !v.may(role):
-		v.fail(forbidden(role))
 	default:
-		return true
+		err := v.needs(role)
+		if err != nil {
+			v.fail(err)
+		}
+		return err == nil
 	}
 	return false
+}
+
+// needs returns an error if the operator's role does not allow what needs another, which leaves an
+// audit line.
+func (v *visit) needs(role api.Role) error {
+	return v.h.opt.Operators.Do(v.as(), "console"+v.r.URL.Path, role, nil, func() error { return nil })
 }
 
 // went leads to the next page, which says how it went.

@@ -31,7 +31,7 @@ func (h *Handler) theme(w http.ResponseWriter, r *http.Request) {
 	want := r.PostFormValue("theme")
 	for _, known := range themes {
 		if want == known {
-			_, secure := h.opt.Operators.Remote(r)
+			_, secure := h.remote(r)
 			c := &http.Cookie{Name: themeCookie, Value: want, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure}
 			if want == "" {
 				c.MaxAge = -1
@@ -57,7 +57,7 @@ func (h *Handler) loginForm(w http.ResponseWriter, r *http.Request) {
 
 // askLogin shows the form, and why the last attempt was refused.
 func (h *Handler) askLogin(w http.ResponseWriter, r *http.Request, status int, why string) {
-	from, _ := h.opt.Operators.Remote(r)
+	from, _ := h.remote(r)
 	v := &visit{h: h, w: w, r: r, from: from, title: "Log in"}
 	v.write(status, loginPage(v.frame(), within(r.FormValue("next")), why))
 }
@@ -69,7 +69,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
 		return
 	}
-	from, secure := h.opt.Operators.Remote(r)
+	from, secure := h.remote(r)
 	op, err := h.opt.Operators.Login(r.Context(), from, strings.TrimSpace(r.PostForm.Get("key")), r.PostForm.Get("secret"))
 	if err != nil {
 		status, why := refusal(err)
@@ -120,7 +120,7 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.sessions.end(v.id)
-	_, secure := h.opt.Operators.Remote(r)
+	_, secure := h.remote(r)
 	gone := sessionCookie(r, "", secure)
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)

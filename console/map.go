@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
 )
@@ -37,4 +38,32 @@ func (h *Handler) asked() []page {
 // actions are all that forms do.
 func (h *Handler) actions() []action {
 	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions(), h.planActions(), h.backendActions(), h.accessActions())
+}
+
+// Route is a page of the console, or what a form of it asks for. A form needs the session's
+// token as well.
+type Route struct {
+	Method, Path string
+	Role         api.Role
+}
+
+// Routes lists all routes for those who have logged in, apart from the logout.
+func Routes() []Route {
+	var h *Handler
+	out := []Route{
+		{"GET", "/content", contentRole}, {"GET", "/receipts/export", api.Read}, {"GET", "/plans/file", api.Read}, {"POST", "/bucket/upload", contentRole},
+	}
+	for _, p := range h.pages() {
+		out = append(out, Route{"GET", strings.TrimSuffix(p.path, "{$}"), p.role})
+	}
+	for _, p := range h.asked() {
+		out = append(out, Route{"POST", p.path, p.role})
+	}
+	for _, a := range h.actions() {
+		out = append(out, Route{"POST", a.path, a.role})
+	}
+	for _, e := range h.bucketEdits() {
+		out = append(out, Route{"POST", e.path, e.role})
+	}
+	return out
 }

@@ -57,9 +57,11 @@ type Options struct {
 	Objects   Objects
 	Buckets   Buckets
 	Links     Links
-	// Hosts are the names by which browsers reach the console, in lower case and without
-	// ports; loopback names are always known.
+	// Hosts are the names and addresses by which browsers reach the console, without ports;
+	// loopback ones are always known.
 	Hosts []string
+	// Secure are those of them that browsers reach by TLS, whoever ends it.
+	Secure []string
 	// AnyAddress admits IP addresses as hosts, for a listener on all of them.
 	AnyAddress bool
 	Idle       time.Duration // after which a session ends (default 30 minutes)
@@ -81,6 +83,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Operators == nil || o.Objects == nil || o.Buckets == nil || o.Command == nil {
 		return o, errors.New("console: Options.Operators, Objects, Buckets or Command is missing")
 	}
+	o.Hosts, o.Secure = canonical(o.Hosts), canonical(o.Secure)
 	o.Idle = cmp.Or(o.Idle, 30*time.Minute)
 	o.Lifetime = max(cmp.Or(o.Lifetime, 12*time.Hour), o.Idle)
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})

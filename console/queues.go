@@ -79,44 +79,50 @@ var own = regexp.MustCompile(`[0-9A-Za-z+=_-]*[0-9][0-9A-Za-z+=_-]{11,}(/[0-9a-z
 // kindOf is an error without what belongs to one blob.
 func kindOf(text string) string { return own.ReplaceAllString(text, "…") }
 
-func groupDead(list []api.DeadInfo) []deadGroup {
-	var out []deadGroup
-	for _, d := range list {
-		kind := kindOf(d.LastError)
-		at := slices.IndexFunc(out, func(g deadGroup) bool { return g.Backend == d.Backend && g.Error == kind })
-		if at < 0 {
-			at = len(out)
-			out = append(out, deadGroup{Backend: d.Backend, Error: kind, First: d})
+// grouped returns blobs by their backend and the kind of their error, the largest group first.
+func grouped[T any](list []T, of func(T) (backend, text string)) [][]T {
+	at, out := map[[2]string]int{}, [][]T(nil)
+	for _, one := range list {
+		backend, text := of(one)
+		key := [2]string{backend, kindOf(text)}
+		if _, known := at[key]; !known {
+			at[key] = len(out)
+			out = append(out, nil)
 		}
-		g := &out[at]
-		g.Count++
-		g.Bytes += d.Size
-		g.IDs = append(g.IDs, d.ID)
-		if !slices.Contains(strings.Split(g.Reasons, ", "), d.Reason) {
-			g.Reasons = strings.TrimPrefix(g.Reasons+", "+d.Reason, ", ")
-		}
+		out[at[key]] = append(out[at[key]], one)
 	}
-	slices.SortStableFunc(out, func(a, b deadGroup) int { return b.Count - a.Count })
+	slices.SortStableFunc(out, func(a, b []T) int { return len(b) - len(a) })
 	return out
 }
 
-func groupFailing(list []api.QueuedInfo) []errorGroup {
-	var out []errorGroup
-	for _, b := range list {
-		kind := kindOf(b.LastError)
-		at := slices.IndexFunc(out, func(g errorGroup) bool { return g.Backend == b.Backend && g.Error == kind })
-		if at < 0 {
-			at = len(out)
-			out = append(out, errorGroup{Backend: b.Backend, Error: kind, Next: b})
+func groupDead(list []api.DeadInfo) (out []deadGroup) {
+	for _, group := range grouped(list, func(d api.DeadInfo) (string, string) { return d.Backend, d.LastError }) {
+		g := deadGroup{Backend: group[0].Backend, Error: kindOf(group[0].LastError), Count: len(group), First: group[0]}
+		var reasons []string
+		for _, d := range group {
+			g.Bytes += d.Size
+			g.IDs = append(g.IDs, d.ID)
+			if !slices.Contains(reasons, d.Reason) {
+				reasons = append(reasons, d.Reason)
+			}
 		}
-		g := &out[at]
-		g.Count++
-		g.Bytes += b.Size
-		if b.DueAt.Before(g.Next.DueAt) {
-			g.Next = b
-		}
+		g.Reasons = strings.Join(reasons, ", ")
+		out = append(out, g)
 	}
-	slices.SortStableFunc(out, func(a, b errorGroup) int { return b.Count - a.Count })
+	return out
+}
+
+func groupFailing(list []api.QueuedInfo) (out []errorGroup) {
+	for _, group := range grouped(list, func(b api.QueuedInfo) (string, string) { return b.Backend, b.LastError }) {
+		g := errorGroup{Backend: group[0].Backend, Error: kindOf(group[0].LastError), Count: len(group), Next: group[0]}
+		for _, b := range group {
+			g.Bytes += b.Size
+			if b.DueAt.Before(g.Next.DueAt) {
+				g.Next = b
+			}
+		}
+		out = append(out, g)
+	}
 	return out
 }
 

@@ -16,17 +16,20 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Bounds of a search: what a page shows, and the segments of the chain that it reads.
+// Bounds of a search: what a page shows, the segments of the chain that it reads, and how long
+// it does so.
 const (
 	shownReceipts = 200
 	readSegments  = 500
+	searchTime    = time.Second
 )
 
 // search is what the page of the receipts shows.
 type search struct {
 	Bucket, Key, Since string
 	Found              []receipt.Receipt
-	Next               string // the address of what follows; empty: all was read
+	Next               string    // the address of what follows; empty: all was read
+	Until              time.Time // what came before was read; zero: unknown
 	Problem            string
 	Now                time.Time
 }
@@ -74,8 +77,8 @@ func (v *visit) receipts() (templ.Component, error) {
 
 // matching reads the receipts of objects that match, up to a page of them.
 func (v *visit) matching(s *search, req api.ReceiptRequest) error {
-	ctx := v.as()
-	for range readSegments {
+	ctx, watch := v.as(), v.h.opt.Stopwatch
+	for begun, n := watch.Now(), 0; n < readSegments && (n == 0 || watch.Now().Sub(begun) < searchTime); n++ {
 		p, err := api.Call[api.ReceiptPage](ctx, v.h.admin, "receipts/list", req)
 		if err != nil {
 			return err
@@ -87,6 +90,9 @@ func (v *visit) matching(s *search, req api.ReceiptRequest) error {
 		}
 		if p.Next == 0 && p.NextBatch == 0 {
 			return nil
+		}
+		if p.Seal != nil {
+			s.Until = lethe.Time(p.Seal.Until).Time()
 		}
 		req.After, req.Batch = p.Next, p.NextBatch
 		if len(s.Found) >= shownReceipts {
@@ -106,8 +112,8 @@ func (h *Handler) exportReceipts(w http.ResponseWriter, r *http.Request) {
 	}
 	v.title = "Receipts"
 	_, req, err := v.request()
-	if err == nil && !v.may(api.Read) {
-		err = forbidden(api.Read)
+	if err == nil {
+		err = v.needs(api.Read)
 	}
 	if err != nil {
 		v.fail(err)

@@ -11,9 +11,12 @@ import (
 	"github.com/lethe-storage/lethe/admin/service"
 )
 
-// maxSessions bounds the sessions; beyond it the one that was used least recently
-// ends.
-const maxSessions = 1000
+// Bounds of the sessions, of all and of one operator. Beyond them the one that was used least
+// recently ends.
+const (
+	maxSessions   = 1000
+	sessionsOfOne = 20
+)
 
 // note is what a page says once about the action before it.
 type note struct {
@@ -67,22 +70,28 @@ func (s *sessions) begin(op service.Operator) (id string, err error) {
 			delete(s.by, k)
 		}
 	}
-	if len(s.by) >= maxSessions {
-		s.dropOldest()
-	}
+	s.makeRoom(maxSessions, func(*session) bool { return true })
+	s.makeRoom(sessionsOfOne, func(one *session) bool { return one.operator.Name == op.Name })
 	s.by[sha256.Sum256([]byte(id))] = &session{operator: op, token: token, begun: now, seen: now}
 	return id, nil
 }
 
-func (s *sessions) dropOldest() {
+// makeRoom ends one of the sessions that count if there are as many as there may be.
+func (s *sessions) makeRoom(most int, counts func(*session) bool) {
 	var oldest [sha256.Size]byte
 	var at lethe.Time
-	for k, other := range s.by {
-		if at == 0 || other.seen < at {
-			oldest, at = k, other.seen
+	n := 0
+	for k, one := range s.by {
+		if !counts(one) {
+			continue
+		}
+		if n++; n == 1 || one.seen < at {
+			oldest, at = k, one.seen
 		}
 	}
-	delete(s.by, oldest)
+	if n >= most {
+		delete(s.by, oldest)
+	}
 }
 
 func (s *sessions) ended(one *session, now lethe.Time) bool {

@@ -1,11 +1,15 @@
 package console
 
 import (
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // backendAction is what can be done about a backend.
@@ -118,18 +122,45 @@ func (v *visit) removeKey() (note, error) {
 	return note{Text: "The access key " + id + " was removed. What it stored stays."}, err
 }
 
+// audits is what the page of audit lines shows.
+type audits struct {
+	Contains string
+	Lines    []AuditLine
+	From     int // the first of Lines, counted from the latest
+	Matching int
+	Kept     int
+	Since    time.Time // of the oldest line that is kept
+	Now      time.Time
+}
+
 func (v *visit) audit() (templ.Component, error) {
-	lines := v.h.opt.Audit()
-	if text := v.r.URL.Query().Get("contains"); text != "" {
-		var found []AuditLine
-		for _, l := range lines {
-			if l.contains(text) {
-				found = append(found, l)
-			}
-		}
-		lines = found
+	q, kept := v.r.URL.Query(), v.h.opt.Audit()
+	a := audits{Contains: q.Get("contains"), Kept: len(kept), Now: v.now.Time()}
+	if len(kept) > 0 {
+		a.Since = instant(kept[len(kept)-1].At)
 	}
-	return auditPage(v.frame(), lines, v.r.URL.Query().Get("contains"), v.now.Time()), nil
+	found := slices.DeleteFunc(kept, func(l AuditLine) bool { return !l.contains(a.Contains) })
+	if n, err := strconv.Atoi(q.Get("from")); err == nil {
+		a.From = min(max(n, 0), len(found))
+	}
+	a.Matching, a.Lines = len(found), found[a.From:min(a.From+shownRows, len(found))]
+	return auditPage(v.frame(), a), nil
+}
+
+// page is the page that begins with a line.
+func (a audits) page(from int) string {
+	if from <= 0 {
+		return link("/audit", "contains", a.Contains)
+	}
+	return link("/audit", "contains", a.Contains, "from", strconv.Itoa(from))
+}
+
+// keptText says what there is, and where all is.
+func (a audits) keptText() string {
+	if a.Kept == 0 {
+		return "This process has decided nothing yet."
+	}
+	return "This process keeps its last decisions in memory: " + words.Plural(int64(a.Kept), "line", "lines") + " since " + stamp(a.Since) + "."
 }
 
 func (l AuditLine) contains(text string) bool {

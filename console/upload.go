@@ -100,6 +100,29 @@ type uploaded struct {
 	TTL string `json:"ttl,omitempty"`
 }
 
+// permitted is the body of an upload. Its end is that of the operator's permission, too: a long
+// upload of one who may not store any more is not stored.
+type permitted struct {
+	io.Reader
+	v *visit
+}
+
+// Read implements io.Reader.
+func (p *permitted) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	now, lost := p.v.h.opt.Operators.Present(p.v.r.Context(), p.v.session.operator, p.v.from)
+	switch {
+	case lost != nil:
+		return n, lost
+	case !now.Role.Allows(contentRole):
+		return n, forbidden(contentRole)
+	}
+	return n, err
+}
+
 // store stores one file. It replaces what has its name.
 func (v *visit) store(in *intake, p *multipart.Part) error {
 	n := api.ObjectName{Bucket: in.bucket, Key: in.prefix + p.FileName()}
@@ -110,7 +133,7 @@ func (v *visit) store(in *intake, p *multipart.Part) error {
 	ctx := v.as()
 	return v.h.opt.Operators.Do(ctx, "console/upload", contentRole, told, func() error {
 		_, err := v.h.opt.Objects.Put(context.WithoutCancel(ctx), object.PutRequest{
-			Bucket: n.Bucket, Key: n.Key, Body: p, Size: -1, TTL: in.ttl, Attrs: ledger.Attrs{ContentType: p.Header.Get("Content-Type")},
+			Bucket: n.Bucket, Key: n.Key, Body: &permitted{p, v}, Size: -1, TTL: in.ttl, Attrs: ledger.Attrs{ContentType: p.Header.Get("Content-Type")},
 		})
 		if err == nil {
 			in.stored++

@@ -50,7 +50,7 @@ func cookieName(r *http.Request, secure bool) string {
 
 // visit finds the session of a request. Without one it leads to the login.
 func (h *Handler) visit(w http.ResponseWriter, r *http.Request) (*visit, bool) {
-	from, secure := h.opt.Operators.Remote(r)
+	from, secure := h.remote(r)
 	v := &visit{h: h, w: w, r: r, from: from, now: h.opt.Clock.Now()}
 	found := r.CookiesNamed(cookieName(r, secure))
 	if len(found) != 1 { // of two, one was planted by another port of the host

@@ -9,9 +9,10 @@ import (
 // maxAudited bounds a request or a state in an audit line, in bytes.
 const maxAudited = 4 << 10
 
-// change is a changing call until its audit line is written.
+// change is a changing call, or one that reads bytes, until its audit line is written.
 type change struct {
 	s             *Service
+	event         string
 	ctx           context.Context
 	route         string
 	request       any
@@ -20,7 +21,7 @@ type change struct {
 
 // begin records the caller of a change.
 func (s *Service) begin(ctx context.Context, route string, req any) *change {
-	return &change{s: s, ctx: ctx, route: route, request: req}
+	return &change{s: s, event: "admin_change", ctx: ctx, route: route, request: req}
 }
 
 // end writes the audit line: who, what, before, after, and how it ended.
@@ -38,7 +39,7 @@ func (c *change) end(err error) {
 		outcome = e.Code
 		attrs = append(attrs, slog.String("error", e.Message))
 	}
-	c.s.o.Audit("admin_change", "operator", append(attrs, slog.String("outcome", outcome))...)
+	c.s.o.Audit(c.event, "operator", append(attrs, slog.String("outcome", outcome))...)
 }
 
 // secretive is a response with a secret; Public is the part without.

@@ -27,7 +27,7 @@ func (a *App) openConsole(ctx context.Context) error {
 		}
 		access.Token = secret.Reveal()
 	}
-	hosts, anyAddress := consoleHosts(c, l)
+	hosts, secure, anyAddress := consoleHosts(c, l)
 	settings, err := a.Config.Values(a.opt.Sources)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (a *App) openConsole(ctx context.Context) error {
 		Links: console.Links{
 			Endpoint: a.endpoint, Region: a.Config.Server.Region, Access: a.Root.Access, Secret: a.Root.Secret.Reveal(),
 		},
-		Hosts: hosts, AnyAddress: anyAddress, Idle: c.Idle.Std(), Lifetime: c.Lifetime.Std(),
+		Hosts: hosts, Secure: secure, AnyAddress: anyAddress, Idle: c.Idle.Std(), Lifetime: c.Lifetime.Std(),
 		Settings: settingsShown(settings), Audit: a.watch.kept.latest,
 		Command: a.opt.Command, Clock: a.opt.Clock, Stopwatch: a.opt.Stopwatch,
 		Failed: func(path string, err error) {
@@ -72,22 +72,25 @@ func (a *App) endpoint() string {
 	}
 }
 
-// consoleHosts are the names by which browsers reach the console. A listener on all
-// addresses is reached by any of them.
-func consoleHosts(c config.Console, l config.Listener) (names []string, anyAddress bool) {
+// consoleHosts are the names by which browsers reach the console, and those of them for which
+// they use TLS. A listener on all addresses is reached by any of them.
+func consoleHosts(c config.Console, l config.Listener) (names, secure []string, anyAddress bool) {
 	names = append(names, c.Hosts...)
 	if u, err := url.Parse(l.PublicURL); err == nil && u.Hostname() != "" {
-		names = append(names, strings.ToLower(u.Hostname()))
+		names = append(names, u.Hostname())
+		if strings.EqualFold(u.Scheme, "https") {
+			secure = append(secure, u.Hostname())
+		}
 	}
 	host, _, err := net.SplitHostPort(l.Listen)
 	if err != nil {
-		return names, false
+		return names, secure, false
 	}
 	ip, err := netip.ParseAddr(host)
 	if host == "" || err == nil && ip.IsUnspecified() {
-		return names, true
+		return names, secure, true
 	}
-	return append(names, strings.ToLower(host)), false
+	return append(names, host), secure, false
 }
 
 // consoleCall names the span of a request: by its method, as paths are many.

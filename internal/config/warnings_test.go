@@ -27,12 +27,17 @@ func TestWarningsOfOpenListeners(t *testing.T) {
 		{[]string{"server.console.listen=:9004"}, true},
 		{[]string{"server.console.listen=:9004", "console.enabled=false"}, false},
 		{[]string{"server.console.listen=:9004", "server.console.public_url=https://lethe.example.org"}, false},
+		{[]string{"console.hosts=lethe.example.org"}, true},
+		{[]string{"console.hosts=lethe.example.org", "server.console.public_url=http://lethe.example.org"}, true},
+		{[]string{"console.hosts=lethe.example.org", "server.console.public_url=https://lethe.example.org"}, false},
+		{[]string{"console.hosts=lethe.example.org", "server.trusted_proxies=10.0.0.0/8"}, false},
+		{[]string{"console.hosts=lethe.example.org", "server.console.listen=off"}, false},
 	} {
 		conf, err := Load("", nil, c.settings...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list := conf.Warnings(); (len(list) > 0) != c.warned || c.warned && !strings.Contains(list[0], ".tls") {
+		if list := conf.Warnings(); (len(list) > 0) != c.warned || c.warned && !strings.Contains(strings.ToLower(list[0]), "tls") {
 			t.Errorf("%v: %q", c.settings, list)
 		}
 	}

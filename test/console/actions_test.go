@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -67,48 +68,6 @@ func harmless(t *testing.T, what, page string) {
 	}
 }
 
-// A role sees only what it can do, and can do no more by sending forms itself.
-func TestRoles(t *testing.T) {
-	w := start(t)
-	w.bucket("photos")
-	w.put("photos", "a", "bytes", "1h")
-	page, content := at("/object", "photos", "a"), at("/content", "photos", "a")
-	_, err := api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "photos", Prefix: "a", Reason: "kept"})
-	w.must(err)
-	version := w.explain("photos", "a").Object.ID
-	allowed := map[api.Role][]string{
-		api.Read: {}, api.Operate: {"/object/hold"},
-		api.Destroy: {"/object/hold", "/object/ttl", "/object/delete", "/object/share", "/bucket/settings", "/bucket/upload"},
-	}
-	for role, can := range allowed {
-		v := w.as(role)
-		shown := v.get(page).body + v.get("/bucket?name=photos").body
-		for _, path := range allowed[api.Destroy] {
-			want := false
-			for _, c := range can {
-				want = want || c == path
-			}
-			if strings.Contains(shown, `action="`+path) != want {
-				t.Errorf("%s: the form %s is shown: %v", role, path, !want)
-			}
-			if want {
-				continue
-			}
-			if path == "/bucket/upload" {
-				v.upload(path+"?name=photos", v.token(), "", map[string]string{"new": "x"})
-			} else if res := v.act(at(path, "photos", "a")+"&name=photos", "version", version, "ttl", "1d", "valid", "1h"); res.status != http.StatusForbidden {
-				t.Errorf("%s may %s: %d", role, path, res.status)
-			}
-		}
-		if res := v.get(content); (res.status == http.StatusOK) != (role == api.Destroy) || role != api.Destroy && strings.Contains(shown, "bytes</pre>") {
-			t.Errorf("%s reads bytes: %d", role, res.status)
-		}
-	}
-	if e := w.explain("photos", "a"); e.Object == nil || e.Object.TTLAt.Sub(e.Now).Hours() > 1 || w.explain("photos", "new").Object != nil {
-		t.Error("a role did what it may not")
-	}
-}
-
 // What is done from the console leaves the audit lines of the API, and receipts name the
 // operator.
 func TestAuditLines(t *testing.T) {
@@ -131,7 +90,16 @@ func TestAuditLines(t *testing.T) {
 	if e.Object != nil || len(e.Gone) != 1 || e.Gone[0].Receipt.By.Key != "root" {
 		t.Fatalf("%+v", e)
 	}
+	w.put("photos", "a", "bytes", "")
+	v.get(at("/content", "photos", "a"))
+	v.get(at("/object", "photos", "a"))
+	w.as(api.Read).get(at("/content", "photos", "a"))
 	log := w.log.String()
+	for route, want := range map[string]int{"console/download": 1, "console/preview": 2} {
+		if n := len(regexp.MustCompile(`"admin_read".*"who":"root".*"route":"`+route+`".*"request":"{\\"bucket\\":\\"photos\\"`).FindAllString(log, -1)); n != want {
+			t.Errorf("%s has %d audit lines: %s", route, n, log)
+		}
+	}
 	for _, route := range []string{"holds/add", "holds/remove", "ttl/set", "console/delete"} {
 		if !regexp.MustCompile(`"admin_change".*"who":"root".*"route":"` + route + `"`).MatchString(log) {
 			t.Errorf("%s has no audit line", route)
@@ -396,6 +364,36 @@ func TestReceipts(t *testing.T) {
 	}
 	if page := v.get(v.act("/receipts/verify", "head", head[1][:len(head[1])-4]+"0000").to()).body; !strings.Contains(page, `role="alert"`) {
 		t.Error("a wrong head is not noticed")
+	}
+}
+
+// A search reads for a second at most, and goes on with the next page.
+func TestALongSearchOfReceipts(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	v := w.as(api.Read)
+	for _, key := range []string{"first", "second", "third"} {
+		w.put("logs", key, "bytes", "")
+		_, err := w.app.Objects.Delete(w.ctx, object.DeleteRequest{Bucket: "logs", Items: []ledger.DeleteItem{{Key: key}}})
+		w.must(err)
+		w.clock.Advance(time.Hour)
+		w.reclaim("receipts")
+	}
+	w.stopwatch.step.Store(int64(600 * time.Millisecond))
+	page, found := v.get("/receipts?key=d").body, ""
+	for n := 0; ; n++ {
+		found += strings.Join(regexp.MustCompile(`s3://logs/\w+`).FindAllString(page, -1), " ") + ";"
+		next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
+		if next == nil || n > 5 {
+			break
+		}
+		if !strings.Contains(page, "Searched up to 20") {
+			t.Errorf("the page does not say how far it came: %s", page)
+		}
+		page = v.get(html.UnescapeString(next[1])).body
+	}
+	if found != "s3://logs/second;s3://logs/third;" {
+		t.Errorf("the pages have %s", found)
 	}
 }
 

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/base64"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -107,10 +108,11 @@ func TestHeaders(t *testing.T) {
 
 // A page of another site whose name leads here is not the console.
 func TestHosts(t *testing.T) {
-	w := start(t, "console.hosts=lethe.example.org")
+	w := start(t, "console.hosts=lethe.example.org,2001:db8:0:0::7")
 	port := w.url[strings.LastIndexByte(w.url, ':'):]
 	for host, want := range map[string]int{
 		"localhost" + port: 200, "127.0.0.1" + port: 200, "[::1]" + port: 200, "LOCALHOST": 200, "lethe.example.org": 200, "lethe.example.org:443": 200,
+		"[0:0:0:0:0:0:0:1]" + port: 200, "[::ffff:127.0.0.1]" + port: 200, "[2001:DB8:0::7]" + port: 200, "[2001:db8::7]": 200, "[2001:db8::8]": 421, "localhost." + port: 200,
 		"evil.example": 421, "evil.example" + port: 421, "localhost.evil.example": 421, "192.0.2.1" + port: 421, "127.0.0.1.nip.io" + port: 421,
 	} {
 		v := w.visitor()
@@ -208,6 +210,21 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// An operator has so many sessions at once; the one that was used least recently ends for another.
+func TestSessionsOfOneOperator(t *testing.T) {
+	w := start(t)
+	other, first := w.as(api.Read), w.as(api.Destroy)
+	w.stopwatch.Advance(time.Second)
+	second := w.as(api.Destroy)
+	for range 19 {
+		w.stopwatch.Advance(time.Second)
+		w.as(api.Destroy)
+	}
+	if first.get("/buckets").status == http.StatusOK || second.get("/buckets").status != http.StatusOK || other.get("/buckets").status != http.StatusOK {
+		t.Error("the twenty-first session does not take the place of the first, or of another's")
+	}
+}
+
 // Two cookies with the session's name are no session: another port of the host may have planted one,
 // for a narrower path.
 func TestAPlantedCookieIsRefused(t *testing.T) {
@@ -225,7 +242,8 @@ func TestAPlantedCookieIsRefused(t *testing.T) {
 
 // A cookie is for the browser's requests to this host alone; over TLS it says so.
 func TestCookies(t *testing.T) {
-	w := start(t, "server.trusted_proxies=127.0.0.1")
+	behind := start(t, "server.trusted_proxies=127.0.0.1")
+	w := behind
 	port := mustParse(w.url).Port()
 	for proto, want := range map[string]string{"http": "lethe-console-" + port, "https": "__Host-lethe-console-" + port} {
 		v := w.visitor()
@@ -241,7 +259,21 @@ func TestCookies(t *testing.T) {
 			t.Errorf("%s: the id is %q", proto, c.Value)
 		}
 	}
-	if !strings.Contains(w.log.String(), `"from":"192.0.2.7"`) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	w.must(free.Close())
+	w = start(t, "server.console.listen="+free.Addr().String(), "server.console.public_url=https://lethe.example.org")
+	w.url = "http://" + free.Addr().String()
+	for host, want := range map[string]bool{"Lethe.example.org": true, "lethe.example.org:443": true, "localhost": false} {
+		v := w.visitor()
+		v.host = host
+		c, err := http.ParseSetCookie(v.post("/login", url.Values{"key": {rootKey}, "secret": {rootSecret}}).header.Get("Set-Cookie"))
+		w.must(err)
+		if c.Secure != want || strings.HasPrefix(c.Name, "__Host-") != want {
+			t.Errorf("by the name %s: %s", host, c)
+		}
+	}
+	if !strings.Contains(behind.log.String(), `"from":"192.0.2.7"`) {
 		t.Error("audit lines do not name the client behind the proxy")
 	}
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -100,5 +101,21 @@ func TestConfigurationAndAudit(t *testing.T) {
 	w.as(api.Operate).act(at("/object/hold", "photos", "<a>"), "reason", "an audit")
 	if page := v.get("/audit?contains=holds%2Fadd").body; !strings.Contains(page, "admin_change") || !strings.Contains(page, "who-may-operate") || strings.Contains(page, "admin_login") {
 		t.Errorf("the audit is %s", page)
+	}
+	v.act("/access/token", "name", "refused")
+	if page := v.get("/audit?contains=admin_denied").body; !strings.Contains(page, "console/access/token") {
+		t.Errorf("what was refused is not listed: %s", page)
+	}
+	for n := range 60 { // each of which leaves two lines
+		_, err := api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "photos", Key: fmt.Sprint("often-", n), Reason: "a test"})
+		w.must(err)
+	}
+	page = v.get("/audit?contains=often").body
+	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
+	if next == nil || strings.Count(page, "<time") != 100 || !strings.Contains(page, "This process keeps its last decisions in memory") {
+		t.Fatalf("the first page of the audit is %s", page)
+	}
+	if page = v.get(html.UnescapeString(next[1])).body; strings.Count(page, "<time") != 20 || !strings.Contains(page, `rel="prev"`) {
+		t.Errorf("the second page of the audit is %s", page)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
@@ -29,11 +31,23 @@ type world struct {
 	t         *testing.T
 	ctx       context.Context
 	clock     *clocktest.Ahead
-	stopwatch *clocktest.Clock
+	stopwatch *ticking
 	app       *app.App
 	admin     *api.Client
 	url       string
 	log       *record
+}
+
+// ticking is a clock that stands, or goes on by a step each time it is read.
+type ticking struct {
+	*clocktest.Clock
+	step atomic.Int64
+}
+
+// Now returns the instant at which the clock stands, and moves it.
+func (c *ticking) Now() lethe.Time {
+	c.Advance(time.Duration(c.step.Load()))
+	return c.Clock.Now()
 }
 
 // record is a log that can be read while it is written.
@@ -56,7 +70,7 @@ func (r *record) String() string {
 
 func start(t *testing.T, settings ...string) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), clock: &clocktest.Ahead{}, stopwatch: clocktest.At(1_800_000_000_000_000), log: &record{}}
+	w := &world{t: t, ctx: t.Context(), clock: &clocktest.Ahead{}, stopwatch: &ticking{Clock: clocktest.At(1_800_000_000_000_000)}, log: &record{}}
 	base := []string{
 		"data_dir=" + t.TempDir() + "/d", "server.s3.listen=127.0.0.1:0", "server.paste.listen=off", "server.metrics.listen=off",
 		"server.admin.listen=127.0.0.1:0", "server.console.listen=127.0.0.1:0", "root.access_key=" + rootKey, "root.secret=" + rootSecret,
