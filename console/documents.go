@@ -1,7 +1,12 @@
 package console
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -64,6 +69,18 @@ type documentChange struct {
 	Text   string `json:"text"`
 }
 
+// set makes the change. Of JSON that cannot be read it says where.
+func (c documentChange) set(ctx context.Context, by func(ctx context.Context, bucket, text string) error) error {
+	var doc any
+	var wrong *json.SyntaxError
+	if err := json.Unmarshal([]byte(c.Text), &doc); errors.As(err, &wrong) && !strings.HasPrefix(c.Text, "<") && c.Text != "" {
+		before := c.Text[:min(max(int(wrong.Offset)-1, 0), len(c.Text))]
+		line, column := strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1
+		return &api.Error{Code: "bad_request", Message: fmt.Sprintf("this is not JSON at line %d, column %d: %s", line, column, wrong)}
+	}
+	return ofS3(by(ctx, c.Bucket, c.Text))
+}
+
 func (c documentChange) said(used, removed string) string {
 	if c.Text == "" {
 		return removed
@@ -74,7 +91,7 @@ func (c documentChange) said(used, removed string) string {
 func (v *visit) setPolicy() (note, error) {
 	ctx, c := v.as(), v.documentChange()
 	err := v.h.opt.Operators.Do(ctx, "console/policy", api.Destroy, c, func() error {
-		return ofS3(v.h.opt.Buckets.SetPolicy(ctx, c.Bucket, c.Text))
+		return c.set(ctx, v.h.opt.Buckets.SetPolicy)
 	})
 	return note{Text: c.said("The policy is in use.", "The bucket has no policy any more.")}, err
 }
@@ -82,7 +99,7 @@ func (v *visit) setPolicy() (note, error) {
 func (v *visit) setCORS() (note, error) {
 	ctx, c := v.as(), v.documentChange()
 	err := v.h.opt.Operators.Do(ctx, "console/cors", api.Destroy, c, func() error {
-		return ofS3(v.h.opt.Buckets.SetCORS(ctx, c.Bucket, c.Text))
+		return c.set(ctx, v.h.opt.Buckets.SetCORS)
 	})
 	return note{Text: c.said("The rules are in use.", "The bucket has no CORS rules any more.")}, err
 }

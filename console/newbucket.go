@@ -71,11 +71,15 @@ func ofS3(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	code := "bad_request"
-	if e.Code == "NoSuchBucket" {
-		code = "no_such_bucket"
+	switch e.Code {
+	case "NoSuchBucket":
+		return &api.Error{Code: "no_such_bucket", Message: e.Message}
+	case "BucketAlreadyOwnedByYou", "BucketAlreadyExists":
+		return &api.Error{Code: "bad_request", Message: "there is a bucket of this name already"}
+	case "InvalidBucketName":
+		return &api.Error{Code: "bad_request", Message: "a name has 3 to 63 lower-case letters, digits, hyphens and dots"}
 	}
-	return &api.Error{Code: code, Message: e.Message}
+	return &api.Error{Code: "bad_request", Message: e.Message}
 }
 
 // settingsOf reads the settings of a bucket from a form. An empty field is the text that stands

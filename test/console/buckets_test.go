@@ -41,11 +41,11 @@ func TestANewBucket(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	for name, bad := range map[string][]string{
-		"photos": {"name", "photos"}, "the name": {"name", "No Bucket"}, "time": {"name", "other", "max_ttl", "soon"},
-		"size": {"name", "other", "quota", "<much>"}, "number": {"name", "other", "objects", "-1"},
+		"a bucket of this name": {"name", "photos"}, "3 to 63": {"name", "No Bucket"}, "soon": {"name", "other", "max_ttl", "soon"},
+		"such as 10GiB": {"name", "other", "quota", "<much>"}, "no number of objects": {"name", "other", "objects", "-1"},
 	} {
 		res := v.act("/buckets/make", append(bad, "default_ttl", "77d")...)
-		if res.status != http.StatusOK || !strings.Contains(res.body, `role="alert"`) || !strings.Contains(res.body, `value="77d"`) || strings.Contains(res.body, "<much>") {
+		if res.status != http.StatusOK || !strings.Contains(res.body, `role="alert"`) || !strings.Contains(res.body, name) || !strings.Contains(res.body, `value="77d"`) || strings.Contains(res.body, "<much>") {
 			t.Errorf("%s: %d %s", name, res.status, res.body)
 		}
 	}
@@ -103,10 +103,10 @@ func TestPolicyAndCORS(t *testing.T) {
 	if !strings.Contains(typed(page, "policy"), `"s3:GetObject"`) || !strings.Contains(typed(page, "cors"), `"AllowedOrigins"`) {
 		t.Errorf("the page shows %q and %q", typed(page, "policy"), typed(page, "cors"))
 	}
-	const bad = `{"<b>": ]`
+	const bad = "{\n  \"<b>\": ]"
 	for id, path := range map[string]string{"policy": "/bucket/policy", "cors": "/bucket/cors"} {
 		res := v.act(path+"?name=photos", "text", bad)
-		if res.status != http.StatusOK || !strings.Contains(res.body, `id="`+id+`-problem"`) || typed(res.body, id) != bad || strings.Contains(res.body, "<b>") {
+		if res.status != http.StatusOK || !strings.Contains(res.body, `id="`+id+`-problem"`) || !strings.Contains(res.body, "line 2, column 10") || typed(res.body, id) != bad || strings.Contains(res.body, "<b>") {
 			t.Errorf("%s: %d %s", path, res.status, res.body)
 		}
 	}
@@ -147,6 +147,16 @@ func TestPolicyInABrowser(t *testing.T) {
 	if text := eval[string](b, `document.getElementById("policy").value`); text != "{ nonsense" {
 		t.Errorf("the text is %q", text)
 	}
+	b.shoot("refused-policy-wide-light")
+	b.look(390, "dark")
+	b.shoot("refused-policy-narrow-dark")
+	b.fits("a refused policy")
+	b.visit("/buckets")
+	b.do(chromedp.SendKeys("#new-name", "photos"))
+	b.submit(`form[action="/buckets/make"] button`)
+	b.shoot("refused-bucket-narrow-dark")
+	b.fits("a refused bucket")
+	b.look(1280, "light")
 	b.visit("/buckets")
 	b.do(chromedp.SendKeys("#new-name", "made-here"), chromedp.SendKeys("#new-undo", "7d"))
 	b.submit(`form[action="/buckets/make"] button`)

@@ -127,7 +127,7 @@ func pictured() []struct{ name, path string } {
 	return []struct{ name, path string }{
 		{"queues", "/queues"}, {"limits", "/limits"}, {"gone", "/object?bucket=logs&key=gone.log"},
 		{"rules", "/rules"}, {"rulesof", "/rules?bucket=logs"}, {"receipts", "/receipts"},
-		{"trash", "/trash"}, {"calendar", "/calendar"}, {"day", "/calendar?day=" + soon}, {"cause", "/calendar?day=" + soon + "&bucket=photos&by=ttl"}, {"usage", "/usage"}, {"usageof", "/usage?bucket=photos"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
+		{"trash", "/trash"}, {"calendar", "/calendar"}, {"day", "/calendar?day=" + soon}, {"usage", "/usage"}, {"usageof", "/usage?bucket=photos"}, {"plans", "/plans"}, {"backends", "/backends"}, {"access", "/access"}, {"audit", "/audit"}, {"configuration", "/configuration"},
 		{"home", "/"}, {"object", "/object?bucket=photos&key=2026%2Fold.txt"}, {"held", "/object?bucket=photos&key=readme.txt"},
 		{"buckets", "/buckets"}, {"documents", "/bucket/documents?name=photos"}, {"bucket", "/bucket?name=photos"}, {"folder", "/bucket?name=photos&prefix=2026%2Fholiday%2F"},
 	}
