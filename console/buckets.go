@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,10 @@ type folder struct {
 	After  string
 	Page   api.ObjectList
 	Now    time.Time
+	// Typed are settings that were refused, and why.
+	Typed   url.Values
+	Problem string
+	Command string // sets them in a shell
 }
 
 // folderURL is the page of a folder, or of all keys with a prefix.
@@ -38,13 +43,21 @@ func (v *visit) buckets() (templ.Component, error) {
 	return bucketsPage(v.frame(), list, v.h.newBucket(nil, "")), nil
 }
 
-func (v *visit) bucket() (templ.Component, error) {
+func (v *visit) bucket() (templ.Component, error) { return v.folder(nil, "") }
+
+// settingsAgain shows the bucket with the form of its settings as it was typed.
+func (v *visit) settingsAgain(problem string) (templ.Component, error) {
+	return v.folder(v.r.PostForm, problem)
+}
+
+func (v *visit) folder(typed url.Values, problem string) (templ.Component, error) {
 	q := v.r.URL.Query()
 	b, err := v.bucketNamed(q.Get("name"))
 	if err != nil {
 		return nil, err
 	}
-	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now.Time()}
+	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now.Time(), Typed: typed, Problem: problem}
+	f.Command = v.h.opt.Command("buckets", "set", b.Name, "--default-ttl", "30d", "--undo", "7d", "--quota", "10GiB")
 	f.Page, err = api.Call[api.ObjectList](v.as(), v.h.admin, "objects/list",
 		api.ObjectListRequest{Bucket: b.Name, Prefix: f.Prefix, Recursive: f.Flat, After: f.After, Limit: pageKeys})
 	if err != nil {
@@ -90,9 +103,7 @@ func (v *visit) bucketNamed(name string) (api.Bucket, error) {
 }
 
 func (h *Handler) bucketActions() []action {
-	back := func(v *visit) string { return folderURL(v.r.URL.Query().Get("name"), "") }
 	return []action{
-		{"/bucket/settings", api.Destroy, back, (*visit).setBucket},
 		{"/trash/restore", api.Operate, func(v *visit) string { return v.trashURL() }, (*visit).restore},
 	}
 }
@@ -127,6 +138,14 @@ func (v *visit) trash() (templ.Component, error) {
 func (v *visit) trashURL() string {
 	q := v.r.URL.Query()
 	return link("/trash", "bucket", q.Get("bucket"), "prefix", q.Get("prefix"), "after", q.Get("after"))
+}
+
+// setting is the text of a field of the settings: as it was typed, or as it is.
+func (f folder) setting(field, now string) string {
+	if f.Problem != "" {
+		return f.Typed.Get(field)
+	}
+	return now
 }
 
 // next is the following page of a folder.

@@ -30,7 +30,9 @@ func (h *Handler) newBucket(typed url.Values, problem string) newBucket {
 // bucketEdits are what is set of buckets by forms that are shown again while they are refused.
 func (h *Handler) bucketEdits() []edit {
 	made := func(v *visit) string { return folderURL(strings.TrimSpace(v.r.PostForm.Get("name")), "") }
+	set := func(v *visit) string { return folderURL(v.r.URL.Query().Get("name"), "") }
 	return []edit{
+		{action{"/bucket/settings", api.Destroy, set, (*visit).setBucket}, (*visit).settingsAgain},
 		{action{"/buckets/make", api.Destroy, made, (*visit).makeBucket}, (*visit).bucketsAgain},
 		{action{"/bucket/policy", api.Destroy, (*visit).documentsURL, (*visit).setPolicy}, (*visit).policyAgain},
 		{action{"/bucket/cors", api.Destroy, (*visit).documentsURL, (*visit).setCORS}, (*visit).corsAgain},

@@ -124,6 +124,10 @@ func TestUndo(t *testing.T) {
 	if b := list[0]; b.Undo != "1d" || b.QuotaBytes != 10<<20 || b.QuotaObjects != 7 || b.DefaultTTL != "2d" || b.MaxTTL != "" {
 		t.Errorf("%+v", b)
 	}
+	res := v.act("/bucket/settings?name=photos", "undo", "some <days>", "quota", "11MiB", "objects", "7", "default_ttl", "2d")
+	if res.status != http.StatusOK || !strings.Contains(res.body, `role="alert"`) || !strings.Contains(res.body, `value="11MiB"`) || !strings.Contains(res.body, `value="some &lt;days&gt;"`) {
+		t.Errorf("refused settings: %d %s", res.status, res.body)
+	}
 	w.put("photos", "a", "bytes", "")
 	v.act(at("/object/delete", "photos", "a"), "version", w.explain("photos", "a").Object.ID)
 	page := v.get(at("/object", "photos", "a")).body
