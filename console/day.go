@@ -55,6 +55,9 @@ func causeText(by, rule string) string {
 	return "time to live"
 }
 
+// bucketText names the bucket of a cause. The trash of deleted buckets has none.
+func bucketText(b api.ForecastCause) string { return cmp.Or(b.Bucket, "deleted buckets") }
+
 // calendarDay lists what goes on a day.
 func (v *visit) calendarDay(text string) (templ.Component, error) {
 	q := v.r.URL.Query()
