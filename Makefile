@@ -170,7 +170,7 @@ interleave:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./test/adoptinterleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
 
 clients:
-	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./test/clients
+	LETHE_CLIENTS=require LETHE_SERVERS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
 # The .deb of this machine, installed in a root of its own, and its service started there;
 # as root, where overlays can be mounted. The tools are built only where it can run.

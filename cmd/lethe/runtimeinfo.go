@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func printRuntimeInfo(w io.Writer, s api.Status) error {
 		return nil
 	}
 	rows := [][]string{{"INSTANCE", "ROLES", "S3", "VERSION", "STARTED", "SEEN"}}
-	for _, i := range s.Instances {
+	for _, i := range slices.SortedStableFunc(slices.Values(s.Instances), func(x, y api.Instance) int { return x.Started.Compare(y.Started) }) {
 		seen := when(i.Seen, s.Now)
 		if i.Silent {
 			seen += ", SILENT"

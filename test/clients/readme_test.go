@@ -1,20 +1,37 @@
 package clients
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
-// A reader of README.md types its commands, in one shell, and sees what it says.
+// A reader of a page types its commands, in one shell, and sees what it says.
+
+// anyPorts are addresses of a server at which nobody else listens.
+var anyPorts = []string{
+	"LETHE_SERVER_S3_LISTEN=127.0.0.1:0", "LETHE_SERVER_PASTE_LISTEN=127.0.0.1:0", "LETHE_SERVER_METRICS_LISTEN=127.0.0.1:0", "LETHE_SERVER_CONSOLE_LISTEN=127.0.0.1:0",
+}
+
+// TestTwoCommands types the first of the two commands that are all it takes. The other one runs this test.
+func TestTwoCommands(t *testing.T) {
+	begin(t)
+	sh := newShell(t)
+	list := typedIn(t, "README.md")
+	if len(list) != 2 || !strings.HasPrefix(list[1].line, "make test ") {
+		t.Fatalf("README.md begins with %q", list)
+	}
+	command := strings.Replace(list[0].line, "go run ./cmd/lethe", binary, 1)
+	if got := sh.serves(t, command, anyPorts...); !strings.HasPrefix(got, "Lethe is serving ./lethe-data\n") {
+		t.Errorf("it says\n%s", got)
+	}
+}
 
 // TestFirstFiveMinutes types the commands of the section with that name.
 func TestFirstFiveMinutes(t *testing.T) {
@@ -26,14 +43,13 @@ func TestFirstFiveMinutes(t *testing.T) {
 	s3, paste := freePort(t), freePort(t)
 	sh.ports = strings.NewReplacer("127.0.0.1:9000", s3, "127.0.0.1:9001", paste, "127.0.0.1:9002", "off")
 	sh.names = strings.NewReplacer(s3, "127.0.0.1:9000", paste, "127.0.0.1:9001")
-	for _, c := range commandsOf(t, "## The first five minutes") {
+	for _, c := range typedIn(t, "README.md") {
 		switch {
 		case strings.HasPrefix(c.line, "go run ./cmd/lethe serve"):
-			c.line = fmt.Sprintf("LETHE_SERVER_S3_LISTEN=%s LETHE_SERVER_PASTE_LISTEN=%s LETHE_SERVER_METRICS_LISTEN=127.0.0.1:0 LETHE_SERVER_CONSOLE_LISTEN=127.0.0.1:0 "+
-				"LETHE_RECLAIM_GRACE_HEARTBEAT=2s LETHE_RECLAIM_GRACE_READ_GRACE=2s %s serve > serve.out 2> serve.log & "+
-				"until grep -q secret serve.out; do sleep 0.1; done; cat serve.out", s3, paste, binary)
-			t.Cleanup(func() { sh.quit(t) })
 			c.want = strings.Replace(c.want, "http://127.0.0.1:9002/metrics", "ANY", 1)
+			shows(t, c, sh.serves(t, binary+" serve", "LETHE_SERVER_S3_LISTEN="+s3, "LETHE_SERVER_PASTE_LISTEN="+paste, anyPorts[2], anyPorts[3],
+				"LETHE_RECLAIM_GRACE_HEARTBEAT=2s", "LETHE_RECLAIM_GRACE_READ_GRACE=2s"))
+			continue
 		case strings.HasPrefix(c.line, "go build ./cmd/lethe"):
 			c.line = "cp " + binary + " lethe"
 		}
@@ -46,199 +62,153 @@ func TestAdoptionInAFolder(t *testing.T) {
 	begin(t)
 	program(t, "sqlite3")
 	sh := newShell(t)
-	list := commandsOf(t, "## Adopting what you have")
-	first, last := 0, 0
-	for i, c := range list {
-		if strings.HasPrefix(c.line, "mkdir -p media") {
-			first = i
-		}
-		if strings.HasPrefix(c.line, "lethe adopt explain") && last == 0 {
-			last = i
-		}
-	}
-	if first == 0 || last <= first {
-		t.Fatal("README.md has no example with a folder any more")
-	}
-	for _, c := range list[first : last+1] {
+	for _, c := range typedIn(t, "README.md") {
 		sh.types(t, c)
 	}
 }
 
-// typed is a line of README.md after a prompt, with the output that it shows.
-type typed struct{ line, want string }
+// expired is how many pastes of the application on the page have expired.
+const expired = 1000
 
-// commandsOf returns the commands of a section.
-func commandsOf(t *testing.T, heading string) (list []typed) {
+// TestAdoptionOfAnApplication types the commands that adopt a paste service, with the
+// description that the page shows of it.
+func TestAdoptionOfAnApplication(t *testing.T) {
+	begin(t)
+	database, redis, s3 := servers.Postgres(t), servers.NewRedis(t), servers.GoFakeS3(t)
+	store, err := paste.Open(t.Context(), paste.Config{
+		Database: database, Redis: "redis://" + redis.Addr, CacheFor: time.Minute,
+		S3: paste.S3{Endpoint: s3.Endpoint, Region: s3.Region, Bucket: "app", Access: s3.Access, Secret: s3.Secret},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: expired, Shared: 0.3, TTL: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := store.Create(t.Context(), []byte("kept"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := newShell(t, "DATABASE_URL="+database, "REDIS_URL=redis://"+redis.Addr, "AWS_ACCESS_KEY_ID="+s3.Access, "AWS_SECRET_ACCESS_KEY="+s3.Secret)
+	sh.ports = strings.NewReplacer("https://s3.example.org", s3.Endpoint, "aX3fQ", kept.Code)
+	sh.names = strings.NewReplacer(kept.Code, "aX3fQ")
+	for _, b := range mine(t, "README.md") {
+		if len(b.commands()) == 0 {
+			describe(t, filepath.Join(sh.home, "adopt.yaml"), b)
+		}
+		for _, c := range b.commands() {
+			sh.types(t, c)
+		}
+	}
+}
+
+// describe puts the collections of the page into a description that init has proposed.
+func describe(t *testing.T, file string, b block) {
 	t.Helper()
+	proposed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(proposed), "\ncollections:\n")
+	if !found {
+		t.Fatalf("init proposed\n%s", proposed)
+	}
+	text := head + "\nredis: ${REDIS_URL}\n" + strings.Join(b.lines, "\n") + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAskingIt runs the commands of the table with that name, on a store that has what they name.
+func TestAskingIt(t *testing.T) {
+	begin(t)
+	sh := newShell(t)
+	sh.serves(t, binary+" serve", anyPorts...)
+	sh.run(t, "s3() { aws --endpoint-url $(sed -n 's/^  S3 *//p' serve-1.out) s3 \"$@\"; }; export AWS_SHARED_CREDENTIALS_FILE=lethe-data/credentials AWS_REGION=us-east-1")
+	sh.run(t, `s3 mb s3://bucket; echo bytes | s3 cp - s3://bucket/key --metadata ttl=1d; echo '{"Rules":[{"ID":"old","Status":"Enabled","Filter":{"Prefix":"logs/"},"Expiration":{"Days":30}}]}' > rules.json`)
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(data), "\n"+heading+"\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	if !found {
-		t.Fatalf("README.md has no %q", heading)
+	_, table, _ := strings.Cut(string(data), "\n| question | command |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	commands := regexp.MustCompile("`(lethe [^`]+)`").FindAllStringSubmatch(table, -1)
+	if len(commands) < 10 {
+		t.Fatalf("the table has only the commands %q", commands)
 	}
-	prompt := false
-	for line := range strings.Lines(section) {
-		text, block := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
-		switch command, is := strings.CutPrefix(text, "$ "); {
-		case !block && text != "":
-			prompt = false
-		case block && is:
-			list, prompt = append(list, typed{line: command}), true
-		case !prompt:
-		case strings.Count(list[len(list)-1].line, `"`)%2 == 1: // a quoted command goes on
-			list[len(list)-1].line += "\n" + text
+	for _, c := range commands {
+		if c[1] == "lethe apply file" {
+			sh.run(t, "lethe lifecycle set bucket rules.json --plan file")
+			c[1] += " --yes"
+		}
+		if got := sh.run(t, c[1]+" || echo code $?"); strings.Contains(got, "\ncode ") {
+			t.Errorf("$ %s\n%s", c[1], got)
+		}
+	}
+}
+
+// shared replaces the services that a page names by some that run.
+func (sh *shell) shared(t *testing.T, database, redis string, ports ...string) {
+	t.Helper()
+	s3 := servers.VersityGW(t)
+	with := append(ports, "https://s3.example.org", s3.Endpoint, "bucket: lethe", "bucket: "+s3.Bucket(t), "access_key: ACCESS", "access_key: "+s3.Access,
+		"/etc/lethe/s3-secret", "s3-secret", database, servers.Postgres(t))
+	if redis != "" {
+		with = append(with, redis, "redis://"+servers.NewRedis(t).Addr)
+	}
+	sh.ports = strings.NewReplacer(with...)
+	if err := os.WriteFile(filepath.Join(sh.home, "s3-secret"), []byte(s3.Secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeveralMachines types the commands that run several instances, on one machine.
+func TestSeveralMachines(t *testing.T) {
+	begin(t)
+	sh := newShell(t)
+	sh.shared(t, "postgres://lethe:secret@db.example.org/lethe", "")
+	var s3 []string
+	for _, c := range typedIn(t, "README.md") {
+		if strings.HasPrefix(c.line, "lethe serve ") {
+			at := freePort(t) // its own machine would have 9000
+			s3 = append(s3, at, "127.0.0.1:9000")
+			sh.names = strings.NewReplacer(s3...)
+			sh.serves(t, c.line, "LETHE_SERVER_S3_LISTEN="+at, anyPorts[1], anyPorts[2], anyPorts[3])
+			continue
+		}
+		sh.types(t, c)
+	}
+}
+
+// TestScaling types the commands that run three instances over a database, a cache and an S3
+// service, and stop one of them.
+func TestScaling(t *testing.T) {
+	begin(t)
+	for _, name := range []string{"aws", "curl"} {
+		program(t, name)
+	}
+	sh := newShell(t)
+	s3, other, metrics := freePort(t), freePort(t), freePort(t)
+	sh.shared(t, "postgres://lethe:secret@db.example.org/lethe?sslmode=verify-full", "redis://redis.example.org:6379/0",
+		"127.0.0.1:9000", s3, "127.0.0.1:9010", other, "127.0.0.1:9012", metrics, "127.0.0.1:9022", "127.0.0.1:0")
+	sh.names = strings.NewReplacer(s3, "127.0.0.1:9000", other, "127.0.0.1:9010")
+	for _, c := range typedIn(t, "docs/scaling.md") {
+		switch {
+		case c.line == "cat lethe.yaml":
+			if err := os.WriteFile(filepath.Join(sh.home, "lethe.yaml"), []byte(sh.ports.Replace(c.want)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case strings.HasPrefix(c.line, "lethe serve "):
+			got := sh.serves(t, c.line, "LETHE_SERVER_S3_LISTEN="+s3, anyPorts[1], anyPorts[2], anyPorts[3]) // but for those that it sets
+			if !strings.Contains(got, "Lethe is ") {
+				t.Fatalf("$ %s\n%s", c.line, got)
+			}
 		default:
-			list[len(list)-1].want += text + "\n"
+			sh.types(t, c)
 		}
 	}
-	if len(list) == 0 {
-		t.Fatalf("%q has no commands", heading)
-	}
-	return list
-}
-
-// shell is a shell in a folder of its own.
-type shell struct {
-	in    io.Writer
-	out   *bufio.Reader
-	ports *strings.Replacer // of commands
-	names *strings.Replacer // of what they print
-}
-
-func newShell(t *testing.T) *shell {
-	t.Helper()
-	home := t.TempDir()
-	cmd := exec.Command("bash")
-	path := filepath.Dir(binary) + ":" + os.Getenv("PATH")
-	cmd.Dir, cmd.Env = home, environment(home, "PATH="+path, "TZ=UTC", "AWS_PAGER=")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil && !t.Failed() {
-			t.Logf("the shell: %v", err)
-		}
-	})
-	sh := &shell{in: in, out: bufio.NewReader(out), ports: strings.NewReplacer(), names: strings.NewReplacer()}
-	sh.run(t, "shopt -s expand_aliases")
-	return sh
-}
-
-// quit stops the server that the shell started.
-func (sh *shell) quit(t *testing.T) {
-	sh.run(t, "kill -INT %1; wait")
-}
-
-// run types a line, and returns what it prints.
-func (sh *shell) run(t *testing.T, line string) string {
-	t.Helper()
-	const end = "-- end of the command --"
-	if _, err := fmt.Fprintf(sh.in, "%s\necho '%s'\n", sh.ports.Replace(line), end); err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	for {
-		got, err := sh.out.ReadString('\n')
-		if before, ended := strings.CutSuffix(got, end+"\n"); ended {
-			text.WriteString(before)
-			return sh.names.Replace(text.String())
-		}
-		text.WriteString(got)
-		if err != nil {
-			t.Fatalf("the shell ended at %q: %v\n%s", line, err, &text)
-		}
-	}
-}
-
-// tries is how often a command that only reads is typed, five times a second, until it shows
-// what the page says: times to live and graces pass meanwhile.
-const tries = 450
-
-// reads reports whether a command may be typed again.
-func (c typed) reads() bool {
-	return regexp.MustCompile(`^(s3 ls|ls|\./lethe (explain|check)|lethe adopt explain)\b`).MatchString(c.line)
-}
-
-func (sh *shell) types(t *testing.T, c typed) {
-	t.Helper()
-	for try := 1; ; try++ {
-		got := sh.run(t, c.line)
-		if matches(c.want, got) {
-			return
-		}
-		if !c.reads() || try == tries {
-			t.Fatalf("$ %s\n%s\nREADME.md says\n%s", c.line, got, c.want)
-		}
-		time.Sleep(200 * time.Millisecond) // between two looks; nothing is synchronised by it
-	}
-}
-
-// variable are the parts of an output that differ from run to run.
-var variable = []struct {
-	is *regexp.Regexp
-	as string
-}{
-	{regexp.MustCompile(`\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]{8,15}Z?`), "TIME"},
-	{regexp.MustCompile(`\b[0-9a-v]{26}\b`), "ID"},
-	{regexp.MustCompile(`\b[0-9a-f]{32,64}\b`), "HEX"},
-	{regexp.MustCompile(`\bLETHE[0-9A-F]{15}\b`), "KEY"},
-	{regexp.MustCompile(`(127\.0\.0\.1:9001/)[0-9A-Za-z]{7}\b`), "${1}CODE"},
-	{regexp.MustCompile(`\(in [0-9]+s\)`), "(in SECONDS)"},
-	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/metrics`), "ANY"},
-	{regexp.MustCompile(`console +http://127\.0\.0\.1:[0-9]+`), "console ANY"},
-	{regexp.MustCompile(`(?m)^{"time":.*$`), ""}, // the log, which the page leaves out
-	{regexp.MustCompile(`[ \t]+`), " "},
-}
-
-// plain replaces what differs from run to run.
-func plain(text string) []string {
-	for _, v := range variable {
-		text = v.is.ReplaceAllString(text, v.as)
-	}
-	var lines []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// matches reports whether an output is what the page shows, in which "..." stands for any lines.
-func matches(want, got string) bool {
-	have := plain(got)
-	for _, w := range plain(want) {
-		if w == "..." {
-			return true
-		}
-		if len(have) == 0 || have[0] != w {
-			return false
-		}
-		have = have[1:]
-	}
-	return len(have) == 0
-}
-
-// freePort returns an address at which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
