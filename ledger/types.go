@@ -24,7 +24,8 @@ type Backend struct {
 	Accepted  int64  // epoch under which a person last paired it with this ledger; 0: never
 	Held      string // why deletes on it are held, for people; empty: they are not
 	HeldFor   HeldFor
-	Draining  bool // it is being emptied: it gets no new writes
+	HeldSince lethe.Time // since when; another reason does not change it; 0: they are not held
+	Draining  bool       // it is being emptied: it gets no new writes
 	CreatedAt lethe.Time
 }
 

@@ -31,6 +31,9 @@ type BackendFacts struct {
 	DeletesPerSecond float64 `json:"deletes_per_second,omitempty"`
 	// Unreachable is why it does not answer now, although it was called.
 	Unreachable string `json:"unreachable,omitempty"`
+	// DownSince is since when it has not answered, or was not in its place, as far as the
+	// process noticed; zero: it answers.
+	DownSince time.Time `json:"down_since,omitzero"`
 }
 
 // S3Facts are the abilities of a service and a bucket, and the rate of deletes
@@ -76,7 +79,8 @@ type BackendStatus struct {
 	Held    string `json:"held,omitempty"` // why deletes are stopped
 	Missing bool   `json:"missing,omitempty"`
 	// HeldFor is the kind of the stop: person, ledger, backend or absence.
-	HeldFor string `json:"held_for,omitempty"`
+	HeldFor   string    `json:"held_for,omitempty"`
+	HeldSince time.Time `json:"held_since,omitzero"`
 	// Failing are deletes that are tried again; nil: none.
 	Failing *FailingDeletes `json:"failing_deletes,omitempty"`
 	// Suspect counts live blobs there that were found missing or damaged, and Lost those

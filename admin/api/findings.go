@@ -35,6 +35,7 @@ const (
 	KindRoutineFails     = "routine_fails"     // a routine failed, or had no success for long
 	KindNobodyReclaims   = "nobody_reclaims"   // no process runs the routines
 	KindInstanceSilent   = "instance_silent"   // an instance sends no heartbeat
+	KindSettingsDiffer   = "settings_differ"   // instances run with different settings where all need the same
 	KindSlowed           = "slowed"            // reclaiming has backed off as far as it can
 	KindRedisDown        = "redis_down"        // Redis does not answer
 	KindCacheWrong       = "cache_wrong"       // the cache returned wrong values
@@ -68,6 +69,7 @@ var FindingKinds = []struct {
 	{KindLimit, []string{SeverityWarning, SeverityNotice}},
 	{KindRoutineFails, []string{SeverityWarning}},
 	{KindInstanceSilent, []string{SeverityWarning}},
+	{KindSettingsDiffer, []string{SeverityWarning}},
 	{KindDeletesSlow, []string{SeverityWarning}},
 	{KindLedgerSlow, []string{SeverityWarning}},
 	{KindRedisDown, []string{SeverityWarning}},

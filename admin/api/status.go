@@ -10,6 +10,8 @@ import (
 type RedisStatus struct {
 	Up    bool   `json:"up"`
 	Error string `json:"error,omitempty"`
+	// Since is since when it has not answered, as far as the process noticed; zero: it answers.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // WrongValues counts values of the cache that did not match the digest of their content.
@@ -31,6 +33,9 @@ type Instance struct {
 	Seen    time.Time `json:"seen_at"`
 	// Silent reports that its heartbeats are missing.
 	Silent bool `json:"silent,omitempty"`
+	// Settings are digests of the settings that all instances need alike, by part of the
+	// configuration.
+	Settings map[string]string `json:"settings,omitempty"`
 	// Findings are what it reported of itself with its last heartbeat.
 	Findings []StatusFinding `json:"findings,omitempty"`
 }

@@ -26,7 +26,8 @@ func (s *Service) Ready(ctx context.Context) (unready, found []api.StatusFinding
 	for _, b := range rows {
 		at := slices.IndexFunc(out.Backends, func(k api.BackendStatus) bool { return k.ID == b.ID })
 		if at >= 0 {
-			out.Backends[at].Held, out.Backends[at].HeldFor, out.Backends[at].Draining = b.Held, string(b.HeldFor), b.Draining
+			k := &out.Backends[at]
+			k.Held, k.HeldFor, k.HeldSince, k.Draining = b.Held, string(b.HeldFor), toTime(b.HeldSince), b.Draining
 		}
 	}
 	found = slices.DeleteFunc(verdict.OfProcess(out), func(f api.StatusFinding) bool { return f.Severity == api.SeverityNotice })

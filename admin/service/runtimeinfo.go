@@ -60,6 +60,9 @@ func (s *Service) process(ctx context.Context) api.Status {
 	if a.Redis != nil {
 		out.Redis = a.Redis(ctx)
 	}
+	if r := out.Redis; r != nil {
+		r.Since = toTime(s.outages.note("redis", !r.Up, s.o.Clock.Now()))
+	}
 	if a.WrongValues != nil {
 		out.WrongValues, out.Contradictions = a.WrongValues(), a.Contradictions()
 	}
@@ -83,6 +86,7 @@ func (s *Service) backend(id string, answer probe) api.BackendStatus {
 	default:
 		b.Unreachable = answer.err.Error()
 	}
+	b.DownSince = toTime(s.outages.note("backend "+id, b.Misplaced != "" || b.Unreachable != "", s.o.Clock.Now()))
 	return b
 }
 
@@ -107,6 +111,7 @@ func (s *Service) instance(i ledger.Instance) api.Instance {
 	out := api.Instance{
 		ID: i.ID, Host: i.Info.Host, PID: i.Info.PID, Version: i.Info.Version, Roles: i.Info.Roles, S3: i.Info.S3,
 		Started: toTime(i.StartedAt), Seen: toTime(i.BeatAt), Silent: s.o.Clock.Now().Sub(i.BeatAt) > silentAfter,
+		Settings: i.Info.Digests,
 	}
 	if i.ID == s.o.Loop.Worker {
 		return out // it is asked now

@@ -69,6 +69,7 @@ type Service struct {
 	glance  statusCache
 	gauges  bucketGauges
 	probes  probes
+	outages outages
 }
 
 // New returns a service.

@@ -147,7 +147,8 @@ func (s *Service) backendRows(ctx context.Context, d ledger.Depths, totals []led
 		if at := slices.IndexFunc(known, func(k api.BackendStatus) bool { return k.ID == b.ID }); at >= 0 {
 			bs = known[at]
 		}
-		bs.Quota, bs.Held, bs.HeldFor, bs.Epoch, bs.Draining, bs.States = b.Quota, b.Held, string(b.HeldFor), b.Epoch, b.Draining, statesOf(b.ID, totals)
+		bs.Quota, bs.Epoch, bs.Draining, bs.States = b.Quota, b.Epoch, b.Draining, statesOf(b.ID, totals)
+		bs.Held, bs.HeldFor, bs.HeldSince = b.Held, string(b.HeldFor), toTime(b.HeldSince)
 		bs.Suspect, bs.Lost = d.Suspects[b.ID].Count, d.Suspects[b.ID].Lost
 		if f, failing := d.Failing[b.ID]; failing {
 			bs.Failing = &api.FailingDeletes{Count: f.Count, Attempts: f.Attempts, Error: f.Error, Next: toTime(f.NextTry)}

@@ -32,9 +32,10 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: map[string]string{ownCodes: "those of monitoring plugins"},
 		Use:         "status", Short: "Say whether all is well, and show what is stored and what waits",
-		Long: `Says in one sentence whether all is well, over all instances and asked now: of the
-database, the backends and Redis. Then come the findings, the worst first, each with
-the next command, and what is stored and what waits to be reclaimed.
+		Long: `Says in one sentence whether all is well. Database, backends and Redis are asked now. What
+only another instance knows it has reported, 10 seconds ago at most; a finding says how long
+ago. Then come the findings, the worst first, each with the next command, and what is stored
+and what waits to be reclaimed.
 
 The exit code is that of a monitoring plugin:
 

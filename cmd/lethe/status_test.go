@@ -228,8 +228,14 @@ func TestStatusOverInstances(t *testing.T) {
 	v := w.beside("roles=reclaim", strings.Replace(settings[1], from, "http://"+way.Addr, 1)).start()
 	w.statusUntil(func(s api.Status) bool { return s.Severity == api.SeverityCritical })
 	f := w.agree(api.KindBackendDown, api.SeverityCritical, http.StatusOK)
-	if len(f.Instances) != 1 || !strings.Contains(f.What, "(on "+f.Instances[0]+")") {
+	if len(f.Instances) != 1 || !strings.Contains(f.What, "(on "+f.Instances[0]) {
 		t.Errorf("found %+v", f)
+	}
+	s := asked[api.Status](w, "status")
+	if !slices.ContainsFunc(s.Findings, func(f api.StatusFinding) bool {
+		return f.Kind == api.KindSettingsDiffer && f.Subject == "backends" && strings.Contains(f.What, " against ")
+	}) {
+		t.Errorf("the instances have other endpoints, and %+v", s.Findings)
 	}
 	v.stop()
 	w.statusUntil(func(s api.Status) bool { return s.Severity == api.SeverityWarning })

@@ -44,7 +44,7 @@ func backends(w *world) {
 	created := w.now()
 	w.later(time.Hour)
 	b = must(w.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 6}))(w)
-	equal(w, "backend", b, ledger.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", HeldFor: ledger.HeldByPerson, CreatedAt: created})
+	equal(w, "backend", b, ledger.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", HeldFor: ledger.HeldByPerson, HeldSince: created, CreatedAt: created})
 	all := must(w.Backends(w.ctx))(w)
 	equal(w, "backends", names(all, func(b ledger.Backend) string { return b.ID }), "a;"+disk+";")
 	w.unchanged(func() {
@@ -66,8 +66,11 @@ func epochs(w *world) {
 func holds(w *world) {
 	w.unchanged(func() { w.fails(w.HoldBackend(w.ctx, "nowhere", "x"), lethe.ErrBackendMismatch) })
 	w.ok(w.HoldBackend(w.ctx, disk, "one"))
+	begun := w.now()
+	w.later(time.Hour)
 	w.ok(w.HoldBackend(w.ctx, disk, "two"))
 	equal(w, "held", must(w.Backends(w.ctx))(w)[0].Held, "two")
+	equal(w, "held since", w.backendRow(disk).HeldSince, begun)
 	w.put("k", "writes go on")
 }
 
@@ -118,6 +121,7 @@ func changesHolds(w *world) {
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, other), lethe.ErrFenced) })
 	w.ok(w.ChangeHold(w.ctx, seen, other))
 	equal(w, "held", w.backendRow(disk).Held, other.Reason)
+	equal(w, "held since", w.backendRow(disk).HeldSince, w.now())
 	seen = w.backendRow(disk)
 
 	w.ok(w.AcceptEpoch(w.ctx, disk, seen.Intended+1))
@@ -138,6 +142,7 @@ func changesHolds(w *world) {
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), hold))
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), ledger.BackendHold{}))
 	equal(w, "held once it was let go", w.backendRow(disk).HeldFor, ledger.HeldFor(""))
+	equal(w, "held since when once it was let go", w.backendRow(disk).HeldSince, 0)
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, ledger.Backend{ID: "nowhere"}, hold), lethe.ErrBackendMismatch) })
 }
 

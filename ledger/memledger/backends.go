@@ -76,7 +76,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 		return fmt.Errorf("memledger: accept epoch %d of backend %s at %d, %d: %w", epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
 	}
 	b.Intended, b.Epoch, b.Accepted = epoch, epoch, epoch
-	b.hold(ledger.BackendHold{})
+	b.hold(ledger.BackendHold{}, db.now)
 	return nil
 }
 
@@ -91,11 +91,17 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if b == nil {
 		return noBackend(backend)
 	}
-	b.hold(ledger.ByPerson(reason))
+	b.hold(ledger.ByPerson(reason), db.now)
 	return nil
 }
 
-func (b *backend) hold(s ledger.BackendHold) {
+func (b *backend) hold(s ledger.BackendHold, now lethe.Time) {
+	switch {
+	case s.Reason == "":
+		b.HeldSince = 0
+	case b.Held == "":
+		b.HeldSince = now
+	}
 	b.Held, b.HeldFor = s.Reason, s.For
 }
 
@@ -113,7 +119,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 	if b.Held != seen.Held || b.Intended != seen.Intended || b.Epoch != seen.Epoch {
 		return fmt.Errorf("memledger: change the hold of backend %s: %w", seen.ID, lethe.ErrFenced)
 	}
-	b.hold(s)
+	b.hold(s, db.now)
 	if s.Doubts() {
 		b.trustedSince = db.now
 	}

@@ -11,26 +11,32 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_since, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
 	selectLife    = registerFor(sqldb.PostgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8)
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
-	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = ''
+	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_since = 0
 		WHERE id = ?1 AND intended < ?2`)
-	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3 WHERE id = ?1`)
-	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_since = ` + heldSince(2, 4) + ` WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_since = ` + heldSince(5, 7) + `
 		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
-	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_since = ` + heldSince(1, 3))
 )
+
+// heldSince is since when the deletes on a backend are held: by the parameters for the new
+// reason and for now.
+func heldSince(reason, now int) string {
+	return fmt.Sprintf(`CASE WHEN ?%d = '' THEN 0 WHEN held = '' THEN ?%d ELSE held_since END`, reason, now)
+}
 
 // Identity returns which store and which database this ledger is.
 func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
@@ -52,7 +58,7 @@ func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend,
 		if err := t.closeBackend(b.ID); err != nil {
 			return err
 		}
-		b, err = scanBackend(t.Row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, flag(b.Draining), t.Now))
+		b, err = scanBackend(t.Row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, b.HeldSince, flag(b.Draining), t.Now))
 		return err
 	})
 	return b, err
@@ -100,7 +106,7 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 			return err
 		}
 		s := ledger.ByPerson(reason)
-		return t.Must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
+		return t.Must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For, t.Now)
 	})
 }
 
@@ -112,7 +118,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 		if _, err := t.lockBackend(seen.ID); err != nil {
 			return err
 		}
-		if err := t.Must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
+		if err := t.Must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For, t.Now); err != nil || !s.Doubts() {
 			return err
 		}
 		_, err := t.Exec(distrust, seen.ID, t.Now)
@@ -154,6 +160,6 @@ func noBackend(id string) error {
 }
 
 func scanBackend(r sqldb.Scanner) (b ledger.Backend, err error) {
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.Draining, &b.CreatedAt)
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.HeldSince, &b.Draining, &b.CreatedAt)
 	return b, err
 }

@@ -18,6 +18,7 @@ import (
 var unreset = map[string]string{
 	"store.created_at":        "shown only",
 	"backends.created_at":     "shown only",
+	"backends.held_since":     "shown only",
 	"buckets.created_at":      "shown only",
 	"contents.created_at":     "shown only",
 	"parts.created_at":        "shown only",

@@ -135,7 +135,7 @@ func placed(t *testing.T, path, place string) (bool, engine.Site) {
 	}
 	first, _ := held(t, db, db.write(t.Context(), "note", func(t *tx) error {
 		_, err := t.Exec(`UPDATE store SET place = '` + place + `'`)
-		_, released := t.Exec(holdAllBackends, "", "")
+		_, released := t.Exec(holdAllBackends, "", "", t.Now)
 		return errors.Join(err, released)
 	}))
 	if db, err = Open(t.Context(), path, ledger.Options{}); err != nil {

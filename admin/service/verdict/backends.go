@@ -15,20 +15,18 @@ func ofBackends(s api.Status) (list []api.StatusFinding) {
 	for _, b := range s.Backends {
 		switch {
 		case b.Misplaced != "":
-			list = append(list, finding(about{api.SeverityCritical, api.KindBackendMisplaced, b.ID, "lethe backend accept " + b.ID},
-				"backend %s is not in its place: %s; mount its disk, or accept it if its bytes are lost for good", b.ID, b.Misplaced))
+			list = append(list, since(b.DownSince, finding(about{api.SeverityCritical, api.KindBackendMisplaced, b.ID, "lethe backend accept " + b.ID},
+				"backend %s is not in its place: %s; mount its disk, or accept it if its bytes are lost for good", b.ID, b.Misplaced)))
 			continue
 		case b.Breaker != nil && b.Breaker.Open:
-			f := finding(about{api.SeverityCritical, api.KindBackendDown, b.ID, "lethe backend list"},
-				"backend %s fails and is not called: %s", b.ID, short(b.Breaker.Error))
-			f.Since = b.Breaker.Since
-			list = append(list, f)
+			list = append(list, since(b.Breaker.Since, finding(about{api.SeverityCritical, api.KindBackendDown, b.ID, "lethe backend list"},
+				"backend %s fails and is not called: %s", b.ID, short(b.Breaker.Error))))
 			continue
 		case s.LedgerError != "": // whether a backend is in its place is asked of the ledger, too
 			continue
 		case b.Unreachable != "":
-			list = append(list, finding(about{api.SeverityCritical, api.KindBackendDown, b.ID, "lethe backend list"},
-				"backend %s does not answer: %s", b.ID, short(b.Unreachable)))
+			list = append(list, since(b.DownSince, finding(about{api.SeverityCritical, api.KindBackendDown, b.ID, "lethe backend list"},
+				"backend %s does not answer: %s", b.ID, short(b.Unreachable))))
 			continue
 		case b.Missing:
 			list = append(list, finding(about{api.SeverityCritical, api.KindBackendUnknown, b.ID, "lethe config print"},
@@ -106,8 +104,8 @@ func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 func ofDeletes(s api.Status) (list []api.StatusFinding) {
 	for _, b := range s.Backends {
 		if b.Held != "" {
-			list = append(list, finding(about{api.SeverityCritical, api.KindDeletesStopped, b.ID, "lethe backend accept " + b.ID},
-				"deletes on backend %s are stopped%s: %s; find the cause before you accept it", b.ID, byPerson(b), b.Held))
+			list = append(list, since(b.HeldSince, finding(about{api.SeverityCritical, api.KindDeletesStopped, b.ID, "lethe backend accept " + b.ID},
+				"deletes on backend %s are stopped%s: %s; find the cause before you accept it", b.ID, byPerson(b), b.Held)))
 		}
 		if f := b.Failing; f != nil {
 			list = append(list, failing(b, *f))

@@ -187,8 +187,8 @@ func ofServices(s api.Status) (list []api.StatusFinding) {
 		if s.Redis.Error != "" {
 			why = ": " + short(s.Redis.Error)
 		}
-		list = append(list, finding(about{api.SeverityWarning, api.KindRedisDown, "", "lethe config print"},
-			"Redis does not answer; everything works without it, only slower%s", why))
+		list = append(list, since(s.Redis.Since, finding(about{api.SeverityWarning, api.KindRedisDown, "", "lethe config print"},
+			"Redis does not answer; everything works without it, only slower%s", why)))
 	}
 	if w := s.WrongValues; w != nil && s.Now.Sub(w.Last) < wrongFor {
 		list = append(list, finding(about{api.SeverityWarning, api.KindCacheWrong, "", "lethe config print"},

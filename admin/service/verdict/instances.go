@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
@@ -35,6 +37,36 @@ func ofInstances(s api.Status) (list []api.StatusFinding) {
 	}
 	f.Since = lastRun(s)
 	return append(list, f)
+}
+
+// ofSettings returns in which settings instances differ where all need the same.
+func ofSettings(s api.Status) (list []api.StatusFinding) {
+	by := map[string]map[string][]string{} // part, digest, instances
+	for _, i := range s.Instances {
+		if i.Silent {
+			continue
+		}
+		for part, digest := range i.Settings {
+			if by[part] == nil {
+				by[part] = map[string][]string{}
+			}
+			by[part][digest] = append(by[part][digest], i.ID)
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(by)) {
+		if len(by[part]) < 2 {
+			continue
+		}
+		var groups []string
+		for _, ids := range by[part] {
+			slices.Sort(ids)
+			groups = append(groups, strings.Join(ids, ", "))
+		}
+		slices.Sort(groups)
+		list = append(list, finding(about{api.SeverityWarning, api.KindSettingsDiffer, part, "lethe config print"},
+			"instances run with different settings of %s: %s; compare what this shows on each", part, strings.Join(groups, " against ")))
+	}
+	return list
 }
 
 // lastRun returns when a run was last heard of.

@@ -21,8 +21,8 @@ import (
 func Of(s api.Status) api.Health {
 	list := slices.Concat([]api.StatusFinding{}, Own(s)) // never null in JSON
 	if s.LedgerError == "" {
-		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofBytes(s))
-		list = merge(list, s.Instances)
+		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofSettings(s), ofBytes(s))
+		list = merge(list, s.Instances, s.Now)
 	}
 	sortFindings(list)
 	return api.Health{Sentence: sentence(list), Severity: worst(list), Findings: list}
@@ -73,6 +73,12 @@ func finding(a about, format string, args ...any) api.StatusFinding {
 	return api.StatusFinding{Severity: a.severity, Kind: a.kind, Subject: a.subject, Next: a.next, What: fmt.Sprintf(format, args...)}
 }
 
+// since adds since when it has been so; zero: unknown.
+func since(t time.Time, f api.StatusFinding) api.StatusFinding {
+	f.Since = t
+	return f
+}
+
 // rank orders severities and kinds by how bad they are.
 func rank(f api.StatusFinding) (severity, kind int) {
 	severity = slices.Index(api.Severities, f.Severity)
@@ -118,12 +124,17 @@ func sentence(sorted []api.StatusFinding) string {
 	return sorted[0].What
 }
 
-// merge adds what the other instances reported. What several know is one finding.
-func merge(list []api.StatusFinding, instances []api.Instance) []api.StatusFinding {
-	own := len(list)
+// merge adds what the other instances reported, with the age of each report. What several know
+// is one finding.
+func merge(list []api.StatusFinding, instances []api.Instance, now time.Time) []api.StatusFinding {
+	own, seen := len(list), map[string]string{}
 	for _, i := range instances {
 		if i.Silent {
 			continue
+		}
+		seen[i.ID] = i.ID
+		if age := now.Sub(i.Seen); age > asOfNow {
+			seen[i.ID] += " " + span(age) + " ago"
 		}
 		for _, f := range i.Findings {
 			at := slices.IndexFunc(list, func(g api.StatusFinding) bool { return g.Kind == f.Kind && g.Subject == f.Subject })
@@ -138,7 +149,11 @@ func merge(list []api.StatusFinding, instances []api.Instance) []api.StatusFindi
 		}
 	}
 	for i, f := range list {
-		switch names := strings.Join(f.Instances, ", "); {
+		var reports []string
+		for _, id := range f.Instances {
+			reports = append(reports, seen[id])
+		}
+		switch names := strings.Join(reports, ", "); {
 		case names == "":
 		case i < own:
 			list[i].What += " (so on " + names + ")"
@@ -148,6 +163,9 @@ func merge(list []api.StatusFinding, instances []api.Instance) []api.StatusFindi
 	}
 	return list
 }
+
+// asOfNow is the age up to which the report of another instance counts as of now.
+const asOfNow = 2 * time.Second
 
 // span writes a duration in units that people think in: seconds, minutes, hours, days.
 func span(d time.Duration) string {

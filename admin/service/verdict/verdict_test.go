@@ -209,12 +209,21 @@ func TestInstances(t *testing.T) {
 		{"a silent one that alone reclaims", others(api.Instance{ID: "a", Silent: true, Roles: []string{"reclaim"}}),
 			api.SeverityWarning, api.KindNobodyReclaims, "no server runs", "lethe serve"},
 		{"another's dead backend", func(s *api.Status) {
-			s.Instances = []api.Instance{{ID: "b", Findings: []api.StatusFinding{{Severity: api.SeverityCritical, Kind: api.KindBackendDown, Subject: "main", What: "backend main does not answer", Next: "lethe backend list"}}}}
+			s.Instances = []api.Instance{{ID: "b", Seen: now.Add(-time.Second), Findings: []api.StatusFinding{{Severity: api.SeverityCritical, Kind: api.KindBackendDown, Subject: "main", What: "backend main does not answer", Next: "lethe backend list"}}}}
 		}, api.SeverityCritical, api.KindBackendDown, "backend main does not answer (on b)", "lethe backend list"},
+		{"other settings", func(s *api.Status) {
+			s.Instances = []api.Instance{
+				{ID: "a", Settings: map[string]string{"placement": "1", "lifecycle": "1"}}, {ID: "b", Settings: map[string]string{"placement": "2", "lifecycle": "1"}},
+				{ID: "c", Settings: map[string]string{"placement": "1"}}, {ID: "old"},
+			}
+		}, api.SeverityWarning, api.KindSettingsDiffer, "different settings of placement: a, c against b", "lethe config print"},
+		{"settings of a silent instance", func(s *api.Status) {
+			s.Instances = []api.Instance{{ID: "a", Settings: map[string]string{"placement": "1"}}, {ID: "b", Silent: true, Settings: map[string]string{"placement": "2"}}}
+		}, api.SeverityWarning, api.KindInstanceSilent, "instance b", "lethe serve"},
 		{"a dead backend of both", func(s *api.Status) {
 			s.Backends[0].Unreachable = "refused"
-			s.Instances = []api.Instance{{ID: "b", Findings: []api.StatusFinding{{Severity: api.SeverityCritical, Kind: api.KindBackendDown, Subject: "main", What: "x", Next: "lethe backend list"}}}}
-		}, api.SeverityCritical, api.KindBackendDown, "backend main does not answer: refused (so on b)", "lethe backend list"},
+			s.Instances = []api.Instance{{ID: "b", Seen: now.Add(-8 * time.Second), Findings: []api.StatusFinding{{Severity: api.SeverityCritical, Kind: api.KindBackendDown, Subject: "main", What: "x", Next: "lethe backend list"}}}}
+		}, api.SeverityCritical, api.KindBackendDown, "backend main does not answer: refused (so on b 8 s ago)", "lethe backend list"},
 		{"what a silent instance reported", func(s *api.Status) {
 			s.Instances = []api.Instance{{ID: "b", Silent: true, Findings: []api.StatusFinding{{Severity: api.SeverityCritical, Kind: api.KindBackendDown, What: "x"}}}}
 		}, api.SeverityWarning, api.KindInstanceSilent, "instance b", "lethe serve"},
@@ -237,6 +246,24 @@ func TestBytes(t *testing.T) {
 		}), api.SeverityNotice, api.KindReconcile, "differ in 1 place", "lethe reconcile --last --backend main"},
 	} {
 		d.check(t)
+	}
+}
+
+// An outage says since when.
+func TestSince(t *testing.T) {
+	begun := now.Add(-time.Hour)
+	for name, change := range map[string]func(*api.Status){
+		"held":       func(s *api.Status) { s.Backends[0].Held, s.Backends[0].HeldSince = "a copy", begun },
+		"no answer":  func(s *api.Status) { s.Backends[0].Unreachable, s.Backends[0].DownSince = "refused", begun },
+		"misplaced":  func(s *api.Status) { s.Backends[0].Misplaced, s.Backends[0].DownSince = "it is empty", begun },
+		"no Redis":   func(s *api.Status) { s.Redis.Up, s.Redis.Since = false, begun },
+		"not called": func(s *api.Status) { s.Backends[0].Breaker = &api.BreakerFacts{Open: true, Since: begun} },
+	} {
+		s := well()
+		change(&s)
+		if got := verdict.Of(s).Findings[0]; got.Since != begun {
+			t.Errorf("%s: since %v, not %v: %+v", name, got.Since, begun, got)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ CREATE TABLE backends (
   created_at    BIGINT NOT NULL,
   draining      BIGINT NOT NULL DEFAULT 0,
   held_kind     TEXT   NOT NULL DEFAULT '', -- what held is about: person, ledger, backend, absence
+  held_since    BIGINT NOT NULL DEFAULT 0, -- since when; 0: they are not stopped
   trusted_since BIGINT NOT NULL DEFAULT 0, -- copies verified before count as unverified
   accepted      BIGINT NOT NULL DEFAULT 0 -- epoch under which a person last gave it to this ledger
 );
