@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -24,40 +23,11 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + 
 // machine formats an instant for the attribute of a time element.
 func machine(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// when returns the distance of an instant from now.
-func when(t, now time.Time) string {
-	d := t.Sub(now)
-	switch {
-	case d > time.Second:
-		return "in " + span(d)
-	case d < -time.Second:
-		return span(-d) + " ago"
-	}
-	return "now"
-}
-
-// span formats a duration in at most two units.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
-	case d < time.Hour:
-		d = d.Round(time.Minute)
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		d = d.Round(time.Minute)
-		return joined(int64(d/time.Hour), "h", int64(d%time.Hour/time.Minute), "min")
-	}
-	return joined(int64(d/(24*time.Hour)), "d", int64(d%(24*time.Hour)/time.Hour), "h")
-}
-
-func joined(n int64, unit string, rest int64, small string) string {
-	text := fmt.Sprintf("%d %s", n, unit)
-	if rest > 0 {
-		text += fmt.Sprintf(" %d %s", rest, small)
-	}
-	return text
-}
+// Distances from now and durations are written as commands write them.
+var (
+	when = words.When
+	span = words.Span
+)
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 

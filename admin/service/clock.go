@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) ResetClock(ctx context.Context, req api.ClockRequest) (api.Clo
 	case (now.Hidden > 0 || now.Longer > 0) && !req.Accept:
 		return now, fmt.Errorf("%w: %s that clients cannot see any more would be visible again until their time, "+
 			"and %s would live up to %s longer than promised; set their times first, or accept that",
-			api.ErrBadRequest, plural(now.Hidden, "object", "objects"), plural(now.Longer, "object", "objects"), time.Duration(now.LongerBy*float64(time.Second)).Round(time.Second))
+			api.ErrBadRequest, words.Plural(now.Hidden, "object", "objects"), words.Plural(now.Longer, "object", "objects"), time.Duration(now.LongerBy*float64(time.Second)).Round(time.Second))
 	}
 	state, err := s.o.Ledger.ResetClock(ctx)
 	if err == nil {

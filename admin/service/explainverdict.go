@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // holdText describes the first hold; empty if there is none.
@@ -36,7 +37,7 @@ func verdictOn(e api.Explanation) string {
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:
-		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
+		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", words.Plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
 	case e.Damaged != "":
 		return "damaged: " + e.Damaged + ", so reads of them fail; " + endOf(e)
 	}
@@ -72,7 +73,7 @@ func endOf(e api.Explanation) string {
 // leftText describes the blobs of a deleted version that are still to be deleted: how often that
 // was tried, the last error, the next try, and what stops it.
 func leftText(left []api.BlobInfo) string {
-	text := "its bytes are still to be deleted: " + plural(int64(len(left)), "blob", "blobs")
+	text := "its bytes are still to be deleted: " + words.Plural(int64(len(left)), "blob", "blobs")
 	var worst api.BlobInfo
 	var next time.Time
 	stopped := ""
@@ -86,7 +87,7 @@ func leftText(left []api.BlobInfo) string {
 		stopped = cmp.Or(stopped, b.Stopped)
 	}
 	if worst.Attempts > 0 {
-		text += fmt.Sprintf(", %s failed, the last with: %s", plural(int64(worst.Attempts), "attempt", "attempts"), worst.LastError)
+		text += fmt.Sprintf(", %s failed, the last with: %s", words.Plural(int64(worst.Attempts), "attempt", "attempts"), worst.LastError)
 	}
 	if stopped != "" {
 		return text + "; " + stopped

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
@@ -51,7 +52,7 @@ func (s *Service) bytesOf(ctx context.Context, g *api.Gone, bytes []receipt.Rece
 	id := g.Receipt.Content
 	content, err := s.o.Ledger.ContentByID(ctx, id)
 	if err == nil {
-		g.Fate = "its bytes are shared, and stay for " + plural(content.Refs, "other reference", "other references")
+		g.Fate = "its bytes are shared, and stay for " + words.Plural(content.Refs, "other reference", "other references")
 		return nil
 	}
 	if !errors.Is(err, lethe.ErrContentGone) {
@@ -127,7 +128,7 @@ func fateOf(left []api.BlobInfo, confirmed []receipt.Receipt) string {
 	}
 	switch {
 	case dead > 0:
-		return "its bytes still lie there: their deletes were given up (" + plural(int64(dead), "dead letter", "dead letters") + ")"
+		return "its bytes still lie there: their deletes were given up (" + words.Plural(int64(dead), "dead letter", "dead letters") + ")"
 	case len(left) > 0:
 		return leftText(left)
 	case off > 0:

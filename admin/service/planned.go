@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -114,7 +115,7 @@ func (s *Service) deadItems(ctx context.Context, r api.PlanRequest, yield func(p
 				continue // it would be left
 			}
 			i := plan.Item{Do: r.Command, Kind: "dead", ID: string(d.ID), Backend: d.Backend, Bucket: d.Bucket, Size: d.Size,
-				Why: string(d.Reason) + ", " + plural(int64(d.Attempts), "attempt", "attempts") + " failed", Due: d.DueAt.Time()}
+				Why: string(d.Reason) + ", " + words.Plural(int64(d.Attempts), "attempt", "attempts") + " failed", Due: d.DueAt.Time()}
 			if r.Command != writeOff {
 				i.Blobs, i.Frees = 1, d.Size // if its deletion succeeds this time
 			}
@@ -244,7 +245,7 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 		return err
 	}
 	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
-		Why: fmt.Sprintf("%s removed", plural(int64(len(b.Rules)), "rule is", "rules are"))}
+		Why: fmt.Sprintf("%s removed", words.Plural(int64(len(b.Rules)), "rule is", "rules are"))}
 	if len(rules) > 0 {
 		now, err := s.o.Ledger.LedgerTime(ctx)
 		if err != nil {
@@ -259,7 +260,7 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 	return yield(i)
 }
 
-func forecastWords(list []predict.Forecast) (words string, today int64) {
+func forecastWords(list []predict.Forecast) (text string, today int64) {
 	var now, days, uploads, held predict.Amount
 	for _, f := range list {
 		now.Objects += f.Today.Objects
@@ -269,21 +270,13 @@ func forecastWords(list []predict.Forecast) (words string, today int64) {
 		uploads.Bytes += f.Uploads.Bytes
 		held.Objects += f.Held.Objects + f.HeldUploads.Objects
 	}
-	words = fmt.Sprintf("%s would end %s today, %d within 30 days, and %s of %d bytes",
-		plural(int64(len(list)), "rule", "rules"), plural(now.Objects, "object", "objects"), days.Objects,
-		plural(uploads.Objects, "incomplete upload", "incomplete uploads"), uploads.Bytes)
+	text = fmt.Sprintf("%s would end %s today, %s within 30 days, and %s of %s",
+		words.Plural(int64(len(list)), "rule", "rules"), words.Plural(now.Objects, "object", "objects"), words.Number(days.Objects),
+		words.Plural(uploads.Objects, "incomplete upload", "incomplete uploads"), words.Size(uploads.Bytes))
 	if held.Objects > 0 {
-		words += "; " + plural(held.Objects, "more is held", "more are held")
+		text += "; " + words.Plural(held.Objects, "more is held", "more are held")
 	}
-	return words, now.Bytes
-}
-
-// plural returns a count with its noun.
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return text, now.Bytes
 }
 
 // applyRules sets rules where the planned ones are still set.

@@ -81,12 +81,12 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	for _, r := range list {
 		last, outcome, did := "-", "-", "-"
 		if r.Last.ID != "" {
-			last, outcome, did = when(r.Last.StartedAt.Time(), now.Time()), r.Last.Outcome, counts(r.Last.Counts)
+			last, outcome, did = words.When(r.Last.StartedAt.Time(), now.Time()), r.Last.Outcome, counts(r.Last.Counts)
 		}
 		if r.Last.ID != "" && r.Last.FinishedAt == 0 {
 			outcome = "in progress on " + r.Last.Worker
 		}
-		next := when(r.Next.Time(), now.Time())
+		next := words.When(r.Next.Time(), now.Time())
 		if r.Closes != 0 {
 			next = "may work until " + stamp(r.Closes.Time())
 		}

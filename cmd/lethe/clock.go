@@ -63,7 +63,7 @@ func (c *cli) printClock(s api.Clock) {
 	}
 }
 
-func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return words.Span(time.Duration(s * float64(time.Second))) }
 
 func (c *cli) clockResetCommand() *cobra.Command {
 	var toNow, yes bool

@@ -56,7 +56,7 @@ func printDead(w io.Writer, d api.DeadDetail) error {
 		{"backend", d.Backend}, {"name there", d.Name}, {"size", fmt.Sprintf("%s (%d bytes)", words.Size(d.Size), d.Size)}, {"SHA-256", d.SHA256},
 		{"bucket", bucket}, {"content", d.Content}, {"segment, replica", fmt.Sprintf("%d, %d", d.Segment, d.Replica)}, {"upload", part},
 		{"written", stamp(d.CreatedAt)}, {"last verified", verified}, {"reason", d.Reason},
-		{"enqueued", stamp(d.DiedAt) + " (" + when(d.DiedAt, d.Now) + ")"}, {"last due", stamp(d.DueAt)},
+		{"enqueued", stamp(d.DiedAt) + " (" + words.When(d.DiedAt, d.Now) + ")"}, {"last due", stamp(d.DueAt)},
 		{"attempts", strconv.Itoa(d.Attempts)}, {"last error", d.LastError}, {"planned", d.Planned},
 	} {
 		if r[1] != "" {

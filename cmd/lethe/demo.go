@@ -117,7 +117,7 @@ func (d *demo) fill(ctx context.Context, objects int) (err error) {
 		return err
 	}
 	d.say("   %s in %s, %.0f a second; %s transactions shared %s flushes of the ledger.\n", words.Plural(s.Objects, "object", "objects"),
-		span(took), float64(s.Objects)/took.Seconds(), words.Number(s.Ledger.Members), words.Number(s.Ledger.Commits))
+		words.Span(took), float64(s.Objects)/took.Seconds(), words.Number(s.Ledger.Members), words.Number(s.Ledger.Commits))
 	return nil
 }
 

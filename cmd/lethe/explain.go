@@ -104,10 +104,10 @@ func (c *cli) explain(e api.Explanation) {
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
 		if !o.TTLAt.IsZero() {
-			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), when(o.TTLAt, e.Now))
+			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), words.When(o.TTLAt, e.Now))
 		}
 		if !o.RuleAt.IsZero() {
-			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), when(o.RuleAt, e.Now))
+			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), words.When(o.RuleAt, e.Now))
 		}
 	}
 	for _, g := range e.Trips {
@@ -119,14 +119,14 @@ func (c *cli) explain(e api.Explanation) {
 		}
 	}
 	for _, t := range e.Trash {
-		purged := "purged " + when(t.PurgeAt, e.Now)
+		purged := "purged " + words.When(t.PurgeAt, e.Now)
 		switch {
 		case t.PurgeAt.IsZero():
 			purged = "due for purge, and set aside for a hold"
 		case !t.PurgeAt.After(e.Now):
 			purged = "due for purge since " + stamp(t.PurgeAt)
 		}
-		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, when(t.DeletedAt, e.Now), purged)
+		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, words.When(t.DeletedAt, e.Now), purged)
 	}
 	for _, content := range e.Contents {
 		c.explainContent(e, content)
@@ -166,7 +166,7 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 		case b.Stopped != "":
 			printf(c.out, ", %s", b.Stopped)
 		case b.State == lethe.Condemned.String():
-			printf(c.out, ", deleted %s", when(b.DueAt, now))
+			printf(c.out, ", deleted %s", words.When(b.DueAt, now))
 		}
 		printf(c.out, "\n")
 	}
@@ -196,7 +196,7 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 	for _, b := range content.Blobs {
 		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, words.Size(b.Size), b.Segment)
 		if b.Reason != "" {
-			printf(c.out, ", condemned as %s, deleted %s", b.Reason, when(b.DueAt, e.Now))
+			printf(c.out, ", condemned as %s, deleted %s", b.Reason, words.When(b.DueAt, e.Now))
 		}
 		if b.Attempts > 0 {
 			printf(c.out, ", %s, last error: %s", words.Plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)

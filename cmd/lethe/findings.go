@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // The colours of severities on a terminal, and the end of a colour.
@@ -39,13 +40,13 @@ func (c *cli) printFindings(s api.Status) {
 	for _, f := range s.Findings {
 		since := ""
 		if d := s.Now.Sub(f.Since); !f.Since.IsZero() && d > 0 {
-			since = " (since " + span(d) + ")"
+			since = " (since " + words.Span(d) + ")"
 		}
 		printf(c.out, "  ")
 		painted(c.out, f.Severity, f.Severity)
 		printf(c.out, "%s%s%s\n", strings.Repeat(" ", max(len("critical")-len(f.Severity), 0)+2), f.What, since)
-		if words := strings.Fields(f.Next); len(words) > 1 {
-			printf(c.out, "            %s\n", c.command(words[1:]...))
+		if parts := strings.Fields(f.Next); len(parts) > 1 {
+			printf(c.out, "            %s\n", c.command(parts[1:]...))
 		}
 	}
 	if len(s.Findings) > 0 {

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/words"
 )
 
@@ -51,33 +50,6 @@ func brief(text string) string {
 		return string(r[:maxBrief-3]) + "..."
 	}
 	return text
-}
-
-// when formats an instant with its distance from now.
-func when(t, now time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	d := t.Sub(now)
-	switch {
-	case d > time.Second:
-		return "in " + span(d)
-	case d < -time.Second:
-		return span(-d) + " ago"
-	}
-	return "now"
-}
-
-// span formats a duration in at most two units.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return lethe.FormatTTL(d.Round(time.Second))
-	case d < 48*time.Hour:
-		d = d.Round(time.Minute)
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
 // stamp formats an instant for people, in the machine's zone.

@@ -136,7 +136,7 @@ func (c *cli) printPlan(end plan.End) error {
 	for _, e := range end.Estimates {
 		took := "time unknown: no run of at least 100 items is recorded"
 		if e.Rate > 0 {
-			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
+			took = "some " + words.Span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
 		}
 		printf(c.out, "%s: %s to backends", e.Do, words.Plural(e.Calls, "call", "calls"))
 		if e.Later > 0 {

@@ -57,7 +57,7 @@ func (p *progress) show(r *api.Progress) {
 	rate := float64(r.Done) / took.Seconds()
 	left := "unknown"
 	if rate > 0 && total >= r.Done {
-		left = span(time.Duration(float64(total-r.Done) / rate * float64(time.Second)))
+		left = words.Span(time.Duration(float64(total-r.Done) / rate * float64(time.Second)))
 	}
 	printf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, words.Number(r.Done), words.Number(total), rate, left)
 }

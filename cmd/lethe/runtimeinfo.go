@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // printRuntimeInfo shows what the store works with, if that is more than a
@@ -31,11 +32,11 @@ func printRuntimeInfo(w io.Writer, s api.Status) error {
 	}
 	rows := [][]string{{"INSTANCE", "ROLES", "S3", "VERSION", "STARTED", "SEEN"}}
 	for _, i := range slices.SortedStableFunc(slices.Values(s.Instances), func(x, y api.Instance) int { return x.Started.Compare(y.Started) }) {
-		seen := when(i.Seen, s.Now)
+		seen := words.When(i.Seen, s.Now)
 		if i.Silent {
 			seen += ", SILENT"
 		}
-		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), cmp.Or(i.S3, "-"), i.Version, when(i.Started, s.Now), seen})
+		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), cmp.Or(i.S3, "-"), i.Version, words.When(i.Started, s.Now), seen})
 	}
 	err := table(w, rows)
 	printf(w, "\n")

@@ -198,10 +198,10 @@ func printRoutines(w io.Writer, s api.Status) error {
 	for _, r := range s.Routines {
 		age, last, outcome := "-", "-", "-"
 		if r.Backlog.Due > 0 {
-			age = span(time.Duration(r.Backlog.Age * float64(time.Second)))
+			age = words.Span(time.Duration(r.Backlog.Age * float64(time.Second)))
 		}
 		if r.LastRun != nil {
-			last, outcome = when(r.LastRun.Started, s.Now), r.LastRun.Outcome
+			last, outcome = words.When(r.LastRun.Started, s.Now), r.LastRun.Outcome
 		}
 		if outcome != "ok" && r.LastRun != nil && r.Error == "" && r.LookedAt.After(r.LastRun.Finished) {
 			outcome = "ok since" // runs that find nothing to do are not recorded
@@ -212,7 +212,7 @@ func printRoutines(w io.Writer, s api.Status) error {
 		if r.Error != "" {
 			outcome = "failed"
 		}
-		rows = append(rows, []string{r.Name, words.Number(r.Backlog.Due), words.Size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, when(r.NextRun, s.Now)})
+		rows = append(rows, []string{r.Name, words.Number(r.Backlog.Due), words.Size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, words.When(r.NextRun, s.Now)})
 	}
 	return table(w, rows)
 }
@@ -222,5 +222,5 @@ func later(b api.Backlog, now time.Time) string {
 	if b.Scheduled == 0 {
 		return "-"
 	}
-	return words.Number(b.Scheduled) + ", " + when(b.NextDue, now)
+	return words.Number(b.Scheduled) + ", " + words.When(b.NextDue, now)
 }

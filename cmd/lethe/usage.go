@@ -270,7 +270,7 @@ func countedText(n api.UsageCount, now time.Time) string {
 	case n.Live:
 		return "counted just now"
 	}
-	return fmt.Sprintf("counted %s (%s)", when(n.At, now), stamp(n.At))
+	return fmt.Sprintf("counted %s (%s)", words.When(n.At, now), stamp(n.At))
 }
 
 // countedAt is countedText in a table.
@@ -278,7 +278,7 @@ func countedAt(n api.UsageCount, now time.Time) string {
 	if n.Live {
 		return "now"
 	}
-	return when(n.At, now)
+	return words.When(n.At, now)
 }
 
 // growthText is a growth in a table.
@@ -286,7 +286,7 @@ func growthText(g *api.Growth, now time.Time) string {
 	if g == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s in %s", signed(g, g.Bytes, words.Size), span(now.Sub(g.Since)))
+	return fmt.Sprintf("%s in %s", signed(g, g.Bytes, words.Size), words.Span(now.Sub(g.Since)))
 }
 
 // signed returns a number of a growth with its sign.

@@ -41,7 +41,7 @@ func TestUsageShowsALeak(t *testing.T) {
 	w.ok("usage", "--refresh")
 	w.clock.Advance(2 * time.Hour)
 	w.put("first", "logs/2032/d", strings.Repeat("d", 9000), "")
-	contains(t, "growth", w.ok("usage", "s3://first", "--sort", "growth", "--depth", "2"), "growth       +8.8 KiB, +1 object since", "+8.8 KiB in 2h0m", "+0 B in 2h0m")
+	contains(t, "growth", w.ok("usage", "s3://first", "--sort", "growth", "--depth", "2"), "growth       +8.8 KiB, +1 object since", "+8.8 KiB in 2 h", "+0 B in 2 h")
 	var u api.Usage
 	if err := json.Unmarshal([]byte(w.ok("usage", "s3://first", "--json")), &u); err != nil || u.Objects != 5 || u.Growth == nil {
 		t.Errorf("%+v, %v", u, err)

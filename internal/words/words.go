@@ -1,7 +1,12 @@
-// Package words formats numbers for people, alike in commands and on pages.
+// Package words formats numbers and times for people, alike in commands and on pages.
 package words
 
-import "github.com/dustin/go-humanize"
+import (
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
 
 // Size formats a number of bytes in binary units, such as "1.5 KiB".
 func Size(n int64) string {
@@ -20,4 +25,44 @@ func Plural(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return Number(n) + " " + many
+}
+
+// Span formats a duration in units that people think in, the largest two that are not 0. From
+// a minute on seconds are left out, from two days on minutes.
+func Span(d time.Duration) string {
+	if d = d.Round(time.Second); d >= time.Minute {
+		d = d.Round(time.Minute)
+	}
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return joined(d/time.Hour, "h", d%time.Hour/time.Minute, "min")
+	}
+	return joined(d/(24*time.Hour), "d", d%(24*time.Hour)/time.Hour, "h")
+}
+
+func joined(n time.Duration, unit string, rest time.Duration, small string) string {
+	text := fmt.Sprintf("%d %s", n, unit)
+	if rest > 0 {
+		text += fmt.Sprintf(" %d %s", rest, small)
+	}
+	return text
+}
+
+// When formats an instant by its distance from now; "-" for the zero time.
+func When(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := t.Sub(now)
+	switch {
+	case d > time.Second:
+		return "in " + Span(d)
+	case d < -time.Second:
+		return Span(-d) + " ago"
+	}
+	return "now"
 }

@@ -159,7 +159,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{32,64}\b`), "HEX"},
 	{regexp.MustCompile(`\bLETHE[0-9A-F]{15}\b`), "KEY"},
 	{regexp.MustCompile(`(127\.0\.0\.1:9001/)[0-9A-Za-z]{7}\b`), "${1}CODE"},
-	{regexp.MustCompile(`\(in [0-9]+s\)`), "(in SECONDS)"},
+	{regexp.MustCompile(`\(in [0-9]+ s\)`), "(in SECONDS)"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/metrics`), "ANY"},
 	{regexp.MustCompile(`console +http://127\.0\.0\.1:[0-9]+`), "console ANY"},
 	{regexp.MustCompile(`(?m)^{"time":.*$`), ""}, // the log, which the page leaves out

@@ -182,10 +182,10 @@ func slow(s api.Status, b api.BackendStatus) []api.StatusFinding {
 	case takes > deletesLong:
 		return []api.StatusFinding{finding(about{api.SeverityWarning, api.KindDeletesSlow, b.ID, next},
 			"deletes on backend %s may run at %g per second: the %s that wait take %s at least", b.ID, b.DeletesPerSecond,
-			words.Plural(condemned, "blob", "blobs"), span(seconds(takes)))}
+			words.Plural(condemned, "blob", "blobs"), words.Span(seconds(takes)))}
 	case b.Limited && age > deletesLate:
 		f := finding(about{api.SeverityWarning, api.KindDeletesSlow, b.ID, next},
-			"the delete rates of backend %s are too low: what is due there has waited for %s", b.ID, span(seconds(age)))
+			"the delete rates of backend %s are too low: what is due there has waited for %s", b.ID, words.Span(seconds(age)))
 		f.Since = s.Now.Add(-seconds(age))
 		return []api.StatusFinding{f}
 	}

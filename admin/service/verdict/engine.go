@@ -31,18 +31,18 @@ func ofLedger(s api.Status) (list []api.StatusFinding) {
 	}
 	if s.LedgerLatency > slowLedger {
 		list = append(list, finding(about{api.SeverityWarning, api.KindLedgerSlow, "", "lethe config print"},
-			"the database takes %s to answer", span(seconds(s.LedgerLatency))))
+			"the database takes %s to answer", words.Span(seconds(s.LedgerLatency))))
 	}
 	switch {
 	case s.ClockAhead > 0:
 		list = append(list, finding(about{api.SeverityCritical, api.KindClock, "ahead", "lethe clock show"},
-			"the machine's clock was set forward by %s: nothing is removed by age; set it back, or restart the server if it is right now", span(seconds(s.ClockAhead))))
+			"the machine's clock was set forward by %s: nothing is removed by age; set it back, or restart the server if it is right now", words.Span(seconds(s.ClockAhead))))
 	case s.ClockBehind > clockLate:
 		list = append(list, finding(about{api.SeverityCritical, api.KindClock, "behind", "lethe clock show"},
-			"the machine's clock is %s behind the ledger's: nothing becomes due until it has caught up", span(seconds(s.ClockBehind))))
+			"the machine's clock is %s behind the ledger's: nothing becomes due until it has caught up", words.Span(seconds(s.ClockBehind))))
 	case s.ClockBehind > 0:
 		list = append(list, finding(about{api.SeverityNotice, api.KindClock, "behind", "lethe clock show"},
-			"the machine's clock is %s behind the ledger's", span(seconds(s.ClockBehind))))
+			"the machine's clock is %s behind the ledger's", words.Span(seconds(s.ClockBehind))))
 	}
 	return list
 }
@@ -64,7 +64,7 @@ func ofRoutines(s api.Status) (list []api.StatusFinding) {
 			f.Since = r.SucceededAt
 			list = append(list, f)
 		case r.Interval > 0 && !r.Running && late > seconds(2*r.Interval+overdue):
-			f := finding(about{api.SeverityWarning, api.KindRoutineFails, r.Name, next}, "the routine %s has not succeeded for %s", r.Name, span(late))
+			f := finding(about{api.SeverityWarning, api.KindRoutineFails, r.Name, next}, "the routine %s has not succeeded for %s", r.Name, words.Span(late))
 			f.Since = s.Now.Add(-late)
 			list = append(list, f)
 		}
@@ -114,7 +114,7 @@ func ofQueues(s api.Status) (list []api.StatusFinding) {
 				continue
 			}
 			f := finding(about{api.SeverityWarning, api.KindBehind, r.Name, "lethe reclaim --once --only " + r.Name},
-				"reclaiming is behind by %s: %s %s for the routine %s", span(seconds(r.Backlog.Age)),
+				"reclaiming is behind by %s: %s %s for the routine %s", words.Span(seconds(r.Backlog.Age)),
 				words.Plural(r.Backlog.Due, q.one, q.many), waits(r.Backlog.Due), r.Name)
 			f.Since = r.Backlog.Oldest
 			list = append(list, f)
@@ -192,7 +192,7 @@ func ofServices(s api.Status) (list []api.StatusFinding) {
 	}
 	if w := s.WrongValues; w != nil && s.Now.Sub(w.Last) < wrongFor {
 		list = append(list, finding(about{api.SeverityWarning, api.KindCacheWrong, "", "lethe config print"},
-			"the cache returned %s, the last %s ago; they were dropped, and the backend was read", words.Plural(w.Count, "wrong value", "wrong values"), span(s.Now.Sub(w.Last))))
+			"the cache returned %s, the last %s ago; they were dropped, and the backend was read", words.Plural(w.Count, "wrong value", "wrong values"), words.Span(s.Now.Sub(w.Last))))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Contradictions)) {
 		list = append(list, finding(about{api.SeverityCritical, api.KindBooks, kind, "lethe check"},

@@ -134,7 +134,7 @@ func merge(list []api.StatusFinding, instances []api.Instance, now time.Time) []
 		}
 		seen[i.ID] = i.ID
 		if age := now.Sub(i.Seen); age > asOfNow {
-			seen[i.ID] += " " + span(age) + " ago"
+			seen[i.ID] += " " + words.Span(age) + " ago"
 		}
 		for _, f := range i.Findings {
 			at := slices.IndexFunc(list, func(g api.StatusFinding) bool { return g.Kind == f.Kind && g.Subject == f.Subject })
@@ -166,33 +166,6 @@ func merge(list []api.StatusFinding, instances []api.Instance, now time.Time) []
 
 // asOfNow is the age up to which the report of another instance counts as of now.
 const asOfNow = 2 * time.Second
-
-// span writes a duration in units that people think in: seconds, minutes, hours, days.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		d = max(d.Round(time.Second), time.Second)
-	case d < time.Hour:
-		d = d.Round(time.Minute)
-	case d < 48*time.Hour:
-		return amount(d.Round(time.Minute), time.Hour, "h", time.Minute, "min")
-	default:
-		return amount(d, 24*time.Hour, "d", time.Hour, "h")
-	}
-	return amount(d, time.Minute, "min", time.Second, "s")
-}
-
-// amount writes a duration in two units, without those that are zero.
-func amount(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
-	var parts []string
-	if n := d / large; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s", n, largeName))
-	}
-	if n := d % large / small; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s", n, smallName))
-	}
-	return strings.Join(parts, " ")
-}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
