@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -261,5 +262,25 @@ func TestMissingBackend(t *testing.T) {
 	w.fails("mount the disk", "check")
 	if code, _, _ := w.lethe("check"); code != exitFailed {
 		t.Errorf("a check that cannot be made has exit code %d", code)
+	}
+}
+
+// A first start on an address that is taken says which, and leaves no data folder.
+func TestFirstStartOnATakenAddress(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, name := range []string{"s3", "paste", "metrics", "console"} {
+		w := newWorld(t, "server."+name+".listen="+l.Addr().String())
+		w.dir = filepath.Join(w.dir, "data")
+		code, _, errs := w.lethe("serve")
+		if code != exitFailure || !strings.Contains(errs, "server."+name+".listen: ") || !strings.Contains(errs, "choose another address") {
+			t.Errorf("%s: exit code %d: %s", name, code, errs)
+		}
+		if _, err := os.Stat(w.dir); !os.IsNotExist(err) {
+			t.Errorf("%s: the data folder is there: %v", name, err)
+		}
 	}
 }

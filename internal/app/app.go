@@ -46,6 +46,9 @@ func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	o.Create = true
 	limitMemory(c)
 	spareProcessors()
+	if err := canListen(ctx, c); err != nil {
+		return nil, err
+	}
 	s, err := OpenStore(ctx, c, o)
 	if err != nil {
 		return nil, err

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,13 +54,9 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	if path, ok := l.Unix(); ok {
 		return listenUnix(ctx, a.Config.InDataDir(path))
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Listen)
+	ln, err := bind(ctx, name, l)
 	if err != nil {
-		off := ""
-		if name == "console" || name == "paste" || name == "metrics" {
-			off = ", or off"
-		}
-		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port%s", name, err, name, off)
+		return nil, err
 	}
 	c := a.Config.Server
 	// Within the limit of all, so that connections beyond the limit of one address
@@ -75,6 +73,48 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	return tls.NewListener(ln, &tls.Config{
 		GetCertificate: certificates.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	}), nil
+}
+
+// bind listens on the TCP address of a listener.
+func bind(ctx context.Context, name string, l config.Listener) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Listen)
+	if err != nil {
+		off := ""
+		if name == "console" || name == "paste" || name == "metrics" {
+			off = ", or off"
+		}
+		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port%s", name, err, name, off)
+	}
+	return ln, nil
+}
+
+// canListen tries the addresses of a first start, so that one that fails leaves no data folder.
+// With a folder, what is wrong there is said first: another process may have both.
+func canListen(ctx context.Context, c *config.Config) error {
+	if _, err := os.Lstat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	all := map[string]config.Listener{"metrics": c.Server.Metrics, "admin": c.Server.Admin}
+	if c.Has(config.RoleServe) {
+		all["s3"] = c.Server.S3
+		if c.Paste.Enabled {
+			all["paste"] = c.Server.Paste
+		}
+		if c.Console.Enabled {
+			all["console"] = c.Server.Console
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, unix := all[name].Unix(); unix || all[name].Off() {
+			continue
+		}
+		ln, err := bind(ctx, name, all[name])
+		if err != nil {
+			return err
+		}
+		discard(ln)
+	}
+	return nil
 }
 
 // listenUnix opens a socket that only its owner can connect to. It replaces a
