@@ -168,6 +168,13 @@ func (g LimitState) Preview(now lethe.Time, l Limit, has, want int64) (may int64
 	return may, why
 }
 
+func isAre(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // Trip trips the limit: want more were about to go, of a subject that has so many. It resets
 // by itself only if no person must be asked: when the hour ends.
 func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
@@ -183,11 +190,11 @@ func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
 	}
 	switch {
 	case free:
-		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more are due", want)
+		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more %s due", want, isAre(want))
 	case asks && l.Share > 0:
-		g.Reason = fmt.Sprintf("%sat least %d of %d are due; %s", gone, want, has+n, l.asking())
+		g.Reason = fmt.Sprintf("%sat least %d of %d %s due; %s", gone, want, has+n, isAre(want), l.asking())
 	case asks:
-		g.Reason = fmt.Sprintf("%sat least %d are due; %s", gone, want, l.asking())
+		g.Reason = fmt.Sprintf("%sat least %d %s due; %s", gone, want, isAre(want), l.asking())
 	default:
 		g.Reason = fmt.Sprintf("%d went within the hour, and no more than %d may in one (per_hour)", n, l.PerHour)
 	}

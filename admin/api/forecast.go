@@ -5,7 +5,10 @@ import "time"
 // ForecastRequest asks what goes in the next days.
 type ForecastRequest struct {
 	Bucket string `json:"bucket,omitempty"` // none: all buckets
-	Days   int    `json:"days,omitempty"`   // default 30, at most 90
+	// Prefix is that of the keys in the bucket. It has to have few enough objects to be counted
+	// for the answer, and no limits are named, since they count whole buckets.
+	Prefix string `json:"prefix,omitempty"`
+	Days   int    `json:"days,omitempty"` // default 30, at most 90
 }
 
 // ForecastResult is what goes on which day if nobody acts meanwhile.

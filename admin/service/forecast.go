@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,8 +26,11 @@ func (s *Service) Forecast(ctx context.Context, r api.ForecastRequest) (api.Fore
 	if r.Days <= 0 {
 		r.Days = 30
 	}
+	if err := checkPrefix(r.Bucket, r.Prefix); r.Prefix != "" && err != nil {
+		return api.ForecastResult{}, err
+	}
 	f := forecast{
-		service: s, budget: s.o.MaxCounted, now: now, days: map[lethe.Time]*forecastDay{}, buckets: map[string]ledger.Bucket{},
+		prefix: r.Prefix, service: s, budget: s.o.MaxCounted, now: now, days: map[lethe.Time]*forecastDay{}, buckets: map[string]ledger.Bucket{},
 		until: lethe.FromTime(now.Time().Truncate(24 * time.Hour)).Add(time.Duration(min(r.Days, usage.Days)) * 24 * time.Hour),
 		out:   api.ForecastResult{Now: toTime(now), UsageCount: api.UsageCount{Live: true}, Days: []api.ForecastDay{}},
 	}
@@ -53,6 +57,7 @@ func (s *Service) Forecast(ctx context.Context, r api.ForecastRequest) (api.Fore
 // forecast adds up the calendars of buckets.
 type forecast struct {
 	service    *Service
+	prefix     string // of the one bucket; empty: whole buckets
 	budget     int
 	now, until lethe.Time
 	days       map[lethe.Time]*forecastDay
@@ -67,10 +72,14 @@ type forecastDay struct {
 
 // bucket adds a bucket.
 func (f *forecast) bucket(ctx context.Context, b ledger.Bucket) error {
-	sum, count, err := f.service.counted(ctx, b, "", &f.budget)
-	if err != nil {
+	sum, count, err := f.service.counted(ctx, b, f.prefix, &f.budget)
+	switch {
+	case err != nil:
 		return err
+	case f.prefix != "" && !count.Live:
+		return fmt.Errorf("%w: s3://%s/%s has too many objects to count them now: forecast s3://%s, or a longer prefix", api.ErrBadRequest, b.Name, f.prefix, b.Name)
 	}
+	f.out.Partial = f.out.Partial || count.Partial
 	if count.At.IsZero() {
 		f.out.Uncounted = append(f.out.Uncounted, b.Name)
 		return nil
@@ -143,7 +152,9 @@ func (f *forecast) end(ctx context.Context) error {
 		slices.SortStableFunc(d.By, func(x, y api.ForecastCause) int {
 			return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(y.Objects, x.Objects), strings.Compare(x.Bucket, y.Bucket))
 		})
-		d.Limits = f.limits(d, states, gone)
+		if f.prefix == "" {
+			d.Limits = f.limits(d, states, gone)
+		}
 		f.out.Days = append(f.out.Days, d.ForecastDay)
 	}
 	return nil

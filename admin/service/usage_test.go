@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -218,6 +219,15 @@ func TestForecastOfCounts(t *testing.T) {
 	c.refresh()
 	if f := ask(c, c.Forecast, api.ForecastRequest{}); len(f.Uncounted)+len(f.Changed) != 0 || f.Live || f.At != c.clock.Now().Time() || f.Days[0].Objects != 20 {
 		t.Errorf("%+v", f)
+	}
+	c.fill("b", "few/", 2, time.Hour)
+	if f := ask(c, c.Forecast, api.ForecastRequest{Bucket: "b", Prefix: "few/"}); !f.Live || len(f.Days) != 1 || f.Days[0].Objects != 2 || f.WithoutEnd.Objects != 0 {
+		t.Errorf("of a prefix: %+v", f)
+	}
+	for _, r := range []api.ForecastRequest{{Bucket: "b", Prefix: "logs/"}, {Prefix: "logs/"}} {
+		if f, err := c.Forecast(t.Context(), r); !errors.Is(err, api.ErrBadRequest) {
+			t.Errorf("of %+v: %+v, %v", r, f, err)
+		}
 	}
 	c.rules("b", 4)
 	if f := ask(c, c.Forecast, api.ForecastRequest{}); len(f.Changed) != 1 {

@@ -109,6 +109,9 @@ func (c *cli) explain(e api.Explanation) {
 		if !o.RuleAt.IsZero() {
 			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), words.When(o.RuleAt, e.Now))
 		}
+		if len(e.Holds) == 0 && e.Visible && !(o.TTLAt.IsZero() && o.RuleAt.IsZero()) {
+			printf(c.out, "         to keep it: %s\n", c.command("hold", "add", "s3://"+e.Bucket+"/"+e.Key))
+		}
 	}
 	for _, g := range e.Trips {
 		printf(c.out, "         to let it go: %s\n", c.command("limits", "allow", g.Kind, g.Name))

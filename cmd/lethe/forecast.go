@@ -26,11 +26,12 @@ type forecastAsked struct {
 func (c *cli) forecastCommand() *cobra.Command {
 	var a forecastAsked
 	cmd := &cobra.Command{
-		Use:   "forecast [s3://bucket]",
+		Use:   "forecast [s3://bucket[/prefix]]",
 		Short: "Show what goes in the next days, when, and by what",
 		Long: `Show what goes on each of the next days if nobody acts meanwhile: by times to live, by the
 lifecycle rules in force, at the end of undo windows, and incomplete uploads. Days are in
-UTC. What a hold keeps is counted separately, and limits that would stop a day are named.
+UTC. What a hold keeps is counted separately, and limits that would stop a day are named,
+except for a prefix, since limits count whole buckets.
 
 Small buckets are counted for the answer. Of larger ones it uses the last count of the
 routine usage; --refresh counts first. With --day, list the objects that go on that day.`,
@@ -65,10 +66,10 @@ func (a *forecastAsked) check(args []string) error {
 		if err != nil {
 			return err
 		}
-		if prefix != "" {
-			return usageError("a forecast is of a whole bucket; write s3://%s", bucket)
+		if prefix != "" && a.day != "" {
+			return usageError("a day is listed of a whole bucket; write s3://%s", bucket)
 		}
-		a.days.Bucket, a.one.Bucket = bucket, bucket
+		a.days.Bucket, a.days.Prefix, a.one.Bucket = bucket, prefix, bucket
 	}
 	if a.all {
 		a.limit = 0
@@ -119,11 +120,26 @@ func (c *cli) forecast(f api.ForecastResult, days int) error {
 		}
 		printf(c.out, "later: %s, %s; without an end: %s, %s; %s\n", words.Plural(f.Later.Objects, "object", "objects"), words.Size(f.Later.Bytes),
 			words.Plural(f.WithoutEnd.Objects, "object", "objects"), words.Size(f.WithoutEnd.Bytes), countedText(f.UsageCount, f.Now))
+		if b := firstBucket(f); b != "" {
+			printf(c.out, "\nwhich objects: %s\nto keep some:  %s\n", c.command("ls", "s3://"+b), c.command("hold", "add", "s3://"+b+"/prefix/"))
+		}
 	}
 	if len(f.Uncounted) > 0 {
 		printf(c.out, "not counted yet: %s; this counts: %s\n", strings.Join(f.Uncounted, ", "), c.command("forecast", "--refresh"))
 	}
 	return nil
+}
+
+// firstBucket returns the first bucket of which something goes; empty if nothing does.
+func firstBucket(f api.ForecastResult) string {
+	for _, d := range f.Days {
+		for _, by := range d.By {
+			if by.Objects > 0 {
+				return by.Bucket
+			}
+		}
+	}
+	return ""
 }
 
 // forecastDays prints a line for each day, and the limits that would stop some of it.
@@ -193,12 +209,12 @@ func endWords(by, rule string) string {
 
 // limitText says what a limit would do on a day.
 func limitText(day string, l api.ForecastLimit) string {
-	of, may := "the store", "stops"
+	of, provided := "the store", ""
 	if l.Bucket != "" {
 		of = l.Bucket
 	}
 	if l.Kind != "rules" {
-		may = "stops, if all are due within an hour,"
+		provided = ", if all are due within an hour"
 	}
-	return fmt.Sprintf("%s: the limit %s of %s %s %s of %s: %s", day, l.Kind, of, may, words.Number(l.Due-l.Goes), words.Number(l.Due), l.Why)
+	return fmt.Sprintf("%s: the limit %s of %s stops %s of %s%s: %s", day, l.Kind, of, words.Number(l.Due-l.Goes), words.Number(l.Due), provided, l.Why)
 }

@@ -18,7 +18,10 @@ func (c *cli) lifecycleCommand() *cobra.Command {
 		Use: "lifecycle", Short: "Show, set, remove and simulate lifecycle rules of buckets",
 		Long: `Lifecycle rules end objects by prefix, tags, size and age, and abort incomplete uploads.
 Write them in XML as S3 does, or in JSON as the aws command line does. "simulate" shows
-what rules would delete before they are set.`,
+what rules would delete, before they are set and while they are.
+
+To stop a rule before it acts, keep what it would end: lethe hold add s3://bucket/prefix/.
+"rm" removes all rules of a bucket, "set" replaces them; neither ends anything.`,
 	}
 	cmd.AddCommand(c.lifecycleGetCommand(), c.lifecycleSetCommand(), c.lifecycleRemoveCommand(), c.lifecycleSimulateCommand())
 	return cmd
@@ -27,7 +30,7 @@ what rules would delete before they are set.`,
 func (c *cli) lifecycleGetCommand() *cobra.Command {
 	var asJSON, asXML bool
 	cmd := &cobra.Command{
-		Use: "get [bucket]", Short: "Show the rules of a bucket, or of all buckets", Args: cobra.MaximumNArgs(1),
+		Use: "get [bucket]", Aliases: []string{"show"}, Short: "Show the rules of a bucket, or of all buckets", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				if len(args) == 0 {

@@ -30,8 +30,14 @@ func (c *cli) root() *cobra.Command {
 for each object, and returns the space to the disk.
 
   lethe serve      starts it, with data in ./lethe-data
-  lethe status     shows what is stored and what waits to be reclaimed
   lethe demo       shows in two minutes what it does
+
+  what is wrong right now?           lethe status
+  why is it here? when did it go?    lethe explain s3://bucket/key
+  what goes tomorrow, and by what?   lethe forecast
+  which prefix grows?                lethe usage s3://bucket --sort growth
+  what would a rule end?             lethe lifecycle simulate bucket rules.json
+  stop it before it acts             lethe hold add s3://bucket/prefix/
 
 Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong or lacks
 --yes, and nothing was done; 3 what was named does not exist. "lethe status" has its own.`,

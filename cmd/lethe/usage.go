@@ -132,7 +132,11 @@ func (c *cli) usageOfBuckets(ctx context.Context, client *api.Client, f usageFla
 		printf(c.out, "\n%s not counted yet; this counts: %s\n", words.Plural(int64(missing), "bucket was", "buckets were"), c.command("usage", "--refresh"))
 	}
 	if len(u.Buckets) > 0 {
-		printf(c.out, "\nits prefixes: %s\n", c.command("usage", "s3://"+u.Buckets[0].Bucket))
+		next := []string{"usage", "s3://" + u.Buckets[0].Bucket}
+		if f.sort != "bytes" {
+			next = append(next, "--sort", f.sort)
+		}
+		printf(c.out, "\nits prefixes: %s\n", c.command(next...))
 	}
 	return nil
 }
@@ -190,7 +194,7 @@ func (c *cli) usageTotals(u api.Usage) {
 		}
 		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, words.Size), signed(g, g.Objects, objects), stamp(g.Since))
 	} else {
-		printf(c.out, "  growth       not known, as no earlier count has it\n")
+		printf(c.out, "  growth       not known, as no earlier count has it; this counts: %s\n", c.command("usage", "--refresh"))
 	}
 	for _, part := range []struct {
 		name, one, many string

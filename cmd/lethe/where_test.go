@@ -57,6 +57,8 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	out := w.ok("forecast", "--days", "10")
 	contains(t, "forecast", out, "time to live in first: 1", "together", "later: 1 object, 5 B; without an end: 2 objects, 2.9 KiB; counted just now")
 	contains(t, "forecast of a bucket", w.ok("forecast", "s3://first", "--days", "1"), "nothing goes within 1 day\n")
+	contains(t, "forecast of a prefix", w.ok("forecast", "s3://first/logs/"), "time to live in first: 1", "later: 0 objects, 0 B; without an end: 2 objects, 2.9 KiB; counted just now", "to keep some:  lethe hold add s3://first/prefix/")
+	contains(t, "forecast of a prefix without an end", w.ok("forecast", "s3://first/logs/2032/"), "nothing goes within 30 days\n")
 	w.clock.Advance(3 * 24 * time.Hour)
 	contains(t, "forecast", w.ok("forecast"), "due already")
 	contains(t, "what is due", w.ok("forecast", "--day", "due"), "ENDS", "time to live", "s3://first/logs/2031/a")
@@ -71,7 +73,6 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	w.fails("add --day", "forecast", "--by", "ttl")
 	w.fails("use ttl, rule, undo or abort", "forecast", "--day", "due", "--by", "chance")
 	w.fails("use 1 to 90", "forecast", "--days", "91")
-	w.fails("write s3://first", "forecast", "s3://first/logs/")
 }
 
 func TestListAndDu(t *testing.T) {

@@ -85,7 +85,7 @@ func (s *Store) watchPlaces(ctx context.Context) {
 func (s *Store) lookAtPlace(ctx context.Context, id string) {
 	if p, ok := s.raw[id].(blob.Placed); ok {
 		if err := p.InPlace(); err != nil {
-			s.place(id, err.Error())
+			s.place(id, strings.TrimPrefix(err.Error(), blob.ErrDown.Error()+": "+blob.ErrMisplaced.Error()+": "))
 			if p.Reopen() != nil {
 				return // nothing lies there; the mount guard has the reason
 			}
