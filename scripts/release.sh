@@ -56,7 +56,11 @@ release() {
 	[ "$os" != windows ] || program=lethe.exe
 	local folder=$work/$name
 	mkdir "$folder"
-	build "$os" "$arch" "$folder/$program"
+	if [ "$os/$arch" = "$(go env GOHOSTOS)/$(go env GOHOSTARCH)" ]; then
+		cp "$work/lethe" "$folder/$program"
+	else
+		build "$os" "$arch" "$folder/$program"
+	fi
 	cp -r LICENSE README.md CHANGELOG.md "$work/completions" "$work/man" "$folder/"
 	find "$folder" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 	if [ "$os" = windows ]; then
