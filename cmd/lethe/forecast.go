@@ -142,6 +142,9 @@ func firstBucket(f api.ForecastResult) string {
 	return ""
 }
 
+// dueAlready stands in the place of a day.
+const dueAlready = "due already"
+
 // forecastDays prints a line for each day, and the limits that would stop some of it.
 func (c *cli) forecastDays(f api.ForecastResult) error {
 	rows, limits := [][]string{{"DAY (UTC)", "OBJECTS", "BYTES", "FREES", "BY"}}, []string{}
@@ -149,7 +152,7 @@ func (c *cli) forecastDays(f api.ForecastResult) error {
 	for _, d := range f.Days {
 		name := d.Day.Format("Mon 2006-01-02")
 		if d.Day.IsZero() {
-			name = "due already"
+			name = dueAlready
 		}
 		rows = append(rows, []string{name, words.Number(d.Objects), words.Size(d.Bytes), freedText(d), causesText(d)})
 		total.Objects += d.Objects
@@ -213,7 +216,7 @@ func limitText(day string, l api.ForecastLimit) string {
 	if l.Bucket != "" {
 		of = l.Bucket
 	}
-	if l.Kind != "rules" {
+	if l.Kind != "rules" && day != dueAlready {
 		provided = ", if all are due within an hour"
 	}
 	return fmt.Sprintf("%s: the limit %s of %s stops %s of %s%s: %s", day, l.Kind, of, words.Number(l.Due-l.Goes), words.Number(l.Due), provided, l.Why)
