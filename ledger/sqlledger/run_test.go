@@ -162,7 +162,7 @@ func TestGuard(t *testing.T) {
 	l.refused(l.HoldBackend(l.ctx, "nowhere", "why"), lethe.ErrBackendMismatch)
 	again, err := l.AddBackend(l.ctx, ledger.Backend{ID: "disk", Quota: 7, Epoch: 99, Held: ""})
 	l.ok(err)
-	want := ledger.Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", HeldFor: ledger.HeldByPerson, CreatedAt: b.CreatedAt}
+	want := ledger.Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", HeldFor: ledger.HeldByPerson, HeldSince: b.CreatedAt, CreatedAt: b.CreatedAt}
 	if again != want {
 		t.Errorf("backend %+v, want %+v", again, want)
 	}
