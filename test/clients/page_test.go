@@ -166,6 +166,10 @@ var variable = []struct {
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 
+func isInstance(line string) bool {
+	return strings.HasPrefix(line, "INSTANCE ") && !strings.HasPrefix(line, "INSTANCE ROLES ")
+}
+
 // plain replaces what differs from run to run.
 func plain(text string) []string {
 	for _, v := range variable {
@@ -177,6 +181,15 @@ func plain(text string) []string {
 			lines = append(lines, line)
 		}
 	}
+	first := slices.IndexFunc(lines, isInstance)
+	if first < 0 {
+		return lines
+	}
+	last := first
+	for last < len(lines) && isInstance(lines[last]) {
+		last++
+	}
+	slices.Sort(lines[first:last]) // which of several registers first is chance
 	return lines
 }
 
