@@ -172,7 +172,7 @@ interleave:
 clients:
 	LETHE_CLIENTS=require LETHE_SERVERS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
-# The .deb of this machine, installed in a root of its own, and its service started there;
+# The .deb and the .rpm of this machine, installed in roots of their own, and the service started there;
 # as root, where overlays can be mounted. The tools are built only where it can run.
 package:
 	@if command -v systemd-sysusers >/dev/null; then $(MAKE) --no-print-directory package-installed; \

@@ -8,6 +8,8 @@
 # The same commit and Go give the same bytes. nfpm makes the packages: goreleaser would
 # bring a thousand modules more, for what these lines do.
 #
+# COMPRESSION of the packages is xz, which takes its time; tests use gzip.
+#
 # VERSION is a tag and commit, empty without a history; then cmd/lethe/version.go says it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -71,7 +73,7 @@ release() {
 	cyclonedx-gomod bin -json -std -noserial -notimestamp -version "v${number#v}" -output "$dist/$name.cdx.json" "$folder/$program" 2>/dev/null
 	[ "$os" = linux ] || return 0
 	for kind in $packages; do
-		VERSION=$number ARCH=$arch BUILT=$folder nfpm package -f deploy/package/nfpm.yaml -p "$kind" -t "$dist/" >/dev/null
+		VERSION=$number ARCH=$arch BUILT=$folder nfpm package -f "$work/nfpm.yaml" -p "$kind" -t "$dist/" >/dev/null
 	done
 }
 
@@ -80,6 +82,7 @@ mkdir -p "$dist"
 rm -f "$dist"/lethe[_-]* "$dist/SHA256SUMS"
 work=$(mktemp -d "$dist/.release.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+sed "s/compression: xz/compression: ${COMPRESSION:-xz}/" deploy/package/nfpm.yaml >"$work/nfpm.yaml"
 pages
 for target in "${targets[@]}"; do
 	release "${target%/*}" "${target#*/}"

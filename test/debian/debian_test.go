@@ -3,11 +3,13 @@
 package debian_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,7 +22,7 @@ func TestDebianPackage(t *testing.T) {
 		t.Skip("make package runs it, as root")
 	}
 	r := newRoot(t)
-	r.write("/lethe.deb", build(t))
+	r.write("/lethe.deb", built(t, "deb"))
 	install := []string{"dpkg", "--no-triggers", "--force-confdef", "--install", "/lethe.deb"}
 	r.run(install...)
 	for path, want := range map[string]string{
@@ -65,22 +67,80 @@ func TestDebianPackage(t *testing.T) {
 	}
 }
 
-// build makes the package of this machine as a release does.
-func build(t *testing.T) string {
-	t.Helper()
-	dist := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "../../scripts/release.sh")
-	cmd.Env = append(os.Environ(), "DIST="+dist, "TARGETS=linux/"+runtime.GOARCH, "PACKAGES=deb", "VERSION=v0.0.1-test")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// TestRPM: the .rpm installs the same, and its service starts. It is installed by rpm on this
+// machine's system, so what it depends on is not asked.
+func TestRPM(t *testing.T) {
+	if os.Getenv("LETHE_PACKAGE") == "" {
+		t.Skip("make package runs it, as root")
 	}
-	found, err := filepath.Glob(filepath.Join(dist, "*.deb"))
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skip(err)
+	}
+	r := newRoot(t)
+	r.write("/lethe.rpm", built(t, "rpm"))
+	r.run("rpm", "--install", "--nodeps", "--force-debian", "/lethe.rpm")
+	for path, want := range map[string]string{
+		"/usr/bin/lethe":                        "root:root 755",
+		"/etc/lethe/lethe.yaml":                 "root:lethe 640",
+		"/etc/lethe/environment":                "root:root 600",
+		"/usr/lib/systemd/system/lethe.service": "root:root 644",
+		"/usr/share/zsh/site-functions/_lethe":  "root:root 644",
+		"/usr/share/man/man1/lethe-serve.1.gz":  "root:root 644",
+		"/usr/share/licenses/lethe/LICENSE":     "root:root 644",
+	} {
+		if got := r.run("stat", "-c", "%U:%G %a", path); got != want {
+			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
+	newService(r, "lethe.service").serves()
+	r.run("rpm", "--erase", "lethe")
+	if got := r.run("stat", "-c", "%U:%G %a", "/var/lib/lethe/ledger.db"); got != "lethe:lethe 600" {
+		t.Errorf("after the removal the ledger is %s", got)
+	}
+	if err := r.command("stat", "/usr/bin/lethe").Run(); err == nil {
+		t.Error("after the removal the program is there")
+	}
+}
+
+// packages are what a release makes for this machine.
+var packages struct {
+	once sync.Once
+	dist string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if packages.dist != "" {
+		_ = os.RemoveAll(packages.dist)
+	}
+	os.Exit(code)
+}
+
+// built returns a package of this machine, made as a release does.
+func built(t *testing.T, kind string) string {
+	t.Helper()
+	p := &packages
+	p.once.Do(func() {
+		if p.dist, p.err = os.MkdirTemp("", "lethe-release-"); p.err != nil {
+			return
+		}
+		cmd := exec.CommandContext(t.Context(), "../../scripts/release.sh")
+		cmd.Env = append(os.Environ(), "DIST="+p.dist, "TARGETS=linux/"+runtime.GOARCH, "VERSION=v0.0.1-test", "COMPRESSION=gzip")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	found, err := filepath.Glob(filepath.Join(p.dist, "*."+kind))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("release.sh made %v (%v)", found, err)
 	}
-	deb, err := os.ReadFile(found[0])
+	file, err := os.ReadFile(found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(deb)
+	return string(file)
 }

@@ -1,6 +1,6 @@
-// Package debian installs the .deb of this machine in a root of its own, an overlay over
-// this machine's, and starts the service there as systemd would: its command line, its
-// user, its folders and its variables.
+// Package debian installs the .deb and the .rpm of this machine, each in a root of its own,
+// an overlay over this machine's, and starts the service there as systemd would: its command
+// line, its user, its folders and its variables.
 //
 // What is not tried is systemd itself: its sandbox, and starting at boot.
 //
