@@ -120,8 +120,8 @@ func (c *cli) forecast(f api.ForecastResult, days int) error {
 		}
 		printf(c.out, "later: %s, %s; without an end: %s, %s; %s\n", words.Plural(f.Later.Objects, "object", "objects"), words.Size(f.Later.Bytes),
 			words.Plural(f.WithoutEnd.Objects, "object", "objects"), words.Size(f.WithoutEnd.Bytes), countedText(f.UsageCount, f.Now))
-		if b := firstBucket(f); b != "" {
-			printf(c.out, "\nwhich objects: %s\nto keep some:  %s\n", c.command("ls", "s3://"+b), c.command("hold", "add", "s3://"+b+"/prefix/"))
+		if b, day := firstGoing(f); b != "" {
+			printf(c.out, "\nwhich objects: %s\nto keep some:  %s\n", c.command("forecast", "s3://"+b, "--day", day), c.command("hold", "add", "s3://"+b+"/prefix/"))
 		}
 	}
 	if len(f.Uncounted) > 0 {
@@ -130,16 +130,21 @@ func (c *cli) forecast(f api.ForecastResult, days int) error {
 	return nil
 }
 
-// firstBucket returns the first bucket of which something goes; empty if nothing does.
-func firstBucket(f api.ForecastResult) string {
+// firstGoing returns the first bucket of which something goes, and the day as --day takes it;
+// empty if nothing goes.
+func firstGoing(f api.ForecastResult) (bucket, day string) {
 	for _, d := range f.Days {
 		for _, by := range d.By {
-			if by.Objects > 0 {
-				return by.Bucket
+			switch {
+			case by.Objects == 0:
+			case d.Day.IsZero():
+				return by.Bucket, "due"
+			default:
+				return by.Bucket, d.Day.Format(time.DateOnly)
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // dueAlready stands in the place of a day.
