@@ -101,7 +101,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	f.StringVar(&maxTTL, "max-ttl", "", "longest `ttl`, or none")
 	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
-	f.Int64Var(&objects, "max-objects", 0, "`number` of objects, 0 for no limit")
+	f.Var(atLeast(0, &objects, 0), "max-objects", "`number` of objects, 0 for no limit")
 	yesFlag(cmd, &yes)
 	return c.completes(cmd, bucketNames)
 }

@@ -80,7 +80,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 		})
 	}
 	cmd.Flags().StringVar(&req.After, "after", "", "begin after the dead letter with this `id`")
-	cmd.Flags().IntVar(&most, "limit", 0, "list at most this `number`; 0: all")
+	cmd.Flags().Var(atLeast(0, &most, 0), "limit", "list at most this `number`; 0: all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }

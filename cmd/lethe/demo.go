@@ -26,7 +26,7 @@ folder is removed at the end; nothing else is changed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context(), objects) },
 	}
-	cmd.Flags().IntVar(&objects, "objects", 5000, "how many objects to put")
+	cmd.Flags().Var(atLeast(1, &objects, 5000), "objects", "how many objects to put")
 	return cmd
 }
 

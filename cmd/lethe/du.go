@@ -40,7 +40,7 @@ argument, show those of buckets. "lethe usage" shows more: what grows, and what 
 			})
 		},
 	}
-	cmd.Flags().IntVarP(&depth, "depth", "d", 1, "show prefixes down to so many `levels`; 0: the total alone")
+	cmd.Flags().VarP(atLeast(0, &depth, 1), "depth", "d", "show prefixes down to so many `levels`; 0: the total alone")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c.completes(cmd, objectPlaces)
 }

@@ -163,9 +163,6 @@ several rules match an object, it counts for the one that ends it first. "Today"
 at midnight UTC.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if days < 1 {
-				return usageError("--days %d is not possible; use 1 or more", days)
-			}
 			req := api.LifecycleRequest{Days: days}
 			if req.Bucket, err = bucketName(args[0]); err != nil {
 				return err
@@ -188,7 +185,7 @@ at midnight UTC.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", 30, "how many `days` to look ahead")
+	cmd.Flags().Var(atLeast(1, &days, 30), "days", "how many `days` to look ahead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c.completes(cmd, bucketNames)
 }

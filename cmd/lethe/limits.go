@@ -84,7 +84,7 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&req.Count, "count", 0, "how many more (default: any number)")
+	cmd.Flags().Var(atLeast(1, &req.Count, 0), "count", "how many more (default: any number)")
 	cmd.Flags().StringVar(&req.For, "for", "", "for how long (default 1h)")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "reset the count from now, and keep the limit")
 	yesFlag(cmd, &yes)

@@ -42,7 +42,7 @@ Keys with a further slash are listed as one prefix. Without an argument, list bu
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&recursive, "recursive", "r", false, "list every key, and no prefixes")
-	f.IntVar(&limit, "limit", maxListed, "list at most so `many`")
+	f.Var(atLeast(1, &limit, maxListed), "limit", "list at most so `many`")
 	f.BoolVar(&all, "all", false, "list everything")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return c.completes(cmd, objectPlaces)

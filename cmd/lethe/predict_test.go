@@ -214,5 +214,17 @@ func TestSimulationCountsWhatIsDue(t *testing.T) {
 	if _, end := w.planned("lifecycle", "set", "first", file); !strings.Contains(end.Totals.Groups[0].Why, "1 rule would end 0 objects today, 1 within 30 days") {
 		t.Errorf("planned: %s", end.Totals.Groups[0].Why)
 	}
-	w.fails("use 1 or more", "lifecycle", "simulate", "first", "--days", "0")
+}
+
+// A number below the least one is a usage error, not a question with a strange answer.
+func TestNumbersHaveALeast(t *testing.T) {
+	for flag, command := range map[string]string{
+		"depth": "usage --depth -1", "limit": "usage s3://first --limit -1", "count": "limits allow ttl first --count -5",
+		"days": "lifecycle simulate first --days 0",
+	} {
+		code, _, errs := newWorld(t).lethe(strings.Fields(command)...)
+		if code != exitUsage || !strings.Contains(errs, flag) || !strings.Contains(errs, " or more") {
+			t.Errorf("lethe %s: exit code %d, %s", command, code, errs)
+		}
+	}
 }

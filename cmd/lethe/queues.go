@@ -75,10 +75,10 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 	f.StringVar(&req.State, "state", "", "only those in this `state`: "+q.states)
 	f.StringVar(&req.MinAge, "min-age", "", "only those whose last reference ended, or whose writer is silent, for at least this long, such as 90m or 7d")
 	f.StringVar(&req.ClaimedBy, "claimed-by", "", "only those claimed by a `worker` whose name begins with this")
-	f.IntVar(&req.MinAttempts, "min-attempts", 0, "only those with at least this `number` of attempts")
+	f.Var(atLeast(0, &req.MinAttempts, 0), "min-attempts", "only those with at least this `number` of attempts")
 	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
 	f.StringVar(&req.After, "after", "", "continue after a page, with the `text` it printed")
-	f.IntVar(&most, "limit", 1000, "list at most this `number`; 0: all")
+	f.Var(atLeast(0, &most, 1000), "limit", "list at most this `number`; 0: all")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long}
 	cmd.AddCommand(list)

@@ -51,7 +51,7 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 	f.BoolVar(&req.DryRun, "dry-run", false, "change nothing; show what is found and what would be condemned")
 	f.BoolVar(&showLast, "last", false, "show what the last walks found")
 	f.StringVar(&last.Kind, "kind", "", "with --last: only findings of this `kind` (orphan, foreign, elsewhere, missing, size)")
-	f.IntVar(&last.Limit, "limit", 100, "with --last: show at most this many findings, up to 1000")
+	f.Var(atLeast(1, &last.Limit, 100), "limit", "with --last: show at most this many findings, up to 1000")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
