@@ -86,8 +86,8 @@ type Backlog struct {
 	Oldest    lethe.Time // earliest due time; 0 if nothing is due
 	NextDue   lethe.Time // earliest due time in the future; 0 if none
 	Scheduled int64      // not yet due; counted up to MaxScheduled
-	// Held are open uploads that are overdue but held. Other rows leave their queue while
-	// they are held.
+	// Held are due rows that holds keep: open uploads, and of other rows those that no pass
+	// has deferred yet.
 	Held, HeldBytes int64
 }
 

@@ -139,7 +139,8 @@ type Backlog struct {
 	Age       float64   `json:"age_seconds"` // of the oldest that is due
 	Scheduled int64     `json:"scheduled"`   // not due yet
 	NextDue   time.Time `json:"next_due,omitzero"`
-	// Held are incomplete uploads that would be due but for holds.
+	// Held are due, and kept by holds. Objects and trash entries leave the queue at the next
+	// run.
 	Held      int64 `json:"held,omitempty"`
 	HeldBytes int64 `json:"held_bytes,omitempty"`
 }

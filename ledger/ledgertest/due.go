@@ -17,6 +17,7 @@ func dueTests() []test {
 		{name: "what a hold keeps", run: dueHeld},
 		{name: "what will be due, wherever it waits", run: dueLater},
 		{name: "trash that will be due, deferred or not", run: trashLater},
+		{name: "what is kept does not count as due or later", run: keptBacklogs},
 		{name: "expire takes what is named", run: expireNamed},
 		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
 		{name: "an object without an id is taken by its name", run: expireNamedWithoutID},

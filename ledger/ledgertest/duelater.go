@@ -90,3 +90,33 @@ func trashLater(w *world) {
 		equal(w, fmt.Sprintf("with a deferred entry, pages of %d", limit), w.foreseen(read, w.now(), limit), fmt.Sprintf("b by undo %s held", at))
 	}
 }
+
+// keptBacklogs: what a hold keeps counts as held until it is deferred, and then not at all; what
+// only a rule ends that is not in force any more is not due.
+func keptBacklogs(w *world) {
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
+	w.rules(lifecycle.Rule{ID: "old", Prefix: "log", Days: 1})
+	w.settleRules()
+	w.put("log", "a")
+	w.put("gone", "bb")
+	w.remove("gone")
+	w.put("undone", "c")
+	w.remove("undone")
+	w.putTTL("held", "ddd", time.Minute)
+	w.putTTL("goes", "eeee", time.Minute)
+	w.putTTL("later", "f", 100*24*time.Hour)
+	minute, hour := w.now().Add(time.Minute), w.now().Add(time.Hour)
+	w.hold(ledger.HoldPrefix, "held")
+	w.hold(ledger.HoldObject, "gone")
+	w.later(72 * time.Hour)
+	w.rules(lifecycle.Rule{ID: "new", Prefix: "none", Days: 1})
+	next := w.now().Add(97 * 24 * time.Hour)
+	objects, trash := must(w.ExpireBacklog(w.ctx))(w), must(w.PurgeBacklog(w.ctx))(w)
+	equal(w, "objects", objects, ledger.Backlog{Count: 1, Bytes: 4, Oldest: minute, NextDue: next, Scheduled: 1, Held: 1, HeldBytes: 3})
+	equal(w, "trash", trash, ledger.Backlog{Count: 1, Bytes: 1, Oldest: hour, Held: 1, HeldBytes: 2})
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
+	must(w.Purge(w.ctx, ledger.Batch{}))(w)
+	objects, trash = must(w.ExpireBacklog(w.ctx))(w), must(w.PurgeBacklog(w.ctx))(w)
+	equal(w, "objects once they are deferred", objects, ledger.Backlog{NextDue: next, Scheduled: 1})
+	equal(w, "trash once it is deferred", trash, ledger.Backlog{})
+}

@@ -230,6 +230,20 @@ func (db *DB) CleanBacklog(ctx context.Context, name string) (ledger.Backlog, er
 	return backlog(b.due.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.DueAt, b.Size }), nil
 }
 
+// apart separates the rows that are held, and leaves out those that are void.
+func apart[T any](rows []T, is func(T) (void, held bool)) (rest, held []T) {
+	for _, row := range rows {
+		switch void, kept := is(row); {
+		case void:
+		case kept:
+			held = append(held, row)
+		default:
+			rest = append(rest, row)
+		}
+	}
+	return rest, held
+}
+
 // backlog counts rows in the order of their due times.
 func backlog[T any](rows []T, now lethe.Time, due func(T) (at lethe.Time, bytes int64)) ledger.Backlog {
 	var out ledger.Backlog

@@ -121,11 +121,20 @@ func (o *object) dying(now lethe.Time) dying {
 	return dying{o.content, o.Size, o.DueAt(), o.reason(now), o.BucketID}
 }
 
-// ExpireBacklog counts the objects that have an end.
+// ExpireBacklog counts the objects that have an end. A due one that is held counts as held,
+// and one that only a rule ends that is not in force does not count.
 func (db *DB) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Backlog{}, err
 	}
 	defer db.leave()
-	return backlog(db.due.rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size }), nil
+	rows, held := apart(db.due.rows, func(o *object) (void, held bool) {
+		return o.DueAt() <= db.now && o.byRule(db.now) && o.endedBy(db.now) == nil, o.DueAt() <= db.now && o.bucket.held(o.Key) != nil
+	})
+	b := backlog(rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size })
+	for _, o := range held {
+		b.Held++
+		b.HeldBytes += o.Size
+	}
+	return b, nil
 }

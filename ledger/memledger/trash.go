@@ -195,5 +195,14 @@ func (db *DB) PurgeBacklog(ctx context.Context) (ledger.Backlog, error) {
 		return ledger.Backlog{}, err
 	}
 	defer db.leave()
-	return backlog(db.purge.rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size }), nil
+	rows, held := apart(db.purge.rows, func(e *entry) (void, held bool) {
+		b := db.named(e.Object.Bucket)
+		return e.PurgeAt == lethe.Forever, e.PurgeAt <= db.now && b != nil && b.held(e.Object.Key) != nil
+	})
+	b := backlog(rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size })
+	for _, e := range held {
+		b.Held++
+		b.HeldBytes += e.Object.Size
+	}
+	return b, nil
 }

@@ -24,8 +24,6 @@ var (
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
-	expireDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(due_at), 0) FROM objects
-		WHERE due_at IS NOT NULL AND due_at <= ?1`)
 	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
 )
 
@@ -247,10 +245,11 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	return weights, err
 }
 
-// ExpireBacklog counts objects that have an end, due and later.
+// ExpireBacklog counts objects that have an end, due and later. What no pass has deferred yet
+// for a hold counts as held, and what only a rule ends that is not in force does not count.
 func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
-		b, err = t.backlog(expireDue, expireLater, t.Now)
+		b, err = t.queued(expireDepth, expireByReason, expireLater, bounded(0))
 		return err
 	})
 	return b, err

@@ -62,7 +62,7 @@ func TestPostgresPlans(t *testing.T) {
 		args       []any
 	}{
 		{dueObjects, "Index Scan using objects_due", []any{0, now, 1000}},
-		{expireDue, "objects_due", []any{now}},
+		{expireDepth, "objects_due", []any{1000, now}},
 		{bucketsDue, "objects_turns", []any{`[{"id":"x","past":0}]`, now}},
 		{bucketsCondemned, "blobs_turns", []any{`[{"id":"","past":0}]`, now, "disk"}},
 		{turnObjects, "Index Scan using objects_turns", []any{"x", 0, now, 100}},

@@ -33,7 +33,8 @@ var (
 	deferredDepth = register(`SELECT count(*) FROM (SELECT 1 FROM deferred LIMIT ?1) AS waiting`)
 )
 
-// queues returns the routines with a single queue, and the age from which a row counts.
+// queues returns the routines with a single queue that no hold keeps, and the age from which a
+// row counts.
 // Later rows are counted by the statement of their backlogs.
 func queues(q ledger.DepthQuery) []struct {
 	routine, due, later string
@@ -43,8 +44,7 @@ func queues(q ledger.DepthQuery) []struct {
 		routine, due, later string
 		age                 time.Duration
 	}{
-		{"expire", expireDepth, expireLater, 0}, {"purge", purgeDepth, purgeLater, 0}, {"reap", reapDepth, reapLater, q.MinAge},
-		{"replicate", placeDepth, placeLater, 0},
+		{"reap", reapDepth, reapLater, q.MinAge}, {"replicate", placeDepth, placeLater, 0},
 	}
 }
 
@@ -57,6 +57,12 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 		out = ledger.Depths{
 			Now: t.Now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{},
 			Failing: map[string]ledger.Failing{}, Suspects: map[string]ledger.Suspects{},
+		}
+		if out.Routines["expire"], err = t.queued(expireDepth, expireByReason, expireLater, int64(q.Limit)); err != nil {
+			return err
+		}
+		if out.Routines["purge"], err = t.queued(purgeDepth, purgeByReason, purgeLater, int64(q.Limit)); err != nil {
+			return err
 		}
 		for _, x := range queues(q) {
 			until := t.Now.Add(-x.age)

@@ -154,6 +154,9 @@ func TestDepthsOfTroubles(t *testing.T) {
 		}
 		_, err = db.AddHold(ctx, ledger.Hold{Bucket: "bucket", Scope: ledger.HoldPrefix})
 		must(err)
+		if b := depths().Routines["expire"]; b.Count != 0 || b.Oldest != 0 || b.Held != 3 {
+			t.Errorf("what is held, and not deferred yet, counts as %+v", b)
+		}
 		_, err = db.Expire(ctx, ledger.Batch{Limit: 10})
 		must(err)
 		if d := depths(); d.Deferred != 3 {

@@ -20,9 +20,8 @@ var (
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 	// As bucketsNamed, without locks.
 	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
-	purgeDue  = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
-		WHERE purge_at <= ?1`)
-	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1`))
+	// What is deferred is not later, but due and kept.
+	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`))
 
 	pruneOps = register(`DELETE FROM ops WHERE id IN (
 		SELECT id FROM ops WHERE at <= ?1 ORDER BY at LIMIT ?2)`)
@@ -157,10 +156,10 @@ func (t *tx) bucketsWithHolds(query string, names []string) (map[string]lethe.ID
 	return byName, err
 }
 
-// PurgeBacklog counts trash entries, due and later.
+// PurgeBacklog counts trash entries, due and later, as ExpireBacklog.
 func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "purge backlog", func(t *tx) error {
-		b, err = t.backlog(purgeDue, purgeLater, t.Now)
+		b, err = t.queued(purgeDepth, purgeByReason, purgeLater, bounded(0))
 		return err
 	})
 	return b, err
