@@ -25,10 +25,19 @@ type DueQuery struct {
 	// All, of objects and trash entries, adds those that are not in the due index: deferred
 	// ones, and objects that rules end which are not applied to them yet. The latter are found
 	// by reading the whole bucket. They follow the others, and have no order by time.
-	All   bool
-	After DueMark // the last row of the page before
-	Limit int     // rows read; 0 or less: all
+	All bool
+	// Bucket is the only bucket whose objects are read; empty: all.
+	Bucket lethe.ID
+	After  DueMark // the last row of the page before
+	// Unapplied are the buckets whose rules were being reapplied when the first page was read:
+	// DuePage.Unapplied of that page. One whose reapplication begins or ends between two pages
+	// is then neither missing nor there twice.
+	Unapplied []lethe.ID
+	Limit     int // rows read; 0 or less: all
 }
+
+// Covers reports whether the query reads the objects of a bucket.
+func (q DueQuery) Covers(bucket lethe.ID) bool { return q.Bucket == "" || q.Bucket == bucket }
 
 // DuePart is where a page of what is due comes from.
 type DuePart int
@@ -64,6 +73,12 @@ type Due struct {
 	Held       bool // a hold keeps it: the routine defers it
 }
 
+// Continue returns the query for the page after this one.
+func (p DuePage) Continue(q DueQuery) DueQuery {
+	q.After, q.Unapplied = p.Next, p.Unapplied
+	return q
+}
+
 // Through makes a page that has no more of its part continue with the next one, up to the last.
 func (p *DuePage) Through(last DuePart, q DueQuery) {
 	if q.All && !p.More && q.After.Part < last {
@@ -75,7 +90,8 @@ func (p *DuePage) Through(last DuePart, q DueQuery) {
 // are left out, so a page may be shorter than its limit, or empty. If More is set, Next
 // continues it.
 type DuePage struct {
-	Rows []Due
-	Next DueMark
-	More bool
+	Rows      []Due
+	Next      DueMark
+	Unapplied []lethe.ID // of DueQuery
+	More      bool
 }

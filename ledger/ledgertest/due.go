@@ -17,6 +17,7 @@ func dueTests() []test {
 		{name: "what a hold keeps", run: dueHeld},
 		{name: "what will be due, wherever it waits", run: dueLater},
 		{name: "trash that will be due, deferred or not", run: trashLater},
+		{name: "rules that are reapplied while pages are read", run: reappliedBetweenPages},
 		{name: "what is kept does not count as due or later", run: keptBacklogs},
 		{name: "expire takes what is named", run: expireNamed},
 		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
@@ -39,7 +40,7 @@ func (w *world) dueNames(read func(ledger.DueQuery) (ledger.DuePage, error), lim
 		if !p.More {
 			return all
 		}
-		q.After = p.Next
+		q = p.Continue(q)
 	}
 }
 
@@ -96,7 +97,7 @@ func dueHeld(w *world) {
 						list = append(list, cmp.Or(d.ObjectKey, d.Key))
 					}
 				}
-				if q.After = p.Next; !p.More {
+				if q = p.Continue(q); !p.More {
 					break
 				}
 			}
@@ -267,14 +268,17 @@ func (h *history) named() {
 // foreseen pages through all that will be due.
 func (h *history) foreseen() {
 	q := ledger.DueQuery{By: h.clock.Now().Add(time.Duration(h.number(200)) * time.Hour), All: true, Limit: 1 + h.number(3)}
+	if o := pick(h, h.versions); h.chance(2) {
+		q.Bucket = o.BucketID
+	}
 	for more := true; more; {
 		p, err := ask(h, fmt.Sprintf("objects that will be due %+v", q), func(l Ledger) (ledger.DuePage, error) { return l.DueObjects(h.ctx, q) })
-		more, q.After = err == nil && p.More, p.Next
+		more, q = err == nil && p.More, p.Continue(q)
 	}
-	q.After = ledger.DueMark{}
+	q.After, q.Unapplied = ledger.DueMark{}, nil
 	for more := true; more; {
 		p, err := ask(h, fmt.Sprintf("entries that will be due %+v", q), func(l Ledger) (ledger.DuePage, error) { return l.DueTrash(h.ctx, q) })
-		more, q.After = err == nil && p.More, p.Next
+		more, q = err == nil && p.More, p.Continue(q)
 	}
 }
 

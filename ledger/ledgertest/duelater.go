@@ -25,7 +25,7 @@ func (w *world) foreseen(read func(ledger.DueQuery) (ledger.DuePage, error), by 
 			}
 			out = append(out, line)
 		}
-		if q.After = p.Next; !p.More {
+		if q = p.Continue(q); !p.More {
 			break
 		}
 	}
@@ -119,4 +119,44 @@ func keptBacklogs(w *world) {
 	objects, trash = must(w.ExpireBacklog(w.ctx))(w), must(w.PurgeBacklog(w.ctx))(w)
 	equal(w, "objects once they are deferred", objects, ledger.Backlog{NextDue: next, Scheduled: 1})
 	equal(w, "trash once it is deferred", trash, ledger.Backlog{})
+}
+
+// reappliedBetweenPages: a reapplication that begins, ends or does both while pages are read
+// doubles no row, and drops none.
+func reappliedBetweenPages(w *world) {
+	w.bucket("second", ledger.BucketSettings{})
+	set := func(bucket string, more ...lifecycle.Rule) {
+		rules := append(lifecycle.Rules{{ID: "r", Days: 1}}, more...)
+		must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucket, Rules: rules, By: "operator"}))(w)
+	}
+	for _, k := range []string{"a", "b", "c", "d"} {
+		w.put(k, "body "+k)
+	}
+	w.putIn("second", "e", "body", 0)
+	set(bucketName)
+	set("second")
+	w.settleRules()
+	w.later(96 * time.Hour)
+	for at := range 8 {
+		set("second", lifecycle.Rule{ID: fmt.Sprint("more", at), Prefix: "none", Days: 1})
+		var keys []string
+		for q, n := (ledger.DueQuery{All: true, Limit: 1}), 0; ; n++ {
+			p := must(w.dueObjects(q))(w)
+			for _, d := range p.Rows {
+				keys = append(keys, d.Key)
+			}
+			switch n {
+			case at:
+				set(bucketName, lifecycle.Rule{ID: fmt.Sprint("more", at), Prefix: "none", Days: 1})
+			case at + 2:
+				w.settleRules()
+			}
+			if q = p.Continue(q); !p.More {
+				break
+			}
+		}
+		w.settleRules()
+		slices.Sort(keys)
+		equal(w, fmt.Sprint("rules that change after page ", at), fmt.Sprint(keys), "[a b c d e]")
+	}
 }

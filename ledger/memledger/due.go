@@ -123,13 +123,21 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 	}
 	defer db.mu.Unlock()
 	q.By = cmp.Or(q.By, db.now)
+	if q.All && q.After == (ledger.DueMark{}) {
+		q.Unapplied = nil
+		for _, b := range db.buckets.rows {
+			if b.reapply != nil && q.Covers(b.ID) {
+				q.Unapplied = append(q.Unapplied, b.ID)
+			}
+		}
+	}
 	switch q.After.Part {
 	case ledger.DueUnapplied:
 		return db.dueUnapplied(q), nil
 	case ledger.DueDeferred:
 		rows := db.deferredRows(func(p *deferred) bool {
 			o := p.bucket.byKey[p.key]
-			return p.entry == "" && o != nil && o.deferred && o.DueAt() != 0 &&
+			return p.entry == "" && o != nil && o.deferred && o.DueAt() != 0 && q.Covers(p.bucket.ID) &&
 				cmp.Or(compareIDs(p.bucket.ID, q.After.Bucket), strings.Compare(p.key, q.After.Name)) > 0
 		})
 		for _, p := range page(rows, q, &out) {
@@ -140,11 +148,15 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 		rows := db.due.between(
 			func(o *object) bool { return reached(q.After, o.DueAt(), o.Size, o.BucketID, o.Key) },
 			func(o *object) bool { return o.DueAt() > q.By })
+		if q.Bucket != "" {
+			rows = slices.DeleteFunc(slices.Clone(rows), func(o *object) bool { return o.BucketID != q.Bucket })
+		}
 		for _, o := range page(rows, q, &out) {
 			out.Next = ledger.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
 			db.addDue(o, q, &out)
 		}
 	}
+	out.Unapplied = q.Unapplied
 	out.Through(ledger.DueUnapplied, q)
 	return out, nil
 }
@@ -163,7 +175,7 @@ func page[T any](rows []T, q ledger.DueQuery, out *ledger.DuePage) []T {
 // addDue adds an object by its stamp, unless the whole bucket is read later.
 func (db *DB) addDue(o *object, q ledger.DueQuery, out *ledger.DuePage) {
 	e, ends := ledger.StampEnds(db.now, o.DueAt(), o.TTLAt, o.bucket.rules.InForce(o.RuleNumber))
-	if ends && e.At <= q.By && !(q.All && o.bucket.reapply != nil) {
+	if ends && e.At <= q.By && !slices.Contains(q.Unapplied, o.BucketID) {
 		out.Rows = append(out.Rows, db.dueObject(o, e))
 	}
 }
@@ -179,7 +191,8 @@ func (db *DB) dueObject(o *object, e ledger.Ending) ledger.Due {
 
 // dueUnapplied pages through the objects of buckets whose rules are being reapplied.
 func (db *DB) dueUnapplied(q ledger.DueQuery) (out ledger.DuePage) {
-	pending := slices.DeleteFunc(slices.Clone(db.buckets.rows), func(b *bucket) bool { return b.reapply == nil || b.ID < q.After.Bucket })
+	out.Unapplied = q.Unapplied
+	pending := slices.DeleteFunc(slices.Clone(db.buckets.rows), func(b *bucket) bool { return !slices.Contains(q.Unapplied, b.ID) || b.ID < q.After.Bucket })
 	if len(pending) == 0 {
 		return out
 	}

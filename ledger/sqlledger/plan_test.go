@@ -72,6 +72,7 @@ func TestEnginePlans(t *testing.T) {
 	db := openMemory(t)
 	for text, want := range map[string]string{
 		dueObjects:           "SEARCH objects USING INDEX objects_due",
+		pageDueOf:            "SEARCH o USING INDEX objects_turns ((bucket_id,due_at,size,key)>",
 		bucketsDue:           "SEARCH o USING COVERING INDEX objects_turns ((bucket_id,due_at)>",
 		bucketsCondemned:     "SEARCH b USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
 		turnObjects:          "SEARCH objects USING INDEX objects_turns ((bucket_id,due_at)>",

@@ -16,6 +16,16 @@ const (
 	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
 	ownBytes = `CASE WHEN c.body_no <> 0 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
 	dueFate  = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
+
+	indexedDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.due_at IS NOT NULL AND `
+	deferredDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
+			CASE WHEN o.ttl_at = 0 THEN o.rule_at WHEN o.rule_at = 0 OR o.ttl_at < o.rule_at THEN o.ttl_at ELSE o.rule_at END,
+			o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
+			LEFT JOIN contents c ON c.id = o.content_id
+		WHERE d.entry = '' AND o.due_at IS NULL AND (o.ttl_at <> 0 OR o.rule_at <> 0) AND `
 )
 
 var (
@@ -39,10 +49,11 @@ var (
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
 		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
 
-	pageDueObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, ` + dueFate + `
-		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
-		WHERE o.due_at IS NOT NULL AND o.due_at <= ?1 AND (o.due_at, o.size, o.bucket_id, o.key) > (?2, ?3, ?4, ?5)
+	pageDueObjects = register(indexedDue + `o.due_at <= ?1 AND (o.due_at, o.size, o.bucket_id, o.key) > (?2, ?3, ?4, ?5)
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key LIMIT ?6`)
+	pageDueOf = register(indexedDue + `length(o.bucket_id) >= 0 AND (o.bucket_id, o.due_at) <= (?4, ?1)
+			AND (o.bucket_id, o.due_at, o.size, o.key) > (?4, ?2, ?3, ?5)
+		ORDER BY o.bucket_id, o.due_at, o.size, o.key LIMIT ?6`)
 	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, ` + dueFate + `
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
 			LEFT JOIN contents c ON c.id = o.content_id
@@ -54,14 +65,9 @@ var (
 	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id WHERE r.id = t.id ORDER BY r.id`)
 	reapplying          = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id`)
-	pageDeferredObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
-			CASE WHEN o.ttl_at = 0 THEN o.rule_at WHEN o.rule_at = 0 OR o.ttl_at < o.rule_at THEN o.ttl_at ELSE o.rule_at END,
-			o.rule_no, o.ttl_at, ` + dueFate + `
-		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
-			LEFT JOIN contents c ON c.id = o.content_id
-		WHERE d.entry = '' AND (d.bucket_id, d.key) > (?1, ?2) AND o.due_at IS NULL AND (o.ttl_at <> 0 OR o.rule_at <> 0)
-		ORDER BY d.bucket_id, d.key LIMIT ?3`)
-	pageDeferredTrash = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, ` + dueFate + `
+	pageDeferredObjects = register(deferredDue + `(d.bucket_id, d.key) > (?1, ?2) ORDER BY d.bucket_id, d.key LIMIT ?3`)
+	pageDeferredOf      = register(deferredDue + `d.bucket_id = ?1 AND d.key > ?2 ORDER BY d.key LIMIT ?3`)
+	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, ` + dueFate + `
 		FROM deferred d JOIN trash r ON r.id = d.entry LEFT JOIN contents c ON c.id = r.content_id
 		WHERE d.entry <> '' AND (d.bucket_id, d.key, d.entry) > (?1, ?2, ?3) AND r.purge_at = ?5
 		ORDER BY d.bucket_id, d.key, d.entry LIMIT ?4`)
@@ -103,34 +109,46 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 	return out, err
 }
 
-func (t *tx) dueObjects(q ledger.DueQuery) (ledger.DuePage, error) {
-	var pending []lethe.ID
-	if q.All {
-		var err error
-		if pending, err = all(t, sqldb.One[lethe.ID], reapplying); err != nil {
-			return ledger.DuePage{}, err
+func (t *tx) dueObjects(q ledger.DueQuery) (out ledger.DuePage, err error) {
+	if q.All && q.After == (ledger.DueMark{}) {
+		if q.Unapplied, err = all(t, sqldb.One[lethe.ID], reapplying); err != nil {
+			return out, err
+		}
+		if q.Bucket != "" {
+			q.Unapplied = slices.DeleteFunc(q.Unapplied, func(id lethe.ID) bool { return id != q.Bucket })
 		}
 	}
+	if q.After.Part == ledger.DueUnapplied {
+		out, err = t.dueUnapplied(q)
+	} else {
+		out, err = t.dueApplied(q)
+	}
+	out.Unapplied = q.Unapplied
+	return out, err
+}
+
+// dueApplied pages through the objects that go by the stamp of a rule, if by one at all.
+func (t *tx) dueApplied(q ledger.DueQuery) (out ledger.DuePage, err error) {
+	indexed, deferred := pageDueObjects, pageDeferredObjects
+	if q.Bucket != "" {
+		q.After.Bucket, indexed, deferred = q.Bucket, pageDueOf, pageDeferredOf
+	}
 	var found []foundDue
-	var err error
-	switch q.After.Part {
-	case ledger.DueIndexed:
-		found, err = all(t, t.scanDue, pageDueObjects, t.by(q), q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
-	case ledger.DueDeferred:
-		found, err = all(t, t.scanDue, pageDeferredObjects, q.After.Bucket, q.After.Name, oneMore(q.Limit))
-	default:
-		return t.dueUnapplied(q, pending)
+	if q.After.Part == ledger.DueIndexed {
+		found, err = all(t, t.scanDue, indexed, t.by(q), q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+	} else {
+		found, err = all(t, t.scanDue, deferred, q.After.Bucket, q.After.Name, oneMore(q.Limit))
 	}
 	if err != nil {
-		return ledger.DuePage{}, err
+		return out, err
 	}
 	rules, err := t.rulesOfDue(found)
 	if err != nil {
-		return ledger.DuePage{}, err
+		return out, err
 	}
-	out, err := t.duePage(q, found, rules)
+	out, err = t.duePage(q, found, rules)
 	out.Through(ledger.DueUnapplied, q)
-	out.Rows = slices.DeleteFunc(out.Rows, func(d ledger.Due) bool { return slices.Contains(pending, d.Bucket) })
+	out.Rows = slices.DeleteFunc(out.Rows, func(d ledger.Due) bool { return slices.Contains(q.Unapplied, d.Bucket) })
 	return out, err
 }
 
@@ -139,7 +157,8 @@ func (t *tx) by(q ledger.DueQuery) lethe.Time { return cmp.Or(q.By, t.Now) }
 
 // dueUnapplied pages through the objects of buckets whose rules are being reapplied, by the
 // rules in force. Any of their stamps may be out of date.
-func (t *tx) dueUnapplied(q ledger.DueQuery, pending []lethe.ID) (out ledger.DuePage, err error) {
+func (t *tx) dueUnapplied(q ledger.DueQuery) (out ledger.DuePage, err error) {
+	pending := q.Unapplied
 	at, here := slices.BinarySearch(pending, q.After.Bucket)
 	if at == len(pending) {
 		return out, nil

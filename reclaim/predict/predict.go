@@ -104,7 +104,7 @@ func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due
 		if !p.More {
 			return nil
 		}
-		q.After = p.Next
+		q = p.Continue(q)
 	}
 }
 

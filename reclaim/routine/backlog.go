@@ -43,7 +43,7 @@ func anyDue(ctx context.Context, page func(context.Context, ledger.DueQuery) (le
 		if err != nil || counts || !p.More {
 			return counts, err
 		}
-		q.After = p.Next
+		q = p.Continue(q)
 	}
 	return true, nil
 }
