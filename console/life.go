@@ -198,7 +198,7 @@ func laterEvents(e api.Explanation) []event {
 		end.Title, end.Class = "Ended", "end"
 		end.Lines = append(end.Lines, "Clients see nothing any more.")
 		if e.Stays == "" {
-			end.Lines = append(end.Lines, "The next run of expire removes it.")
+			end.Lines = append(end.Lines, sentence(cmp.Or(e.Limited, "the next run of expire removes it")))
 		}
 	}
 	after := event{Class: "later", Title: "Condemned", Lines: []string{"In the moment in which it goes its bytes are condemned, unless others share them. They are deleted after a grace for readers, and the backend confirms it."}}

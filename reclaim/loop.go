@@ -40,6 +40,9 @@ type Scheduled struct {
 	// tell (Backlogged), is not Limited.
 	Most  int64
 	Takes string
+	// Batch is how many items a step takes at most, 0 if that is not known. A run ends with
+	// the step that comes to Most.
+	Batch int
 	// Rate is called after each step with the items done, and waits as long as a
 	// rate limit requires. Nil: no limit.
 	Rate func(ctx context.Context, items int) error

@@ -28,6 +28,10 @@ type TrashEntry struct {
 	Reason    string    `json:"reason"`
 	DeletedAt time.Time `json:"deleted_at"`
 	PurgeAt   time.Time `json:"purge_at"`
+	// Due and Stays are told by an explanation only: its undo window is over, and why it stays
+	// nonetheless.
+	Due   bool   `json:"due,omitempty"`
+	Stays string `json:"stays,omitempty"`
 }
 
 // RestoreRequest names a trash entry to put back under its key.

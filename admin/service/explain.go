@@ -9,7 +9,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
 // maxSharers bounds the sharers that an explanation lists.
@@ -53,7 +52,6 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 		contents = append(contents, o.ContentID)
 	}
 	for _, e := range fate.Trash {
-		out.Trash = append(out.Trash, trashEntry(e))
 		contents = append(contents, e.Object.ContentID)
 	}
 	for _, op := range fate.Ops {
@@ -68,6 +66,9 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	if out.Gone, out.GoneEarlier, err = s.gone(ctx, n); err != nil {
 		return out, err
 	}
+	if err = s.addTrash(ctx, fate.Trash, &out); err != nil {
+		return out, err
+	}
 	if o := fate.Object; o != nil {
 		if out.Damaged = damage(out.Contents, o.ContentID); !out.Object.DueAt.IsZero() && !out.Object.DueAt.After(out.Now) {
 			err = s.addStays(ctx, *o, &out)
@@ -75,30 +76,6 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	}
 	out.Verdict = verdictOn(out)
 	return out, err
-}
-
-// addStays adds what keeps an object whose end has come.
-func (s *Service) addStays(ctx context.Context, o ledger.Object, e *api.Explanation) error {
-	list, err := s.o.Ledger.LimitOutlooks(ctx, o.BucketID, s.o.Limits)
-	for _, g := range list {
-		if g.Kind != ledger.Cause(e.Object.EndedBy).Limit() {
-			continue
-		}
-		info := limitInfo(g.LimitState, lethe.FromTime(e.Now))
-		info.Reason = g.Why
-		if e.Trips = append(e.Trips, info); g.Goes == 0 {
-			e.Stays = predict.LimitText(g.Kind, g.Why)
-		} else {
-			e.Limited = fmt.Sprintf("the next expire run removes %d of the %d that are due like it: %s", g.Goes, g.Due, g.Why)
-		}
-	}
-	if stamp := o.DueAt(); e.Object.EndedBy == string(ledger.EndsByRule) && (stamp == 0 || stamp > lethe.FromTime(e.Now)) {
-		e.Stays = "the rule is not applied to it yet, which the routine lifecycle does first"
-	}
-	if held := holdText(*e); held != "" {
-		e.Stays = "it is " + held
-	}
-	return err
 }
 
 // damage describes which bytes of an object have no sound copy; empty: none.

@@ -37,7 +37,7 @@ func verdictOn(e api.Explanation) string {
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:
-		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", words.Plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
+		return "deleted; " + trashText(e.Trash)
 	case e.Damaged != "":
 		return "damaged: " + e.Damaged + ", so reads of them fail; " + endOf(e)
 	}

@@ -154,6 +154,6 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict
 }
 
 func (s *Service) verdict(g ledger.LimitState, when lethe.Time, v api.Verdict) api.Verdict {
-	v.Goes, v.Why = g.Preview(when, s.o.Limits.Rules, v.Has, v.Due)
+	v.Goes, v.Why = s.predictor().Goes(when, g, v.Has, v.Due)
 	return v
 }

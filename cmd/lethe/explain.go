@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -114,7 +115,11 @@ func (c *cli) explain(e api.Explanation) {
 		}
 	}
 	for _, g := range e.Trips {
-		printf(c.out, "         to let it go: %s\n", c.command("limits", "allow", g.Kind, g.Name))
+		allow := []string{"limits", "allow", g.Kind}
+		if of := cmp.Or(g.Name, g.Subject); of != "" {
+			allow = append(allow, of)
+		}
+		printf(c.out, "         to let it go: %s\n", c.command(allow...))
 	}
 	for _, h := range e.Holds {
 		if e.Object != nil || len(e.Trash) > 0 {
@@ -123,11 +128,11 @@ func (c *cli) explain(e api.Explanation) {
 	}
 	for _, t := range e.Trash {
 		purged := "purged " + words.When(t.PurgeAt, e.Now)
-		switch {
-		case t.PurgeAt.IsZero():
-			purged = "due for purge, and set aside for a hold"
-		case !t.PurgeAt.After(e.Now):
+		if t.Due {
 			purged = "due for purge since " + stamp(t.PurgeAt)
+		}
+		if t.Stays != "" {
+			purged += "; it stays, as " + t.Stays
 		}
 		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, words.When(t.DeletedAt, e.Now), purged)
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
@@ -226,5 +229,165 @@ func TestNumbersHaveALeast(t *testing.T) {
 		if code != exitUsage || !strings.Contains(errs, flag) || !strings.Contains(errs, " or more") {
 			t.Errorf("lethe %s: exit code %d, %s", command, code, errs)
 		}
+	}
+}
+
+// dry returns what a dry run says that a routine takes and keeps, and its text.
+func (w *world) dry(routine string) (counts, text string) {
+	w.t.Helper()
+	r := asked[api.DryRun](w, "reclaim", "--dry-run", "--only", routine).Routines[0]
+	return fmt.Sprintf("takes %d, stays %d", r.Takes.Items, r.Stays.Items), w.ok("reclaim", "--dry-run", "--only", routine)
+}
+
+// Of what a limit has set aside the oldest go first, whatever their names.
+func TestPredictionsGoByAge(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.ttl.ask=1").start()
+	w.bucket("first")
+	for i, key := range []string{"z", "m", "a"} {
+		w.put("first", key, "body "+key, fmt.Sprintf("%dm", 10+i))
+	}
+	w.clock.Advance(2 * time.Hour)
+	w.reclaimed("objects", 0, "expire")
+	w.ok("limits", "allow", "ttl", "first", "--count", "1", "--yes")
+	w.says("with an allowance for one", "z", "the next expire run removes 1 of the 3 that are due like it, this one among them")
+	w.says("with an allowance for one", "a", "stay, as the limit ttl keeps it", "the next expire run removes 1 of the 3 that are due like it, the oldest")
+	w.reclaimed("objects", 1, "expire")
+	w.says("after the run", "z", "not here")
+	w.says("after the run", "m", "stay, as the limit ttl keeps it")
+}
+
+// Explain says of trash that is due what a dry run says.
+func TestExplainTellsWhatKeepsTrash(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.purge.ask=1").start()
+	w.bucket("first")
+	w.ok("buckets", "set", "first", "--undo", "1h")
+	for _, key := range []string{"a", "b"} {
+		w.put("first", key, "body "+key, "")
+		w.remove("first", key)
+	}
+	w.says("within its undo window", "a", "1 earlier version is in the trash, and bytes stay until a restore or purge")
+	w.ok("hold", "add", "s3://first/a", "--reason", "a lawsuit")
+	w.clock.Advance(2 * time.Hour)
+	for _, when := range []string{"before purge has set it aside", "once it is set aside"} {
+		w.says(when, "a", "1 is due and stays, as a hold keeps it")
+		if out := w.ok("explain", "s3://first/a"); !strings.Contains(out, "due for purge since ") || !strings.Contains(out, "; it stays, as a hold keeps it") {
+			t.Errorf("%s, explain says\n%s", when, out)
+		}
+		if when == "before purge has set it aside" {
+			w.says(when, "b", "purge removes 1 now")
+			w.reclaimed("objects", 1, "purge")
+		}
+	}
+	w.put("first", "c", "c", "")
+	w.put("first", "d", "d", "")
+	w.remove("first", "c")
+	w.remove("first", "d")
+	w.clock.Advance(2 * time.Hour)
+	w.says("beyond a limit", "c", "1 is due and stays, as the limit purge keeps it")
+	if out := w.ok("explain", "s3://first/c"); !strings.Contains(out, "limits allow purge") {
+		t.Errorf("explain does not name the next command:\n%s", out)
+	}
+	if got, text := w.dry("purge"); got != "takes 0, stays 3" {
+		t.Errorf("a dry run says %s\n%s", got, text)
+	}
+	w.reclaimed("objects", 0, "purge")
+}
+
+// While the clock is in doubt nothing goes by age, and no prediction says that something does.
+func TestPredictionsDoubtTheClock(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.ok("buckets", "set", "first", "--undo", "1h")
+	w.put("first", "a", "bytes", "1h")
+	w.put("first", "b", "bytes", "")
+	w.remove("first", "b")
+	w.clock.Advance(4 * time.Hour)
+	w.put("first", "c", "bytes", "") // records the time
+	w.clock.Advance(-time.Hour)
+	for _, routine := range []string{"expire", "purge"} {
+		if got, text := w.dry(routine); got != "takes 0, stays 1" || !strings.Contains(text, "nothing is removed by age until it has caught up") {
+			t.Errorf("a dry run of %s says %s:\n%s", routine, got, text)
+		}
+		w.fails("nothing is removed by age", "reclaim", "--once", "--only", routine)
+	}
+	w.says("with a clock that ran back", "a", "stay, as the machine's clock is 1h0m", "nothing is removed by age")
+	w.says("with a clock that ran back", "b", "is due and stays, as the machine's clock is")
+	if out := w.ok("forecast"); !strings.Contains(out, "nothing is removed by age") {
+		t.Errorf("a forecast says\n%s", out)
+	}
+}
+
+// A dry run takes what one run takes.
+func TestPredictionsEndWithTheRun(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.per_run.expire=3", "reclaim.expire.batch=2").start()
+	w.bucket("first")
+	for i := range 6 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "1h")
+	}
+	w.clock.Advance(2 * time.Hour)
+	if got, text := w.dry("expire"); got != "takes 4, stays 2" || !strings.Contains(text, "one run takes 4 (reclaim.limits.per_run)") {
+		t.Errorf("a dry run says %s:\n%s", got, text)
+	}
+	w.says("of a run with a limit", "k5", "expire removes the row, of at most 3 in one run (reclaim.limits.per_run)")
+	w.reclaimed("objects", 4, "expire")
+	w.reclaimed("objects", 2, "expire")
+}
+
+// due returns what a forecast says of what is due already: its rows, and what limits keep.
+func (w *world) due(args ...string) string {
+	w.t.Helper()
+	f := asked[api.ForecastResult](w, append([]string{"forecast"}, args...)...)
+	if len(f.Days) == 0 || !f.Days[0].Day.IsZero() {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%d due, %d held", f.Days[0].Objects, f.Days[0].Held.Objects)
+	for _, l := range f.Days[0].Limits {
+		text += fmt.Sprintf("; %s %s lets %d of %d go", l.Kind, l.Bucket, l.Goes, l.Due)
+	}
+	return text
+}
+
+// A forecast says of what is due already what a dry run says: of the trash of all buckets, those
+// that were deleted too, and of held objects, which their limit counts until they are set aside.
+func TestForecastAsksTheLimits(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.purge.ask=2", "reclaim.purge.batch=1", "reclaim.limits.ttl.ask=3").start()
+	for _, bucket := range []string{"first", "second"} {
+		w.bucket(bucket)
+		w.ok("buckets", "set", bucket, "--undo", "1h")
+		for i := range 2 {
+			w.put(bucket, fmt.Sprint("k", i), "body", "")
+			w.remove(bucket, fmt.Sprint("k", i))
+		}
+	}
+	if _, err := w.s3("", "").DeleteBucket(t.Context(), &awss3.DeleteBucketInput{Bucket: aws.String("second")}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		w.put("first", fmt.Sprint("o", i), "body", "1h")
+	}
+	if f := asked[api.ForecastResult](w, "forecast"); f.Days[0].Objects != 8 {
+		t.Errorf("before it is due: %+v", f.Days)
+	}
+	w.ok("hold", "add", "s3://first/o1")
+	w.bucket("third")
+	w.put("third", "gone", "body", "1h")
+	w.clock.Advance(2 * time.Hour)
+	if _, err := w.s3("", "").DeleteBucket(t.Context(), &awss3.DeleteBucketInput{Bucket: aws.String("third")}); err != nil {
+		t.Fatal(err)
+	}
+	purge, _ := w.dry("purge")
+	if got := w.expires() + "; " + purge; got != "takes 1, stays 4; takes 2, stays 2" {
+		t.Errorf("a dry run: %s", got)
+	}
+	if got := w.due(); got != "8 due, 1 held; purge  lets 2 of 4 go; ttl first lets 0 of 4 go" {
+		t.Errorf("a forecast: %s", got)
+	}
+	if got := w.due("s3://first"); got != "5 due, 1 held; purge  lets 2 of 4 go; ttl first lets 0 of 4 go" {
+		t.Errorf("a forecast of one bucket: %s", got)
+	}
+	w.reclaimed("objects", 2, "purge")
+	w.reclaimed("objects", 1, "expire")
+	if got := w.due(); got != "5 due, 1 held; purge  lets 0 of 2 go; ttl first lets 0 of 3 go" {
+		t.Errorf("after the runs: %s", got)
 	}
 }

@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"maps"
 	"slices"
 
@@ -70,54 +69,6 @@ func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (tripped []le
 		return err
 	})
 	return tripped, err
-}
-
-// LimitOutlook is what a limit lets go of the objects of a bucket that are due.
-type LimitOutlook struct {
-	ledger.LimitState
-	Due, Goes int64
-	Why       string // that the others stay
-}
-
-// LimitOutlooks returns what the limits on a bucket's objects let go in the next pass of Expire,
-// of those that have something due. It changes nothing, and does not know of objects to which
-// the rules are not applied yet.
-func (db *DB) LimitOutlooks(ctx context.Context, bucket lethe.ID, l ledger.Limits) (out []LimitOutlook, err error) {
-	err = db.read(ctx, "limits of a bucket", func(t *tx) error {
-		out = nil
-		due, err := t.countDue(dueOfBucket, t.Now, precheckRows, bucket)
-		if err != nil {
-			return err
-		}
-		rules, err := t.rulesOfBuckets(readRules, []lethe.ID{bucket})
-		if err != nil {
-			return err
-		}
-		for _, kind := range []ledger.LimitKind{ledger.LimitRules, ledger.LimitTTL} {
-			g, err := scanLimit(t.Row(selectLimit, kind, bucket))
-			if errors.Is(err, sql.ErrNoRows) {
-				g, err = ledger.LimitState{Kind: kind, Subject: string(bucket)}, nil
-			}
-			if err != nil {
-				return t.Failed(err)
-			}
-			o := LimitOutlook{LimitState: g, Due: due[limitKey{kind, string(bucket)}].sum(rules[bucket])}
-			if o.Name = rules[bucket].name; g.Tripped(t.Now) {
-				o.Why = g.Reason // what it has deferred is not among those that are due
-			} else if o.Due > 0 {
-				has, err := t.has(g, l.Of(kind))
-				if err != nil {
-					return err
-				}
-				o.Goes, o.Why = g.Preview(t.Now, l.Of(kind), has, o.Due)
-			}
-			if o.Why != "" {
-				out = append(out, o)
-			}
-		}
-		return nil
-	})
-	return out, err
 }
 
 // beyond returns the limits that seem to have more due than they let go.

@@ -119,10 +119,9 @@ func TestDepthsOfTroubles(t *testing.T) {
 		_, err := db.CreateBucket(ctx, ledger.Bucket{Name: "bucket", Owner: "me"})
 		must(err)
 		id := func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) }
-		blobs := make([]lethe.ID, 3)
-		for i := range blobs {
-			blobs[i] = id()
-			must(putDue(ctx, db, blobs[i], fmt.Sprint("a", i)))
+		blobs := []lethe.ID{id(), id(), id()}
+		for i, b := range blobs {
+			must(putDue(ctx, db, b, fmt.Sprint("a", i)))
 		}
 		depths := func() ledger.Depths {
 			t.Helper()

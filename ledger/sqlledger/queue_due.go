@@ -62,8 +62,11 @@ var (
 		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
 		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
 		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
-	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
-		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id WHERE r.id = t.id ORDER BY r.id`)
+	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size,
+			CASE WHEN r.purge_at = 9223372036854775807 THEN coalesce(d.due_at, r.purge_at) ELSE r.purge_at END, 0, 0, ` + dueFate + `
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id LEFT JOIN buckets b ON b.name = r.bucket
+			LEFT JOIN deferred d ON d.bucket_id = b.id AND d.key = r.key AND d.entry = r.id
+		WHERE r.id = t.id ORDER BY r.id`)
 	reapplying          = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id`)
 	pageDeferredObjects = register(deferredDue + `(d.bucket_id, d.key) > (?1, ?2) ORDER BY d.bucket_id, d.key LIMIT ?3`)
 	pageDeferredOf      = register(deferredDue + `d.bucket_id = ?1 AND d.key > ?2 ORDER BY d.key LIMIT ?3`)
@@ -231,7 +234,8 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 	return out, err
 }
 
-// TrashNamed returns the trash entries with these ids, whenever they are due.
+// TrashNamed returns the trash entries with these ids, whenever they are due. A deferred one is
+// due when it was before.
 func (db *DB) TrashNamed(ctx context.Context, ids []lethe.ID) (list []ledger.Due, err error) {
 	err = db.read(ctx, "trash entries by name", func(t *tx) error {
 		found, err := all(t, t.scanDue, trashByID, sqldb.JSON(ids))

@@ -3,8 +3,8 @@ package predict
 import (
 	"cmp"
 	"context"
-	"errors"
-	"strconv"
+	"math"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -23,9 +23,10 @@ type Ledger interface {
 type Predictor struct {
 	Ledger Ledger
 	Limits ledger.Limits
-	// Batch is how many trash entries Purge takes at a time, 0 for all: it asks its limit
-	// batch by batch, while Expire asks for all that is due before the first goes.
+	// Batch is how many trash entries Purge takes at a time, 0 for all.
 	Batch int
+	// Doubt is why nothing goes by age now (Doubt); empty: the clock is not in doubt.
+	Doubt string
 }
 
 // Due is a row that is due.
@@ -62,36 +63,134 @@ func (p Predictor) each(ctx context.Context, read reader, by lethe.Time, yield f
 	if err != nil {
 		return err
 	}
-	if p.Limits.Rules.On() || p.Limits.TTL.On() || p.Limits.Purge.On() {
-		if err := p.count(ctx, read, by, l); err != nil {
+	q := ledger.DueQuery{By: by}
+	if p.Doubt == "" && (p.Limits.Rules.On() || p.Limits.TTL.On() || p.Limits.Purge.On()) {
+		if err := p.count(ctx, read, q, l); err != nil {
 			return err
 		}
 	}
-	return pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
-		if d.Held {
-			return yield(Due{Due: d, Stays: HeldText})
-		}
-		return yield(Due{Due: d, Stays: l.keeps(d, part), Unapplied: part == ledger.DueUnapplied})
+	return pages(ctx, read, q, func(d ledger.Due, part ledger.DuePart) error {
+		return yield(Due{Due: d, Stays: p.stays(l, d, part), Unapplied: part == ledger.DueUnapplied})
 	})
 }
 
-// limitsAt reads the states of the limits.
-func (p Predictor) limitsAt(ctx context.Context, by lethe.Time) (*limits, error) {
-	now, err := p.Ledger.LedgerTime(ctx)
+// stays returns why a row that is due stays; empty: it goes.
+func (p Predictor) stays(l *limits, d ledger.Due, part ledger.DuePart) string {
+	switch {
+	case d.Held:
+		return HeldText
+	case p.Doubt != "":
+		return p.Doubt
+	}
+	return l.keeps(d, part)
+}
+
+// count counts all that is due by limit, and decides how much of each share goes.
+func (p Predictor) count(ctx context.Context, read reader, q ledger.DueQuery, l *limits) error {
+	err := pages(ctx, read, q, func(d ledger.Due, part ledger.DuePart) error {
+		l.count(d, part)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.decide(ctx)
+}
+
+// One predicts one row that is due now. The share is that of its limit, if that keeps some of
+// what is due. Rows that no limit counts cost nothing; of others all that the limit counts
+// are read.
+func (p Predictor) One(ctx context.Context, d ledger.Due) (stays string, s Share, err error) {
+	l, err := p.limitsAt(ctx, 0)
+	if err != nil {
+		return "", s, err
+	}
+	k := keyOf(d)
+	g := l.states[k]
+	switch {
+	case d.Held || p.Doubt != "":
+		return p.stays(l, d, ledger.DueIndexed), s, nil
+	case g.Tripped(l.now) && l.on(k):
+		return LimitText(k.kind, g.Reason), Share{State: g, Why: g.Reason}, nil
+	case g.Tripped(l.now):
+	case !l.on(k) || g.Left(l.now, p.Limits.Of(k.kind), 0) == math.MaxInt64:
+		return "", s, nil
+	}
+	read := p.Ledger.DueObjects
+	if k.kind == ledger.LimitPurge {
+		read = p.Ledger.DueTrash
+	}
+	in := ledger.DueIndexed
+	err = pages(ctx, read, ledger.DueQuery{Bucket: d.Bucket}, func(other ledger.Due, part ledger.DuePart) error {
+		if l.count(other, part); other.Named == d.Named {
+			in = part
+		}
+		return nil
+	})
+	if err == nil {
+		err = l.decide(ctx)
+	}
+	if err != nil {
+		return "", s, err
+	}
+	if c := l.by[k]; c != nil && c.Why != "" {
+		s = c.Share
+		s.State.Name = c.bucket
+	}
+	return l.keeps(d, in), s, nil
+}
+
+// readers are the readers of objects, and of trash if that has a limit.
+func (p Predictor) readers() []reader {
+	if p.Limits.Purge.On() {
+		return []reader{p.Ledger.DueObjects, p.Ledger.DueTrash}
+	}
+	return []reader{p.Ledger.DueObjects}
+}
+
+// Shares returns what limits keep of the rows that are due now, by kind and bucket: of the objects
+// of one bucket, or of all without one, and of all trash. Each row that is read is passed to each,
+// which may end it by an error; trash without a limit is not read.
+func (p Predictor) Shares(ctx context.Context, bucket lethe.ID, each func(ledger.Due) error) ([]Share, error) {
+	l, err := p.limitsAt(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	l := &limits{now: max(by, now), of: p.Limits, by: map[key]*share{}, states: map[key]ledger.LimitState{}}
-	states, err := p.Ledger.LimitStates(ctx)
-	for _, g := range states {
-		l.states[key{g.Kind, g.Subject}] = g
+	kept := map[key]int64{} // that a limit has deferred, though it may not be set any more
+	for _, read := range p.readers() {
+		err := pages(ctx, read, ledger.DueQuery{Bucket: bucket}, func(d ledger.Due, part ledger.DuePart) error {
+			l.count(d, part)
+			if k := keyOf(d); !d.Held && !l.on(k) && part == ledger.DueDeferred && l.states[k].Tripped(l.now) {
+				kept[k]++
+			}
+			return each(d)
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return l, err
+	if err := l.decide(ctx); err != nil {
+		return nil, err
+	}
+	var out []Share
+	for k, n := range kept {
+		out = append(out, Share{State: l.states[k], Due: n, Why: l.states[k].Reason})
+	}
+	for _, s := range l.by {
+		if s.Why != "" {
+			s.State.Name = s.bucket
+			out = append(out, s.Share)
+		}
+	}
+	slices.SortFunc(out, func(a, b Share) int {
+		return cmp.Or(cmp.Compare(a.State.Kind, b.State.Kind), cmp.Compare(a.State.Subject, b.State.Subject))
+	})
+	return out, nil
 }
 
 // pages reads all that is due, page by page.
-func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due, ledger.DuePart) error) error {
-	for q := (ledger.DueQuery{By: by, All: true, Limit: page}); ; {
+func pages(ctx context.Context, read reader, q ledger.DueQuery, each func(ledger.Due, ledger.DuePart) error) error {
+	for q.All, q.Limit = true, page; ; {
 		p, err := read(ctx, q)
 		if err != nil {
 			return err
@@ -106,120 +205,4 @@ func pages(ctx context.Context, read reader, by lethe.Time, each func(ledger.Due
 		}
 		q = p.Continue(q)
 	}
-}
-
-// count counts what is due by limit, and decides how many of each may go. A held object that is
-// not deferred yet counts, as it does where the limit is enforced; a held trash entry does not.
-func (p Predictor) count(ctx context.Context, read reader, by lethe.Time, l *limits) error {
-	err := pages(ctx, read, by, func(d ledger.Due, part ledger.DuePart) error {
-		k := keyOf(d)
-		if counts := !d.Held || part != ledger.DueDeferred && k.kind != ledger.LimitPurge; counts && l.of.Of(k.kind).On() {
-			if l.by[k] == nil {
-				l.by[k] = &share{bucket: d.BucketName}
-			}
-			l.by[k].due++
-		}
-		return nil
-	})
-	for k, s := range l.by {
-		g := l.states[k]
-		g.Kind, g.Subject = k.kind, k.subject
-		if err == nil {
-			err = p.decide(ctx, l.now, g, s)
-		}
-	}
-	return err
-}
-
-// decide sets how many rows of a share may go.
-func (p Predictor) decide(ctx context.Context, now lethe.Time, g ledger.LimitState, s *share) error {
-	limit, has := p.Limits.Of(g.Kind), int64(0)
-	if limit.Share > 0 {
-		b, err := p.Ledger.Bucket(ctx, s.bucket)
-		if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
-			return err
-		}
-		has = b.Objects
-	}
-	if g.Kind != ledger.LimitPurge || p.Batch <= 0 || g.Tripped(now) {
-		s.goes, s.why = g.Preview(now, limit, has, s.due)
-		return nil
-	}
-	for s.goes < s.due && s.why == "" {
-		may, tripped := g.Admit(now, limit, has, min(s.due-s.goes, int64(p.Batch)))
-		if s.goes += may; tripped != nil {
-			s.why = tripped.Reason
-		}
-	}
-	return nil
-}
-
-// Deletes is what decides how many due blobs of a backend Clean may delete.
-type Deletes struct {
-	Now     lethe.Time
-	Backend ledger.Backend
-	Limit   ledger.Limit
-	State   ledger.LimitState
-	Has     int64 // blobs on the backend
-	Due     int64
-}
-
-// Goes returns how many may go, and why the others stay: deletes there are held, or the limit is
-// used up. A claim takes what the limit has left.
-func (d Deletes) Goes() (goes int64, why string) {
-	switch left := d.State.Left(d.Now, d.Limit, d.Has); {
-	case d.Backend.Held != "":
-		return 0, "deletes on " + d.Backend.ID + " are stopped: " + d.Backend.Held
-	case d.State.Tripped(d.Now):
-		return 0, LimitText(ledger.LimitDeletes, d.State.Reason)
-	case !d.Limit.On() || left >= d.Due:
-		return d.Due, ""
-	default:
-		return left, LimitText(ledger.LimitDeletes, "it lets "+strconv.FormatInt(left, 10)+" more go")
-	}
-}
-
-// key identifies a limit's state.
-type key struct {
-	kind    ledger.LimitKind
-	subject string
-}
-
-func keyOf(d ledger.Due) key { return key{d.By.Limit(), string(d.Bucket)} }
-
-// share is what is due under a limit, and how much of it may still go.
-type share struct {
-	bucket    string
-	due, goes int64
-	why       string // that others stay
-}
-
-// limits are the decisions of limits at an instant.
-type limits struct {
-	now    lethe.Time
-	of     ledger.Limits
-	states map[key]ledger.LimitState
-	by     map[key]*share
-}
-
-// keeps takes one row of what may go, and returns why it stays if there is none left. What a
-// limit has deferred stays while it is tripped, even if the limit is not set any more.
-func (l *limits) keeps(d ledger.Due, part ledger.DuePart) string {
-	k := keyOf(d)
-	s, g := l.by[k], l.states[k]
-	switch {
-	case part == ledger.DueDeferred && g.Tripped(l.now):
-		return LimitText(k.kind, g.Reason)
-	case s == nil:
-		return ""
-	case s.goes > 0:
-		s.goes--
-		return ""
-	}
-	return LimitText(k.kind, s.why)
-}
-
-// LimitText is why what a limit keeps stays.
-func LimitText(kind ledger.LimitKind, reason string) string {
-	return "the limit " + string(kind) + " keeps it: " + cmp.Or(reason, "it has tripped")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -320,29 +319,33 @@ func (k *Clean) HasBacklog(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// predicted returns how many due blobs of a backend may go, and why the others stay.
-func (k *Clean) predicted(ctx context.Context, backend string) (goes int64, why string, err error) {
-	d := predict.Deletes{Limit: k.Deletes, Backend: ledger.Backend{ID: backend}}
+// predicted reads what decides how many due blobs of a backend may go.
+func (k *Clean) predicted(ctx context.Context, backend string) (d predict.Deletes, err error) {
+	d = predict.Deletes{Limit: k.Deletes, Backend: ledger.Backend{ID: backend}}
 	due, err := k.Ledger.CleanBacklog(ctx, backend)
 	if err != nil {
-		return 0, "", err
+		return d, err
 	}
 	d.Due = due.Count
 	if d.Now, err = k.Plans.LedgerTime(ctx); err != nil {
-		return 0, "", err
+		return d, err
 	}
 	states, err := k.Plans.LimitStates(ctx)
 	if err != nil {
-		return 0, "", err
+		return d, err
 	}
 	for _, g := range states {
-		if g.Kind == ledger.LimitDeletes && g.Subject == backend {
+		switch {
+		case g.Subject != backend:
+		case g.Kind == ledger.LimitDeletes:
 			d.State = g
+		case g.Kind == ledger.LimitClock && g.Tripped(d.Now):
+			d.Doubt = g.Reason
 		}
 	}
 	totals, err := k.Plans.Totals(ctx)
 	if err != nil {
-		return 0, "", err
+		return d, err
 	}
 	for _, t := range totals {
 		if t.Backend == backend {
@@ -355,25 +358,25 @@ func (k *Clean) predicted(ctx context.Context, backend string) (goes int64, why 
 			d.Backend = b
 		}
 	}
-	if goes, why = d.Goes(); why == "" {
-		goes = math.MaxInt64 // also what becomes due meanwhile
-	}
-	return goes, why, err
+	return d, err
 }
 
 // Items are the condemned blobs that are due, on all backends, with those that a held backend
 // or the limit on deletes keeps.
 func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 	for _, id := range k.backends() {
-		goes, why, err := k.predicted(ctx, id)
+		deletes, err := k.predicted(ctx, id)
 		if err != nil {
 			return err
 		}
+		goes, why := deletes.Goes()
 		q := ledger.DueQuery{State: lethe.Condemned, Backend: id}
 		err = blobPages(ctx, k.Plans, q, func(b ledger.Blob) error {
 			i := plan.Item{Do: k.Name(), Kind: kindBlob, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
 				Frees: b.Size, Blobs: 1, Why: string(b.Reason), Due: b.DueAt.Time()}
-			if goes--; goes < 0 {
+			if b.LateUntil != 0 && deletes.Doubt != "" && deletes.Backend.Held == "" {
+				i.Stays = "its upload may land late, and the clock decides when that ends: " + deletes.Doubt
+			} else if goes--; goes < 0 {
 				i.Stays = why
 			}
 			return yield(i)

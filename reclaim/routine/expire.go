@@ -127,7 +127,7 @@ func (e *Expire) HasBacklog(ctx context.Context) (bool, error) {
 
 // Items are the objects that are due, with those that a hold or a limit keeps.
 func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
-	p := predict.Predictor{Ledger: e.Plans, Limits: e.Batch.Limits}
+	p := predict.Predictor{Ledger: e.Plans, Limits: e.Batch.Limits, Doubt: predict.Doubt(e.Ledger)}
 	return p.Objects(ctx, 0, func(d predict.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
 }
 

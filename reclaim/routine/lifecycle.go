@@ -102,7 +102,7 @@ func (l *Lifecycle) HasBacklog(ctx context.Context) (bool, error) {
 // held. Reapplying rules destroys nothing, and is no part of a plan.
 func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) error {
 	list, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Held: true})
-	return eachUpload(list, err, l.Name(), yield)
+	return eachUpload(list, err, l.Name(), unlessKept(l.Ledger, yield))
 }
 
 // Apply aborts the uploads that a rule in force still aborts, and that are not

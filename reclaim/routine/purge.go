@@ -108,7 +108,7 @@ func (p *Purge) HasBacklog(ctx context.Context) (bool, error) { return hasDue(ct
 
 // Items are the trash entries that are due, with those that a hold or a limit keeps.
 func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
-	of := predict.Predictor{Ledger: p.Plans, Limits: p.Batch.Limits, Batch: p.Batch.Limit}
+	of := predict.Predictor{Ledger: p.Plans, Limits: p.Batch.Limits, Batch: p.Batch.Limit, Doubt: predict.Doubt(p.Ledger)}
 	return of.Trash(ctx, 0, func(d predict.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
 }
 

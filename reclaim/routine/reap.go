@@ -201,6 +201,7 @@ func (r *Reap) HasBacklog(ctx context.Context) (bool, error) {
 // Items are the intents whose writers have sent no heartbeat for too long.
 func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
 	q := ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge}
+	yield = unlessKept(r.Ledger, yield)
 	return blobPages(ctx, r.Plans, q, func(b ledger.Blob) error {
 		return yield(plan.Item{Do: r.Name(), Kind: kindIntent, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
 			Why: "no heartbeat of its writer: promoted if its bytes prove the write, else condemned", Due: b.BeatAt.Add(r.Safety.MinAge).Time()})

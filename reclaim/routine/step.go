@@ -8,37 +8,35 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 )
 
-// AgeLedger reports whether its clock is in doubt, so that nothing is removed by
-// age.
-type AgeLedger interface {
-	// ClockBehind returns how far the machine's clock is behind the latest time in
-	// the ledger, and 0 if that is a minute at most.
-	ClockBehind() time.Duration
-	// ClockAhead returns by how much the clock was set forward since the ledger was
-	// opened, and 0 for ordinary corrections.
-	ClockAhead() time.Duration
-}
+// AgeLedger reports whether its clock is in doubt.
+type AgeLedger = predict.Clock
 
-// unlessBehind makes a step refuse while the clock is in doubt. A clock that ran
-// back, or was set forward, is wrong now or was before, so it does not show what is
-// due (docs/protocol.md, rule 13). What was condemned already is dead by any clock
-// and needs no such check. Nil is never in doubt.
+// unlessBehind makes a step refuse while the clock is in doubt (predict.Doubt). What was condemned
+// already is dead by any clock and needs no such check. Nil is never in doubt.
 func unlessBehind(c AgeLedger, step reclaim.Step) reclaim.Step {
 	if c == nil {
 		return step
 	}
 	return func(ctx context.Context, add reclaim.Add) (bool, error) {
-		if d := c.ClockAhead(); d > 0 {
-			return false, fmt.Errorf("reclaim: %w: the ledger's clock was set forward by %s; nothing is removed by age "+
-				"until it is set back, or, if it is right, this process is restarted", lethe.ErrClock, d.Round(time.Second))
-		}
-		if d := c.ClockBehind(); d > 0 {
-			return false, fmt.Errorf("reclaim: %w: the machine's clock is %s behind the latest time in the ledger; "+
-				"nothing is removed by age until it has caught up: check the clock", lethe.ErrClock, d.Round(time.Second))
+		if doubt := predict.Doubt(c); doubt != "" {
+			return false, fmt.Errorf("reclaim: %w: %s", lethe.ErrClock, doubt)
 		}
 		return step(ctx, add)
+	}
+}
+
+// unlessKept makes what a plan lists stay while the clock is in doubt.
+func unlessKept(c AgeLedger, yield func(plan.Item) error) func(plan.Item) error {
+	doubt := predict.Doubt(c)
+	return func(i plan.Item) error {
+		if i.Stays == "" {
+			i.Stays = doubt
+		}
+		return yield(i)
 	}
 }
 

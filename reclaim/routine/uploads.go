@@ -95,7 +95,7 @@ func (u *Uploads) HasBacklog(ctx context.Context) (bool, error) {
 // Items are the stale uploads, including those that are held.
 func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error {
 	list, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Held: true})
-	return eachUpload(list, err, u.Name(), yield)
+	return eachUpload(list, err, u.Name(), unlessKept(u.Ledger, yield))
 }
 
 // Apply aborts the uploads that are still untouched and not held.

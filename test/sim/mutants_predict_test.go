@@ -10,13 +10,19 @@ var predictMutants = []mutant{
 		file: "ledger/memledger/due.go", old: "			return p.entry == \"\" && o != nil && o.deferred", new: "			return false && o != nil && o.deferred",
 	}, {
 		name: "a prediction names what a hold keeps", rule: "what is predicted is what goes", within: 2000, predicts: true,
-		file: "reclaim/predict/predict.go", old: "		if d.Held {\n", new: "		if false {\n",
+		file: "reclaim/predict/predict.go", old: "	case d.Held:\n", new: "	case false:\n",
 	}, {
 		name: "a prediction asks no limit", rule: "what is predicted is what goes", within: 4000, predicts: true,
-		file: "reclaim/predict/predict.go", old: "	case s.goes > 0:\n", new: "	case true:\n",
+		file: "reclaim/predict/limits.go", old: "	case s.goes(d):\n", new: "	case true:\n",
 	}, {
 		name: "a prediction forgets a limit that has tripped", rule: "what is predicted is what goes", within: 2000, known: 1548, predicts: true,
-		file: "reclaim/predict/predict.go", old: "	case part == ledger.DueDeferred && g.Tripped(l.now):\n", new: "	case false:\n",
+		file: "reclaim/predict/limits.go", old: "	case part == ledger.DueDeferred && g.Tripped(l.now):\n", new: "	case false:\n",
+	}, {
+		name: "a prediction takes what a limit lets go by name, not by age", rule: "what is predicted is what goes", within: 4000, predicts: true,
+		file: "reclaim/predict/limits.go", old: "	if s.oldest != nil && s.Goes > 0 {\n", new: "	if false {\n",
+	}, {
+		name: "a prediction of one row does not count the others", rule: "what is predicted is what goes", within: 4000, predicts: true,
+		file: "reclaim/predict/predict.go", old: "ledger.DueQuery{Bucket: d.Bucket}", new: "ledger.DueQuery{Bucket: \"none\"}",
 	}, {
 		name: "a plan frees what others still share", rule: "what is predicted is what goes", within: 2000, predicts: true,
 		file: "reclaim/plan/totals.go", old: "n+1 < i.Refs {", new: "n < 0 {",

@@ -23,14 +23,19 @@ func (w *World) predicted(n *node) error {
 		after = 0 // a limit counts by the hour, and asks at each pass: what it lets go later depends on when passes are
 	}
 	by := w.now.Add(after)
-	p := predict.Predictor{Ledger: w.ledger, Limits: w.limits, Batch: w.atOnce("purge")}
-	f := foreseen{rows: map[lethe.ID]row{}, goes: map[limitKey]int64{}, stays: map[limitKey]int64{}}
+	p := predict.Predictor{Ledger: w.ledger, Limits: w.limits, Batch: w.atOnce("purge"), Doubt: predict.Doubt(w.ledger)}
+	f := foreseen{rows: map[lethe.ID]row{}, goes: map[limitKey]int64{}}
 	ctx := context.Background()
 	if err := p.Objects(ctx, by, f.add); err != nil {
 		return err
 	}
 	if err := p.Trash(ctx, by, f.add); err != nil {
 		return err
+	}
+	if after == 0 {
+		if err := f.alone(ctx, p); err != nil {
+			return err
+		}
 	}
 	frees, err := w.frees(n, after)
 	if err != nil {
@@ -97,15 +102,15 @@ func liveBytes(v View) (n int64) {
 
 // row is a row of a prediction.
 type row struct {
-	at    limitKey
-	stays string
-	name  string
+	predict.Due
+	at   limitKey
+	name string
 }
 
 // foreseen is a prediction: by row, and by the limit that counts it.
 type foreseen struct {
-	rows        map[lethe.ID]row
-	goes, stays map[limitKey]int64
+	rows map[lethe.ID]row
+	goes map[limitKey]int64
 }
 
 func (f *foreseen) add(d predict.Due) error {
@@ -113,17 +118,28 @@ func (f *foreseen) add(d predict.Due) error {
 	if _, twice := f.rows[d.ID]; twice {
 		return broken("%s is predicted twice", d.ID)
 	}
-	f.rows[d.ID] = row{at, d.Stays, d.BucketName + "/" + d.ObjectKey + d.Key}
+	f.rows[d.ID] = row{d, at, d.BucketName + "/" + d.ObjectKey + d.Key}
 	if d.Stays == "" {
 		f.goes[at]++
-	} else if d.Stays != predict.HeldText {
-		f.stays[at]++
 	}
 	return nil
 }
 
-// hold compares a prediction with the rows before and after. Where a limit lets some of its rows
-// go, only their number is predicted.
+// alone checks that a row by itself is predicted as it is among the others.
+func (f *foreseen) alone(ctx context.Context, p predict.Predictor) error {
+	for _, r := range f.rows {
+		stays, _, err := p.One(ctx, r.Due.Due)
+		if err != nil {
+			return err
+		}
+		if (stays == "") != (r.Stays == "") {
+			return broken("%s is predicted to stay, as %q, and by itself, as %q", r.name, r.Stays, stays)
+		}
+	}
+	return nil
+}
+
+// hold compares a prediction with the rows before and after.
 func (f *foreseen) hold(limits ledger.Limits, before, after View) error {
 	there := map[lethe.ID]bool{}
 	for _, o := range after.Objects {
@@ -140,10 +156,10 @@ func (f *foreseen) hold(limits ledger.Limits, before, after View) error {
 			return fmt.Errorf("%s went, which was not predicted", name)
 		case !due:
 		case !there[id]:
-			if went[r.at]++; r.stays == predict.HeldText {
+			if went[r.at]++; r.Stays == predict.HeldText {
 				return fmt.Errorf("%s went, and a hold was to keep it", name)
 			}
-		case r.stays == "" && f.stays[r.at] == 0 && r.at.kind != ledger.LimitPurge:
+		case r.Stays == "" && (r.at.kind != ledger.LimitPurge || !limits.Purge.On()):
 			return fmt.Errorf("%s stays, and was predicted to go", name)
 		}
 		return nil
