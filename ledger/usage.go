@@ -10,6 +10,8 @@ type UsageQuery struct {
 	AfterKey   string   // exclusive, except for trash entries after AfterEntry
 	AfterEntry lethe.ID // of the trash: the last entry of the page before
 	Limit      int      // 0 or less: all
+	// Deleted, of trash entries: the bucket need not be there any more.
+	Deleted bool
 }
 
 // ObjectUse is an object row, due ones included, and what shares its bytes. The object has

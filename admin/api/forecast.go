@@ -14,6 +14,8 @@ type ForecastRequest struct {
 // ForecastResult is what goes on which day if nobody acts meanwhile.
 type ForecastResult struct {
 	Now time.Time `json:"now"`
+	// Doubt is why nothing goes now, whatever is due: the clock is in doubt.
+	Doubt string `json:"doubt,omitempty"`
 	// UsageCount is when what is forecast was counted, of several buckets the oldest.
 	UsageCount
 	// Uncounted are buckets that are not part of it, as they were not counted yet; Changed
@@ -41,7 +43,7 @@ type ForecastDay struct {
 
 // ForecastCause is what goes on a day of one bucket for one cause.
 type ForecastCause struct {
-	Bucket string `json:"bucket"`
+	Bucket string `json:"bucket"`         // empty: buckets that were deleted
 	By     string `json:"by"`             // ttl, rule, undo or abort
 	Rule   string `json:"rule,omitempty"` // ID
 	Amount

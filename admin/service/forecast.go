@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/predict"
 	"github.com/lethe-storage/lethe/reclaim/usage"
 )
 
@@ -34,23 +35,22 @@ func (s *Service) Forecast(ctx context.Context, r api.ForecastRequest) (api.Fore
 		until: lethe.FromTime(now.Time().Truncate(24 * time.Hour)).Add(time.Duration(min(r.Days, usage.Days)) * 24 * time.Hour),
 		out:   api.ForecastResult{Now: toTime(now), UsageCount: api.UsageCount{Live: true}, Days: []api.ForecastDay{}},
 	}
+	f.out.Doubt = predict.Doubt(s.o.Ledger)
 	if r.Bucket != "" {
-		b, err := s.o.Ledger.Bucket(ctx, r.Bucket)
-		if err == nil {
-			err = f.bucket(ctx, b)
+		if f.only, err = s.o.Ledger.Bucket(ctx, r.Bucket); err == nil {
+			err = f.bucket(ctx, f.only)
 		}
-		if err != nil {
-			return f.out, err
-		}
-	} else if err := s.eachBucket(ctx, func(b ledger.Bucket) error {
+	} else if err = s.eachBucket(ctx, func(b ledger.Bucket) error {
 		if err := f.bucket(ctx, b); !errors.Is(err, lethe.ErrNoSuchBucket) {
 			return err
 		}
 		return nil // it was deleted meanwhile
-	}); err != nil {
-		return f.out, err
+	}); err == nil {
+		err = f.deleted(ctx)
 	}
-	err = f.end(ctx)
+	if err == nil {
+		err = f.end(ctx)
+	}
 	return f.out, err
 }
 
@@ -62,6 +62,7 @@ type forecast struct {
 	now, until lethe.Time
 	days       map[lethe.Time]*forecastDay
 	buckets    map[string]ledger.Bucket
+	only       ledger.Bucket // zero: all of them
 	out        api.ForecastResult
 }
 
@@ -98,6 +99,36 @@ func (f *forecast) bucket(ctx context.Context, b ledger.Bucket) error {
 		}
 	}
 	f.buckets[b.Name] = b
+	f.sum(b.Name, sum)
+	return nil
+}
+
+// deleted adds the trash of buckets that were deleted.
+func (f *forecast) deleted(ctx context.Context) error {
+	names, err := f.service.o.Ledger.TrashOfDeleted(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		w := usage.OfDeleted(f.service.o.Ledger, name, f.now)
+		whole, err := f.service.countUpTo(ctx, w, &f.budget)
+		if err != nil {
+			return err
+		}
+		if !whole {
+			f.out.Uncounted = append(f.out.Uncounted, name)
+			continue
+		}
+		if f.out.At.IsZero() {
+			f.out.At = toTime(f.now)
+		}
+		f.sum(name, w.Summary())
+	}
+	return nil
+}
+
+// sum adds what a bucket holds.
+func (f *forecast) sum(bucket string, sum usage.Summary) {
 	addAmount(&f.out.Later, sum.Later)
 	addAmount(&f.out.WithoutEnd, sum.WithoutEnd)
 	today := lethe.FromTime(f.now.Time().Truncate(24 * time.Hour))
@@ -106,10 +137,9 @@ func (f *forecast) bucket(ctx context.Context, b ledger.Bucket) error {
 		case d.Day >= f.until:
 			addAmount(&f.out.Later, d.Amount)
 		case d.Day == 0 || d.Day >= today: // a day that has passed since the count took its own
-			f.add(b.Name, d)
+			f.add(bucket, d)
 		}
 	}
-	return nil
 }
 
 func (f *forecast) add(bucket string, d usage.Due) {
@@ -135,71 +165,19 @@ func addAmount(to *api.Amount, a usage.Amount) {
 // end puts the days in order, and adds what limits would stop.
 func (f *forecast) end(ctx context.Context) error {
 	f.out.Live = f.out.Live && !f.out.At.IsZero()
-	list, err := f.service.o.Ledger.LimitStates(ctx)
+	limits, err := f.limits(ctx)
 	if err != nil {
 		return err
 	}
-	states := map[ledger.LimitKind]map[string]ledger.LimitState{}
-	for _, g := range list {
-		if states[g.Kind] == nil {
-			states[g.Kind] = map[string]ledger.LimitState{}
-		}
-		states[g.Kind][g.Subject] = g
-	}
-	gone := map[string]int64{} // by bucket, on the days before
 	for _, at := range slices.Sorted(maps.Keys(f.days)) {
 		d := f.days[at]
 		slices.SortStableFunc(d.By, func(x, y api.ForecastCause) int {
 			return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(y.Objects, x.Objects), strings.Compare(x.Bucket, y.Bucket))
 		})
 		if f.prefix == "" {
-			d.Limits = f.limits(d, states, gone)
+			d.Limits = limits.of(d)
 		}
 		f.out.Days = append(f.out.Days, d.ForecastDay)
 	}
 	return nil
-}
-
-// limits returns the limits that would stop some of a day, by the code that enforces them,
-// and adds what goes to gone.
-func (f *forecast) limits(d *forecastDay, states map[ledger.LimitKind]map[string]ledger.LimitState, gone map[string]int64) (out []api.ForecastLimit) {
-	type subject struct {
-		kind   ledger.LimitKind
-		bucket string
-	}
-	due := map[subject]int64{}
-	var order []subject
-	for _, c := range d.By {
-		at, n := subject{ledger.Cause(c.By).Limit(), c.Bucket}, c.Objects
-		if d.at != 0 {
-			n += c.Held.Objects // a limit counts what is held until it has been set aside
-		}
-		switch {
-		case at.kind == "" || n == 0:
-			continue
-		case at.kind == ledger.LimitPurge:
-			at.bucket = ""
-		}
-		if due[at] == 0 {
-			order = append(order, at)
-		}
-		due[at] += n
-	}
-	for _, at := range order {
-		b := f.buckets[at.bucket]
-		g, known := states[at.kind][string(b.ID)]
-		if !known {
-			g = ledger.LimitState{Kind: at.kind, Subject: string(b.ID)}
-		}
-		goes, why := g.Preview(max(d.at, f.now), f.service.o.Limits.Of(at.kind), b.Objects-gone[at.bucket], due[at])
-		if why != "" {
-			out = append(out, api.ForecastLimit{Kind: string(at.kind), Bucket: at.bucket, Due: due[at], Goes: goes, Why: why})
-		}
-	}
-	for at, n := range due {
-		if at.bucket != "" {
-			gone[at.bucket] += n
-		}
-	}
-	return out
 }

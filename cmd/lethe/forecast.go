@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -108,6 +109,9 @@ func (c *cli) forecastOf(ctx context.Context, client *api.Client, a forecastAske
 }
 
 func (c *cli) forecast(f api.ForecastResult, days int) error {
+	if f.Doubt != "" {
+		printf(c.out, "nothing goes now: %s\n\n", f.Doubt)
+	}
 	if len(f.Changed) > 0 {
 		printf(c.out, "the rules of %s were changed after the count, which the forecast does not know of; this counts anew: %s\n\n",
 			strings.Join(f.Changed, ", "), c.command("forecast", "--refresh"))
@@ -199,7 +203,7 @@ func causesText(d api.ForecastDay) string {
 			parts = append(parts, fmt.Sprintf("%d more", len(going)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s in %s: %s", endWords(by.By, by.Rule), by.Bucket, words.Number(by.Objects)))
+		parts = append(parts, fmt.Sprintf("%s in %s: %s", endWords(by.By, by.Rule), cmp.Or(by.Bucket, "deleted buckets"), words.Number(by.Objects)))
 	}
 	if d.Held.Objects > 0 {
 		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", words.Number(d.Held.Objects), words.Size(d.Held.Bytes)))

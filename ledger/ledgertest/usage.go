@@ -106,6 +106,10 @@ func usedTrash(w *world) {
 	_, text = w.usesTrash(ledger.UsageQuery{Prefix: "c", AfterKey: "b", AfterEntry: list[2].ID})
 	equal(w, "prefix", text, "c 4 4 true 59m0s;")
 	w.fails(refused(w.UsageTrash(w.ctx, ledger.UsageQuery{Bucket: "nowhere"})), lethe.ErrNoSuchBucket)
+	w.release(ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "c"})
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	_, text = w.usesTrash(ledger.UsageQuery{Deleted: true})
+	equal(w, "of a deleted bucket", text, "a 4 4 false 57m0s;b 4 4 false 56m0s;b 4 4 false 58m0s;c 4 4 false 59m0s;")
 }
 
 func usedDeferred(w *world) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func refs(c *content) int64 {
 
 // UsageTrash returns a page of the trash of a bucket, by key and id: ErrNoSuchBucket.
 func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledger.TrashUse, err error) {
-	err = db.inBucket(ctx, q.Bucket, func(b *bucket) {
+	read := func(b *bucket) {
 		for _, e := range db.trash.rows {
 			key := e.Object.Key
 			after := key > q.AfterKey || key == q.AfterKey && e.ID > q.AfterEntry
@@ -55,7 +56,14 @@ func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledge
 		}
 		slices.SortFunc(list, func(x, y ledger.TrashUse) int { return cmp.Or(strings.Compare(x.Key, y.Key), compareIDs(x.ID, y.ID)) })
 		list = first(list, q.Limit)
-	})
+	}
+	if err = db.inBucket(ctx, q.Bucket, read); q.Deleted && errors.Is(err, lethe.ErrNoSuchBucket) {
+		err = db.enter(ctx)
+		if err == nil {
+			read(&bucket{})
+			db.mu.Unlock()
+		}
+	}
 	return list, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -24,6 +25,9 @@ var (
 			LEFT JOIN deferred d ON d.bucket_id = ?1 AND d.key = e.key AND d.entry = e.id
 		WHERE e.bucket = ?2 AND e.key >= ?3 AND (e.key > ?3 OR e.id > ?4) AND (?5 = '' OR e.key < ?5)
 		ORDER BY e.key, e.id LIMIT ?6`)
+	trashOfDeleted = register(`WITH RECURSIVE names(name) AS (SELECT min(bucket) FROM trash
+			UNION ALL SELECT (SELECT min(e.bucket) FROM trash e WHERE e.bucket > n.name) FROM names n WHERE n.name IS NOT NULL)
+		SELECT name FROM names WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM buckets b WHERE b.name = names.name) ORDER BY name`)
 
 	namedBucket   = register(`SELECT 1 FROM buckets WHERE id = ?1 AND name IS NOT NULL ` + sqldb.Shared)
 	insertUsage   = register(`INSERT INTO usages (bucket_id, taken_at, brief, document) VALUES (?1, ?2, ?3, ?4)`)
@@ -70,7 +74,7 @@ func (db *DB) UsageObjects(ctx context.Context, q ledger.UsageQuery) (now lethe.
 func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledger.TrashUse, err error) {
 	err = db.walk(ctx, "count the trash of "+q.Bucket, func(t *tx) error {
 		b, err := t.bucket(q.Bucket)
-		if err != nil {
+		if err != nil && !(q.Deleted && errors.Is(err, lethe.ErrNoSuchBucket)) {
 			return err
 		}
 		from, after := q.AfterKey, q.AfterEntry
@@ -87,6 +91,16 @@ func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledge
 		return t.markHeld(b, len(list), func(i int) (string, *bool) { return list[i].Key, &list[i].Held })
 	})
 	return list, err
+}
+
+// TrashOfDeleted returns the names of buckets that were deleted, and still have trash. It costs one
+// index lookup for each name that has trash.
+func (db *DB) TrashOfDeleted(ctx context.Context) (names []string, err error) {
+	err = db.read(ctx, "trash of deleted buckets", func(t *tx) error {
+		names, err = all(t, sqldb.One[string], trashOfDeleted)
+		return err
+	})
+	return names, err
 }
 
 // markHeld sets which of n keys of a bucket are held.

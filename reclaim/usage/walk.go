@@ -32,30 +32,46 @@ type Walk struct {
 
 	c     *counter
 	stage int
+	// deleted: the bucket is, and has trash alone.
+	deleted bool
 	// where the next page begins
 	key string
 	id  lethe.ID
+}
+
+// stages are what a walk reads, in this order.
+const (
+	objects = iota
+	trash
+	uploads
+)
+
+// OfDeleted returns a walk over the trash of a bucket that was deleted, by the ledger's time.
+func OfDeleted(from Reader, bucket string, now lethe.Time) *Walk {
+	return &Walk{Ledger: from, Bucket: bucket, c: newCounter("", now, nil), stage: trash, deleted: true}
 }
 
 // Step reads one page of up to limit rows. It returns how many rows it read, and whether
 // more may follow: ErrNoSuchBucket.
 func (w *Walk) Step(ctx context.Context, limit int) (rows int, more bool, err error) {
 	switch w.stage {
-	case 0:
+	case objects:
 		rows, err = w.objects(ctx, limit)
-	case 1:
+	case trash:
 		rows, err = w.trash(ctx, limit)
-	case 2:
+	case uploads:
 		rows, err = w.uploads(ctx, limit)
 	}
 	if err != nil {
 		return 0, false, err
 	}
 	if rows < limit {
-		w.stage++
+		if w.stage++; w.deleted {
+			w.stage++
+		}
 		w.key, w.id = "", ""
 	}
-	return rows, w.stage < 3, nil
+	return rows, w.stage <= uploads, nil
 }
 
 // Summary returns what was counted. The walk is over.
@@ -67,7 +83,7 @@ func (w *Walk) Summary() Summary {
 }
 
 func (w *Walk) query(limit int) ledger.UsageQuery {
-	return ledger.UsageQuery{Bucket: w.Bucket, Prefix: w.Prefix, AfterKey: w.key, AfterEntry: w.id, Limit: limit}
+	return ledger.UsageQuery{Bucket: w.Bucket, Prefix: w.Prefix, AfterKey: w.key, AfterEntry: w.id, Limit: limit, Deleted: w.deleted}
 }
 
 func (w *Walk) objects(ctx context.Context, limit int) (int, error) {
