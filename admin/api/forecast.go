@@ -53,7 +53,8 @@ type ForecastCause struct {
 }
 
 // ForecastLimit is a deletion limit that would stop some of what goes on a day, if all of it
-// was due within an hour. What rules end is, at midnight.
+// was due within an hour. What rules end is, at midnight. What holds keep is in none of its
+// counts, though a limit on objects counts it until a run has set it aside.
 type ForecastLimit struct {
 	Kind   string `json:"kind"`
 	Bucket string `json:"bucket,omitempty"` // none: it is of the whole store

@@ -68,7 +68,8 @@ type UploadExample struct {
 }
 
 // Verdict is the decision of the rules' deletion limit on objects of a bucket
-// that are due at once: how many would be deleted within the hour.
+// that are due at once: how many would be deleted within the hour. What holds keep is in none
+// of its counts, though the limit counts it until a run has set it aside.
 type Verdict struct {
 	At   time.Time `json:"at"` // the midnight by which they are due
 	Due  int64     `json:"due"`

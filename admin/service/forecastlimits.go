@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -116,22 +117,20 @@ func (l *forecastLimits) of(d *forecastDay) (out []api.ForecastLimit) {
 		l.leave(d)
 		return out
 	}
-	due := map[limitedKind]int64{}
+	due, held := map[limitedKind]int64{}, map[limitedKind]int64{}
 	var order []limitedKind
 	for _, c := range d.By {
-		at, n := limitedKind{ledger.Cause(c.By).Limit(), c.Bucket}, c.Objects
+		at := limitedKind{ledger.Cause(c.By).Limit(), c.Bucket}
 		if at.kind == ledger.LimitPurge {
 			at.bucket = ""
-		} else if d.at != 0 {
-			n += c.Held.Objects // a limit counts what is held until it has been set aside
 		}
-		if at.kind == "" || n == 0 {
-			continue
-		}
-		if due[at] == 0 {
+		if at.kind != "" && !slices.Contains(order, at) {
 			order = append(order, at)
 		}
-		due[at] += n
+		due[at] += c.Objects
+		if d.at != 0 { // of what is due already it may be set aside
+			held[at] += c.Held.Objects
+		}
 	}
 	for _, at := range order {
 		if all := l.trash[d.at]; at.kind == ledger.LimitPurge && all > 0 {
@@ -142,8 +141,8 @@ func (l *forecastLimits) of(d *forecastDay) (out []api.ForecastLimit) {
 		if !known {
 			g = ledger.LimitState{Kind: at.kind, Subject: string(b.ID)}
 		}
-		if goes, why := l.p.Goes(max(d.at, l.f.now), g, b.Objects-l.gone[at.bucket], due[at]); why != "" {
-			out = append(out, api.ForecastLimit{Kind: string(at.kind), Bucket: at.bucket, Due: due[at], Goes: goes, Why: why})
+		if s := l.p.Share(max(d.at, l.f.now), g, b.Objects-l.gone[at.bucket], due[at], held[at]); s.Why != "" {
+			out = append(out, api.ForecastLimit{Kind: string(at.kind), Bucket: at.bucket, Due: s.Due, Goes: s.Goes, Why: s.Why})
 		}
 	}
 	l.leave(d)

@@ -142,18 +142,18 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict
 	}
 	due, held := int64(0), int64(0)
 	for _, r := range f.Forecasts() {
-		due += r.Today.Objects + r.HeldToday // which the limit counts until a pass has set it aside
+		due += r.Today.Objects
 		held += r.HeldToday
 	}
-	out = append(out, s.verdict(limit, now, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
-	if when, most := f.Peak(); most > 0 {
-		has := b.Objects - (due - held)
-		out = append(out, s.verdict(limit, max(when, now), api.Verdict{At: toTime(when), Due: most, Has: has}))
+	out = append(out, s.verdict(limit, now, held, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
+	if when, most, kept := f.Peak(); most > 0 {
+		out = append(out, s.verdict(limit, max(when, now), kept, api.Verdict{At: toTime(when), Due: most, Has: b.Objects - due}))
 	}
 	return out, nil
 }
 
-func (s *Service) verdict(g ledger.LimitState, when lethe.Time, v api.Verdict) api.Verdict {
-	v.Goes, v.Why = s.predictor().Goes(when, g, v.Has, v.Due)
+func (s *Service) verdict(g ledger.LimitState, when lethe.Time, held int64, v api.Verdict) api.Verdict {
+	share := s.predictor().Share(when, g, v.Has, v.Due, held)
+	v.Goes, v.Why = share.Goes, share.Why
 	return v
 }

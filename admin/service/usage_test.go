@@ -196,7 +196,7 @@ func TestForecast(t *testing.T) {
 	if then.Day != time.Date(2031, 5, 7, 0, 0, 0, 0, time.UTC) || then.By[0].Rule != "r" || then.Objects != 7 || then.Held.Objects != 1 || then.FreedBytes != 700 {
 		t.Errorf("%+v", then)
 	}
-	if len(then.Limits) != 1 || then.Limits[0].Goes != 0 || then.Limits[0].Due != 8 || then.Limits[0].Bucket != "b" || !strings.Contains(then.Limits[0].Why, "more than 5") {
+	if len(then.Limits) != 1 || then.Limits[0].Goes != 0 || then.Limits[0].Due != 7 || then.Limits[0].Bucket != "b" || !strings.Contains(then.Limits[0].Why, "more than 5") {
 		t.Errorf("limits: %+v", then.Limits)
 	}
 	if f := ask(c, c.Forecast, api.ForecastRequest{Bucket: "b", Days: 2}); len(f.Days) != 1 || f.Later.Objects != 8 {

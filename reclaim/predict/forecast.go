@@ -63,12 +63,12 @@ type Forecaster struct {
 	today, until lethe.Time
 	out          []Forecast
 	ttl          Forecast
-	later        map[lethe.Time]int64 // objects that end after today, by when
+	later, held  map[lethe.Time]int64 // objects that rules end after today, by when; and held ones
 }
 
 // NewForecaster returns a forecaster for a number of days in UTC, the one of now included.
 func NewForecaster(rules lifecycle.Rules, now lethe.Time, days int) *Forecaster {
-	f := &Forecaster{today: lifecycle.Midnight(now), until: (lifecycle.Midnight(now) - 1).Add(time.Duration(days-1) * 24 * time.Hour), now: now, later: map[lethe.Time]int64{}}
+	f := &Forecaster{today: lifecycle.Midnight(now), until: (lifecycle.Midnight(now) - 1).Add(time.Duration(days-1) * 24 * time.Hour), now: now, later: map[lethe.Time]int64{}, held: map[lethe.Time]int64{}}
 	f.until = max(f.until, f.today)
 	f.rules, _ = rules.Succeed(nil, 0)
 	for i := range f.rules {
@@ -92,6 +92,8 @@ func (f *Forecaster) Object(o ledger.Object, held bool) {
 	if held {
 		if r.Held.add(o.Size); end.At <= f.today {
 			r.HeldToday++
+		} else if end.By == ledger.EndsByRule {
+			f.held[lifecycle.Midnight(end.At-1)]++
 		}
 		return
 	}
@@ -137,15 +139,15 @@ func (f *Forecaster) Forecasts() []Forecast { return f.out }
 // TTL returns what goes by its own time to live, before any rule ends it.
 func (f *Forecaster) TTL() Forecast { return f.ttl }
 
-// Peak returns the midnight after today at which most objects of all rules go at once, and
-// how many; 0 if none.
-func (f *Forecaster) Peak() (at lethe.Time, objects int64) {
+// Peak returns the midnight after today at which most objects of all rules go at once, how many,
+// and how many more are held then; 0 if none.
+func (f *Forecaster) Peak() (at lethe.Time, objects, held int64) {
 	for when, n := range f.later {
 		if n > objects || n == objects && when < at {
 			at, objects = when, n
 		}
 	}
-	return at, objects
+	return at, objects, f.held[at]
 }
 
 // Midnight returns the end of today, in UTC.

@@ -61,7 +61,7 @@ func TestForecast(t *testing.T) {
 	if ttl := f.TTL(); ttl.Today != (Amount{1, 10}) || ttl.Days != (Amount{1, 10}) || ttl.Examples[0].Key != "a/client" {
 		t.Errorf("times to live: %+v", ttl)
 	}
-	if when, n := f.Peak(); when != at("2031-01-17T00:00:00Z") || n != 2 { // a/later and a/client2
+	if when, n, _ := f.Peak(); when != at("2031-01-17T00:00:00Z") || n != 2 { // a/later and a/client2
 		t.Errorf("the most go at %s: %d", when, n)
 	}
 	short := NewForecaster(lifecycle.Rules{{ID: "long", Days: 100, Prefix: "a"}}, now, 30)

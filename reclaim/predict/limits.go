@@ -44,21 +44,29 @@ func LimitText(kind ledger.LimitKind, reason string) string {
 	return "the limit " + string(kind) + " keeps it: " + cmp.Or(reason, "it has tripped")
 }
 
-// Goes returns how many rows of one subject a limit lets go, of those that are due at an instant,
-// and why the others stay. The subject has so many. Purge asks its limit batch by batch, while
-// Expire asks for all that is due before the first goes.
-func (p Predictor) Goes(now lethe.Time, g ledger.LimitState, has, due int64) (goes int64, why string) {
-	limit := p.Limits.Of(g.Kind)
-	if g.Kind != ledger.LimitPurge || p.Batch <= 0 || g.Tripped(now) || !limit.On() {
-		return g.Preview(now, limit, has, due)
-	}
-	for goes < due && why == "" {
-		may, tripped := g.Admit(now, limit, has, min(due-goes, int64(p.Batch)))
-		if goes += may; tripped != nil {
-			why = tripped.Reason
+// Share decides how many rows of one subject a limit lets go, of those that are due at an instant.
+// The subject has so many. Held rows are due as well, and stay; the limit counts them until a pass
+// has set them aside, except in the trash. Purge asks its limit batch by batch, while Expire asks
+// for all that is due before the first goes.
+func (p Predictor) Share(now lethe.Time, g ledger.LimitState, has, due, held int64) Share {
+	s, limit := Share{State: g, Due: due}, p.Limits.Of(g.Kind)
+	switch {
+	case g.Kind != ledger.LimitPurge:
+		s.Goes, s.Why = g.Preview(now, limit, has, due+held)
+	case p.Batch <= 0 || g.Tripped(now) || !limit.On():
+		s.Goes, s.Why = g.Preview(now, limit, has, due)
+	default:
+		for s.Goes < due && s.Why == "" {
+			may, tripped := g.Admit(now, limit, has, min(due-s.Goes, int64(p.Batch)))
+			if s.Goes += may; tripped != nil {
+				s.Why = tripped.Reason
+			}
 		}
 	}
-	return goes, why
+	if s.Goes >= due {
+		s.Goes, s.Why = due, ""
+	}
+	return s
 }
 
 // key identifies a limit's state.
@@ -69,7 +77,8 @@ type key struct {
 
 func keyOf(d ledger.Due) key { return key{d.By.Limit(), string(d.Bucket)} }
 
-// Share is what is due under the limit of one subject, and how much of it goes.
+// Share is what is due under the limit of one subject, without what holds keep, and how much of
+// it goes.
 type Share struct {
 	State     ledger.LimitState
 	Due, Goes int64
@@ -80,6 +89,7 @@ type Share struct {
 type counted struct {
 	Share
 	bucket string // its name
+	held   int64  // rows that the limit counts, too
 	taken  int64  // of Goes
 	oldest *oldest
 }
@@ -129,7 +139,11 @@ func (l *limits) count(d ledger.Due, part ledger.DuePart) {
 		}
 		l.by[k] = s
 	}
-	if s.Due++; !d.Held && s.oldest != nil {
+	if d.Held {
+		s.held++
+		return
+	}
+	if s.Due++; s.oldest != nil {
 		s.oldest.offer(placeOf(d))
 	}
 }
@@ -141,7 +155,7 @@ func (l *limits) decide(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.Goes, s.Why = l.p.Goes(l.now, s.State, has, s.Due); s.oldest != nil {
+		if s.Share = l.p.Share(l.now, s.State, has, s.Due, s.held); s.oldest != nil {
 			s.oldest.keep(s.Goes)
 		}
 	}
