@@ -18,8 +18,9 @@ type UsageQuery struct {
 // what counting needs: no ETag and no Attrs.
 type ObjectUse struct {
 	Object
-	Refs int64 // references to its content, 1 for zero bytes
-	Held bool  // a hold keeps it
+	Refs      int64 // references to its content, 1 for zero bytes
+	BlobBytes int64 // of the content's live blobs, all copies, which go with the last reference
+	Held      bool  // a hold keeps it
 }
 
 // TrashUse is a trash entry, and what shares its bytes. PurgeAt of a deferred entry is when
@@ -31,6 +32,7 @@ type TrashUse struct {
 	Size      int64
 	PurgeAt   lethe.Time
 	Refs      int64
+	BlobBytes int64 // as in ObjectUse
 	Held      bool
 }
 

@@ -14,7 +14,7 @@ func usageTests() []test {
 		{name: "objects to count", run: usedObjects},
 		{name: "pages of objects", run: usedPages},
 		{name: "trash to count", run: usedTrash},
-		{name: "deferred trash", run: usedDeferred},
+		{name: "deferred trash", run: usedDeferred, options: func(o *ledger.Options) { o.Replicas = 2 }},
 		{name: "records", run: usageRecords},
 		{name: "records that are thinned", run: usageThinned},
 		{name: "records of a deleted bucket", run: usageOfDeleted},
@@ -28,7 +28,7 @@ func (w *world) uses(q ledger.UsageQuery) string {
 	w.ok(err)
 	equal(w, "time", now, w.now())
 	return names(list, func(u ledger.ObjectUse) string {
-		return fmt.Sprintf("%s %d %d %t", u.Key, u.Size, u.Refs, u.Held)
+		return fmt.Sprintf("%s %d %d %d %t", u.Key, u.Size, u.Refs, u.BlobBytes, u.Held)
 	})
 }
 
@@ -41,7 +41,7 @@ func usedObjects(w *world) {
 	w.put("empty", "")
 	must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldPrefix, Key: "a/"}))(w)
 	w.later(2 * time.Hour) // a/1 is due, and not removed
-	equal(w, "uses", w.uses(ledger.UsageQuery{Bucket: bucketName}), "a/1 6 2 true;b 6 2 false;empty 0 1 false;")
+	equal(w, "uses", w.uses(ledger.UsageQuery{Bucket: bucketName}), "a/1 6 2 6 true;b 6 2 6 false;empty 0 1 0 false;")
 	_, list, err := w.UsageObjects(w.ctx, ledger.UsageQuery{Bucket: bucketName, Limit: 1})
 	w.ok(err)
 	first.ETag, first.Attrs = "", ledger.Attrs{}
@@ -76,7 +76,7 @@ func usedPages(w *world) {
 	}
 	equal(w, "pages", all, "a;b/1;b/2;b0;c;")
 	for _, q := range []struct{ prefix, after, want string }{
-		{"b/", "", "b/1 1 5 false;b/2 1 5 false;"}, {"b/", "b/1", "b/2 1 5 false;"}, {"b/", "b/2", ""}, {"zz", "", ""}, {"c", "a", "c 1 5 false;"},
+		{"b/", "", "b/1 1 5 1 false;b/2 1 5 1 false;"}, {"b/", "b/1", "b/2 1 5 1 false;"}, {"b/", "b/2", ""}, {"zz", "", ""}, {"c", "a", "c 1 5 1 false;"},
 	} {
 		equal(w, q.prefix+" after "+q.after, w.uses(ledger.UsageQuery{Bucket: bucketName, Prefix: q.prefix, AfterKey: q.after}), q.want)
 	}
@@ -87,7 +87,7 @@ func (w *world) usesTrash(q ledger.UsageQuery) (list []ledger.TrashUse, text str
 	q.Bucket = bucketName
 	list = must(w.UsageTrash(w.ctx, q))(w)
 	return list, names(list, func(u ledger.TrashUse) string {
-		return fmt.Sprintf("%s %d %d %t %s", u.Key, u.Size, u.Refs, u.Held, u.PurgeAt.Sub(w.now()))
+		return fmt.Sprintf("%s %d %d %d %t %s", u.Key, u.Size, u.Refs, u.BlobBytes, u.Held, u.PurgeAt.Sub(w.now()))
 	})
 }
 
@@ -100,27 +100,27 @@ func usedTrash(w *world) {
 	}
 	must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "c"}))(w)
 	list, text := w.usesTrash(ledger.UsageQuery{})
-	equal(w, "trash", text, "a 4 4 false 57m0s;b 4 4 false 56m0s;b 4 4 false 58m0s;c 4 4 true 59m0s;")
+	equal(w, "trash", text, "a 4 4 4 false 57m0s;b 4 4 4 false 56m0s;b 4 4 4 false 58m0s;c 4 4 4 true 59m0s;")
 	_, text = w.usesTrash(ledger.UsageQuery{AfterKey: "b", AfterEntry: list[1].ID, Limit: 1})
-	equal(w, "page", text, "b 4 4 false 58m0s;")
+	equal(w, "page", text, "b 4 4 4 false 58m0s;")
 	_, text = w.usesTrash(ledger.UsageQuery{Prefix: "c", AfterKey: "b", AfterEntry: list[2].ID})
-	equal(w, "prefix", text, "c 4 4 true 59m0s;")
+	equal(w, "prefix", text, "c 4 4 4 true 59m0s;")
 	w.fails(refused(w.UsageTrash(w.ctx, ledger.UsageQuery{Bucket: "nowhere"})), lethe.ErrNoSuchBucket)
 	w.release(ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "c"})
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	_, text = w.usesTrash(ledger.UsageQuery{Deleted: true})
-	equal(w, "of a deleted bucket", text, "a 4 4 false 57m0s;b 4 4 false 56m0s;b 4 4 false 58m0s;c 4 4 false 59m0s;")
+	equal(w, "of a deleted bucket", text, "a 4 4 4 false 57m0s;b 4 4 4 false 56m0s;b 4 4 4 false 58m0s;c 4 4 4 false 59m0s;")
 }
 
 func usedDeferred(w *world) {
 	w.undo()
-	w.put("k", "body")
+	w.twice("k", "body")
 	w.remove("k")
 	must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "k"}))(w)
 	w.later(2 * time.Hour)
 	must(w.Purge(w.ctx, ledger.Batch{Limit: 10}))(w)
 	_, text := w.usesTrash(ledger.UsageQuery{})
-	equal(w, "trash", text, "k 4 1 true -1h0m0s;")
+	equal(w, "trash", text, "k 4 1 8 true -1h0m0s;")
 }
 
 // counts saves a record, and returns those of the bucket, by what is asked.

@@ -22,12 +22,19 @@ func (db *DB) UsageObjects(ctx context.Context, q ledger.UsageQuery) (now lethe.
 			if !strings.HasPrefix(o.Key, q.Prefix) || q.Limit > 0 && len(list) == q.Limit {
 				break
 			}
-			u := ledger.ObjectUse{Object: cloneObject(o.Object), Refs: refs(o.content), Held: b.held(o.Key) != nil}
+			u := ledger.ObjectUse{Object: cloneObject(o.Object), Refs: refs(o.content), BlobBytes: db.blobBytes(o.content), Held: b.held(o.Key) != nil}
 			u.Bucket, u.ETag, u.Attrs, u.Rule = b.Name, "", ledger.Attrs{}, ""
 			list = append(list, u)
 		}
 	})
 	return now, list, err
+}
+
+// blobBytes returns the bytes of a content's live blobs.
+func (db *DB) blobBytes(c *content) int64 {
+	var d ledger.Due
+	db.fate(&d, c)
+	return d.BlobBytes
 }
 
 func refs(c *content) int64 {
@@ -46,7 +53,7 @@ func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledge
 			if e.Object.Bucket != q.Bucket || !strings.HasPrefix(key, q.Prefix) || !after {
 				continue
 			}
-			u := ledger.TrashUse{ID: e.ID, Key: key, ContentID: e.Object.ContentID, Size: e.Object.Size, PurgeAt: e.PurgeAt, Refs: refs(e.content), Held: b.held(key) != nil}
+			u := ledger.TrashUse{ID: e.ID, Key: key, ContentID: e.Object.ContentID, Size: e.Object.Size, PurgeAt: e.PurgeAt, Refs: refs(e.content), BlobBytes: db.blobBytes(e.content), Held: b.held(key) != nil}
 			if at := (&deferred{bucket: b, key: key, entry: e.ID}); e.PurgeAt == lethe.Forever {
 				if rows := db.deferred.from(func(d *deferred) bool { return deferredByPlace(d, at) >= 0 }); len(rows) > 0 && deferredByPlace(rows[0], at) == 0 {
 					u.PurgeAt = rows[0].due

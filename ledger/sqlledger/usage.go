@@ -13,14 +13,14 @@ import (
 )
 
 // usedObjects leaves attributes out: they may be long, and counting needs none.
-const usedObjects = `SELECT o.bucket_id, o.key, o.id, o.content_id, o.size, '', o.modified_at, o.ttl_at, o.rule_at, '{}', o.tags, o.rule_no, coalesce(c.refs, 1)
+const usedObjects = `SELECT o.bucket_id, o.key, o.id, o.content_id, o.size, '', o.modified_at, o.ttl_at, o.rule_at, '{}', o.tags, o.rule_no, coalesce(c.refs, 1), ` + ownBytes + `
 	FROM objects o LEFT JOIN contents c ON c.id = o.content_id WHERE o.bucket_id = ?1 AND `
 
 var (
 	usedBehind = register(usedObjects + `o.key > ?2 AND (?3 = '' OR o.key < ?3) ORDER BY o.key LIMIT ?4`)
 	usedFrom   = register(usedObjects + `o.key >= ?2 AND (?3 = '' OR o.key < ?3) ORDER BY o.key LIMIT ?4`)
 	usedTrash  = register(`SELECT e.id, e.key, coalesce(e.content_id, ''), e.size, CASE WHEN e.purge_at = 9223372036854775807 THEN coalesce(d.due_at, e.purge_at) ELSE e.purge_at END,
-			coalesce(c.refs, 1)
+			coalesce(c.refs, 1), ` + ownBytes + `
 		FROM trash e LEFT JOIN contents c ON c.id = e.content_id
 			LEFT JOIN deferred d ON d.bucket_id = ?1 AND d.key = e.key AND d.entry = e.id
 		WHERE e.bucket = ?2 AND e.key >= ?3 AND (e.key > ?3 OR e.id > ?4) AND (?5 = '' OR e.key < ?5)
@@ -58,7 +58,7 @@ func (db *DB) UsageObjects(ctx context.Context, q ledger.UsageQuery) (now lethe.
 			text, from = usedFrom, q.Prefix
 		}
 		list, err = all(t, func(r *sql.Rows) (u ledger.ObjectUse, err error) {
-			u.Object, err = scanObject(r, &u.Refs)
+			u.Object, err = scanObject(r, &u.Refs, &u.BlobBytes)
 			u.Object.Bucket = q.Bucket
 			return u, err
 		}, text, b.ID, from, following(q.Prefix), bounded(q.Limit))
@@ -82,7 +82,7 @@ func (db *DB) UsageTrash(ctx context.Context, q ledger.UsageQuery) (list []ledge
 			from, after = q.Prefix, ""
 		}
 		list, err = all(t, func(r *sql.Rows) (u ledger.TrashUse, err error) {
-			err = r.Scan(&u.ID, &u.Key, &u.ContentID, &u.Size, &u.PurgeAt, &u.Refs)
+			err = r.Scan(&u.ID, &u.Key, &u.ContentID, &u.Size, &u.PurgeAt, &u.Refs, &u.BlobBytes)
 			return u, err
 		}, usedTrash, b.ID, q.Bucket, from, after, following(q.Prefix), bounded(q.Limit))
 		if err != nil {

@@ -84,27 +84,28 @@ func (c *counter) object(u ledger.ObjectUse) {
 	if u.Held {
 		c.out.Held.Add(one)
 	}
-	c.ends(row{end, one, u.ContentID, u.Refs, u.Held})
+	c.ends(row{end, one, u.BlobBytes, u.ContentID, u.Refs, u.Held})
 }
 
 // trash adds a trash entry.
 func (c *counter) trash(u ledger.TrashUse) {
 	one := Amount{1, u.Size}
 	c.out.Trash.Add(one)
-	c.ends(row{ledger.Ending{At: u.PurgeAt, By: ledger.EndsByUndo}, one, u.ContentID, u.Refs, u.Held})
+	c.ends(row{ledger.Ending{At: u.PurgeAt, By: ledger.EndsByUndo}, one, u.BlobBytes, u.ContentID, u.Refs, u.Held})
 }
 
 // upload adds an incomplete upload. Its At is when it is abandoned.
 func (c *counter) upload(u ledger.OverdueUpload) {
 	one := Amount{1, u.Bytes}
 	c.out.Uploads.Add(one)
-	c.ends(row{u.Ends(c.rules), one, "", 1, u.Held})
+	c.ends(row{u.Ends(c.rules), one, u.Bytes, "", 1, u.Held})
 }
 
 // row is a row with its end.
 type row struct {
 	ledger.Ending
 	Amount
+	frees   int64 // bytes of all copies, with the last reference
 	content lethe.ID
 	refs    int64
 	held    bool
@@ -120,7 +121,7 @@ func (c *counter) ends(r row) {
 		d := c.entry(k)
 		d.Add(r.Amount)
 		if r.refs == 1 {
-			d.Freed += r.Bytes
+			d.Freed += r.frees
 		}
 	case r.At != 0:
 		c.out.Later.Add(r.Amount)

@@ -38,7 +38,7 @@ func (c *counter) meet(r row, k dueKey, within bool) {
 	switch {
 	case x.met >= r.refs:
 		if !x.stays && !x.after {
-			c.entry(x.at).Freed += r.Bytes
+			c.entry(x.at).Freed += r.frees
 		}
 		delete(c.known, r.content)
 	case c.known[r.content] == nil:

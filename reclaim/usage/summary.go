@@ -82,7 +82,7 @@ type Due struct {
 	By   ledger.Cause `json:"by"`
 	Rule string       `json:"rule,omitempty"` // ID
 	Amount
-	// Freed is the bytes whose last reference goes then. AtLeast reports that it may be more:
+	// Freed is the bytes, of all copies, whose last reference goes then. AtLeast reports that it may be more:
 	// other bytes have references elsewhere, of which the count knows nothing.
 	Freed   int64 `json:"freed_bytes"`
 	AtLeast bool  `json:"at_least,omitempty"`
