@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -33,34 +32,42 @@ func (l *Loop) Plans(name string) bool {
 	return err == nil
 }
 
-// Items passes every item that a routine would take now to yield, with those that stay. What a
-// run does not come to, as it ends at its limit, stays. It returns ErrNoPlan if the routine
-// makes no plans.
+// Items passes every item that a routine would take now to yield, with those that stay. It
+// returns ErrNoPlan if the routine makes no plans.
 func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) error) error {
-	s, p, err := l.planner(name)
+	_, p, err := l.planner(name)
 	if err != nil {
 		return err
 	}
-	left := s.perRun()
-	if err := p.Items(ctx, func(i plan.Item) error {
-		if i.Stays == "" {
-			if left--; left < 0 {
-				i.Stays = fmt.Sprintf("one run takes %d (reclaim.limits.per_run), and a later one this", s.perRun())
-			}
-		}
-		return yield(i)
-	}); err != nil {
+	if err := p.Items(ctx, yield); err != nil {
 		return fmt.Errorf("plan of %s: %w", name, err)
 	}
 	return nil
 }
 
-// perRun returns how many items a run with one worker takes at most.
+// OfOneRun passes the items of a routine on: those that one run does not come to, as it ends at
+// its limit, stay. Plans are not limited so.
+func (l *Loop) OfOneRun(name string, yield func(plan.Item) error) func(plan.Item) error {
+	for _, s := range l.Routines {
+		if s.Routine.Name() != name || s.Most <= 0 {
+			continue
+		}
+		left := s.perRun()
+		return func(i plan.Item) error {
+			if i.Stays == "" {
+				if left--; left < 0 {
+					i.Stays = fmt.Sprintf("one run takes %d (reclaim.limits.per_run), and a later one this", s.perRun())
+				}
+			}
+			return yield(i)
+		}
+	}
+	return yield
+}
+
+// perRun returns how many items a run with one worker takes at most, if it has a limit.
 func (s Scheduled) perRun() int64 {
 	batch := int64(max(s.Batch, 1))
-	if s.Most <= 0 {
-		return math.MaxInt64
-	}
 	return (s.Most + batch - 1) / batch * batch
 }
 

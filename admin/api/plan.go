@@ -7,8 +7,11 @@ type PlanRequest struct {
 	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
 	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
 	// "lifecycle set", "import", "reconcile".
-	Command   string            `json:"command"`
-	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
+	Command string   `json:"command"`
+	Only    []string `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
+	// OneRun makes what one run does not come to stay, as it ends at reclaim.limits.per_run: a dry
+	// run asks so. A plan is not limited.
+	OneRun    bool              `json:"one_run,omitempty"`
 	Trash     *TrashRequest     `json:"trash,omitempty"`
 	Dead      *DeadRequest      `json:"dead,omitempty"`
 	Backend   string            `json:"backend,omitempty"`

@@ -87,7 +87,11 @@ func (s *Service) reclaimItems(ctx context.Context, r api.PlanRequest, yield fun
 		return err
 	}
 	for _, name := range names {
-		if err := s.o.Loop.Items(ctx, name, yield); err != nil {
+		each := yield
+		if r.OneRun {
+			each = s.o.Loop.OfOneRun(name, yield)
+		}
+		if err := s.o.Loop.Items(ctx, name, each); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // dryRun shows what a run of routines would take, by the plan of those that make one.
 func (c *cli) dryRun(ctx context.Context, client *api.Client, only []string, routines []api.PlannedRoutine, asJSON bool) error {
-	end, err := makePlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
+	end, err := makePlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only, OneRun: true})
 	planned := !noPlan(err)
 	if err != nil && planned {
 		return err

@@ -12,7 +12,7 @@ var pairingMutants = []mutant{
 		file: "ledger/memledger/clean.go", old: "	if db.limitState(limitKey{ledger.LimitClock, backend}).Reason == \"\" {", new: "	if true {",
 	}, {
 		name: "pairing: a clock that ran back is believed", rule: "13: refuse on doubt", within: 1000, in: sim.Paired,
-		file: "reclaim/routine/step.go", old: "		if d := c.ClockBehind(); d > 0 {", new: "		if d := c.ClockBehind(); false {",
+		file: "reclaim/predict/clock.go", old: "	if d := c.ClockBehind(); d > 0 {", new: "	if d := c.ClockBehind(); false {",
 	}, {
 		name: "pairing: nobody looks before the first delete", rule: "13: no process deletes before it has seen an epoch that fits", within: 1000, in: sim.Paired,
 		file: "reclaim/routine/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {\n		q.empty", new: "	if err := k.admit(ctx, backend); false {\n		q.empty",
@@ -33,7 +33,7 @@ var pairingMutants = []mutant{
 		file: "ledger/jump.go", old: "	if ahead <= j.Most {", new: "	if true {",
 	}, {
 		name: "pairing: what is due goes whatever the clock", rule: "13: nothing goes by age before the clock is confirmed", within: 1000, in: sim.Paired,
-		file: "reclaim/routine/step.go", old: "		if d := c.ClockAhead(); d > 0 {", new: "		if d := c.ClockAhead(); d < 0 {",
+		file: "reclaim/predict/clock.go", old: "	if d := c.ClockAhead(); d > 0 {", new: "	if d := c.ClockAhead(); d < 0 {",
 	}, {
 		name: "pairing: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, known: 10286, in: sim.Paired | sim.Reconciled,
 		file: "ledger/memledger/orphans.go", old: "r.Check(b.Backend, db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason)", new: "r.Check(ledger.Backend{Epoch: b.Epoch, Intended: b.Intended}, \"\")",
