@@ -33,7 +33,7 @@ func lifeOf(e api.Explanation) []event {
 	for _, t := range e.Trash {
 		past = append(past, event{
 			At: t.DeletedAt, Class: "end", Title: titleOf(t.Reason), Restore: &t,
-			Lines: []string{fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))},
+			Lines: []string{trashLine(t)},
 		})
 	}
 	if o := e.Object; o != nil {
@@ -203,6 +203,17 @@ func laterEvents(e api.Explanation) []event {
 	}
 	after := event{Class: "later", Title: "Condemned", Lines: []string{"In the moment in which it goes its bytes are condemned, unless others share them. They are deleted after a grace for readers, and the backend confirms it."}}
 	return []event{end, after}
+}
+
+// trashLine says how long an earlier version can be restored.
+func trashLine(t api.TrashEntry) string {
+	switch {
+	case t.Stays != "":
+		return fmt.Sprintf("%s in the trash, due for purge since %s. It stays: %s", words.Size(t.Size), stamp(t.PurgeAt), sentence(t.Stays))
+	case t.Due:
+		return fmt.Sprintf("%s in the trash: the next run of purge removes it.", words.Size(t.Size))
+	}
+	return fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))
 }
 
 // otherEnd describes the later of two ends.
