@@ -29,9 +29,9 @@ type DueQuery struct {
 	// Bucket is the only bucket whose objects are read; empty: all.
 	Bucket lethe.ID
 	After  DueMark // the last row of the page before
-	// Unapplied are the buckets whose rules were being reapplied when the first page was read:
-	// DuePage.Unapplied of that page. One whose reapplication begins or ends between two pages
-	// is then neither missing nor there twice.
+	// Unapplied, with All, are the buckets whose rules were being reapplied when the first page
+	// was read: DuePage.Unapplied of that page. One whose reapplication begins or ends between
+	// two pages is then neither missing nor there twice. Nil: those of now.
 	Unapplied []lethe.ID
 	Limit     int // rows read; 0 or less: all
 }
@@ -92,6 +92,6 @@ func (p *DuePage) Through(last DuePart, q DueQuery) {
 type DuePage struct {
 	Rows      []Due
 	Next      DueMark
-	Unapplied []lethe.ID // of DueQuery
+	Unapplied []lethe.ID // of DueQuery; not nil, if All was asked for
 	More      bool
 }

@@ -31,14 +31,16 @@ func (s *Service) ForecastDay(ctx context.Context, r api.ForecastDayRequest) (ap
 	if err != nil {
 		return out, err
 	}
-	if r.Bucket != "" {
-		if _, err := s.o.Ledger.Bucket(ctx, r.Bucket); err != nil {
-			return out, err
-		}
-	}
 	d, err := newDayRows(s, r, now)
 	if err != nil {
 		return out, err
+	}
+	if r.Bucket != "" {
+		b, err := s.o.Ledger.Bucket(ctx, r.Bucket)
+		if err != nil {
+			return out, err
+		}
+		d.bucket = b.ID
 	}
 	for !d.done() && len(d.rows) < d.limit && d.read < maxDayReads {
 		if err := d.step(ctx); err != nil {
@@ -59,6 +61,8 @@ type dayMark struct {
 	Bucket string         `json:"b,omitempty"`
 	Key    string         `json:"k,omitempty"` // of uploads
 	Upload lethe.ID       `json:"u,omitempty"`
+	// Unapplied is that of ledger.DueQuery.
+	Unapplied []lethe.ID `json:"n"`
 }
 
 func (m dayMark) text() (string, error) {
@@ -73,6 +77,7 @@ type dayRows struct {
 	now      lethe.Time
 	from, by lethe.Time // what ends before or after is left out
 	limit    int
+	bucket   lethe.ID // the only one; empty: all
 	at       dayMark
 	rows     []api.ForecastRow
 	read     int
@@ -140,7 +145,7 @@ func (d *dayRows) step(ctx context.Context) error {
 }
 
 func (d *dayRows) due(ctx context.Context, read func(context.Context, ledger.DueQuery) (ledger.DuePage, error)) error {
-	q := ledger.DueQuery{By: d.by, All: true, After: d.at.Due, Limit: d.limit - len(d.rows)}
+	q := ledger.DueQuery{By: d.by, All: true, Bucket: d.bucket, After: d.at.Due, Unapplied: d.at.Unapplied, Limit: d.limit - len(d.rows)}
 	p, err := read(ctx, q)
 	if err != nil {
 		return err
@@ -153,7 +158,7 @@ func (d *dayRows) due(ctx context.Context, read func(context.Context, ledger.Due
 		}
 		d.add(r.Ending, api.ForecastRow{Bucket: r.BucketName, Key: key, Size: r.Size, Held: r.Held})
 	}
-	if d.at.Due = p.Next; !p.More {
+	if d.at.Due, d.at.Unapplied = p.Next, p.Unapplied; !p.More {
 		d.begin(d.at.Stage + 1)
 	}
 	return nil

@@ -123,8 +123,8 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 	}
 	defer db.mu.Unlock()
 	q.By = cmp.Or(q.By, db.now)
-	if q.All && q.After == (ledger.DueMark{}) {
-		q.Unapplied = nil
+	if q.All && q.Unapplied == nil {
+		q.Unapplied = []lethe.ID{}
 		for _, b := range db.buckets.rows {
 			if b.reapply != nil && q.Covers(b.ID) {
 				q.Unapplied = append(q.Unapplied, b.ID)

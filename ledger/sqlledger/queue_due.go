@@ -113,13 +113,12 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 }
 
 func (t *tx) dueObjects(q ledger.DueQuery) (out ledger.DuePage, err error) {
-	if q.All && q.After == (ledger.DueMark{}) {
-		if q.Unapplied, err = all(t, sqldb.One[lethe.ID], reapplying); err != nil {
+	if q.All && q.Unapplied == nil {
+		pending, err := all(t, sqldb.One[lethe.ID], reapplying)
+		if err != nil {
 			return out, err
 		}
-		if q.Bucket != "" {
-			q.Unapplied = slices.DeleteFunc(q.Unapplied, func(id lethe.ID) bool { return id != q.Bucket })
-		}
+		q.Unapplied = append([]lethe.ID{}, slices.DeleteFunc(pending, func(id lethe.ID) bool { return !q.Covers(id) })...)
 	}
 	if q.After.Part == ledger.DueUnapplied {
 		out, err = t.dueUnapplied(q)
