@@ -52,11 +52,14 @@ func (l *Loop) OfOneRun(name string, yield func(plan.Item) error) func(plan.Item
 		if s.Routine.Name() != name || s.Most <= 0 {
 			continue
 		}
-		left := s.perRun()
+		left, some := s.perRun(), ""
+		if s.Workers > 1 {
+			some = "some " // each worker ends its batch
+		}
 		return func(i plan.Item) error {
 			if i.Stays == "" {
 				if left--; left < 0 {
-					i.Stays = fmt.Sprintf("one run takes %d (reclaim.limits.per_run), and a later one this", s.perRun())
+					i.Stays = fmt.Sprintf("one run takes %s%d (reclaim.limits.per_run), and a later one this", some, s.perRun())
 				}
 			}
 			return yield(i)

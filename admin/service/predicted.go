@@ -91,7 +91,7 @@ func (s *Service) stays(ctx context.Context, e *api.Explanation, d ledger.Due) (
 	case share.Goes > 0:
 		e.Limited = fmt.Sprintf("the next %s run removes %d of the %d that are due like it, this one among them: %s", run, share.Goes, share.Due, share.Why)
 	case stays == "" && most > 0:
-		e.Limited = fmt.Sprintf("%s removes the row, of at most %d in one run (reclaim.limits.per_run)", run, most)
+		e.Limited = fmt.Sprintf("%s removes the row, of some %d in one run (reclaim.limits.per_run)", run, most)
 	}
 	return stays, nil
 }
