@@ -86,7 +86,7 @@ func TestStatusOfAVanishedFolder(t *testing.T) {
 	w.heal()
 	mount := w.unmount()
 	f := w.agree(api.KindBackendMisplaced, api.SeverityCritical, http.StatusServiceUnavailable)
-	if f.Subject != "main" || f.Next != "lethe backend accept main" {
+	if f.Subject != "main" || f.Next != "lethe backend list" {
 		t.Errorf("found %+v", f)
 	}
 	mount()

@@ -15,8 +15,8 @@ func ofBackends(s api.Status) (list []api.StatusFinding) {
 	for _, b := range s.Backends {
 		switch {
 		case b.Misplaced != "":
-			list = append(list, since(b.DownSince, finding(about{api.SeverityCritical, api.KindBackendMisplaced, b.ID, "lethe backend accept " + b.ID},
-				"backend %s is not in its place: %s; mount its disk, or accept it if its bytes are lost for good", b.ID, b.Misplaced)))
+			list = append(list, since(b.DownSince, finding(about{api.SeverityCritical, api.KindBackendMisplaced, b.ID, "lethe backend list"},
+				"backend %s is not in its place: %s; mount its disk; only if its bytes are lost for good, lethe backend accept %s", b.ID, b.Misplaced, b.ID)))
 			continue
 		case b.Breaker != nil && b.Breaker.Open:
 			list = append(list, since(b.Breaker.Since, finding(about{api.SeverityCritical, api.KindBackendDown, b.ID, "lethe backend list"},
@@ -104,8 +104,8 @@ func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 func ofDeletes(s api.Status) (list []api.StatusFinding) {
 	for _, b := range s.Backends {
 		if b.Held != "" {
-			list = append(list, since(b.HeldSince, finding(about{api.SeverityCritical, api.KindDeletesStopped, b.ID, "lethe backend accept " + b.ID},
-				"deletes on backend %s are stopped%s: %s; find the cause before you accept it", b.ID, byPerson(b), b.Held)))
+			list = append(list, since(b.HeldSince, finding(about{api.SeverityCritical, api.KindDeletesStopped, b.ID, "lethe backend list"},
+				"deletes on backend %s are stopped%s: %s; find the cause, then lethe backend accept %s", b.ID, byPerson(b), b.Held, b.ID)))
 		}
 		if f := b.Failing; f != nil {
 			list = append(list, failing(b, *f))

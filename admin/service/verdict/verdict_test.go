@@ -92,7 +92,7 @@ func TestBackends(t *testing.T) {
 			b.Breaker = &api.BreakerFacts{Open: true, Error: "timeout", Since: now.Add(-time.Minute)}
 		}), api.SeverityCritical, api.KindBackendDown, "is not called: timeout", "lethe backend list"},
 		{"another disk", first(func(b *api.BackendStatus) { b.Misplaced, b.Missing = "it is empty", true }),
-			api.SeverityCritical, api.KindBackendMisplaced, "not in its place: it is empty", "lethe backend accept main"},
+			api.SeverityCritical, api.KindBackendMisplaced, "not in its place: it is empty", "lethe backend list"},
 		{"an unknown backend", first(func(b *api.BackendStatus) { b.Missing = true }),
 			api.SeverityCritical, api.KindBackendUnknown, "not in the configuration", "lethe config print"},
 		{"a bucket with versions", first(func(b *api.BackendStatus) { b.S3 = &api.S3Facts{NoWrites: "it keeps versions"} }),
@@ -117,7 +117,7 @@ func TestBackends(t *testing.T) {
 func TestDeletes(t *testing.T) {
 	for _, d := range []decision{
 		{"a stop", first(func(b *api.BackendStatus) { b.Held, b.HeldFor = "a trial", "person" }),
-			api.SeverityCritical, api.KindDeletesStopped, "are stopped by an operator: a trial", "lethe backend accept main"},
+			api.SeverityCritical, api.KindDeletesStopped, "are stopped by an operator: a trial", "lethe backend list"},
 		{"a delete that failed", first(func(b *api.BackendStatus) {
 			b.Failing = &api.FailingDeletes{Count: 1, Attempts: 1, Error: "denied"}
 		}), api.SeverityNotice, api.KindDeletesFail, "1 delete on backend main failed (up to 1 attempt)", "lethe cleanup-queue list --min-attempts 1 --backend main"},
