@@ -82,6 +82,7 @@ const (
 	ReasonDelete       Reason = "delete"        // a client deleted the last object
 	ReasonOverwrite    Reason = "overwrite"     // a client replaced the last object
 	ReasonExpiry       Reason = "expiry"        // the last object's time to live passed
+	ReasonRead         Reason = "read"          // the last object was read as often as it could be
 	ReasonLifecycle    Reason = "lifecycle"     // a lifecycle rule ended the last object
 	ReasonPurge        Reason = "purge"         // the last object left the trash
 	ReasonDuplicate    Reason = "duplicate"     // the content turned out to exist already
@@ -123,6 +124,7 @@ var (
 	ErrInvalidKey         = errors.New("invalid object key")
 	ErrInvalidBucketName  = errors.New("invalid bucket name")
 	ErrInvalidTTL         = errors.New("invalid time to live")
+	ErrInvalidReads       = errors.New("invalid number of reads")
 	ErrInvalidRange       = errors.New("range not satisfiable")
 	ErrPreconditionFailed = errors.New("precondition failed")
 	ErrNotModified        = errors.New("not modified")
@@ -133,6 +135,9 @@ var (
 	ErrNoRoom             = errors.New("no backend has room")
 	ErrBackendInUse       = errors.New("backend is in use")
 	ErrTrashNotFound      = errors.New("no such trash entry")
+	// ErrCounted: the reads of the object are counted, so it is neither copied nor changed
+	// into such an object in place.
+	ErrCounted = errors.New("reads are counted")
 	// ErrHeld: a hold protects the object from being deleted or replaced.
 	ErrHeld = errors.New("held")
 
@@ -170,7 +175,7 @@ var (
 var refusals = []error{
 	ErrNoSuchBucket, ErrNoSuchKey, ErrNoSuchUpload, ErrTrashNotFound,
 	ErrPreconditionFailed, ErrContentGone, ErrContentKnown, ErrReaped, ErrFenced, ErrBackendMismatch,
-	ErrQuotaExceeded, ErrNoRoom, ErrClock, ErrInvalidKey, ErrInvalidTTL, ErrHeld,
+	ErrQuotaExceeded, ErrNoRoom, ErrClock, ErrInvalidKey, ErrInvalidTTL, ErrInvalidReads, ErrHeld,
 	ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall,
 }
 

@@ -98,7 +98,7 @@ func (c IntentCost) puts(ctx context.Context, s *store, early bool) (w IntentWor
 	files := renamed{s.calls, e, s.id}
 	objects, err := object.New(object.Options{Ledger: object.Ledger{
 		Buckets: e, Documents: e, Rules: e, Holds: e,
-		Objects: e, Intents: e, Copies: e, Uploads: e, Trash: e,
+		Objects: e, Reads: e, Intents: e, Copies: e, Uploads: e, Trash: e,
 	}, Backends: map[string]blob.Store{backendID: files}, StoreID: s.id})
 	if err != nil {
 		return w, err

@@ -14,7 +14,7 @@ import (
 type Commit struct {
 	Op      lethe.ID   `json:"op"` // unique; recorded with the outcome; becomes Object.ID
 	What    string     `json:"what"`
-	Object  Object     `json:"object"` // Bucket, Key, Size, ETag, TTLAt, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
+	Object  Object     `json:"object"` // Bucket, Key, Size, ETag, TTLAt, ReadsLeft, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
 	Content ContentKey `json:"content"`
 	Blobs   []Uploaded `json:"blobs,omitempty"`
 	// Inline is the content of an object whose bytes go into the ledger (docs/protocol.md,
@@ -77,6 +77,15 @@ func (c Commit) CheckBlocks() error {
 		if err := u.Blocks.Check(u.Size); err != nil {
 			return fmt.Errorf("blob %s: %w", u.Blob, err)
 		}
+	}
+	return nil
+}
+
+// CheckReads returns ErrInvalidReads unless a new object can be read n times; 0: its reads
+// are not counted.
+func CheckReads(n int64) error {
+	if n < 0 || n > lethe.MaxReads {
+		return fmt.Errorf("%w: %d", lethe.ErrInvalidReads, n)
 	}
 	return nil
 }

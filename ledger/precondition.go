@@ -20,7 +20,9 @@ type Precondition struct {
 }
 
 // VisibleAt reports whether readers see the object at the instant now.
-func (o *Object) VisibleAt(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
+func (o *Object) VisibleAt(now lethe.Time) bool {
+	return o != nil && o.ReadsLeft != AllRead && (o.TTLAt == 0 || o.TTLAt > now)
+}
 
 // needsObject reports whether the precondition fails where no object is.
 func (p Precondition) needsObject() bool {

@@ -143,7 +143,16 @@ type Object struct {
 	Rule  string
 	Attrs Attrs
 	Tags  map[string]string
+	// ReadsLeft is how often it can still be read; 0: its reads are not counted; AllRead: it
+	// was read for the last time, at TTLAt.
+	ReadsLeft int64
 }
+
+// AllRead is Object.ReadsLeft after the last read.
+const AllRead = -1
+
+// Counted reports whether reads of the object are counted.
+func (o *Object) Counted() bool { return o.ReadsLeft != 0 }
 
 // DueAt returns the earlier of TTLAt and RuleAt, 0 if the object has no end.
 func (o Object) DueAt() lethe.Time {
@@ -154,6 +163,15 @@ func (o Object) DueAt() lethe.Time {
 		return o.TTLAt
 	}
 	return min(o.TTLAt, o.RuleAt)
+}
+
+// EndReason returns why an object whose time to live has passed goes: by that time, or by its
+// last read.
+func (o *Object) EndReason() lethe.Reason {
+	if o.ReadsLeft == AllRead {
+		return lethe.ReasonRead
+	}
+	return lethe.ReasonExpiry
 }
 
 // ContentKey identifies a content: the same bytes in the same dedup domain, composed in the
@@ -226,6 +244,7 @@ type Upload struct {
 	Tags      map[string]string
 	TTL       time.Duration // relative time to live, counted from completion; 0: none
 	TTLAt     lethe.Time    // absolute time to live; 0: none
+	Reads     int64         // how often the object can be read; 0: its reads are not counted
 	CreatedAt lethe.Time
 	// TouchedAt is when a part was last stored. An upload is stale by it.
 	TouchedAt lethe.Time

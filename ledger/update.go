@@ -32,11 +32,12 @@ func (u Update) Shortens(was, is lethe.Time) bool {
 }
 
 // Allowed returns an error unless the object may be changed so. An expired object is absent,
-// unless a hold keeps it (held is why): a new time to live makes it visible again. What
+// unless a hold keeps it (held is why): a new time to live makes it visible again, though
+// not one that was read for the last time. What
 // clients sent with the object is part of it, and held with it.
 func (u Update) Allowed(o *Object, held error, now lethe.Time) error {
 	switch {
-	case !o.VisibleAt(now) && (held == nil || u.TTL == nil):
+	case !o.VisibleAt(now) && (held == nil || u.TTL == nil || o.ReadsLeft == AllRead):
 		return lethe.ErrNoSuchKey
 	case u.Attrs != nil:
 		return held

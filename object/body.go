@@ -39,6 +39,9 @@ type body struct {
 	buffer []byte // of held
 	grace  *graceExtender
 	err    error
+	// counted: the read was taken from those that the object had left. Its bytes stay for
+	// the reader even if that has ended the object.
+	counted bool
 }
 
 func (s *Store) newBody(ctx context.Context, res ledger.Resolved, w window) *body {
@@ -50,10 +53,10 @@ func (s *Store) newBody(ctx context.Context, res ledger.Resolved, w window) *bod
 	return b
 }
 
-// begin reads the first block. For a content of several segments it also starts to
-// keep the content from being reclaimed during the read.
+// begin reads the first block. For a content of several segments, or of which a read may
+// be the last, it also starts to keep the content from being reclaimed during the read.
 func (b *body) begin() error {
-	if len(b.res.Segments) > 1 {
+	if len(b.res.Segments) > 1 || b.res.Object.Counted() {
 		b.grace = b.s.startGraceExtender(b.ctx, b.res.Object.ContentID)
 	}
 	_, err := b.next(nil)
@@ -257,6 +260,10 @@ func (b *body) resolve() error {
 	b.asked++
 	b.askAt = b.left
 	res, err := b.s.again(b.ctx, b.res.Object)
+	if b.counted && errors.Is(err, errReplaced) {
+		// The copies are where they were, for a read grace.
+		res, err = b.res, nil
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", lethe.ErrUnavailable, errors.Join(err, b.lost()))
 	}
@@ -350,6 +357,9 @@ func matchesDigests(data []byte, segments []ledger.Segment) bool {
 
 // cacheTTL is how long the object's content may stay in the cache from now on.
 func (s *Store) cacheTTL(o ledger.Object, now lethe.Time) time.Duration {
+	if o.Counted() {
+		return 0
+	}
 	ttl := s.opt.CacheTTL
 	if due := o.DueAt(); due != 0 {
 		ttl = min(ttl, due.Sub(now))

@@ -15,7 +15,8 @@ import (
 // Copy makes an object of another one's content: by reference where the ledger can,
 // else by copying the bytes. The copy has the source's ETag. A copy onto itself
 // changes the object in place. Errors: ErrNoSuchBucket and ErrNoSuchKey of either
-// side; ErrPreconditionFailed, also where SourceIf yields "not modified"; and those
+// side; ErrPreconditionFailed, also where SourceIf yields "not modified"; ErrCounted
+// if reads of the source are counted, or were to be by a copy onto itself; and those
 // of Get and Put.
 func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 	res, err := s.copy(ctx, &r)
@@ -48,10 +49,21 @@ func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, er
 	if err == nil {
 		err = unmodified(r.SourceIf.check(src.Object))
 	}
+	if err == nil {
+		err = uncounted(src.Object)
+	}
 	if err != nil {
 		return src, fmt.Errorf("source: %w", err)
 	}
 	return src, nil
+}
+
+// uncounted returns ErrCounted for an object whose reads are counted.
+func uncounted(o ledger.Object) error {
+	if !o.Counted() {
+		return nil
+	}
+	return fmt.Errorf("%w: a copy would be read without being counted", lethe.ErrCounted)
 }
 
 // unmodified turns "not modified" into a failed precondition, as copies require.
@@ -140,7 +152,7 @@ func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
 func (r *CopyRequest) object(from ledger.Object) ledger.Object {
 	o := ledger.Object{
 		Bucket: r.Bucket, Key: r.Key, Size: from.Size, ETag: from.ETag,
-		TTLAt: r.TTLAt, Attrs: r.attrs(from), Tags: from.Tags,
+		TTLAt: r.TTLAt, ReadsLeft: r.Reads, Attrs: r.attrs(from), Tags: from.Tags,
 	}
 	if r.Tags != nil {
 		o.Tags = *r.Tags
@@ -175,7 +187,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src ledger.Resolv
 	o := r.object(src.Object)
 	p := PutRequest{
 		Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
-		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, If: r.If,
+		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, If: r.If,
 	}
 	if len(src.Segments) == 1 {
 		p.SHA256 = src.Segments[0].Digest
@@ -187,6 +199,9 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src ledger.Resolv
 func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
 	if err := r.If.Holds(&from); err != nil {
 		return PutResult{}, err
+	}
+	if r.Reads != 0 {
+		return PutResult{}, fmt.Errorf("%w from the first write on: write the object anew", lethe.ErrCounted)
 	}
 	attrs := r.attrs(from)
 	u := ledger.Update{

@@ -30,7 +30,7 @@ func openExample(ctx context.Context, bytes blob.Store) (*object.Store, error) {
 	}
 	return object.New(object.Options{Ledger: object.Ledger{
 		Buckets: db, Documents: db, Rules: db, Holds: db,
-		Objects: db, Intents: db, Copies: db, Uploads: db, Trash: db,
+		Objects: db, Reads: db, Intents: db, Copies: db, Uploads: db, Trash: db,
 	}, Backends: map[string]blob.Store{"main": bytes}, StoreID: self.ID})
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/lethe-storage/lethe"
@@ -16,6 +17,10 @@ import (
 // its time to live has passed; ErrPreconditionFailed, ErrNotModified,
 // ErrInvalidRange. If no copy can be read: ErrUnavailable, or ErrCorrupt if all are
 // missing or damaged. ctx must last until the body is read.
+//
+// If the reads of the object are counted, Get takes one in a transaction once the
+// beginning of the body was read and verified, and before it returns. Then there is
+// ErrNoSuchKey if none was left. Whatever becomes of the body, the read was taken.
 func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 	rd, err := s.get(ctx, &r)
 	return rd, named("get", r.Bucket, r.Key, err)
@@ -29,12 +34,32 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 			return nil, err
 		}
 		rd, err := s.open(ctx, r, res)
+		if err == nil && res.Object.Counted() {
+			rd, err = s.count(ctx, rd)
+		}
 		// Nothing was promised yet, so a version that replaced the unreadable one
 		// is fine.
 		if n == tries || !errors.Is(err, errReplaced) {
 			return rd, err
 		}
 	}
+}
+
+// count takes a read of the object that was opened: errReplaced if there is none, or
+// another version now. It closes what it does not hand out.
+func (s *Store) count(ctx context.Context, rd *Reader) (*Reader, error) {
+	o, err := s.ledger.Reads.CountRead(ctx, rd.Object)
+	if err != nil {
+		if errors.Is(err, lethe.ErrNoSuchKey) {
+			err = fmt.Errorf("%w: %w", errReplaced, err)
+		}
+		return nil, errors.Join(err, rd.Body.Close())
+	}
+	rd.Object.ReadsLeft, rd.Object.TTLAt = o.ReadsLeft, o.TTLAt
+	if b, ok := rd.Body.(*body); ok {
+		b.counted = true
+	}
+	return rd, nil
 }
 
 // Head is Get without the body: the object, if it exists, the condition holds and
@@ -54,6 +79,11 @@ func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
 func (r *GetRequest) accept(o ledger.Object) (window, error) {
 	if err := r.If.check(o); err != nil {
 		return window{}, err
+	}
+	if r.Check != nil {
+		if err := r.Check(o); err != nil {
+			return window{}, err
+		}
 	}
 	return r.window(o)
 }
@@ -97,7 +127,7 @@ func (s *Store) caches() bool { return s.opt.Cache != cache.Cache(cache.Null{}) 
 func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, held *budget.Account) (io.ReadCloser, error) {
 	o := res.Object
 	key := cache.Key(s.opt.StoreID, o.ContentID)
-	if data, ok := s.opt.Cache.Get(ctx, key); ok {
+	if data, ok := s.cached(ctx, o, key); ok {
 		if matchesDigests(data, res.Segments) {
 			return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), held: held}, nil
 		}
@@ -116,6 +146,14 @@ func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, he
 		s.opt.Cache.Put(ctx, key, data, ttl)
 	}
 	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies, held: held}, nil
+}
+
+// cached looks a content up in the cache, which holds none whose reads are counted.
+func (s *Store) cached(ctx context.Context, o ledger.Object, key string) ([]byte, bool) {
+	if o.Counted() {
+		return nil, false
+	}
+	return s.opt.Cache.Get(ctx, key)
 }
 
 // openLarge reads the first block, so that a failure is known before anything is

@@ -27,6 +27,7 @@ type Ledger struct {
 	Rules     RuleLedger
 	Holds     HoldLedger
 	Objects   ObjectLedger
+	Reads     ReadLedger
 	Intents   IntentLedger
 	Copies    CopyLedger
 	Uploads   UploadLedger
@@ -34,7 +35,7 @@ type Ledger struct {
 }
 
 func (l Ledger) incomplete() bool {
-	return l.Buckets == nil || l.Documents == nil || l.Rules == nil || l.Holds == nil || l.Objects == nil ||
+	return l.Buckets == nil || l.Documents == nil || l.Rules == nil || l.Holds == nil || l.Objects == nil || l.Reads == nil ||
 		l.Intents == nil || l.Copies == nil || l.Uploads == nil || l.Trash == nil
 }
 
@@ -139,7 +140,7 @@ type CopyLedger interface {
 // ObjectLedger reads and writes objects.
 type ObjectLedger interface {
 	// Commit: ErrInvalidKey, ErrNoSuchBucket, ErrPreconditionFailed, ErrInvalidTTL,
-	// ErrHeld, ErrReaped, ErrContentGone, ErrNoSuchKey (Source), ErrQuotaExceeded,
+	// ErrInvalidReads, ErrHeld, ErrReaped, ErrContentGone, ErrNoSuchKey (Source), ErrQuotaExceeded,
 	// checked in this order. A recorded operation is not applied again: Commit
 	// returns the object that it made. The content's domain is the bucket's.
 	// Suspect content takes no reference without bytes; with bytes they join it as
@@ -162,10 +163,18 @@ type ObjectLedger interface {
 	List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error)
 }
 
+// ReadLedger counts reads.
+type ReadLedger interface {
+	// CountRead takes one of the reads that an object has left, and returns it as it
+	// is then: ErrNoSuchKey unless the same version is visible and has one. The last
+	// read ends the object.
+	CountRead(ctx context.Context, o ledger.Object) (ledger.Object, error)
+}
+
 // UploadLedger keeps multipart uploads.
 type UploadLedger interface {
 	UploadLister
-	// CreateUpload: ErrInvalidKey, ErrNoSuchBucket, ErrInvalidTTL.
+	// CreateUpload: ErrInvalidKey, ErrNoSuchBucket, ErrInvalidTTL, ErrInvalidReads.
 	CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error)
 	// Upload: ErrNoSuchUpload, also if bucket or key differ.
 	Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error)

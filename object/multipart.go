@@ -14,14 +14,14 @@ import (
 )
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
-// ErrInvalidTTL.
+// ErrInvalidTTL, ErrInvalidReads.
 func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Upload, error) {
 	if err := ledger.CheckKey(r.Key); err != nil {
 		return ledger.Upload{}, named("create upload", r.Bucket, r.Key, err)
 	}
 	u, err := s.ledger.Uploads.CreateUpload(ctx, ledger.Upload{
 		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
-		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt,
+		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads,
 	})
 	return u, named("create upload", r.Bucket, r.Key, err)
 }
@@ -158,7 +158,7 @@ func (r *CompleteRequest) completion(up ledger.Upload, parts []ledger.Part) (led
 			Op: op, What: "complete", If: r.If, TTL: up.TTL,
 			Object: ledger.Object{
 				Bucket: r.Bucket, Key: r.Key, Size: size, ETag: r.etag(),
-				TTLAt: up.TTLAt, Attrs: attrs, Tags: up.Tags,
+				TTLAt: up.TTLAt, ReadsLeft: up.Reads, Attrs: attrs, Tags: up.Tags,
 			},
 		},
 	}, nil

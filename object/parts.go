@@ -110,9 +110,10 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 }
 
 // CopyPart stores a part from an existing object or a range of it. Errors are those
-// of PutPart and Get; a failed SourceIf is ErrPreconditionFailed.
+// of PutPart and Get; a failed SourceIf is ErrPreconditionFailed. ErrCounted if reads
+// of the source are counted.
 func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (ledger.Part, error) {
-	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf})
+	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf, Check: uncounted})
 	if err != nil {
 		err = fmt.Errorf("source %s/%s: %w", r.SourceBucket, r.SourceKey, unmodified(err))
 		return ledger.Part{}, named(fmt.Sprintf("copy part %d of", r.Number), r.Bucket, r.Key, err)

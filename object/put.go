@@ -105,7 +105,7 @@ const keptBody = 64 << 10
 // object is gone already, its content stays in the cache, unused, until it expires
 // or is evicted.
 func (s *Store) keep(ctx context.Context, o ledger.Object, data []byte) {
-	if k, ok := s.opt.Cache.(cache.Keeper); ok && o.ContentID != "" && len(data) <= keptBody {
+	if k, ok := s.opt.Cache.(cache.Keeper); ok && !o.Counted() && o.ContentID != "" && len(data) <= keptBody {
 		k.Keep(ctx, cache.Key(s.opt.StoreID, o.ContentID), data, s.cacheTTL(o, o.ModifiedAt))
 	}
 }
@@ -166,7 +166,7 @@ func (w *write) plan() ledger.Commit {
 		Op: w.op, What: "put", If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
 		Object: ledger.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
-			TTLAt: w.r.TTLAt, Attrs: w.r.Attrs, Tags: w.r.Tags,
+			TTLAt: w.r.TTLAt, ReadsLeft: w.r.Reads, Attrs: w.r.Attrs, Tags: w.r.Tags,
 		},
 	}
 	if size > 0 {

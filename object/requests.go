@@ -26,6 +26,7 @@ type PutRequest struct {
 	Tags        map[string]string
 	TTL         time.Duration // counted from the commit; 0: none
 	TTLAt       lethe.Time    // absolute; 0: none
+	Reads       int64         // how often it can be read; 0: that is not counted
 	If          ledger.Precondition
 	// Finish, if set, is called after the body was read to its end and matched
 	// its digests, and before anything refers to it. It may amend the attributes
@@ -53,6 +54,8 @@ type GetRequest struct {
 	Range  *Range
 	Part   int
 	If     ReadCondition
+	// Check, if set, is one more condition on the object; its error is returned.
+	Check func(ledger.Object) error
 }
 
 // ReadCondition guards a read as in HTTP (RFC 9110 section 13): it fails with
@@ -82,6 +85,7 @@ type CopyRequest struct {
 	Tags  *map[string]string
 	TTL   time.Duration
 	TTLAt lethe.Time
+	Reads int64 // of the copy, as in PutRequest
 	// KeepTTL keeps the source's remaining time to live when neither TTL nor TTLAt
 	// is set.
 	KeepTTL bool
@@ -95,6 +99,7 @@ type UploadRequest struct {
 	Tags        map[string]string
 	TTL         time.Duration
 	TTLAt       lethe.Time
+	Reads       int64 // of the object, as in PutRequest
 }
 
 // PartRequest stores a part.

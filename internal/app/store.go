@@ -207,7 +207,7 @@ func (s *Store) makeObjects(context.Context) (err error) {
 		Pick: s.router.Pick, Refuse: s.router.Refuse,
 		Ledger: object.Ledger{
 			Buckets: s.Ledger, Documents: s.Ledger, Rules: s.Ledger, Holds: s.Ledger,
-			Objects: s.Ledger, Intents: s.Ledger, Copies: s.Ledger, Uploads: s.Ledger, Trash: s.Ledger,
+			Objects: s.Ledger, Reads: s.Ledger, Intents: s.Ledger, Copies: s.Ledger, Uploads: s.Ledger, Trash: s.Ledger,
 		},
 		Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
 		Inline: int64(s.Config.Store.Inline), Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),

@@ -13,6 +13,7 @@ import (
 // together.
 type ObjectLedger interface {
 	object.ObjectLedger
+	object.ReadLedger
 	object.IntentLedger
 	object.CopyLedger
 	object.UploadLedger
@@ -29,7 +30,7 @@ type ObjectLedger interface {
 func ForObjects(l ObjectLedger) object.Ledger {
 	return object.Ledger{
 		Buckets: l, Documents: l, Rules: l, Holds: l,
-		Objects: l, Intents: l, Copies: l, Uploads: l, Trash: l,
+		Objects: l, Reads: l, Intents: l, Copies: l, Uploads: l, Trash: l,
 	}
 }
 

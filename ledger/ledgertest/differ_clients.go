@@ -199,6 +199,9 @@ func (h *history) commitOf(key, body string) ledger.Commit {
 	if h.chance(5) {
 		c.Object.Tags = map[string]string{"t": body[:1]}
 	}
+	if h.chance(4) {
+		c.Object.ReadsLeft = int64(h.number(4)) - 1
+	}
 	return c
 }
 
@@ -289,6 +292,15 @@ func (h *history) update() {
 func (h *history) resolve() {
 	v := h.version()
 	ask(h, "resolve "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Resolved, error) { return l.Resolve(h.ctx, v.Bucket, v.Key) })
+}
+
+// countRead takes a read, mostly of what has one.
+func (h *history) countRead() {
+	v := h.version()
+	if i := slices.IndexFunc(h.versions, func(o ledger.Object) bool { return o.Counted() }); i >= 0 && !h.chance(4) {
+		v = h.versions[i]
+	}
+	ask(h, fmt.Sprintf("count a read of %s/%.9q", v.Bucket, v.Key), func(l Ledger) (ledger.Object, error) { return l.CountRead(h.ctx, v) })
 }
 
 func (h *history) list() {

@@ -12,6 +12,7 @@ import (
 func (h *history) createUpload() {
 	u := ledger.Upload{Bucket: h.bucketName(), Key: h.key(), Owner: "o1", Tags: map[string]string{"x": "y"}}
 	u.TTL, u.TTLAt = h.life()
+	u.Reads = int64(h.number(3))
 	u, err := ask(h, "create upload to "+u.Bucket, func(l Ledger) (ledger.Upload, error) { return l.CreateUpload(h.ctx, u) })
 	if err == nil {
 		h.uploads = append(h.uploads, u)

@@ -150,7 +150,7 @@ func prune(v any) any {
 // kinds are the errors that a caller can distinguish.
 var kinds = []error{
 	lethe.ErrNoSuchBucket, lethe.ErrBucketExists, lethe.ErrTooManyBuckets, lethe.ErrBucketNotEmpty, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload,
-	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
+	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL, lethe.ErrInvalidReads,
 	lethe.ErrPreconditionFailed, lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrReaped,
 	lethe.ErrFenced, lethe.ErrContentKnown, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
 	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, ledger.ErrNoSuchHold, context.Canceled,

@@ -41,7 +41,7 @@ func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		db.receipts.by = c.By
 	}
-	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline()); err != nil {
+	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline(), ledger.CheckReads(c.Object.ReadsLeft)); err != nil {
 		return ledger.Committed{}, err
 	}
 	if done := db.ops[c.Op]; done != nil {

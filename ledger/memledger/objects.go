@@ -35,15 +35,15 @@ func (db *DB) take(o *object) {
 }
 
 // discard handles an object row that a client deleted or replaced: it goes to the trash if
-// the bucket has an undo window. An expired object is not the client's to delete and goes
-// for good.
+// the bucket has an undo window and its reads are not counted. An object whose end has come
+// is not the client's to delete and goes for good.
 func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	db.take(o)
 	switch {
 	case !o.visible(db.now):
-		g.add(o.content, db.release(o.content, death{reason: lethe.ReasonExpiry, at: o.DueAt(), bucket: o.BucketID}))
-		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
-	case o.bucket.Undo > 0:
+		g.add(o.content, db.release(o.content, death{reason: o.EndReason(), at: o.DueAt(), bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
+	case o.bucket.Undo > 0 && !o.Counted():
 		db.bin(o, reason)
 	default:
 		g.add(o.content, db.release(o.content, death{reason: reason, at: db.now, bucket: o.BucketID}))

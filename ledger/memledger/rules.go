@@ -174,7 +174,7 @@ func (o *object) reason(now lethe.Time) lethe.Reason {
 	if o.endedBy(now) != nil {
 		return lethe.ReasonLifecycle
 	}
-	return lethe.ReasonExpiry
+	return o.EndReason()
 }
 
 // endedBy returns the rule that ends a due object, nil if its time to live does.

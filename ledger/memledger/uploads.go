@@ -11,13 +11,14 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidTTL.
+// CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidTTL,
+// ErrInvalidReads.
 func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
 		return u, err
 	}
 	defer db.mu.Unlock()
-	if err := ledger.CheckKey(u.Key); err != nil {
+	if err := cmp.Or(ledger.CheckKey(u.Key), ledger.CheckReads(u.Reads)); err != nil {
 		return u, err
 	}
 	b, err := db.find(u.Bucket)

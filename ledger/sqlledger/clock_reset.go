@@ -18,11 +18,13 @@ var (
 // counts from there then counts from now: stale claims, silent writers, undo windows, trust
 // of copies. Allowances of a person end. ?2 is the end of a late window that begins now.
 // What is due or may land after that was stamped ahead, or is a retry that only comes
-// sooner. The end of no object moves.
+// sooner. The end of no object moves, unless its last read has set it.
 var (
 	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
 	resetsNow = []string{
 		register(`UPDATE objects SET modified_at = ?1 WHERE modified_at > ?1`),
+		// The last read has ended these, so they stay gone.
+		register(`UPDATE objects SET ttl_at = ?1, due_at = CASE WHEN due_at > ?1 THEN ?1 ELSE due_at END WHERE reads_left = -1 AND ttl_at > ?1`),
 		// Before the trash: a deferred row stays due as long after its deletion as before.
 		register(`UPDATE deferred SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = deferred.entry)
 			WHERE entry IN (SELECT id FROM trash WHERE deleted_at > ?1)`),

@@ -149,3 +149,32 @@ func (l *fixture) seal() {
 	l.ok(err)
 	l.ok(l.SealReceipts(l.ctx, s))
 }
+
+// TestReadsOfAResetClock: what was read for the last time while the clock was ahead stays
+// gone.
+func TestReadsOfAResetClock(t *testing.T) {
+	const ahead = 90 * 24 * time.Hour
+	clock := newTestClock()
+	l := &fixture{DB: openTest(t, Memory, ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}), t: t, ctx: context.Background(), clock: clock}
+	setUp(t, l.DB)
+	clock.Advance(ahead)
+	out, err := l.Commit(l.ctx, ledger.Commit{Op: l.id(), What: "put", Object: ledger.Object{Bucket: "b", Key: "once", ETag: "e", ReadsLeft: 1}})
+	l.ok(err)
+	_, err = l.CountRead(l.ctx, out.Object)
+	l.ok(err)
+	clock.Advance(-ahead)
+	l.ok(errorOf(l.ResetClock(l.ctx)))
+	l.hidden("once", true)
+	list, err := l.List(l.ctx, ledger.ListQuery{Bucket: "b", Limit: 9})
+	l.ok(err)
+	if len(list.Objects) > 0 {
+		t.Errorf("the listing shows %+v", list.Objects)
+	}
+	clock.Advance(time.Microsecond)
+	gone, err := l.Expire(l.ctx, ledger.Batch{Limit: 9})
+	l.ok(err)
+	if gone.Objects != 1 {
+		t.Errorf("expired %+v", gone)
+	}
+	sound(t, l.DB)
+}

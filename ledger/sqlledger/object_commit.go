@@ -16,7 +16,7 @@ var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE buc
 
 // Commit makes an object (docs/protocol.md, rule 2): ErrInvalidKey, ErrNoSuchBucket,
 // ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone, ErrNoSuchKey (Source),
-// ErrInvalidTTL. An operation that is recorded already is not applied again; Commit returns
+// ErrInvalidTTL, ErrInvalidReads. An operation that is recorded already is not applied again; Commit returns
 // the object that it made.
 func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed, err error) {
 	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
@@ -32,7 +32,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.By = c.By
 	}
-	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline()); err != nil {
+	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline(), ledger.CheckReads(c.Object.ReadsLeft)); err != nil {
 		return ledger.Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {

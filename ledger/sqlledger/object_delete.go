@@ -15,7 +15,7 @@ import (
 
 // CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 var (
-	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
+	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy("o.key"))
 	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
@@ -140,7 +140,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	list, err := all(p.t, func(r *sql.Rows) (*ledger.Object, error) {
 		var o ledger.Object
 		var content sql.NullString
-		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
+		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.ReadsLeft)
 		o.ContentID = lethe.ID(content.String)
 		return &o, err
 	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.Now)
@@ -184,7 +184,7 @@ func (p *deleting) apply() error {
 	for i, o := range p.take {
 		keys[i] = o.Key
 		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
-		if p.bucket.Undo == 0 {
+		if p.bucket.Undo == 0 || o.Counted() {
 			lost.lose(o.ContentID, end{p.t.Now, lethe.ReasonDelete, p.bucket.ID})
 			o.BucketID = p.bucket.ID
 			p.t.gone(p.bucket.Name, o, receipt.Receipt{Reason: lethe.ReasonDelete})
@@ -200,15 +200,17 @@ func (p *deleting) apply() error {
 }
 
 // bin copies the rows to the trash, which takes over their references, as tx.bin does with
-// one row.
+// one row. Rows whose reads are counted have no undo window.
 func (p *deleting) bin() error {
 	type row struct {
 		ID  lethe.ID `json:"id"`
 		Key string   `json:"key"`
 	}
-	list := make([]row, len(p.take))
-	for i, o := range p.take {
-		list[i] = row{lethe.NewID(p.t.Now, p.t.Random), o.Key}
+	list := make([]row, 0, len(p.take))
+	for _, o := range p.take {
+		if !o.Counted() {
+			list = append(list, row{lethe.NewID(p.t.Now, p.t.Random), o.Key})
+		}
 	}
 	_, err := p.t.Exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
 		p.t.op, encodeCaller(p.t.By))

@@ -20,7 +20,7 @@ var (
 	deleteDue = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND due_at IS NOT NULL AND due_at <= ?2
-		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag`)
+		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag, reads_left`)
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
@@ -105,6 +105,8 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 			gone[i].reason = lethe.ReasonLifecycle
 			gone[i].ruleID = r.ID
 			out.CountRule(rules[g.bucket].name, r.ID, g.size)
+		} else if g.read {
+			gone[i].reason = lethe.ReasonRead
 		}
 	}
 	out.SortRules()
@@ -132,11 +134,14 @@ type loss struct {
 	ruleID          string
 	key, etag       string
 	version         lethe.ID
+	read            bool // for the last time
 }
 
 func scanLoss(r *sql.Rows) (l loss, err error) {
 	var content sql.NullString
-	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag)
+	var reads int64
+	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag, &reads)
+	l.read = reads == ledger.AllRead
 	l.content = lethe.ID(content.String)
 	return l, err
 }

@@ -10,7 +10,7 @@ import (
 var (
 	takeObject   = register(`DELETE FROM objects WHERE bucket_id = ?1 AND key = ?2 RETURNING ` + objectColumns)
 	insertObject = register(`INSERT INTO objects (` + objectColumns + `, due_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`)
 	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)`)
@@ -23,21 +23,22 @@ func (t *tx) insertObject(o *ledger.Object) error {
 		o.Tags = nil
 	}
 	_, err := t.Exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, nullTime(o.DueAt()))
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, o.ReadsLeft, nullTime(o.DueAt()))
 	t.counts.bucket(o.BucketID, 1, o.Size)
 	return err
 }
 
 // discard handles a row that a client deleted or replaced. It goes to the trash, which keeps
-// the reference, if the bucket has an undo window; else its reference goes. An expired
-// object was not the client's any more and goes for good.
+// the reference, if the bucket has an undo window and its reads are not counted; else its
+// reference goes. An object whose end has come was not the client's any more and goes for
+// good.
 func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
 	case !o.VisibleAt(t.Now):
-		r.lose(o.ContentID, end{o.DueAt(), lethe.ReasonExpiry, b.ID})
-		t.gone(b.Name, o, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
-	case b.Undo > 0:
+		r.lose(o.ContentID, end{o.DueAt(), o.EndReason(), b.ID})
+		t.gone(b.Name, o, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
+	case b.Undo > 0 && !o.Counted():
 		return t.bin(b, o, reason)
 	default:
 		r.lose(o.ContentID, end{t.Now, reason, b.ID})

@@ -20,7 +20,7 @@ const blobColumns = `id, backend, state, size, digest, content_id, segment, repl
 	worker, fence, claimed_at, crc32c, block`
 
 // objectColumns are an object's columns in the order of scanObject.
-const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no`
+const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no, reads_left`
 
 // qualified prefixes each of the columns with a table's name.
 func qualified(table, columns string) string {
@@ -49,7 +49,7 @@ func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 	var content sql.NullString
 	var attrs, tags string
 	err = r.Scan(append([]any{&o.BucketID, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt,
-		&attrs, &tags, &o.RuleNumber}, more...)...)
+		&attrs, &tags, &o.RuleNumber, &o.ReadsLeft}, more...)...)
 	if err != nil {
 		return o, err
 	}

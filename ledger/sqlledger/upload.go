@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	insertUpload = register(`INSERT INTO uploads (id, bucket_id, key, owner, attrs, tags, ttl, ttl_at, created_at, touched_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)`)
+	insertUpload = register(`INSERT INTO uploads (id, bucket_id, key, owner, attrs, tags, ttl, ttl_at, created_at, touched_at, reads)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)`)
 	touchUpload = register(`UPDATE uploads SET touched_at = ?2 WHERE id = ?1`)
 	takePart    = register(`DELETE FROM parts WHERE upload_id = ?1 AND number = ?2 RETURNING coalesce(blob_id, '')`)
 	insertPart  = register(`INSERT INTO parts (` + partColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
@@ -27,7 +27,7 @@ var (
 )
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
-// ErrInvalidTTL. An empty ID gets a new one.
+// ErrInvalidTTL, ErrInvalidReads. An empty ID gets a new one.
 func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error) {
 	asked := u
 	err := db.write(ctx, "create upload to "+u.Bucket+"/"+u.Key, func(t *tx) (err error) {
@@ -38,7 +38,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 }
 
 func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
-	if err := cmp.Or(t.NeedsRoom(), ledger.CheckKey(u.Key)); err != nil {
+	if err := cmp.Or(t.NeedsRoom(), ledger.CheckKey(u.Key), ledger.CheckReads(u.Reads)); err != nil {
 		return u, err
 	}
 	b, err := t.bucket(u.Bucket)
@@ -53,7 +53,7 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 	}
 	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.Now, t.Now
 	_, err = t.Exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
-		micros(u.TTL), u.TTLAt, t.Now)
+		micros(u.TTL), u.TTLAt, t.Now, u.Reads)
 	return u, err
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	uploadColumns = `u.id, u.bucket_id, b.name, u.key, u.owner, u.attrs, u.tags, u.ttl, u.ttl_at, u.created_at, u.touched_at`
+	uploadColumns = `u.id, u.bucket_id, b.name, u.key, u.owner, u.attrs, u.tags, u.ttl, u.ttl_at, u.created_at, u.touched_at, u.reads`
 	uploadTables  = ` FROM uploads u JOIN buckets b ON b.id = u.bucket_id `
 	partColumns   = `upload_id, number, blob_id, size, etag, digest, checksums, created_at`
 )
@@ -99,7 +99,7 @@ func scanUpload(r *sql.Rows) (u ledger.Upload, err error) {
 	var name sql.NullString
 	var attrs, tags string
 	var ttl int64
-	err = r.Scan(&u.ID, &u.BucketID, &name, &u.Key, &u.Owner, &attrs, &tags, &ttl, &u.TTLAt, &u.CreatedAt, &u.TouchedAt)
+	err = r.Scan(&u.ID, &u.BucketID, &name, &u.Key, &u.Owner, &attrs, &tags, &ttl, &u.TTLAt, &u.CreatedAt, &u.TouchedAt, &u.Reads)
 	if err != nil {
 		return u, err
 	}

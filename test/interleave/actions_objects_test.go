@@ -192,6 +192,13 @@ func objects() []action {
 		{name: "Update attributes of what is due by a rule", changes: "key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &ledger.Attrs{ContentType: "x"}}))
 		}},
+		{name: "CountRead once", changes: "key once", run: func(a *act) (any, error) {
+			return wrap(a.db.CountRead(a.ctx, a.f.versions["b/once"]))
+		}},
+		{name: "Update the end of once", changes: "key once", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "once", TTL: &ledger.TTLChange{TTL: time.Hour}}))
+		}},
+		{name: "Delete once", changes: "key once", reads: "bucket b", run: remove("b", "once")},
 		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, content inline, deferred", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
 		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, limits, deferred", reads: "bucket b, bucket r",
 			run: expire(ledger.Limits{TTL: ledger.Limit{Ask: 1}, Rules: ledger.Limit{Ask: 1}})},

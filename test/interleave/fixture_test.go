@@ -286,6 +286,7 @@ func (b *builder) late() {
 	b.inline("i", "inline", 0)
 	b.inline("is", "inline solo", 0)
 	b.put("q", "x", "quota", 0)
+	b.once()
 	b.put("u", "k", "binned", 0)
 	b.remove("u", "k")
 	for _, e := range got(b.db.Trash(b.ctx, ledger.TrashQuery{}))(b) {
@@ -313,6 +314,14 @@ func (b *builder) late() {
 	segment, err := receipt.Cut(b.f.store, u.Last, u.Batches, b.clock.Now())
 	b.ok(err)
 	b.f.segment = segment
+}
+
+// once makes an object that can be read once.
+func (b *builder) once() {
+	b.Helper()
+	c := reference(b.id(), "b", "once", "secret")
+	c.Object.ReadsLeft, c.Blobs = 1, []ledger.Uploaded{b.send("secret")}
+	b.f.versions["b/once"] = got(b.db.Commit(b.ctx, c))(b).Object
 }
 
 // placements claims subjects, and begins copies of them.

@@ -147,6 +147,7 @@ CREATE TABLE objects (
   attrs       TEXT   NOT NULL, -- JSON
   tags        TEXT   NOT NULL, -- JSON
   rule_no     BIGINT NOT NULL DEFAULT 0, -- of the rule that rule_at comes from; 0 none
+  reads_left  BIGINT NOT NULL DEFAULT 0, -- how often it can be read; 0 not counted, -1 read for the last time at ttl_at
   PRIMARY KEY (bucket_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX objects_due ON objects (due_at, size) WHERE due_at IS NOT NULL;
@@ -190,7 +191,8 @@ CREATE TABLE uploads (
   ttl        BIGINT NOT NULL, -- counted from completion; 0 none
   ttl_at     BIGINT NOT NULL, -- absolute; 0 none
   created_at BIGINT NOT NULL,
-  touched_at BIGINT NOT NULL  -- when a part was last stored
+  touched_at BIGINT NOT NULL, -- when a part was last stored
+  reads      BIGINT NOT NULL DEFAULT 0 -- how often the object can be read; 0 not counted
 ) WITHOUT ROWID;
 CREATE INDEX uploads_key ON uploads (bucket_id, key, id);
 CREATE INDEX uploads_touched ON uploads (touched_at);
