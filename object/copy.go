@@ -50,7 +50,7 @@ func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, er
 		err = unmodified(r.SourceIf.check(src.Object))
 	}
 	if err == nil {
-		err = uncounted(src.Object)
+		err = Uncounted(src.Object)
 	}
 	if err != nil {
 		return src, fmt.Errorf("source: %w", err)
@@ -58,8 +58,9 @@ func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, er
 	return src, nil
 }
 
-// uncounted returns ErrCounted for an object whose reads are counted.
-func uncounted(o ledger.Object) error {
+// Uncounted returns ErrCounted for an object whose reads are counted: it cannot be
+// copied.
+func Uncounted(o ledger.Object) error {
 	if !o.Counted() {
 		return nil
 	}

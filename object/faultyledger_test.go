@@ -206,3 +206,7 @@ func (l *faultyLedger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key
 func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (ledger.Object, error) {
 	return around(l, "Restore", func() (ledger.Object, error) { return l.ObjectLedger.Restore(ctx, op, entry, overwrite) })
 }
+
+func (l *faultyLedger) CountRead(ctx context.Context, o ledger.Object) (ledger.Object, error) {
+	return around(l, "CountRead", func() (ledger.Object, error) { return l.ObjectLedger.CountRead(ctx, o) })
+}

@@ -113,7 +113,7 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 // of PutPart and Get; a failed SourceIf is ErrPreconditionFailed. ErrCounted if reads
 // of the source are counted.
 func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (ledger.Part, error) {
-	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf, Check: uncounted})
+	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf, Check: Uncounted})
 	if err != nil {
 		err = fmt.Errorf("source %s/%s: %w", r.SourceBucket, r.SourceKey, unmodified(err))
 		return ledger.Part{}, named(fmt.Sprintf("copy part %d of", r.Number), r.Bucket, r.Key, err)

@@ -1,9 +1,11 @@
 package s3
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,11 +13,12 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// The user metadata that carries a time to live, which every S3 client can
+// The user metadata that says when an object ends, which every S3 client can
 // send.
 const (
 	metaTTL       = "ttl"        // as lethe.ParseTTL reads it, such as "12h" or "30d"
 	metaExpiresAt = "expires-at" // RFC 3339
+	metaReads     = "reads"      // as lethe.ParseReads reads it
 )
 
 // ruleTTL is the rule that x-amz-expiration names where no lifecycle rule ends
@@ -25,14 +28,20 @@ const ruleTTL = "ttl"
 // HeaderExpiration is the header that returns the expiry of an object.
 const HeaderExpiration = "x-amz-expiration"
 
-// Lifetime is the time to live that a request asks for; at most one is set.
+// HeaderReadsLeft is the header that returns how often an object can still be
+// read, if its reads are counted.
+const HeaderReadsLeft = "x-lethe-reads-left"
+
+// Lifetime is the end that a request asks for: by at most one of TTL and At, and
+// after so many Reads; 0: they are not counted.
 type Lifetime struct {
-	TTL time.Duration
-	At  lethe.Time
+	TTL   time.Duration
+	At    lethe.Time
+	Reads int64
 }
 
-// LifetimeOf reads the time to live from user metadata, whose names are in lower
-// case. The metadata stays as it was sent. It fails with an Error.
+// LifetimeOf reads the end from user metadata, whose names are in lower case. The
+// metadata stays as it was sent. It fails with an Error.
 func LifetimeOf(user map[string]string, now lethe.Time) (l Lifetime, err error) {
 	ttl, hasTTL := user[metaTTL]
 	at, hasAt := user[metaExpiresAt]
@@ -48,7 +57,36 @@ func LifetimeOf(user map[string]string, now lethe.Time) (l Lifetime, err error) 
 			return l, InvalidTTL("x-amz-meta-expires-at", at, err)
 		}
 	}
+	if reads, counted := user[metaReads]; counted {
+		if l.Reads, err = lethe.ParseReads(strings.TrimSpace(reads)); err != nil {
+			return l, InvalidArgument("x-amz-meta-reads", reads, sentence(err))
+		}
+	}
 	return l, nil
+}
+
+// sentence returns the text of an error as a sentence.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// Counted returns the error for what cannot be done with an object whose reads
+// are counted, an ErrCounted.
+func Counted(err error) *Error {
+	text := err.Error()
+	if i := strings.Index(text, lethe.ErrCounted.Error()); i > 0 {
+		text = text[i:]
+	}
+	return &Error{Code: "InvalidRequest", Message: sentence(errors.New(text)), Status: http.StatusBadRequest}
+}
+
+// ReadsLeft returns the value of HeaderReadsLeft, empty if reads are not counted.
+func ReadsLeft(o ledger.Object) string {
+	if !o.Counted() {
+		return ""
+	}
+	return strconv.FormatInt(max(o.ReadsLeft, 0), 10)
 }
 
 // InvalidTTL returns the error for a time to live that is an ErrInvalidTTL.

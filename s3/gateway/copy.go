@@ -157,6 +157,10 @@ func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyOb
 	if err := src.conditions.check(from); err != nil {
 		return res, err
 	}
+	// Before a checksum of it is computed, which would be a read.
+	if err := object.Uncounted(from); err != nil {
+		return res, err
+	}
 	r := object.CopyRequest{
 		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
 		Bucket: o.names.bucket, Key: o.names.key,
@@ -197,7 +201,7 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from ledger.Object, in s3resp
 	attrs.CacheControl, attrs.Expires = str(in.CacheControl), str(in.Expires)
 	attrs.User = cloneMap(in.Metadata)
 	life, err := s3.LifetimeOf(attrs.User, b.opt.Clock.Now())
-	r.TTL, r.TTLAt = life.TTL, life.At
+	r.TTL, r.TTLAt, r.Reads = life.TTL, life.At, life.Reads
 	return err
 }
 

@@ -45,6 +45,7 @@ var mappings = []struct {
 	{lethe.ErrPartTooSmall, apiError(s3err.ErrEntityTooSmall)},
 	{lethe.ErrInvalidKey, func(n names, err error) s3err.S3Error { return invalidKey(n.key, err.Error()) }},
 	{lethe.ErrInvalidTTL, func(_ names, err error) s3err.S3Error { return gatewayError(s3.InvalidTTL("", "", err)) }},
+	{lethe.ErrCounted, func(_ names, err error) s3err.S3Error { return gatewayError(s3.Counted(err)) }},
 	{lethe.ErrDigestMismatch, apiError(s3err.ErrBadDigest)},
 	{errCutOff, apiError(s3err.ErrIncompleteBody)},
 	{lethe.ErrQuotaExceeded, apiError(s3err.ErrQuotaExceeded)},

@@ -280,6 +280,11 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {
 		resp.Header.Set(s3.HeaderExpiration, req.expires)
 	}
+	if req.readsLeft != "" {
+		resp.Header.Set(s3.HeaderReadsLeft, req.readsLeft)
+		// Whatever a query or the object asks for: a cache would serve it uncounted.
+		resp.Header.Set(fiber.HeaderCacheControl, "no-store")
+	}
 	if resp.StatusCode() == http.StatusServiceUnavailable && len(resp.Header.Peek(fiber.HeaderRetryAfter)) == 0 {
 		resp.Header.Set(fiber.HeaderRetryAfter, retryAfter)
 	}

@@ -47,7 +47,7 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	if err != nil {
 		return out, b.fail(o, err)
 	}
-	r.TTL, r.TTLAt = life.TTL, life.At
+	r.TTL, r.TTLAt, r.Reads = life.TTL, life.At, life.Reads
 	up, err := b.store.Uploads.CreateUpload(o.ctx, r)
 	if err != nil {
 		return out, b.fail(o, err)

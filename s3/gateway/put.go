@@ -72,7 +72,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if err != nil {
 		return res, err
 	}
-	r.TTL, r.TTLAt = life.TTL, life.At
+	r.TTL, r.TTLAt, r.Reads = life.TTL, life.At, life.Reads
 	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
 	if err != nil {
 		return res, err

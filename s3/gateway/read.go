@@ -65,7 +65,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 }
 
 // open opens the object if its conditions hold. They are checked before, so
-// that a client that has it already costs no read, and again for what was
+// that a client that has it already costs no read, and again for what is
 // opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
 	if c.any() || get.Part > 0 {
@@ -84,6 +84,7 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 			return nil, s3err.GetInvalidPartNumberRangeErr(int32(max(1, len(obj.Attrs.Parts))), int32(n))
 		}
 	}
+	get.Check = func(obj ledger.Object) error { return o.req.check(c, obj) }
 	r, err := b.store.Objects.Get(o.ctx, get)
 	if errors.Is(err, lethe.ErrInvalidRange) && get.Range != nil && get.Range.Offset < 0 {
 		// The last bytes of an empty object are all of it.
@@ -92,13 +93,7 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 			r, err = b.store.Objects.Get(o.ctx, get)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := o.req.check(c, r.Object); err != nil {
-		return nil, errors.Join(err, r.Body.Close())
-	}
-	return r, nil
+	return r, err
 }
 
 // HeadObject describes an object.

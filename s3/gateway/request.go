@@ -39,6 +39,8 @@ type request struct {
 	routed string
 	// expires is the header for the object's expiry, empty for none.
 	expires string
+	// readsLeft is the header for the reads that an object has left, empty for none.
+	readsLeft string
 	// unchanged is the object of a 304.
 	unchanged *ledger.Object
 	// cors are the bucket's rules for scripts of other origins, once looked up.
@@ -103,5 +105,7 @@ func public(ctx context.Context) bool {
 	return ctx.Value(localPublic) != nil
 }
 
-// expiresWith sets the response's header for an object's expiry.
-func (r *request) expiresWith(o ledger.Object) { r.expires = s3.Expiration(o) }
+// expiresWith sets the response's headers for an object's end.
+func (r *request) expiresWith(o ledger.Object) {
+	r.expires, r.readsLeft = s3.Expiration(o), s3.ReadsLeft(o)
+}
