@@ -278,6 +278,7 @@ func (m *memory) Get(_ context.Context, key string) ([]byte, bool) {
 }
 
 func (m *memory) Put(_ context.Context, key string, value []byte, _ time.Duration) {
+	m.w.fail(m.w.cur.uncached())
 	m.values[key] = bytes.Clone(value)
 }
 

@@ -143,7 +143,7 @@ func (w *World) readable(n *node) error {
 	if w.err != nil {
 		return nil
 	}
-	for _, x := range w.oracle.view.Objects {
+	for _, x := range slices.Clone(w.oracle.view.Objects) { // a read may end one
 		if w.oracle.ruined[x.ContentID] {
 			continue
 		}
@@ -151,6 +151,7 @@ func (w *World) readable(n *node) error {
 		if err != nil {
 			return broken("%s/%s at the end: %w", x.Bucket, x.Key, err)
 		}
+		w.fail(w.oracle.served(rd.Object))
 		got, err := io.ReadAll(rd.Body)
 		rd.Body.Close()
 		if err != nil || !bytes.Equal(got, w.oracle.bodies[x.ID]) {

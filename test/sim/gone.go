@@ -80,7 +80,9 @@ func (o *oracle) reasoned(x ledger.Object, r receipt.Receipt) error {
 	right := false
 	switch r.Reason {
 	case lethe.ReasonExpiry:
-		right = late
+		right = late && x.ReadsLeft != ledger.AllRead
+	case lethe.ReasonRead:
+		right = late && x.ReadsLeft == ledger.AllRead
 	case lethe.ReasonLifecycle:
 		right = !late && r.RuleNumber == x.RuleNumber && r.Rule != ""
 	case lethe.ReasonDelete, lethe.ReasonOverwrite:

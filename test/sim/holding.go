@@ -109,7 +109,7 @@ func (o *oracle) kept(before View, step Step) error {
 			return broken("%v was replaced under a hold on the %s %q", at, h.Scope, h.Key)
 		case now.ModifiedAt != old.ModifiedAt:
 			return broken("%v was changed under a hold on the %s %q", at, h.Scope, h.Key)
-		case now.TTLAt != 0 && (old.TTLAt == 0 || now.TTLAt < old.TTLAt):
+		case now.TTLAt != 0 && now.ReadsLeft != ledger.AllRead && (old.TTLAt == 0 || now.TTLAt < old.TTLAt):
 			return broken("%v ends sooner (%s, was %s) under a hold on the %s %q", at, now.TTLAt, old.TTLAt, h.Scope, h.Key)
 		}
 	}

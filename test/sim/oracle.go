@@ -67,6 +67,8 @@ type oracle struct {
 	// sizes and sound are what replicated adds up; they keep their memory.
 	sizes map[lethe.ID]int64
 	sound map[piece]bool
+	// granted and handed are the reads of versions: how many there may be, and were.
+	granted, handed map[lethe.ID]int64
 }
 
 func newOracle(w *World) *oracle {
@@ -75,7 +77,7 @@ func newOracle(w *World) *oracle {
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]ledger.Commit{}, begunAt: map[lethe.ID]int{},
 		changed: map[place]int{}, tallies: map[limitKey]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, damaged: map[lethe.ID]*damage{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
-		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
+		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{}, granted: map[lethe.ID]int64{}, handed: map[lethe.ID]int64{},
 	}
 }
 
@@ -170,7 +172,7 @@ func definite(err error) bool {
 	for _, e := range []error{
 		lethe.ErrPreconditionFailed, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrQuotaExceeded,
 		lethe.ErrDigestMismatch, lethe.ErrIncompleteBody, lethe.ErrInvalidTTL, lethe.ErrNoRoom, lethe.ErrTrashNotFound,
-		lethe.ErrHeld,
+		lethe.ErrHeld, lethe.ErrCounted,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -251,6 +253,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	if derr := o.diff(before, step, sc, err); derr != nil {
 		return fmt.Errorf("after %s: %w", step, derr)
 	}
+	if rerr := o.readsFall(before, step); rerr != nil {
+		return fmt.Errorf("after %s: %w", step, rerr)
+	}
 	if kerr := o.kept(before, step); kerr != nil {
 		return fmt.Errorf("after %s: %w", step, kerr)
 	}
@@ -311,7 +316,7 @@ func same(a, b View) bool {
 	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && len(a.Bodies) == len(b.Bodies) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
 		slices.EqualFunc(a.Objects, b.Objects, func(x, y ledger.Object) bool {
 			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
-				x.RuleNumber == y.RuleNumber && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
+				x.RuleNumber == y.RuleNumber && x.ReadsLeft == y.ReadsLeft && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
 		}) &&
 		slices.EqualFunc(a.Trash, b.Trash, func(x, y ledger.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(x, y ledger.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
