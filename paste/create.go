@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -33,6 +34,7 @@ const (
 const (
 	headerToken  = "X-Delete-Token"
 	headerSunset = "Sunset" // RFC 8594: when the paste will be gone
+	headerReads  = "X-Reads-Left"
 )
 
 // creation is the response to the maker of a paste.
@@ -42,7 +44,8 @@ type creation struct {
 	RawURL      string  `json:"raw_url"`
 	ExpiresAt   *string `json:"expires_at"` // RFC 3339, null: never
 	DeleteToken string  `json:"delete_token"`
-	Size        int64   `json:"size"` // bytes
+	Size        int64   `json:"size"`                 // bytes
+	ReadsLeft   int64   `json:"reads_left,omitempty"` // absent: they are not counted
 }
 
 func (h *Handler) create(w http.ResponseWriter, v *visit) error {
@@ -60,7 +63,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Location", at)
 	w.Header().Set(headerToken, token)
 	w.Header().Set("Cache-Control", "no-store")
-	setSunset(w, o)
+	setEnds(w, o)
 	switch {
 	case v.browser:
 		// Within the site: the policy of the page with the form allows no other.
@@ -68,7 +71,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 		http.SetCookie(w, v.cookie(o.Key, token, int(tokenKept.Seconds())))
 		w.WriteHeader(http.StatusSeeOther)
 	case v.json:
-		c := creation{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size}
+		c := creation{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size, ReadsLeft: o.ReadsLeft}
 		if due := o.DueAt(); due != 0 {
 			text := due.Time().Format(time.RFC3339Nano)
 			c.ExpiresAt = &text
@@ -84,16 +87,20 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 // attempt to change an existing paste.
 func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 	if _, err := h.find(v); err == nil {
-		w.Header().Set("Allow", "DELETE, GET, HEAD")
-		return &problem{status: http.StatusMethodNotAllowed, text: "a paste cannot be changed; send a new one to " + v.base}
+		return &problem{status: http.StatusMethodNotAllowed, text: "a paste cannot be changed; send a new one to " + v.base, allow: "DELETE, GET, HEAD"}
 	}
 	return h.create(w, v)
 }
 
-// setSunset sets the header for when a paste ends, in whole seconds.
-func setSunset(w http.ResponseWriter, o ledger.Object) {
+// setEnds sets the headers for when a paste ends, in whole seconds, and how often it can
+// be read before.
+func setEnds(w http.ResponseWriter, o ledger.Object) {
 	if due := o.DueAt(); due != 0 {
 		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
+	}
+	if o.Counted() {
+		w.Header().Set(headerReads, strconv.FormatInt(max(o.ReadsLeft, 0), 10))
+		w.Header().Set("Cache-Control", "no-store")
 	}
 }
 
@@ -131,7 +138,7 @@ func (h *Handler) putRequest(s submission, token string) object.PutRequest {
 		Bucket: h.opt.Bucket, Size: int64(len(s.content)),
 		SHA256: hex.EncodeToString(digest[:]), MD5: hex.EncodeToString(etag[:]),
 		Attrs: ledger.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
-		TTL:   s.ttl, If: ledger.Precondition{IfNoneMatch: "*"},
+		TTL:   s.ttl, Reads: s.reads, If: ledger.Precondition{IfNoneMatch: "*"},
 	}
 	if utf8.Valid(s.content) && bytes.IndexByte(s.content, 0) < 0 {
 		req.Attrs.ContentType = textType

@@ -112,6 +112,9 @@ func TestInvalidFieldsAreRefused(t *testing.T) {
 		{"negative ttl", "/?ttl=-1h", "x", "is negative"},
 		{"ttl beyond the limit", "/?ttl=31d", "x", "no longer than 30d"},
 		{"type with a line break", "/?type=a%0Ab", "x", "short and plain"},
+		{"no reads", "/?reads=0", "x", "from 1 to 10000"},
+		{"too many reads", "/?reads=1000000", "x", "from 1 to 10000"},
+		{"reads in words", "/?reads=once", "x", "from 1 to 10000"},
 		{"broken query", "/?ttl=%zz", "x", "query"},
 		{"nothing", "/", "", "empty"},
 	} {

@@ -23,6 +23,7 @@ const patience = 30 * time.Second
 //	PUT    / or /NAME    the same, as curl -T sends a file; the name is not kept
 //	GET    /CODE         the paste: a page for browsers, else as /CODE/raw
 //	GET    /CODE/raw     the paste as it was sent
+//	POST   /CODE[/raw]   the same for a paste whose reads are counted: GET takes none
 //	DELETE /CODE         deletes it, with its token
 //	POST   /CODE/delete  the same for a form
 type Handler struct {
@@ -56,6 +57,8 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 		"PUT /{code}":         h.createNamed,
 		"GET /{code}":         h.show,
 		"GET /{code}/raw":     h.raw,
+		"POST /{code}":        h.take,
+		"POST /{code}/raw":    h.takeRaw,
 		"DELETE /{code}":      h.remove,
 		"POST /{code}/delete": h.removeByForm,
 		"GET /robots.txt":     h.robots,

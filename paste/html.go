@@ -66,6 +66,9 @@ type shown struct {
 	Lines         []string
 	Parts         [][]part // of the lines, with their colours; nil: none
 	Binary, Cut   bool
+	Whole         bool   // all of it is shown
+	Reads         string // what is left of them; empty: they are not counted
+	ReadsLeft     int64
 	Shown         string
 	Token         string // known only to the browser that made the paste
 }
@@ -74,15 +77,30 @@ type shown struct {
 func pastePage(home string, s *shown) []byte {
 	return inFrame(s.Code, func(m *markup) {
 		s.head(m, home)
-		if s.Token != "" {
-			m.add(`<div class="box warn">
+		s.yours(m)
+		s.content(m)
+		s.deletion(m)
+	})
+}
+
+// yours shows link and token to who made the paste.
+func (s *shown) yours(m *markup) {
+	if s.Token == "" {
+		return
+	}
+	m.add(`<div class="box warn">
 <p><strong>Yours.</strong> This link is all that others need: <code class="select">%s</code></p>
 <p>With this token you can delete it before its time; it is shown to this browser only, for an hour: <code class="select">%s</code></p>
 </div>
 `, s.URL, s.Token)
-		}
-		s.content(m)
-		m.add(`<details>
+}
+
+// deletion writes the form that deletes the paste, unless its last read has.
+func (s *shown) deletion(m *markup) {
+	if s.ReadsLeft < 0 {
+		return
+	}
+	m.add(`<details>
 <summary>Link and deletion</summary>
 <form class="inline" method="post" action="%s/delete">
 <input type="text" name="token" value="%s" placeholder="delete token" aria-label="Delete token" autocomplete="off" spellcheck="false" required>
@@ -91,7 +109,6 @@ func pastePage(home string, s *shown) []byte {
 <p>Link: <code class="select">%s</code></p>
 </details>
 `, s.Page, s.Token, s.URL)
-	})
 }
 
 // head writes the description of the paste, and the links.
@@ -105,15 +122,22 @@ func (s *shown) head(m *markup, home string) {
 	if s.Type != "" {
 		m.add("<li>%s</li>\n", s.Type)
 	}
-	if s.Expires != "" {
+	if s.Reads != "" {
+		m.add("<li>%s</li>\n", s.Reads)
+	}
+	switch {
+	case s.ReadsLeft < 0:
+	case s.Expires != "":
 		m.add("<li>gone %s, on <time datetime=\"%s\">%s</time></li>\n", s.Left, s.ExpiresISO, s.Expires)
-	} else {
+	case s.Reads == "":
 		m.add("<li>kept forever</li>\n")
 	}
 	m.add("</ul>\n</div>\n<nav class=\"acts\">\n")
-	if s.Binary {
+	switch {
+	case s.Reads != "": // a link takes no read
+	case s.Binary:
 		m.add(`<a class="button main" href="%s/raw">Download</a>`, s.Page)
-	} else {
+	default:
 		m.add(`<a class="button" href="%s/raw">Raw</a>
 <a class="button" href="%s/raw" download="%s.txt">Download</a>`, s.Page, s.Page, s.Code)
 	}
@@ -162,15 +186,17 @@ func helpPage(home string, a *advice) []byte {
 <div><label for="alias">Name in the link</label><input type="text" id="alias" name="alias" placeholder="random" pattern="[A-Za-z0-9_\-]{3,64}" title="3 to 64 letters, digits, - or _" autocomplete="off"></div>
 <div><label for="file">Or a file</label><input type="file" id="file" name="file"></div>
 </div>
+<p><label><input type="checkbox" name="reads" value="1"> Burn after reading: it can be read once</label></p>
 <button class="main">Make a link</button>
 </form>
 `, a.Size, a.Default, home, a.Default)
 		m.add(`<h2>From a shell</h2>
 <pre class="shell">curl --data-binary @notes.txt %s
 curl --data-binary @notes.txt '%s?ttl=90s'
-curl -F file=@notes.txt -F ttl=1h -F alias=my-notes %s</pre>
+curl -F file=@notes.txt -F ttl=1h -F alias=my-notes %s
+curl --data-binary @secret.txt '%s?reads=1'</pre>
 <p class="soft">Times are written 90s, 15m, 12h, 30d; longest: %s. The answer is the link; its header X-Delete-Token deletes the paste
 again. <code>curl %s</code> says more.</p>
-`, a.Base, a.Base, a.Base, a.Longest, a.Base)
+`, a.Base, a.Base, a.Base, a.Base, a.Longest, a.Base)
 	})
 }

@@ -87,6 +87,9 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	if o.Counted() {
+		return h.ask(w, v, o)
+	}
 	s := h.shown(v, o)
 	if !s.Binary {
 		data, err := h.beginning(v, o)
@@ -99,7 +102,7 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 	}
 	// The page may show the delete token.
 	w.Header().Set("Cache-Control", "no-store")
-	setSunset(w, o)
+	setEnds(w, o)
 	render(w, http.StatusOK, pastePage(v.root+"/", s))
 	return nil
 }
@@ -108,6 +111,12 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 	s := &shown{
 		Code: o.Key, URL: v.base + "/" + o.Key, Page: v.root + "/" + o.Key,
 		Size: sizeText(o.Size), Type: o.Attrs.User[metaType], Binary: isBinary(o),
+	}
+	if s.ReadsLeft, s.Whole = o.ReadsLeft, isShownWhole(o); o.Counted() {
+		s.Reads = "can be read " + timesText(o.ReadsLeft) + " more"
+		if o.ReadsLeft == ledger.AllRead {
+			s.Reads = "read for the last time: it is gone now"
+		}
 	}
 	if due := o.DueAt(); due != 0 {
 		s.Expires = due.Time().Format("2 January 2006, 15:04:05 UTC")
@@ -133,7 +142,7 @@ func leftText(d time.Duration) string {
 // beginning reads as much of a text as its page shows, up to the end of a line if
 // there is one.
 func (h *Handler) beginning(v *visit, o ledger.Object) ([]byte, error) {
-	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: object.ReadCondition{IfMatch: o.ETag}}
+	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, Check: sameVersion(o)}
 	if o.Size > maxShown {
 		req.Range = &object.Range{Length: maxShown}
 	}

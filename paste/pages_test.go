@@ -103,7 +103,7 @@ func TestFormWithoutScripts(t *testing.T) {
 	s := newSite(t, nil)
 	s.browse()
 	a := s.wants(s.ask("GET", "/", "", "Accept", browser), http.StatusOK)
-	for _, part := range []string{`method="post"`, `action="/"`, `enctype="multipart/form-data"`, `name="content"`, `name="ttl"`, `name="alias"`, `name="file"`, "1 MiB"} {
+	for _, part := range []string{`method="post"`, `action="/"`, `enctype="multipart/form-data"`, `name="content"`, `name="ttl"`, `name="alias"`, `name="file"`, `name="reads" value="1"`, "1 MiB"} {
 		if !strings.Contains(a.body, part) {
 			t.Errorf("the form lacks %s", part)
 		}

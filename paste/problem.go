@@ -19,6 +19,7 @@ type problem struct {
 	status int
 	text   string
 	retry  time.Duration // when to try again; 0: not given
+	allow  string        // methods, of a 405
 }
 
 func (p *problem) Error() string { return p.text }
@@ -83,10 +84,13 @@ func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	if !known {
 		h.opt.Events.failed(v.Method+" "+v.URL.Path, err)
 	}
-	for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Disposition", headerSunset} {
+	for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Disposition", headerSunset, headerReads} {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")
+	if p.allow != "" {
+		w.Header().Set("Allow", p.allow)
+	}
 	if p.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
 	}

@@ -43,7 +43,10 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: conditionOf(v.Request)}
+	if o.Counted() {
+		return h.ask(w, v, o)
+	}
+	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: conditionOf(v.Request), Check: sameVersion(o)}
 	if v.Method == http.MethodHead {
 		if _, err := h.opt.Store.Head(v.Context(), req); err != nil {
 			return notModifiedHeaders(w, o, err)
@@ -58,18 +61,30 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 		return rangeError(w, o, notModifiedHeaders(w, o, err))
 	}
 	defer rd.Body.Close()
-	if rd.Object.Attrs.User[metaToken] == "" {
-		return notFound
-	}
 	describe(w, rd.Object)
 	if req.Range != nil {
 		partial(w, rd)
 	}
+	h.send(w, v, rd)
+	return nil
+}
+
+// sameVersion returns a condition: the paste that was found, and no other of its name.
+func sameVersion(o ledger.Object) func(ledger.Object) error {
+	return func(is ledger.Object) error {
+		if is.ID != o.ID {
+			return notFound
+		}
+		return nil
+	}
+}
+
+// send sends the bytes that were announced.
+func (h *Handler) send(w http.ResponseWriter, v *visit, rd *object.Reader) {
 	if n, err := io.Copy(w, rd.Body); err != nil && v.Context().Err() == nil {
 		// The length was announced: the client sees that the rest is missing.
-		h.opt.Events.failed("send "+o.Key, fmt.Errorf("paste: after %d of %d bytes: %w", n, rd.Length, err))
+		h.opt.Events.failed("send "+rd.Object.Key, fmt.Errorf("paste: after %d of %d bytes: %w", n, rd.Length, err))
 	}
-	return nil
 }
 
 // notModifiedHeaders adds to "not modified" what the client needs to keep its copy.
@@ -77,7 +92,7 @@ func notModifiedHeaders(w http.ResponseWriter, o ledger.Object, err error) error
 	if errors.Is(err, lethe.ErrNotModified) {
 		w.Header().Set("ETag", strconv.Quote(o.ETag))
 		w.Header().Set("Cache-Control", "no-cache")
-		setSunset(w, o)
+		setEnds(w, o)
 	}
 	return err
 }
@@ -93,13 +108,16 @@ func describe(w http.ResponseWriter, o ledger.Object) {
 		header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", o.Key+".bin"))
 	}
 	header.Set("Content-Length", strconv.FormatInt(o.Size, 10))
-	header.Set("ETag", strconv.Quote(o.ETag))
-	header.Set("Accept-Ranges", "bytes")
+	if !o.Counted() {
+		// It is the MD5 of the bytes, which a guess could be compared with.
+		header.Set("ETag", strconv.Quote(o.ETag))
+		header.Set("Accept-Ranges", "bytes")
+	}
 	header.Set("Last-Modified", o.ModifiedAt.Time().Format(http.TimeFormat))
 	// A copy may be kept, and is revalidated before each use: it ends when the
 	// paste does.
 	header.Set("Cache-Control", "no-cache")
-	setSunset(w, o)
+	setEnds(w, o)
 }
 
 func isBinary(o ledger.Object) bool { return o.Attrs.ContentType == binaryType }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,7 +26,11 @@ const (
 	fieldTTL     = "ttl"
 	fieldAlias   = "alias"
 	fieldType    = "type"
+	fieldReads   = "reads"
 )
+
+// settings are the fields beside the paste itself.
+var settings = []string{fieldTTL, fieldAlias, fieldType, fieldReads}
 
 // maxField bounds every field but the paste itself, in bytes.
 const maxField = 1 << 10
@@ -36,21 +41,22 @@ type submission struct {
 	ttl     time.Duration // 0: the default
 	alias   string
 	label   string // the type that the client gives, such as text/markdown; shown, never used
+	reads   int64  // how often it can be read; 0: that is not counted
 }
 
 // fields are the values of fields as they were sent.
 type fields map[string]string
 
 // readSubmission reads the request's body to its end. Fields that the body does not
-// have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type.
+// have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type, X-Reads.
 func (h *Handler) readSubmission(v *visit) (submission, error) {
 	query, err := url.ParseQuery(v.URL.RawQuery)
 	if err != nil {
 		return submission{}, badRequest("the query cannot be read: %v", err)
 	}
 	for name := range query {
-		if name != fieldTTL && name != fieldAlias && name != fieldType {
-			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias and type", name)
+		if !slices.Contains(settings, name) {
+			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias, type and reads", name)
 		}
 	}
 	v.Body = charged(v.Body, v.held)
@@ -72,7 +78,13 @@ func (h *Handler) readSubmission(v *visit) (submission, error) {
 		}
 		return ""
 	}
-	return h.check(submission{content: content, alias: wish(fieldAlias), label: wish(fieldType)}, wish(fieldTTL))
+	s := submission{content: content, alias: wish(fieldAlias), label: wish(fieldType)}
+	if reads := wish(fieldReads); reads != "" {
+		if s.reads, err = lethe.ParseReads(reads); err != nil {
+			return s, badRequest("%v", err)
+		}
+	}
+	return h.check(s, wish(fieldTTL))
 }
 
 // check refuses what is not allowed.
@@ -169,9 +181,12 @@ func cutShort(err error) error {
 
 // fromJSON reads a paste in JSON.
 func fromJSON(data []byte) ([]byte, fields, error) {
-	const how = `send {"content": "...", "ttl": "1h", "alias": "...", "type": "..."} with content alone required; ` +
+	const how = `send {"content": "...", "ttl": "1h", "alias": "...", "type": "...", "reads": 1} with content alone required; ` +
 		"a JSON document that is the paste itself goes with Content-Type: text/plain"
-	var in struct{ Content, TTL, Alias, Type *string }
+	var in struct {
+		Content, TTL, Alias, Type *string
+		Reads                     *json.Number
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if !utf8.Valid(data) {
@@ -188,6 +203,9 @@ func fromJSON(data []byte) ([]byte, fields, error) {
 		if value != nil {
 			said[name] = *value
 		}
+	}
+	if in.Reads != nil {
+		said[fieldReads] = in.Reads.String()
 	}
 	if in.Content == nil {
 		return nil, nil, badRequest("the JSON has no content; %s", how)
@@ -206,7 +224,7 @@ func fromForm(data []byte) (content []byte, said fields, ok bool) {
 	for pair := range strings.SplitSeq(string(data), "&") {
 		name, value, found := strings.Cut(pair, "=")
 		_, again := said[name]
-		if !found || again || name != fieldContent && name != fieldTTL && name != fieldAlias && name != fieldType {
+		if !found || again || name != fieldContent && !slices.Contains(settings, name) {
 			return nil, nil, false
 		}
 		value, err := url.QueryUnescape(value)
@@ -267,10 +285,10 @@ func (h *Handler) field(part *multipart.Part, name string) ([]byte, error) {
 	most := h.opt.MaxSize
 	switch name {
 	case fieldContent, fieldFile:
-	case fieldTTL, fieldAlias, fieldType:
+	case fieldTTL, fieldAlias, fieldType, fieldReads:
 		most = maxField
 	default:
-		return nil, badRequest("the form has the unknown field %.40q; known are content, file, ttl, alias and type", name)
+		return nil, badRequest("the form has the unknown field %.40q; known are content, file, ttl, alias, type and reads", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(part, most+1))
 	switch {

@@ -43,10 +43,6 @@ var table = []mutant{
 		old: "t.lockKey(u.Bucket, u.Key)", new: "t.ruledBucket(u.Bucket)",
 		pairs: []string{"Commit new over a + Update a"},
 	}, {
-		name: "a read is counted though none is left", file: "object_read.go",
-		old: "AND reads_left > 0 AND (ttl_at = 0 OR ttl_at > ?4)", new: "AND reads_left <> 0",
-		pairs: []string{"CountRead once + CountRead once"},
-	}, {
 		name: "complete does not hold the upload", file: "upload_complete.go",
 		old: "if err := t.lockUpload(c.UploadID); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Complete up + Complete up with its first part", "Complete up + CommitPart 1", "Complete up + AbortUpload", "Complete up + CommitCopy of a part"},
