@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -13,8 +14,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/safetext"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -53,7 +56,7 @@ func (v *visit) preview(n api.ObjectName) preview {
 	var head []byte
 	var whole int64
 	err := v.h.opt.Operators.Read(ctx, "console/preview", contentRole, n, func() error {
-		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key})
+		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted})
 		if err != nil {
 			return err
 		}
@@ -76,6 +79,15 @@ func (v *visit) preview(n api.ObjectName) preview {
 	}
 	ok := func(r rune) bool { return safetext.Plain(r) || r == '\n' || r == '\r' || r == '\t' }
 	return preview{Kind: "text", Text: safetext.Escape(string(text), ok, safetext.JSON), Cut: whole > int64(len(text))}
+}
+
+// uncounted refuses to read an object for an operator where that takes a read from those
+// for whom it is.
+func uncounted(o ledger.Object) error {
+	if !o.Counted() {
+		return nil
+	}
+	return fmt.Errorf("%w: the console would take one from those for whom it is; read it by S3", lethe.ErrCounted)
 }
 
 // wholeRunes cuts off a rune that the end of the preview splits.
@@ -102,7 +114,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request) {
 	ctx, n := v.as(), v.name()
 	sent := false
 	err := h.opt.Operators.Read(ctx, "console/download", contentRole, n, func() error {
-		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key})
+		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted})
 		if err != nil {
 			return err
 		}

@@ -180,9 +180,12 @@ func laterEvents(e api.Explanation) []event {
 	case o == nil:
 		return nil
 	case o.DueAt.IsZero():
-		return []event{{Class: "later", Title: "No end", Lines: []string{"It has no time to live, and no rule ends it. It stays until a client deletes or replaces it."}}}
+		return []event{{Class: "later", Title: "No end", Lines: []string{"It has no time to live, and no rule ends it. It stays until a client deletes or replaces it." + readsLine(*o)}}}
 	}
 	end := event{At: o.DueAt, Class: "later", Title: "Ends", Lines: []string{"Its time to live ends."}}
+	if o.ReadsLeft != nil && *o.ReadsLeft == 0 {
+		end.Lines = []string{"It was read for the last time."}
+	}
 	if o.EndedBy == "rule" {
 		end.Lines = []string{"The lifecycle rule " + cmp.Or(o.Rule, "(unnamed)") + " ends it."}
 	}
@@ -214,6 +217,14 @@ func trashLine(t api.TrashEntry) string {
 		return fmt.Sprintf("%s in the trash: the next run of purge removes it.", words.Size(t.Size))
 	}
 	return fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))
+}
+
+// readsLine says how often an object can still be read, if that is counted.
+func readsLine(o api.ObjectInfo) string {
+	if o.ReadsLeft == nil {
+		return ""
+	}
+	return " It can be read " + words.Times(*o.ReadsLeft) + " more."
 }
 
 // otherEnd describes the later of two ends.

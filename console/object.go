@@ -50,7 +50,10 @@ func (v *visit) object() (templ.Component, error) {
 		s.Legal = s.Legal || h.Scope == "legal"
 	}
 	if e.Object != nil && e.Visible && v.may(contentRole) && !v.refreshes() {
-		s.Preview = v.preview(n)
+		s.Preview = preview{Kind: "none", Text: "Its reads are counted, and showing it here would take one."}
+		if e.Object.ReadsLeft == nil {
+			s.Preview = v.preview(n)
+		}
 	}
 	return objectPage(v.frame(), s), nil
 }
@@ -152,6 +155,9 @@ func (v *visit) share() (note, error) {
 	n := v.name()
 	if n.Bucket == "" || n.Key == "" || strings.Contains(n.Bucket, "/") {
 		return note{}, &api.Error{Code: "bad_request", Message: "an object has a bucket and a key"}
+	}
+	if e, err := v.h.admin.Explain(v.as(), n); err == nil && e.Object != nil && e.Object.ReadsLeft != nil {
+		return note{}, &api.Error{Code: "reads_counted", Message: "its reads are counted, and the preview of a messenger would take one: share it as a paste"}
 	}
 	valid, err := lethe.ParseTTL(v.r.PostForm.Get("valid"))
 	if err != nil || valid < time.Second || valid > longestLink {

@@ -184,6 +184,8 @@ func reasonText(r receipt.Receipt) string {
 		return "lifecycle rule " + r.Rule
 	case lethe.ReasonExpiry:
 		return "its time to live ended"
+	case lethe.ReasonRead:
+		return "it was read for the last time"
 	case lethe.ReasonOverwrite:
 		return "replaced"
 	case lethe.ReasonPurge:

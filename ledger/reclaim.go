@@ -34,6 +34,9 @@ type Reclaimed struct {
 	Dropped     []lethe.ID // contents without references, for caches to drop
 	// Rules counts the objects that lifecycle rules ended, by bucket and rule.
 	Rules []RuleLoss
+	// ReadObjects and ReadBytes count those that their last read ended.
+	ReadObjects int
+	ReadBytes   int64
 	// Reapplied counts objects that were due by a rule that is no longer in force. They
 	// stay, and the current rules are applied to them.
 	Reapplied int

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -113,7 +114,7 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 		Size: sizeText(o.Size), Type: o.Attrs.User[metaType], Binary: isBinary(o),
 	}
 	if s.ReadsLeft, s.Whole = o.ReadsLeft, isShownWhole(o); o.Counted() {
-		s.Reads = "can be read " + timesText(o.ReadsLeft) + " more"
+		s.Reads = "can be read " + words.Times(o.ReadsLeft) + " more"
 		if o.ReadsLeft == ledger.AllRead {
 			s.Reads = "read for the last time: it is gone now"
 		}

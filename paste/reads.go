@@ -3,8 +3,8 @@ package paste
 import (
 	"io"
 	"net/http"
-	"strconv"
 
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -26,21 +26,10 @@ func (h *Handler) ask(w http.ResponseWriter, v *visit, o ledger.Object) error {
 	default:
 		return &problem{
 			status: http.StatusMethodNotAllowed, allow: "DELETE, HEAD, POST",
-			text: "this paste can be read " + timesText(o.ReadsLeft) + ": curl -X POST " + v.base + "/" + o.Key + " reads it",
+			text: "this paste can be read " + words.Times(o.ReadsLeft) + ": curl -X POST " + v.base + "/" + o.Key + " reads it",
 		}
 	}
 	return nil
-}
-
-// timesText writes how often for people.
-func timesText(n int64) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	}
-	return strconv.FormatInt(n, 10) + " times"
 }
 
 // take reads a paste whose reads are counted: a page for browsers, else as takeRaw.
@@ -103,7 +92,7 @@ func askPage(home string, s *shown) []byte {
 		s.yours(m)
 		m.add(`<div class="box">
 <p><strong>This paste can be read %s.</strong> Opening it takes one read; with the last one it is gone for good.</p>
-`, timesText(s.ReadsLeft))
+`, words.Times(s.ReadsLeft))
 		button := "main"
 		if s.Whole {
 			m.add("<form class=\"inline\" method=\"post\" action=\"%s\"><button class=\"main\">Show it</button></form>\n", s.Page)

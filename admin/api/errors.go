@@ -50,6 +50,7 @@ var kinds = []struct {
 	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
 	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},
 	{lethe.ErrHeld, "held", http.StatusConflict},
+	{lethe.ErrCounted, "reads_counted", http.StatusConflict},
 	{ledger.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},

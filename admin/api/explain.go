@@ -52,7 +52,10 @@ type ObjectInfo struct {
 	Rule       string    `json:"rule,omitempty"`   // that rule's ID
 	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
 	EndedBy    string    `json:"ended_by"`         // "ttl", "rule" or "nothing"
-	Content    string    `json:"content,omitempty"`
+	// ReadsLeft is how often it can still be read; absent: that is not counted. 0: it was
+	// read for the last time, at TTLAt.
+	ReadsLeft *int64 `json:"reads_left,omitempty"`
+	Content   string `json:"content,omitempty"`
 }
 
 // ContentInfo is one content, its references, and the places of its bytes.

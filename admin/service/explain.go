@@ -125,6 +125,10 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
 		EndedBy: "nothing", Content: string(o.ContentID),
 	}
+	if o.Counted() {
+		left := max(o.ReadsLeft, 0)
+		i.ReadsLeft = &left
+	}
 	now, err := s.o.Ledger.LedgerTime(ctx)
 	if err != nil {
 		return i, err

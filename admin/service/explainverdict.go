@@ -51,6 +51,13 @@ func endOf(e api.Explanation) string {
 	if o.EndedBy == "rule" {
 		by, ended = "lifecycle rule "+strconv.Quote(o.Rule)+" ends it", "lifecycle rule "+strconv.Quote(o.Rule)+" ended it"
 	}
+	reads := ""
+	if o.ReadsLeft != nil {
+		reads = "; it can be read " + words.Times(*o.ReadsLeft) + " more"
+		if *o.ReadsLeft == 0 {
+			ended = "it was read for the last time"
+		}
+	}
 	seen := "clients see nothing"
 	if e.Visible {
 		seen = "clients still see it"
@@ -63,11 +70,11 @@ func endOf(e api.Explanation) string {
 	case over:
 		return fmt.Sprintf("%s at %s: %s; the next expire run removes the row", ended, at, seen)
 	case held != "":
-		return "here, and nobody can delete, replace or expire it: it is " + held
+		return "here, and nobody can delete, replace or expire it: it is " + held + reads
 	case o.EndedBy == "nothing":
-		return "here until a client deletes or replaces it: it has no time to live and no rule ends it"
+		return "here until a client deletes or replaces it: it has no time to live and no rule ends it" + reads
 	}
-	return "here until " + at + ", when " + by
+	return "here until " + at + ", when " + by + reads
 }
 
 // leftText describes the blobs of a deleted version that are still to be deleted: how often that

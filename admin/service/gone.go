@@ -155,6 +155,8 @@ func whyGone(r receipt.Receipt) string {
 		return "lifecycle rule " + strconv.Quote(r.Rule) + " (number " + strconv.FormatInt(r.RuleNumber, 10) + ") ended it" + by
 	case lethe.ReasonExpiry:
 		return "its time to live ended" + by
+	case lethe.ReasonRead:
+		return "it was read for the last time at " + lethe.Time(r.Due).Time().Format(time.RFC3339) + by
 	case lethe.ReasonOverwrite:
 		return "it was replaced" + by
 	case lethe.ReasonPurge:

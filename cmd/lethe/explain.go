@@ -104,8 +104,11 @@ func (c *cli) explain(e api.Explanation) {
 	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
-		if !o.TTLAt.IsZero() {
+		if !o.TTLAt.IsZero() && (o.ReadsLeft == nil || *o.ReadsLeft > 0) {
 			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), words.When(o.TTLAt, e.Now))
+		}
+		if o.ReadsLeft != nil {
+			printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))
 		}
 		if !o.RuleAt.IsZero() {
 			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), words.When(o.RuleAt, e.Now))

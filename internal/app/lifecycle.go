@@ -118,8 +118,8 @@ func (w *observer) uploadRuled(u ledger.Upload, rule string) {
 		slog.String("bucket", u.Bucket), slog.String("key", u.Key))
 }
 
-// reclaimed reports a batch that expire or purge removed, and which lifecycle rules
-// ended how much of it.
+// reclaimed reports a batch that expire or purge removed, and how much of it lifecycle
+// rules and last reads ended.
 func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	byRules := ledger.Reclaimed{}
 	for _, l := range r.Rules {
@@ -127,7 +127,8 @@ func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 		byRules.Bytes += l.Bytes
 	}
 	w.metrics.Reclaimed(lethe.ReasonLifecycle, byRules)
-	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects, Bytes: r.Bytes - byRules.Bytes})
+	w.metrics.Reclaimed(lethe.ReasonRead, ledger.Reclaimed{Objects: r.ReadObjects, Bytes: r.ReadBytes})
+	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects - r.ReadObjects, Bytes: r.Bytes - byRules.Bytes - r.ReadBytes})
 	attrs := []slog.Attr{slog.Int("objects", r.Objects), slog.Int64("bytes", r.Bytes),
 		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes),
 		slog.Int("inline", r.Inline), slog.Int64("inline_bytes", r.InlineBytes), w.ids("contents", r.Dropped)}

@@ -66,3 +66,14 @@ func When(t, now time.Time) string {
 	}
 	return "now"
 }
+
+// Times returns how often, such as "once" or "3 times".
+func Times(n int64) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return Number(n) + " times"
+}

@@ -66,7 +66,8 @@ func readsCounted(w *world) {
 	equal(w, "existed", w.remove("k").Items[0].Existed, false)
 	w.later(time.Hour)
 	w.unread(o)
-	equal(w, "expired", w.expire().Objects, 1)
+	r := w.expire()
+	equal(w, "expired", fmt.Sprint(r.Objects, r.ReadObjects, r.ReadBytes), "1 1 4")
 	w.condemned(id, lethe.ReasonRead, w.now().Add(readGrace))
 	equal(w, "died", w.row(id).DiedAt, last)
 	w.told("k", receipt.Receipt{Reason: lethe.ReasonRead, Size: 4, Version: o.ID, Due: receipt.Instant(last)})
@@ -88,7 +89,7 @@ func readsTTL(w *world) {
 	equal(w, "end", w.countRead(o, 2).TTLAt, o.TTLAt)
 	w.later(time.Microsecond)
 	w.unread(o)
-	w.expire()
+	equal(w, "ended by reads", w.expire().ReadObjects, 0)
 	w.told("k", receipt.Receipt{Reason: lethe.ReasonExpiry, Size: 4, Version: o.ID, Due: receipt.Instant(o.TTLAt)})
 }
 

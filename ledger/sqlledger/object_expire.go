@@ -107,6 +107,8 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 			out.CountRule(rules[g.bucket].name, r.ID, g.size)
 		} else if g.read {
 			gone[i].reason = lethe.ReasonRead
+			out.ReadObjects++
+			out.ReadBytes += g.size
 		}
 	}
 	out.SortRules()

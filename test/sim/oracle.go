@@ -253,9 +253,6 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	if derr := o.diff(before, step, sc, err); derr != nil {
 		return fmt.Errorf("after %s: %w", step, derr)
 	}
-	if rerr := o.readsFall(before, step); rerr != nil {
-		return fmt.Errorf("after %s: %w", step, rerr)
-	}
 	if kerr := o.kept(before, step); kerr != nil {
 		return fmt.Errorf("after %s: %w", step, kerr)
 	}
@@ -325,6 +322,9 @@ func same(a, b View) bool {
 
 // diff holds every change of the object rows against what the step may do.
 func (o *oracle) diff(before View, step Step, sc scope, err error) error {
+	if rerr := o.readsFall(before, step); rerr != nil {
+		return rerr
+	}
 	was, is := byPlace(before.Objects), byPlace(o.view.Objects)
 	for at, old := range was {
 		now, there := is[at]
