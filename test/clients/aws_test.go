@@ -15,7 +15,7 @@ import (
 
 // TestAWS2 runs version 2 of the aws command, which is what Debian has.
 func TestAWS2(t *testing.T) {
-	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsRefusesRot, awsDeletesMany, awsChangesTTL, awsPresigns)
+	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsRefusesRot, awsDeletesMany, awsChangesTTL, awsPresigns, awsReadsOnce)
 }
 
 // TestAWS1 runs version 1 where some Python has it: its library sends newer
@@ -165,6 +165,16 @@ func awsChangesTTL(c *session) {
 	if left := due.Sub(lethe.SystemClock{}.Now().Time()); rule != "ttl" || left < 11*time.Hour || left > 12*time.Hour {
 		c.Errorf("the object ends in %v by rule %q, want 12h by its time to live", left, rule)
 	}
+}
+
+// awsReadsOnce reads a secret that can be read once.
+func awsReadsOnce(c *session) {
+	data := noise(999, 82)
+	c.do(append(c.put(c.file("up", data), "once"), "--metadata", "reads=1"))
+	c.api(nil, "head-object", "--key", "once")
+	c.do(c.get("once", c.path("down")))
+	c.equal(c.path("down"), data)
+	c.lacks("once")
 }
 
 func awsPresigns(c *session) {

@@ -36,6 +36,18 @@ func TestPastes(t *testing.T) {
 	if code := curl("-X", "DELETE", "-H", "X-Delete-Token: "+s.sent("deleted.head", "X-Delete-Token"), "-w", "%{http_code}", links["deleted"]); code != "204" {
 		t.Errorf("deleting with the token answers %s", code)
 	}
+	s.file("secret", []byte("burns"))
+	once := strings.TrimSpace(curl("--data-binary", "@secret", s.paste+"?reads=1"))
+	for range 2 {
+		if code := curl("-o", "refusal", "-w", "%{http_code}", once); code != "405" {
+			t.Errorf("a link alone is answered with %s", code)
+		}
+	}
+	curl("-X", "POST", "-o", "got", once)
+	s.equal(s.path("got"), []byte("burns"))
+	if code := curl("-X", "POST", "-o", "refusal", "-w", "%{http_code}", once); code != "404" {
+		t.Errorf("a second read is answered with %s", code)
+	}
 	s.eventually("the paste is still there", func() bool { return curl("-o", "refusal", "-w", "%{http_code}", links["brief"]) == "404" })
 	s.reclaim()
 	for name, d := range data {

@@ -234,6 +234,31 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// An object whose reads are counted is neither shown nor shared: that would take a read.
+func TestCountedReads(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	_, err := w.app.Objects.Put(w.ctx, object.PutRequest{Bucket: "photos", Key: "once", Body: strings.NewReader("secret"), Size: 6, Reads: 1})
+	w.must(err)
+	v := w.as(api.Destroy)
+	for range 2 {
+		page := v.get(at("/object", "photos", "once")).body
+		if !strings.Contains(page, "Reads left") || strings.Contains(page, "secret") || strings.Contains(page, "Download") || strings.Contains(page, "Make a link") {
+			t.Errorf("the page shows or offers what takes a read: %s", page)
+		}
+		if res := v.get(at("/content", "photos", "once")); strings.Contains(res.body, "secret") || !strings.Contains(res.body, "would take one") {
+			t.Errorf("a download answers %d %s", res.status, res.body)
+		}
+		if res := v.act(at("/object/share", "photos", "once"), "valid", "1h"); !strings.Contains(v.get(res.to()).body, "share it as a paste") {
+			t.Error("a link is made")
+		}
+	}
+	o, err := w.app.Objects.Head(w.ctx, object.GetRequest{Bucket: "photos", Key: "once"})
+	if w.must(err); o.ReadsLeft != 1 {
+		t.Errorf("%d reads are left", o.ReadsLeft)
+	}
+}
+
 var letters = regexp.MustCompile(`name="ids" value="([^"]+)"`)
 
 // Dead letters are tried again, and written off by who types their number.
