@@ -84,7 +84,7 @@ func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	if !known {
 		h.opt.Events.failed(v.Method+" "+v.URL.Path, err)
 	}
-	for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Disposition", headerSunset, headerReads} {
+	for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Disposition", headerSunset} {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")

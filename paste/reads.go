@@ -93,12 +93,17 @@ func askPage(home string, s *shown) []byte {
 		m.add(`<div class="box">
 <p><strong>This paste can be read %s.</strong> Opening it takes one read; with the last one it is gone for good.</p>
 `, words.Times(s.ReadsLeft))
-		button := "main"
 		if s.Whole {
-			m.add("<form class=\"inline\" method=\"post\" action=\"%s\"><button class=\"main\">Show it</button></form>\n", s.Page)
-			button = ""
+			m.add(`<form class="inline" method="post" action="%s">
+<button class="main">Show it</button>
+<button formaction="%s/raw">Download it</button>
+`, s.Page, s.Page)
+		} else {
+			m.add(`<form class="inline" method="post" action="%s/raw">
+<button class="main">Download it</button>
+`, s.Page)
 		}
-		m.add("<form class=\"inline\" method=\"post\" action=\"%s/raw\"><button class=\"%s\">Download it</button></form>\n</div>\n", s.Page, button)
+		m.add("</form>\n</div>\n")
 		s.deletion(m)
 	})
 }

@@ -32,6 +32,7 @@ func TestLinksTakeNoRead(t *testing.T) {
 				s.wants(a, want)
 				s.says(a, "Cache-Control", "no-store")
 				s.says(a, "ETag", "")
+				s.says(a, "X-Reads-Left", "1")
 				if strings.Contains(a.body, "secret") {
 					t.Errorf("%s %s with %q gives it away", method, path, accept)
 				}
