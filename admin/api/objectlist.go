@@ -29,6 +29,7 @@ type ListedObject struct {
 	ModifiedAt time.Time `json:"modified_at"`
 	EndsAt     time.Time `json:"ends_at,omitzero"` // none: nothing ends it
 	EndedBy    string    `json:"ended_by,omitempty"`
-	Rule       string    `json:"rule,omitempty"` // ID
-	Held       bool      `json:"held,omitempty"` // a hold keeps it whatever ends it
+	Rule       string    `json:"rule,omitempty"`       // ID
+	Held       bool      `json:"held,omitempty"`       // a hold keeps it whatever ends it
+	ReadsLeft  int64     `json:"reads_left,omitempty"` // absent: its reads are not counted
 }

@@ -50,7 +50,7 @@ func (s *Service) ListObjects(ctx context.Context, r api.ObjectListRequest) (api
 	for _, o := range found.Objects {
 		end := o.Ends(rules.Rules)
 		out.Objects = append(out.Objects, api.ListedObject{
-			Key: o.Key, Size: o.Size, ModifiedAt: toTime(o.ModifiedAt), EndsAt: toTime(end.At), EndedBy: string(end.By), Rule: end.Rule, Held: held[o.Key],
+			Key: o.Key, Size: o.Size, ModifiedAt: toTime(o.ModifiedAt), EndsAt: toTime(end.At), EndedBy: string(end.By), Rule: end.Rule, Held: held[o.Key], ReadsLeft: o.ReadsLeft,
 		})
 	}
 	out.Prefixes, out.More, out.Next = found.Prefixes, found.More, found.Next

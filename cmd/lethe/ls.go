@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,6 +120,9 @@ func (c *cli) printListed(list api.ObjectList, first bool) error {
 		}
 		if o.Held {
 			by = "held"
+		}
+		if o.ReadsLeft > 0 {
+			by = strings.TrimPrefix(by+", "+words.Plural(o.ReadsLeft, "read", "reads"), ", ")
 		}
 		add(words.Size(o.Size), stamp(o.ModifiedAt), stamp(o.EndsAt), cell(orDash(by)), cell(o.Key))
 	}

@@ -42,6 +42,9 @@ func TestReadsLeftAreExplained(t *testing.T) {
 	if out := w.ok("explain", "s3://first/k"); !strings.Contains(out, "1 read left") {
 		t.Error(out)
 	}
+	if out := w.ok("ls", "s3://first"); !strings.Contains(out, "1 read ") {
+		t.Error(out)
+	}
 	w.ok("hold", "add", "s3://first/k", "--reason", "audit")
 	w.says("under a hold", "k", "nobody can delete", "can be read once more")
 	last := w.clock.Now().Time().Format(time.RFC3339)
