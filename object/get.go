@@ -55,7 +55,7 @@ func (s *Store) count(ctx context.Context, rd *Reader) (*Reader, error) {
 		}
 		return nil, errors.Join(err, rd.Body.Close())
 	}
-	rd.Object.ReadsLeft, rd.Object.TTLAt = o.ReadsLeft, o.TTLAt
+	rd.Object = o
 	if b, ok := rd.Body.(*body); ok {
 		b.counted = true
 	}

@@ -165,9 +165,9 @@ type ObjectLedger interface {
 
 // ReadLedger counts reads.
 type ReadLedger interface {
-	// CountRead takes one of the reads that an object has left, and returns it as it
-	// is then: ErrNoSuchKey unless the same version is visible and has one. The last
-	// read ends the object.
+	// CountRead takes one of the reads that an object has left, and returns it with
+	// its ReadsLeft and TTLAt of then: ErrInvalidKey; ErrNoSuchKey unless the same
+	// version is visible and has one. The last read ends the object.
 	CountRead(ctx context.Context, o ledger.Object) (ledger.Object, error)
 }
 

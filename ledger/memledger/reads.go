@@ -8,9 +8,13 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// CountRead takes one of the reads that an object has left, and returns it as it is then:
-// ErrNoSuchKey unless the same version is visible and has one. The last read ends it.
+// CountRead takes one of the reads that an object has left, and returns it with its ReadsLeft
+// and TTLAt of then: ErrInvalidKey; ErrNoSuchKey unless the same version is visible and has
+// one. The last read ends it.
 func (db *DB) CountRead(ctx context.Context, read ledger.Object) (ledger.Object, error) {
+	if err := ledger.CheckKey(read.Key); err != nil {
+		return ledger.Object{}, err
+	}
 	if err := db.enter(ctx); err != nil {
 		return ledger.Object{}, err
 	}
@@ -27,5 +31,6 @@ func (db *DB) CountRead(ctx context.Context, read ledger.Object) (ledger.Object,
 		o.ReadsLeft, o.TTLAt = ledger.AllRead, db.now
 		db.add(o.bucket, o)
 	}
-	return o.out(), nil
+	read.ReadsLeft, read.TTLAt = o.ReadsLeft, o.TTLAt
+	return read, nil
 }

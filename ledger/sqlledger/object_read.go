@@ -17,9 +17,13 @@ var countRead = register(`UPDATE objects SET
 	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3 AND reads_left > 0 AND (ttl_at = 0 OR ttl_at > ?4)
 	RETURNING reads_left, ttl_at`)
 
-// CountRead takes one of the reads that an object has left, and returns it as it is then:
-// ErrNoSuchKey unless the same version is visible and has one. The last read ends it.
+// CountRead takes one of the reads that an object has left, and returns it with its ReadsLeft
+// and TTLAt of then: ErrInvalidKey; ErrNoSuchKey unless the same version is visible and has
+// one. The last read ends it.
 func (db *DB) CountRead(ctx context.Context, o ledger.Object) (out ledger.Object, err error) {
+	if err := ledger.CheckKey(o.Key); err != nil {
+		return out, err
+	}
 	err = db.write(ctx, "count a read of "+o.Bucket+"/"+o.Key, func(t *tx) error {
 		out = o
 		found, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
