@@ -45,6 +45,7 @@ func (h *Handler) take(w http.ResponseWriter, v *visit) error {
 		}
 		s := h.shown(v, rd.Object)
 		s.Lines = lines(data)
+		s.Parts = h.colours.of(v.Context(), s.Type, s.Lines)
 		setEnds(w, rd.Object)
 		render(w, http.StatusOK, pastePage(v.root+"/", s))
 		return nil

@@ -23,6 +23,7 @@ func readTests() []test {
 		{name: "written over after the last read", run: readsWrittenOver},
 		{name: "held", run: readsHeld},
 		{name: "of an upload in parts", run: readsUpload},
+		{name: "of bytes in the ledger", run: readsInline},
 		{name: "due by a rule", run: readsRuled},
 		{name: "readers at once", run: readsAtOnce},
 	}
@@ -178,6 +179,18 @@ func readsUpload(w *world) {
 	w.countRead(o, 1)
 	w.countRead(o, ledger.AllRead)
 	w.absent("k")
+}
+
+func readsInline(w *world) {
+	c := w.inline("k", "body")
+	c.Object.ReadsLeft = 1
+	o := w.commit(c).Object
+	w.reads("k", "body")
+	w.countRead(o, ledger.AllRead)
+	w.absent("k")
+	w.inLedger(1, 4)
+	equal(w, "expired", w.expire().ReadObjects, 1)
+	w.inLedger(0, 0)
 }
 
 // readsRuled: what a rule has ended is there until it goes, and can be read to the last.
