@@ -180,7 +180,7 @@ func (r *Receipt) Name() Name {
 func Sort(list []Receipt) {
 	slices.SortFunc(list, func(a, b Receipt) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key),
-			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Blob, b.Blob))
+			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Blob, b.Blob), cmp.Compare(a.Content, b.Content))
 	})
 }
 

@@ -55,7 +55,7 @@ func TestMemoryLedgersAreApart(t *testing.T) {
 }
 
 // beforeRelease makes a ledger one of the time before the first release.
-const beforeRelease = `UPDATE migrations SET name = '0001_ledger.sql' WHERE version = 1`
+const beforeRelease = `UPDATE migrations SET name = '0001_schema.sql' WHERE version = 1`
 
 // TestRefusedFiles: a file that is not a sound ledger is refused, and left unchanged.
 func TestRefusedFiles(t *testing.T) {

@@ -28,9 +28,18 @@ CREATE TABLE contents (
   size       BIGINT NOT NULL,
   refs       BIGINT NOT NULL CHECK (refs > 0), -- rows of objects and trash
   closed     BIGINT NOT NULL, -- 1: takes no more references
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  body_no    BIGINT NOT NULL DEFAULT 0 -- of its row in bodies, if its bytes lie in the ledger; 0: none
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX contents_open ON contents (domain, digest, size, kind) WHERE closed = 0;
+
+-- One row per inline content: its bytes. A table by number, as keys beside long rows of an
+-- index make SQLite read the rows at each comparison.
+CREATE TABLE bodies (
+  no     INTEGER PRIMARY KEY,
+  crc32c BIGINT  NOT NULL, -- Castagnoli, of all bytes
+  body   BLOB    NOT NULL
+);
 
 -- One row per stored file on a backend: a copy of a segment of a content, or a part of an
 -- upload. State: 1 pending, 2 live, 3 condemned, 4 dead.
@@ -507,3 +516,10 @@ SELECT k.name AS bucket_name, o.key AS client_key, o.size AS object_bytes, o.eta
   strftime('%Y-%m-%dT%H:%M:%fZ', o.due_at / 1000000.0, 'unixepoch') AS ends_at, l.backend_name AS backend_name, l.object_key AS object_key, l.size_bytes AS size_bytes,
   l.segment AS segment, l.replica AS replica, l.suspect AS suspect, o.content_id AS content_id
 FROM objects o JOIN object_locations l ON l.content_id = o.content_id LEFT JOIN buckets k ON k.id = o.bucket_id;
+
+-- One row per object of a client whose bytes lie in the ledger, as object_copies.
+CREATE VIEW inline_objects AS
+SELECT k.name AS bucket_name, o.key AS client_key, o.size AS object_bytes, o.etag AS etag,
+  strftime('%Y-%m-%dT%H:%M:%fZ', o.modified_at / 1000000.0, 'unixepoch') AS modified_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', o.due_at / 1000000.0, 'unixepoch') AS ends_at, y.body AS body, o.content_id AS content_id
+FROM objects o JOIN contents c ON c.id = o.content_id JOIN bodies y ON y.no = c.body_no LEFT JOIN buckets k ON k.id = o.bucket_id;
