@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -13,7 +14,8 @@ import (
 var (
 	insertBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
 	selectBody   = register(`SELECT body FROM bodies WHERE no = ?1`)
-	repairBody   = register(`UPDATE bodies SET crc32c = ?2, body = ?3 WHERE no = ?1`)
+	repairBody   = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
+		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, body = excluded.body`)
 	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
 	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
 		WHERE c.body_no <> 0 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
@@ -54,17 +56,18 @@ func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) 
 }
 
 // compareBody compares the bytes of a locked inline content with those that a client sent
-// with the same digest, and replaces damaged ones.
+// with the same digest, and replaces damaged or missing ones.
 func (t *tx) compareBody(of known, sent ledger.Body) error {
 	var have []byte
-	if err := t.Row(selectBody, of.body).Scan(&have); err != nil {
+	err := t.Row(selectBody, of.body).Scan(&have)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return t.Failed(err)
 	}
 	if bytes.Equal(have, sent.Bytes) {
 		return nil
 	}
-	gone := fmt.Errorf("bytes of inline content %s: %w", of.id, lethe.ErrCorrupt)
-	return t.Must(1, gone, repairBody, of.body, sent.CRC32C, sent.Bytes)
+	_, err = t.Exec(repairBody, of.body, sent.CRC32C, sent.Bytes)
+	return err
 }
 
 // dropBodies removes the bytes of inline contents that were deleted by these losses.

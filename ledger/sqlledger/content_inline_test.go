@@ -73,3 +73,16 @@ func TestRecountInline(t *testing.T) {
 	l.change(emptyBodies)
 	l.remove("a") // although its bytes are missing
 }
+
+// TestMissingInlineBytes: whoever writes bytes again whose row is missing brings them back.
+func TestMissingInlineBytes(t *testing.T) {
+	l := newLedger(t)
+	first, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
+	l.ok(err)
+	l.change(loseBody, first.Object.ContentID)
+	_, err = l.Commit(l.ctx, l.inlineCommit("b", "body"))
+	l.ok(err)
+	r, err := l.Resolve(l.ctx, "b", "a")
+	l.ok(err)
+	l.ok(r.Inline.Check(r.Object.Size))
+}
