@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	insertBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
-	selectBody   = register(`SELECT body FROM bodies WHERE no = ?1`)
-	repairBody   = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
+	insertBody = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
+	selectBody = register(`SELECT body FROM bodies WHERE no = ?1`)
+	repairBody = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
 		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, body = excluded.body`)
 	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
 	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
