@@ -1,7 +1,11 @@
 package sqlledger
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -85,4 +89,40 @@ func TestMissingInlineBytes(t *testing.T) {
 	r, err := l.Resolve(l.ctx, "b", "a")
 	l.ok(err)
 	l.ok(r.Inline.Check(r.Object.Size))
+}
+
+// TestPlacedBesideInline: a walk of the contents on backends passes any number of inline ones,
+// a page in a transaction.
+func TestPlacedBesideInline(t *testing.T) {
+	l := newLedger(t)
+	l.recountPage = 2
+	reads := 0
+	l.OnTransactions(func(ctx context.Context, _ string) (context.Context, func(Transaction)) {
+		return ctx, func(Transaction) { reads++ }
+	})
+	var want []lethe.ID
+	for _, key := range []string{"a", "b", "c", "D", "e", "F", "G", "h"} {
+		l.clock.Advance(time.Second)
+		if strings.ToLower(key) == key {
+			_, err := l.Commit(l.ctx, l.inlineCommit(key, key))
+			l.ok(err)
+			continue
+		}
+		want = append(want, l.putTTL(key, key, 0).Object.ContentID)
+	}
+	for limit, pages := range map[int]int{0: 5, 1: 2, 2: 3, 3: 4, 9: 5} {
+		reads = 0
+		list, err := l.PlacedContents(l.ctx, "", limit)
+		l.ok(err)
+		if reads != pages {
+			t.Errorf("up to %d contents took %d transactions, want %d", limit, reads, pages)
+		}
+		var have []lethe.ID
+		for _, p := range list {
+			have = append(have, p.ID)
+		}
+		if some := want[:min(len(want), int(bounded(limit)))]; !slices.Equal(have, some) {
+			t.Errorf("of at most %d, found %v, want %v", limit, have, some)
+		}
+	}
 }

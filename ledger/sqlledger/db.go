@@ -32,7 +32,8 @@ type DB struct {
 	rules   ruleCache
 	sealing *SealingKeys // encrypts secrets; nil: they are stored in clear
 	near    nearQuota
-	// recountPage is how many contents or blobs one snapshot of a recount covers; 0: 10,000.
+	// recountPage is how many contents or blobs one snapshot of a recount, or of a walk of all
+	// contents, covers; 0: 10,000.
 	recountPage int
 	relocated   string // why it holds all deletes since it was opened: it was relocated
 }

@@ -41,7 +41,7 @@ var (
 		ORDER BY b.content_id, b.segment, b.replica, b.id`)
 	placedParts = register(`SELECT ` + qualified("b", blobColumns) + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b WHERE b.id = t.id AND b.state = 2 AND b.upload_id IS NOT NULL`)
-	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 AND body_no = 0 ORDER BY id LIMIT ?2`)
+	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 AND id <= ?2 AND body_no = 0 ORDER BY id LIMIT ?3`)
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
@@ -158,21 +158,43 @@ func (t *tx) placed(items []ledger.Placement) error {
 	return err
 }
 
-// PlacedContents returns a page of the contents on backends after an id, in order of id, for the walk
-// that finds what is missing in the queue.
+// PlacedContents returns a page of the contents on backends after an id, in order of id, for
+// the walk that finds what is missing in the queue. Any number of inline contents may lie
+// between two of them: each transaction passes a page at most.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []ledger.Placement, err error) {
-	err = db.read(ctx, "page of placed contents", func(t *tx) error {
-		names, err := all(t, sqldb.One[lethe.ID], pageContents, after, bounded(limit))
-		if err != nil {
+	for left := bounded(limit); left > 0; left = bounded(limit) - int64(len(out)) {
+		var page []ledger.Placement
+		var last lethe.ID
+		err = db.read(ctx, "page of placed contents", func(t *tx) error {
+			page, last, err = t.placedContents(after, left)
 			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		out = make([]ledger.Placement, len(names))
-		for i, id := range names {
-			out[i].ID = id
+		out = append(out, page...)
+		if after = last; after == "" {
+			break
 		}
-		return t.placed(out)
-	})
-	return out, err
+	}
+	return out, nil
+}
+
+// placedContents returns up to n contents on backends of the page of contents after an id,
+// and the last id of the page; "" if there is none.
+func (t *tx) placedContents(after lethe.ID, n int64) (out []ledger.Placement, last lethe.ID, err error) {
+	if err := t.Row(contentPages, after, cmp.Or(t.db.recountPage, 10_000)).Scan(&last); err != nil {
+		return nil, "", t.Failed(err)
+	}
+	names, err := all(t, sqldb.One[lethe.ID], pageContents, after, last, n)
+	if err != nil {
+		return nil, "", err
+	}
+	out = make([]ledger.Placement, len(names))
+	for i, id := range names {
+		out[i].ID = id
+	}
+	return out, last, t.placed(out)
 }
 
 // Placed returns where the bytes of subjects are, each named once, in their order.
