@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -124,5 +125,28 @@ func TestPlacedBesideInline(t *testing.T) {
 		if some := want[:min(len(want), int(bounded(limit)))]; !slices.Equal(have, some) {
 			t.Errorf("of at most %d, found %v, want %v", limit, have, some)
 		}
+	}
+}
+
+// TestLostInlineBytes: a content whose bytes were lost takes none from another one, neither
+// when it is read nor when it is mended or goes.
+func TestLostInlineBytes(t *testing.T) {
+	l := newLedger(t)
+	lost, err := l.Commit(l.ctx, l.inlineCommit("a", "lost"))
+	l.ok(err)
+	l.change(loseBody, lost.Object.ContentID)
+	_, err = l.Commit(l.ctx, l.inlineCommit("b", "next"))
+	l.ok(err)
+	if r, err := l.Resolve(l.ctx, "b", "a"); !errors.Is(err, lethe.ErrCorrupt) {
+		t.Errorf("read %q, %v, want an error", r.Inline.Bytes, err)
+	}
+	_, err = l.Commit(l.ctx, l.inlineCommit("c", "lost"))
+	l.ok(err)
+	l.remove("a")
+	l.remove("c")
+	r, err := l.Resolve(l.ctx, "b", "b")
+	l.ok(err)
+	if string(r.Inline.Bytes) != "next" {
+		t.Errorf("read %q, want the bytes of its own content", r.Inline.Bytes)
 	}
 }

@@ -34,9 +34,10 @@ CREATE TABLE contents (
 CREATE UNIQUE INDEX contents_open ON contents (domain, digest, size, kind) WHERE closed = 0;
 
 -- One row per inline content: its bytes. A table by number, as keys beside long rows of an
--- index make SQLite read the rows at each comparison.
+-- index make SQLite read the rows at each comparison. A number is never used again: a content
+-- whose row was lost must not get the bytes of another.
 CREATE TABLE bodies (
-  no     INTEGER PRIMARY KEY,
+  no     INTEGER PRIMARY KEY AUTOINCREMENT,
   crc32c BIGINT  NOT NULL, -- Castagnoli, of all bytes
   body   BLOB    NOT NULL
 );
