@@ -95,7 +95,7 @@ func TestMigrationsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Each step of SQLite's is a transaction of its own.
-	goOn(t, e, 2, func(steps []migration) error {
+	goOn(t, e, 1, func(steps []migration) error {
 		s, err := e.File.session(t.Context(), nil)
 		if err != nil {
 			return err
@@ -113,30 +113,32 @@ func TestMigrationsGoOn(t *testing.T) {
 func TestMigrationsGoOnOnPostgres(t *testing.T) {
 	url := servers.Postgres(t)
 	e := openServer(t, url)
-	goOn(t, e, 1, func(steps []migration) error { return e.Server.migrateBy(t.Context(), steps) })
+	goOn(t, e, 0, func(steps []migration) error { return e.Server.migrateBy(t.Context(), steps) })
 	e, err := OpenServer(t.Context(), url, withSchema(Options{}), PostgresOptions{})
 	refusesNewer(t, e, err)
 }
 
-// goOn takes two more steps, of which the second fails at first and leaves the schema at
-// a version.
-func goOn(t *testing.T, e *Engine, failed int, migrate func([]migration) error) {
+// goOn takes two more steps, of which the second fails at first and keeps so many of them.
+func goOn(t *testing.T, e *Engine, kept int, migrate func([]migration) error) {
 	t.Helper()
-	steps := append(mustMigrations(t, e.Dialect.Name), migration{2, "0002_songs.sql", "CREATE TABLE songs (x BIGINT)"},
-		migration{3, "0003_plays.sql", "-- needs: 3\nCREATE TABLE plays (x BIGINT); CREATE TABLE songs (x BIGINT)"})
-	if err := migrate(steps); err == nil || !strings.Contains(err.Error(), "0003_plays.sql") {
+	steps := mustMigrations(t, e.Dialect.Name)
+	now := len(steps)
+	needs := fmt.Sprintf("-- needs: %d\n", now+2)
+	steps = append(steps, migration{now + 1, "songs.sql", "CREATE TABLE songs (x BIGINT)"},
+		migration{now + 2, "plays.sql", needs + "CREATE TABLE plays (x BIGINT); CREATE TABLE songs (x BIGINT)"})
+	if err := migrate(steps); err == nil || !strings.Contains(err.Error(), "plays.sql") {
 		t.Errorf("a step that fails: %v", err)
 	}
-	schemaIs(t, e, failed)
+	schemaIs(t, e, now+kept)
 	if _, err := countIn(t, e, "plays"); err == nil {
 		t.Error("half a step was kept")
 	}
-	steps[2].text = "-- needs: 3\nCREATE TABLE plays (x BIGINT)"
+	steps[now+1].text = needs + "CREATE TABLE plays (x BIGINT)"
 	for range 2 {
 		if err := migrate(steps); err != nil {
 			t.Errorf("the mended step: %v", err)
 		}
-		schemaIs(t, e, 3)
+		schemaIs(t, e, now+2)
 	}
 	for _, table := range []string{"songs", "plays"} {
 		if _, err := countIn(t, e, table); err != nil {
