@@ -88,7 +88,7 @@ func (w *observer) objects() object.Events {
 		},
 		Corrupt: func(b ledger.Blob, err error) {
 			w.metrics.ReadTrouble("corrupt")
-			w.log.Error("the bytes of a copy do not match their digest", "blob", b.ID, "backend", b.Backend, "error", err)
+			w.log.Error("the bytes of a copy do not match their digest", "content", b.ContentID, "blob", b.ID, "backend", b.Backend, "error", err)
 		},
 		WrongCached: func(content lethe.ID) {
 			w.metrics.ReadTrouble("cached")
