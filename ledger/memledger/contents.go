@@ -13,7 +13,7 @@ import (
 // on any backend.
 func (db *DB) trusted(c *content, reach []string) bool {
 	if c.Inline {
-		return true
+		return c.body.Check(c.Size) == nil
 	}
 	since := db.opts.TrustedSince(db.now)
 	covered, segments := 0, 0
@@ -68,9 +68,13 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 	case c == nil:
 		c = db.newContent(w.key)
 		db.live(c, w.up, 0)
-		if db.opts.Replicas > 1 {
-			db.place(c.ID)
-		}
+		db.replicate(c)
+	case !db.trusted(c, w.Reach) && c.Inline:
+		c.Inline, c.body = false, ledger.Body{}
+		db.inline.Blobs--
+		db.inline.Bytes -= c.Size
+		db.live(c, w.up, 0)
+		db.replicate(c)
 	case !db.trusted(c, w.Reach):
 		n := db.nextReplica(c)
 		db.live(c, w.up, n)
@@ -108,6 +112,13 @@ func (db *DB) referInline(w *write) (c *content, duplicate bool) {
 	}
 	c.Refs++
 	return c, duplicate
+}
+
+// replicate queues a new content, if it is to have several copies.
+func (db *DB) replicate(c *content) {
+	if db.opts.Replicas > 1 {
+		db.place(c.ID)
+	}
 }
 
 // takeOver condemns the older copies that the uploaded one replaces. A part that was stored

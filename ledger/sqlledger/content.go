@@ -52,10 +52,14 @@ func (w *write) openContent() (c known, err error) {
 	if err := t.lockContents(c.id, w.losing()); err != nil || c.id == "" {
 		return known{}, err
 	}
-	if c.trusted = c.body != 0; c.trusted {
-		return c, nil
+	switch {
+	case c.body == 0:
+		c.trusted, err = t.trusted(c.id, w.c.Reach)
+	case w.c.Inline.Inline():
+		c.trusted = true // its bytes are compared with those of the write
+	default:
+		c.trusted, err = t.intactBody(c.body, k.Size)
 	}
-	c.trusted, err = t.trusted(c.id, w.c.Reach)
 	return c, err
 }
 

@@ -13,7 +13,8 @@ import (
 
 var (
 	insertBody = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
-	selectBody = register(`SELECT body FROM bodies WHERE no = ?1`)
+	selectBody = register(`SELECT crc32c, body FROM bodies WHERE no = ?1`)
+	leaveBody  = register(`UPDATE contents SET body_no = 0 WHERE id = ?1 AND body_no = ?2`)
 	repairBody = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
 		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, body = excluded.body`)
 	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
@@ -58,16 +59,45 @@ func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) 
 // compareBody compares the bytes of a locked inline content with those that a client sent
 // with the same digest, and replaces damaged or missing ones.
 func (t *tx) compareBody(of known, sent ledger.Body) error {
-	var have []byte
-	err := t.Row(selectBody, of.body).Scan(&have)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return t.Failed(err)
-	}
-	if bytes.Equal(have, sent.Bytes) {
-		return nil
+	have, err := t.body(of.body)
+	if err != nil || have.CRC32C == sent.CRC32C && bytes.Equal(have.Bytes, sent.Bytes) {
+		return err
 	}
 	_, err = t.Exec(repairBody, of.body, sent.CRC32C, sent.Bytes)
 	return err
+}
+
+// body returns the bytes of a number, none if they are missing.
+func (t *tx) body(no int64) (b ledger.Body, err error) {
+	var crc int64
+	err = t.Row(selectBody, no).Scan(&crc, &b.Bytes)
+	b.CRC32C = uint32(crc)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Body{}, nil
+	}
+	return b, t.Failed(err)
+}
+
+// intactBody reports whether inline bytes are there and match their sum. What is referred to
+// without bytes has to be (docs/protocol.md, rule 20).
+func (t *tx) intactBody(no, size int64) (bool, error) {
+	b, err := t.body(no)
+	return err == nil && b.Check(size) == nil, err
+}
+
+// leaveLedger moves a locked inline content whose bytes are damaged to the blobs that were
+// uploaded for it.
+func (t *tx) leaveLedger(c known, size int64) error {
+	gone := fmt.Errorf("inline content %s: %w", c.id, lethe.ErrCorrupt)
+	if err := t.Must(1, gone, leaveBody, c.id, c.body); err != nil {
+		return err
+	}
+	if _, err := t.Exec(deleteBodies, sqldb.JSON([]bodyRow{{c.body}})); err != nil {
+		return err
+	}
+	t.counts.blob(ledger.InLedger, lethe.Live, -1, -size)
+	t.replicate(c.id)
+	return nil
 }
 
 // dropBodies removes the bytes of inline contents that were deleted by these losses.

@@ -62,6 +62,37 @@ func TestDamagedInlineBytes(t *testing.T) {
 	l.ok(r.Inline.Check(r.Object.Size))
 }
 
+// TestDamagedInlineBytesAreNotReferredTo: without its bytes, nothing new refers to a damaged
+// inline content. An upload of them takes its place, for all that refer to it.
+func TestDamagedInlineBytesAreNotReferredTo(t *testing.T) {
+	l := newLedger(t)
+	first, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
+	l.ok(err)
+	l.change(damageBody, first.Object.ContentID, []byte("b0dy"))
+	known := l.inlineCommit("b", "body")
+	known.Inline = ledger.Body{}
+	_, err = l.Commit(l.ctx, known)
+	l.refused(err, lethe.ErrContentGone)
+	copied := l.inlineCommit("c", "body")
+	copied.Inline, copied.Source = ledger.Body{}, &ledger.Source{Bucket: "b", Key: "a", ID: first.Object.ID}
+	_, err = l.Commit(l.ctx, copied)
+	l.refused(err, lethe.ErrContentGone)
+	up := l.inlineCommit("d", "body")
+	up.Inline, up.Blobs = ledger.Body{}, []ledger.Uploaded{{Blob: l.begin(4), Size: 4, Digest: up.Content.Digest}}
+	made, err := l.Commit(l.ctx, up)
+	l.ok(err)
+	if made.Duplicate || made.Object.ContentID != first.Object.ContentID {
+		t.Fatalf("made %+v", made)
+	}
+	for _, key := range []string{"a", "d"} {
+		r, err := l.Resolve(l.ctx, "b", key)
+		l.ok(err)
+		if r.Inline.Inline() || len(r.Segments) != 1 || r.Segments[0].Blobs[0].ID != up.Blobs[0].Blob {
+			t.Errorf("%s lies in %+v", key, r)
+		}
+	}
+}
+
 // TestRecountInline: a recount finds inline contents without bytes, and bytes without one.
 // What has lost its bytes can be deleted nonetheless.
 func TestRecountInline(t *testing.T) {

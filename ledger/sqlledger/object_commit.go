@@ -209,6 +209,9 @@ func (w *write) referUploaded(fence int64) error {
 		return err
 	}
 	w.gain(known.id)
+	if known.body != 0 {
+		return w.t.leaveLedger(known, w.c.Content.Size)
+	}
 	return w.takeOver(known.id, replica, 0)
 }
 

@@ -37,6 +37,11 @@ func (w *write) referSource() error {
 		err = w.t.Failed(err)
 	case body == 0:
 		err = w.t.verified(o.ContentID)
+	default:
+		var intact bool
+		if intact, err = w.t.intactBody(body, o.Size); err == nil && !intact {
+			err = lethe.ErrContentGone
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("content %s of source %s/%s: %w", o.ContentID, s.Bucket, s.Key, err)

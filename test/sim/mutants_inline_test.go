@@ -12,9 +12,6 @@ var inlineMutants = []mutant{
 		name: "bytes known on a backend are referred to although they are not sound", rule: "20: no reference without the bytes", within: 20000, inlines: true,
 		file: "ledger/memledger/commit.go", old: "db.open[w.key] == nil || db.trusted(db.open[w.key], w.Reach)", new: "true",
 	}, {
-		name: "an upload of known inline bytes becomes a copy", rule: "23: small bodies need no backend", within: 2000, inlines: true,
-		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		return true\n	}", new: "",
-	}, {
 		name: "inline bytes leave no receipt", rule: "a receipt for all that goes", within: 2000, inlines: true,
 		file: "ledger/memledger/contents.go", old: "		db.lostInline(c, d.reason)\n", new: "",
 	}, {

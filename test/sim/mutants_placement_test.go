@@ -44,7 +44,7 @@ var placementMutants = []mutant{
 		file: "placement/decide.go", old: "	case len(out.copies) > 0:\n	case len(c.good) < a.wanted():\n", new: "	case len(out.copies) > 0:\n		a.trim(out, c)\n	case len(c.good) < a.wanted():\n",
 	}, {
 		name: "new contents are not queued", rule: "a content has as many copies as are wanted", within: 2000,
-		file: "ledger/memledger/contents.go", old: "		if db.opts.Replicas > 1 {\n			db.place(c.ID)\n		}", new: "",
+		file: "ledger/memledger/contents.go", old: "	if db.opts.Replicas > 1 {\n		db.place(c.ID)\n	}", new: "",
 	}, {
 		name: "suspect copies are not queued", rule: "what is lost is replaced", within: 8000,
 		file: "ledger/memledger/marks.go", old: "		if b.Suspect != next.Suspect && b.ContentID != \"\" {", new: "		if false {",
