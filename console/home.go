@@ -64,9 +64,24 @@ func stateOf(b api.BackendStatus, state lethe.State) api.StateTotal {
 	return api.StateTotal{}
 }
 
+// downOf says why a backend is not used at all; empty: it is used.
+func downOf(b api.BackendStatus) string {
+	switch {
+	case b.Misplaced != "":
+		return "not in its place"
+	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
+		return "does not answer"
+	case b.Missing:
+		return "not in the configuration"
+	}
+	return ""
+}
+
 // roomOf describes the room of a backend.
 func roomOf(b api.BackendStatus) string {
 	switch {
+	case downOf(b) != "":
+		return downOf(b)
 	case b.Draining:
 		return "is being drained"
 	case b.Quota > 0:

@@ -150,7 +150,7 @@ func queuesPage(f frame, q queues) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = cleanupTable(q).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = cleanupTable(f, q).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -601,7 +601,7 @@ func failingTable(q queues) templ.Component {
 	})
 }
 
-func cleanupTable(q queues) templ.Component {
+func cleanupTable(f frame, q queues) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -724,7 +724,7 @@ func cleanupTable(q queues) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = copyable("lethe cleanup-queue list").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyable(f.shell("lethe cleanup-queue list")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

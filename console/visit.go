@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -158,12 +159,13 @@ type frame struct {
 	Notes                       []note
 	Live                        int
 	Files                       assets
+	CommandOf                   func(...string) string // writes a command of lethe
 }
 
 func (v *visit) frame() frame {
 	f := frame{
 		Title: v.title, Nav: v.nav, Search: v.search, Who: v.session.operator.Name, Role: v.session.operator.Role,
-		CSRF: v.session.token, Theme: theme(v.r), Here: v.r.URL.RequestURI(), Live: v.live, Files: v.h.assets,
+		CSRF: v.session.token, Theme: theme(v.r), Here: v.r.URL.RequestURI(), Live: v.live, Files: v.h.assets, CommandOf: v.h.opt.Command,
 	}
 	if len(v.command) > 0 {
 		f.Command = v.h.opt.Command(v.command...)
@@ -173,6 +175,15 @@ func (v *visit) frame() frame {
 	}
 	return f
 }
+
+// shell completes a command that does not say which store it is about.
+func (f frame) shell(command string) string {
+	parts := strings.Fields(command)
+	return f.CommandOf(parts[min(len(parts), 1):]...)
+}
+
+// told is a sentence for people, with complete commands.
+func (f frame) told(text string) string { return sentence(words.Commands(text, f.CommandOf)) }
 
 // May reports whether the operator's role allows what needs another.
 func (f frame) May(role api.Role) bool { return f.Role.Allows(role) }

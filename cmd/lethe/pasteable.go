@@ -7,27 +7,28 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // command returns a command of lethe for pasting into a shell: it addresses the
 // same store, by the options of this one. Values of secrets are left out.
 func (c *cli) command(args ...string) string {
-	words := append([]string{"lethe"}, args...)
+	parts := append([]string{"lethe"}, args...)
 	for _, o := range []struct{ flag, value string }{{"--config", c.file}, {"--data-dir", c.dataDir}} {
 		if o.value != "" {
-			words = append(words, o.flag, o.value)
+			parts = append(parts, o.flag, o.value)
 		}
 	}
 	for _, s := range c.settings {
-		words = append(words, "--set", withoutSecret(s))
+		parts = append(parts, "--set", withoutSecret(s))
 	}
 	if c.server != "" && c.server != os.Getenv(serverEnv) {
-		words = append(words, "--server", c.server)
+		parts = append(parts, "--server", c.server)
 	}
-	for i, w := range words {
-		words[i] = forShell(w)
+	for i, w := range parts {
+		parts[i] = forShell(w)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(parts, " ")
 }
 
 // hidden are settings that may hold a secret.
@@ -53,13 +54,9 @@ func forShell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// nextStep matches the commands in texts of the server, which does not know the
-// client's options.
-var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|limits show|ledger accept|token add)`)
-
 // pasteable completes the commands in a text of the server.
 func (c *cli) pasteable(text string) string {
-	return nextStep.ReplaceAllStringFunc(text, func(found string) string { return c.command(strings.Fields(found)[1:]...) })
+	return words.Commands(text, c.command)
 }
 
 // elsewhere returns c for texts that are read in another folder and

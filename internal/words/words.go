@@ -3,6 +3,8 @@ package words
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -76,4 +78,13 @@ func Times(n int64) string {
 		return "twice"
 	}
 	return Number(n) + " times"
+}
+
+// inText matches the commands in texts of the server, which does not know how those who read
+// them address the store.
+var inText = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|limits show|ledger accept|token add)`)
+
+// Commands returns a text of the server with its commands as command writes them.
+func Commands(text string, command func(args ...string) string) string {
+	return inText.ReplaceAllStringFunc(text, func(found string) string { return command(strings.Fields(found)[1:]...) })
 }

@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -74,6 +75,30 @@ func TestBackends(t *testing.T) {
 	}
 	if page := v.get(v.act("/backends/drain", "id", "nowhere").to()).body; !strings.Contains(page, `role="alert"`) {
 		t.Error("an unknown backend is drained")
+	}
+}
+
+// A backend whose disk is not mounted is in the configuration: pages say what is wrong, and
+// what to do. Each finding leads to its page, and its commands are complete.
+func TestAMissingFolder(t *testing.T) {
+	w := start(t)
+	w.must(os.Rename(w.data+"/blobs", w.data+"/elsewhere"))
+	v := w.as(api.Read)
+	accept := "lethe backend accept main --config our.yaml"
+	page := v.get("/backends").body
+	for _, want := range []string{"not in its place", "mount its disk", accept} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q: %s", want, page)
+		}
+	}
+	if strings.Contains(page, "configured here") || strings.Contains(page, "not in the configuration") {
+		t.Error("a configured backend is called unknown")
+	}
+	home := v.get("/").body
+	for _, want := range []string{`href="/backends#backend-main"`, accept, "lethe backend list --config our.yaml"} {
+		if !strings.Contains(home, want) {
+			t.Errorf("home does not have %q: %s", want, home)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type world struct {
 	app       *app.App
 	admin     *api.Client
 	url       string
+	data      string // the folder of the store
 	log       *record
 }
 
@@ -70,9 +71,9 @@ func (r *record) String() string {
 
 func start(t *testing.T, settings ...string) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), clock: &clocktest.Ahead{}, stopwatch: &ticking{Clock: clocktest.At(1_800_000_000_000_000)}, log: &record{}}
+	w := &world{t: t, ctx: t.Context(), clock: &clocktest.Ahead{}, stopwatch: &ticking{Clock: clocktest.At(1_800_000_000_000_000)}, log: &record{}, data: t.TempDir() + "/d"}
 	base := []string{
-		"data_dir=" + t.TempDir() + "/d", "server.s3.listen=127.0.0.1:0", "server.paste.listen=off", "server.metrics.listen=off",
+		"data_dir=" + w.data, "server.s3.listen=127.0.0.1:0", "server.paste.listen=off", "server.metrics.listen=off",
 		"server.admin.listen=127.0.0.1:0", "server.console.listen=127.0.0.1:0", "root.access_key=" + rootKey, "root.secret=" + rootSecret,
 	}
 	for _, r := range config.Default().Reclaim.Routines() {
@@ -82,6 +83,7 @@ func start(t *testing.T, settings ...string) *world {
 	w.must(err)
 	w.app, err = app.New(w.ctx, conf, app.Options{
 		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Clock: w.clock, Stopwatch: w.stopwatch, Version: "test", Sources: from,
+		Command: func(args ...string) string { return "lethe " + strings.Join(args, " ") + " --config our.yaml" },
 	})
 	w.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
