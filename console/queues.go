@@ -189,6 +189,13 @@ type limits struct {
 	Limits []api.LimitInfo
 	Holds  api.Holds
 	After  api.HoldInfo
+	// Wanted is what the form of a new hold names.
+	Wanted api.HoldRequest
+}
+
+// holdFormURL is the form of a hold on a prefix.
+func holdFormURL(bucket, prefix string) string {
+	return link("/limits", "hold", bucket, "prefix", prefix) + "#hold-form"
 }
 
 func (v *visit) limits() (templ.Component, error) {
@@ -200,6 +207,7 @@ func (v *visit) limits() (templ.Component, error) {
 	}
 	q := v.r.URL.Query()
 	l.After = api.HoldInfo{Bucket: q.Get("bucket"), Scope: q.Get("scope"), Key: q.Get("key")}
+	l.Wanted = api.HoldRequest{Bucket: q.Get("hold"), Prefix: q.Get("prefix")}
 	if l.Holds, err = api.Call[api.Holds](ctx, v.h.admin, "holds/list", api.HoldList{After: l.After, Limit: shownRows}); err != nil {
 		return nil, err
 	}

@@ -359,6 +359,46 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// One rule is shown by its name, and disabled, enabled and removed; the others stay.
+func TestOneRule(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	const rules = `{"Rules": [
+		{"ID": "old-photos", "Status": "Enabled", "Filter": {"Prefix": "old/"}, "Expiration": {"Days": 1}},
+		{"ID": "drafts", "Status": "Enabled", "Filter": {"And": {"Prefix": "drafts/", "Tags": [{"Key": "a", "Value": "b"}]}}, "Expiration": {"Days": 2}}]}`
+	_, err := api.Call[api.Lifecycle](w.ctx, w.admin, "lifecycle/set", api.LifecycleRequest{Bucket: "photos", Rules: rules})
+	w.must(err)
+	v := w.as(api.Destroy)
+	if page := v.get("/rules").body; !strings.Contains(page, "<strong>old-photos</strong>: ends objects") {
+		t.Errorf("the list says %s", page)
+	}
+	page := v.get("/rules?bucket=photos").body
+	for _, want := range []string{"<strong>old-photos</strong>: ", `href="/calendar?bucket=photos"`, `href="/limits?hold=photos&amp;prefix=old%2F#hold-form"`, `href="/limits?hold=photos&amp;prefix=drafts%2F#hold-form"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q: %s", want, page)
+		}
+	}
+	if form := v.get("/limits?hold=photos&prefix=old%2F").body; !strings.Contains(form, `name="prefix" value="old/"`) || !strings.Contains(form, `name="bucket" value="photos"`) {
+		t.Errorf("the form of the hold is not filled in: %s", form)
+	}
+	for _, step := range []struct{ id, do, want string }{
+		{"old-photos", "disable", "[old-photos off, drafts]"}, {"old-photos", "enable", "[old-photos, drafts]"},
+		{"gone", "remove", "[old-photos, drafts]"}, {"drafts", "", "[old-photos, drafts]"},
+		{"old-photos", "remove", "[drafts]"}, {"drafts", "remove", "[]"},
+	} {
+		v.act("/rules/change?bucket=photos", "id", step.id, "do", step.do)
+		l, err := api.Call[api.Lifecycle](w.ctx, w.admin, "lifecycle/get", api.LifecycleRequest{Bucket: "photos"})
+		w.must(err)
+		var have []string
+		for _, r := range l.Rules {
+			have = append(have, r.ID+map[bool]string{true: " off"}[r.Disabled])
+		}
+		if got := "[" + strings.Join(have, ", ") + "]"; got != step.want {
+			t.Errorf("%s %s leaves %s, not %s", step.do, step.id, got, step.want)
+		}
+	}
+}
+
 // Receipts are found by bucket, key and time, exported and verified.
 func TestReceipts(t *testing.T) {
 	w := start(t)
