@@ -17,10 +17,11 @@ type event struct {
 	Class string    // done, hold, end, gone or later
 	Title string
 	Lines []string
-	// Sharers are objects with the same bytes; Restore is what can be undone.
+	// Sharers are objects with the same bytes; Restore is what can be restored.
 	Sharers []api.Sharer
 	More    bool
 	Restore *api.TrashEntry
+	Place   place // where it can be undone
 }
 
 // lifeOf returns the life of a key, from its deleted versions to the end that is to come,
@@ -156,11 +157,14 @@ func bytesEvent(e api.Explanation, o api.ObjectInfo, c api.ContentInfo) event {
 }
 
 func holdEvent(h api.HoldInfo) event {
-	what := map[string]string{"object": "on this key", "prefix": "on the prefix " + safe(h.Key), "legal": "a legal hold of an S3 client"}[h.Scope]
+	what := map[string]string{"object": "on this key", "prefix": "on " + holdName(h), "legal": "a legal hold of an S3 client"}[h.Scope]
 	if h.Scope == "prefix" && h.Key == "" {
-		what = "on the whole bucket"
+		what = "on the whole bucket, " + holdName(h)
 	}
 	ev := event{Class: "hold", Title: "Held, " + what, Lines: []string{"Nobody can delete, replace or expire it."}}
+	if h.Scope == "prefix" {
+		ev.Place = place{"/limits#holds-h", "Release it in the list of holds"}
+	}
 	if h.At != 0 {
 		ev.At = instant(h.At)
 	}
@@ -204,7 +208,7 @@ func laterEvents(e api.Explanation) []event {
 			end.Lines = append(end.Lines, sentence(cmp.Or(e.Limited, "the next run of expire removes it")))
 		}
 	}
-	after := event{Class: "later", Title: "Condemned", Lines: []string{"In the moment in which it goes its bytes are condemned, unless others share them. They are deleted after a grace for readers, and the backend confirms it."}}
+	after := event{Class: "later", Title: "Then its bytes", Lines: []string{"The moment it goes, its bytes will be condemned, unless others share them. They will be deleted after a grace for readers, and the backend will confirm it."}}
 	return []event{end, after}
 }
 

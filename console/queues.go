@@ -287,6 +287,39 @@ func (v *visit) releaseListed() (note, error) {
 func (v *visit) holdPrefix() (note, error) {
 	form := v.r.PostForm
 	req := api.HoldRequest{Bucket: strings.TrimSpace(form.Get("bucket")), Prefix: form.Get("prefix"), Reason: form.Get("reason")}
-	_, err := api.Call[api.HoldInfo](v.as(), v.h.admin, "holds/add", req)
-	return note{Text: "The hold is set."}, err
+	h, err := api.Call[api.HoldInfo](v.as(), v.h.admin, "holds/add", req)
+	if err != nil {
+		return note{}, err
+	}
+	covered, err := v.covered(h)
+	return note{Text: holdName(h) + " is held: " + covered + " now, and new ones. Whoever has the role destroy releases it in its row of the list of holds."}, err
+}
+
+// holdName writes what a hold covers as commands do.
+func holdName(h api.HoldInfo) string {
+	name := s3Name(h.Bucket, h.Key)
+	if h.Scope == "prefix" {
+		name += "*"
+	}
+	return name
+}
+
+// countedPages bounds the pages of keys that are counted for a note.
+const countedPages = 10
+
+// covered says how many objects a hold on a prefix covers.
+func (v *visit) covered(h api.HoldInfo) (string, error) {
+	req, n := api.ObjectListRequest{Bucket: h.Bucket, Prefix: h.Key, Recursive: true}, 0
+	for range countedPages {
+		page, err := api.Call[api.ObjectList](v.as(), v.h.admin, "objects/list", req)
+		if err != nil {
+			return "", err
+		}
+		n += len(page.Objects)
+		if !page.More {
+			return words.Plural(int64(n), "object", "objects"), nil
+		}
+		req.After = page.Next
+	}
+	return "more than " + words.Plural(int64(n), "object", "objects"), nil
 }

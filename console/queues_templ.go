@@ -1270,9 +1270,9 @@ func holdsTable(f frame, l limits) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var57 string
-					templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(safe(s3Name(h.Bucket, h.Key)))
+					templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(safe(holdName(h)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `queues.templ`, Line: 295, Col: 91}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `queues.templ`, Line: 295, Col: 79}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 					if templ_7745c5c3_Err != nil {

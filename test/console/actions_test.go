@@ -309,9 +309,26 @@ func TestLimitsAndHolds(t *testing.T) {
 	if page := v.get(res.to()).body; !strings.Contains(page, "It is allowed") {
 		t.Errorf("it was not allowed: %s", page)
 	}
-	v.act("/limits/hold", "bucket", "logs", "prefix", "app", "reason", "an audit")
+	page = v.get("/bucket?name=logs&prefix=app").body
+	form := regexp.MustCompile(`href="(/limits\?hold=[^"#]+)#hold-form"`).FindStringSubmatch(page)
+	if form == nil || !strings.Contains(v.get(html.UnescapeString(form[1])).body, `name="prefix" value="app"`) {
+		t.Errorf("no filled form of a hold is offered: %s", page)
+	}
+	page = v.get(v.act("/limits/hold", "bucket", "logs", "prefix", "app", "reason", "an audit").to()).body
 	if len(w.explain("logs", "app.log").Holds) != 1 {
 		t.Error("the prefix is not held")
+	}
+	if !strings.Contains(page, "s3://logs/app* is held: 1 object now, and new ones.") || !strings.Contains(page, ">s3://logs/app*</a>") {
+		t.Errorf("the note of the hold is not there: %s", page)
+	}
+	page = v.get(at("/object", "logs", "app.log")).body
+	for _, want := range []string{"Held, on s3://logs/app*", `href="/limits#holds-h"`, "It is held: this will be refused", "The moment it goes, its bytes will be condemned"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the object's page does not say %q: %s", want, page)
+		}
+	}
+	if strings.Contains(page, "Condemned") {
+		t.Error("a live object reads as condemned")
 	}
 	v.act("/limits/release?bucket=logs&scope=prefix&key=app")
 	if len(w.explain("logs", "app.log").Holds) != 0 {
