@@ -75,6 +75,35 @@ func TestADayOfTheCalendar(t *testing.T) {
 	}
 }
 
+// The calendar says what a limit stops and leads to it, and that a day's objects are held.
+func TestWhatStaysOnADay(t *testing.T) {
+	w := start(t, "reclaim.limits.ttl.ask=2")
+	w.bucket("logs")
+	for i := range 5 {
+		w.put("logs", fmt.Sprint(i), "bytes", "3d")
+	}
+	w.bucket("kept")
+	w.put("kept", "a", "bytes", "2d")
+	_, err := api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "kept", Reason: "a test"})
+	w.must(err)
+	v := w.as(api.Read)
+	stops := regexp.MustCompile(`The limit ttl of logs stops \d of 5, if all are due within an hour: [^<]+</span> <a href="/limits">`)
+	day := func(days int) string {
+		return "/calendar?day=" + w.clock.Now().Time().AddDate(0, 0, days).Format("2006-01-02")
+	}
+	for _, path := range []string{"/calendar", day(3)} {
+		if page := v.get(path).body; !stops.MatchString(page) || !strings.Contains(page, "backends get them back") {
+			t.Errorf("%s does not say what the limit stops: %s", path, page)
+		}
+	}
+	if page := v.get(day(2)).body; !strings.Contains(page, "Nothing goes: 1 object is held, ") || strings.Contains(page, "0 objects of") {
+		t.Errorf("the day of a held object is %s", page)
+	}
+	if page := v.get("/limits").body; !strings.Contains(page, `<a href="/calendar">calendar</a>`) {
+		t.Errorf("limits do not lead to the calendar: %s", page)
+	}
+}
+
 // A click on a day of the calendar's chart leads to its objects, and from there to each of them.
 func TestADayIsClicked(t *testing.T) {
 	w := start(t)
