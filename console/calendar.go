@@ -134,6 +134,19 @@ func (v *visit) usage() (templ.Component, error) {
 	return usagePage(v.frame(), u), nil
 }
 
+func (h *Handler) usageActions() []action {
+	back := func(v *visit) string {
+		return link("/usage", "bucket", v.r.URL.Query().Get("bucket"), "prefix", v.r.URL.Query().Get("prefix"))
+	}
+	return []action{{"/usage/count", api.Operate, back, (*visit).countUsage}}
+}
+
+// countUsage counts all buckets.
+func (v *visit) countUsage() (note, error) {
+	_, err := v.h.admin.Reclaim(v.as(), api.ReclaimRequest{Only: []string{"usage"}}, func(api.Event) {})
+	return note{Text: "All buckets were counted."}, err
+}
+
 // growthText says by how much something has grown.
 func growthText(g *api.Growth) string {
 	if g == nil {

@@ -37,7 +37,7 @@ func (h *Handler) asked() []page {
 
 // actions are all that forms do.
 func (h *Handler) actions() []action {
-	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.receiptActions(), h.planActions(), h.backendActions(), h.accessActions())
+	return slices.Concat(h.objectActions(), h.bucketActions(), h.queueActions(), h.ruleActions(), h.usageActions(), h.receiptActions(), h.planActions(), h.backendActions(), h.accessActions())
 }
 
 // Route is a page of the console, or what a form of it asks for. A form needs the session's

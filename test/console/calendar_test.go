@@ -30,8 +30,19 @@ func TestCalendarAndUsage(t *testing.T) {
 	if !strings.Contains(page, "&lt;big&gt;/") || !strings.Contains(page, "4.9 KiB") || strings.Contains(page, "<big>") {
 		t.Errorf("the usage is %s", page)
 	}
-	if page := v.get("/usage").body; !strings.Contains(page, "logs</a>") {
+	if page := v.get("/usage").body; !strings.Contains(page, "logs</a>") || !strings.Contains(page, ">Saved by sharing<") || !strings.Contains(page, ">Due soon<") {
 		t.Errorf("the usages are %s", page)
+	}
+	if page := v.get("/buckets").body; !strings.Contains(page, `<a class="button" href="/usage">`) {
+		t.Error("the buckets do not lead to their usage")
+	}
+	if page := v.get("/bucket?name=logs&prefix=small/").body; !strings.Contains(page, "The whole bucket has") {
+		t.Error("the count of the bucket stands as that of a prefix")
+	}
+	operator := w.as(api.Operate)
+	res := operator.act("/usage/count?bucket=logs")
+	if page := operator.get(res.to()).body; res.to() != "/usage?bucket=logs" || !strings.Contains(page, "All buckets were counted.") || strings.Contains(page, "not counted yet") {
+		t.Errorf("it was not counted: %s %s", res.to(), page)
 	}
 }
 
