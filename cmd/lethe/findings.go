@@ -44,7 +44,7 @@ func (c *cli) printFindings(s api.Status) {
 		}
 		printf(c.out, "  ")
 		painted(c.out, f.Severity, f.Severity)
-		printf(c.out, "%s%s%s\n", strings.Repeat(" ", max(len("critical")-len(f.Severity), 0)+2), f.What, since)
+		printf(c.out, "%s%s%s\n", strings.Repeat(" ", max(len("critical")-len(f.Severity), 0)+2), c.pasteable(f.What), since)
 		if parts := strings.Fields(f.Next); len(parts) > 1 {
 			printf(c.out, "            %s\n", c.command(parts[1:]...))
 		}
