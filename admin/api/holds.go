@@ -31,6 +31,16 @@ type HoldInfo struct {
 	At     lethe.Time `json:"at,omitempty"` // microseconds since 1970
 }
 
+// HoldSet is a hold that was set, and the objects that it keeps now.
+type HoldSet struct {
+	HoldInfo
+	Held Amount `json:"held"`
+	// Below is how many keys begin with the held key and a slash, if no object has the key.
+	Below int64 `json:"below,omitempty"`
+	// AtLeast reports that there are more: the count ended early.
+	AtLeast bool `json:"at_least,omitempty"`
+}
+
 // Holds is a page of holds, and whether there are more.
 type Holds struct {
 	Holds []HoldInfo `json:"holds"`

@@ -52,7 +52,7 @@ func bucketRoutes() []Route {
 		reports[LifecycleRequest, Simulation]("lifecycle/simulate", Read, "What rules would end today and in the next days"),
 		asks[ObjectName, ObjectInfo]("ttl/show", Read, "When an object ends, and by what"),
 		asks[HoldList, Holds]("holds/list", Read, "The holds"),
-		changes[HoldRequest, HoldInfo]("holds/add", Operate, "Hold a bucket, a prefix or an object"),
+		changes[HoldRequest, HoldSet]("holds/add", Operate, "Hold a bucket, a prefix or an object"),
 		changes[HoldRequest, None]("holds/remove", Destroy, "Release a hold"),
 		asks[None, []LimitInfo]("limits/list", Read, "The deletion limits: counts, and which have tripped"),
 		changes[AllowRequest, LimitInfo]("limits/allow", Destroy, "Allow deletions that a limit has stopped"),

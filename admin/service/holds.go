@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/usage"
 )
 
 func holdOf(r api.HoldRequest) (ledger.Hold, error) {
@@ -53,21 +54,68 @@ func holdInfo(h ledger.Hold) api.HoldInfo {
 }
 
 // AddHold sets a hold: what it covers is not deleted, replaced, expired or
-// purged until it is removed.
-func (s *Service) AddHold(ctx context.Context, req api.HoldRequest) (api.HoldInfo, error) {
+// purged until it is removed. It counts the objects that the hold keeps now.
+func (s *Service) AddHold(ctx context.Context, req api.HoldRequest) (api.HoldSet, error) {
 	h, err := holdOf(req)
 	if err == nil && req.Legal {
 		err = fmt.Errorf("%w: legal holds are set by clients of S3", api.ErrBadRequest)
 	}
 	if err != nil {
-		return api.HoldInfo{}, err
+		return api.HoldSet{}, err
 	}
 	h.By = callerOf(ctx).name
 	if h, err = s.o.Ledger.AddHold(ctx, h); err != nil {
-		return api.HoldInfo{}, err
+		return api.HoldSet{}, err
 	}
 	s.audit(ctx, "hold_set", h.Reason, slog.String("bucket", h.Bucket), slog.String("scope", h.Scope.String()), slog.String("key", h.Key))
-	return holdInfo(h), nil
+	return s.keptBy(ctx, h)
+}
+
+// maxHeldCounted is how many objects under a hold are counted for an answer.
+const maxHeldCounted = 5000
+
+// keptBy counts the objects that a hold keeps now.
+func (s *Service) keptBy(ctx context.Context, h ledger.Hold) (out api.HoldSet, err error) {
+	out.HoldInfo = holdInfo(h)
+	switch {
+	case h.Scope == ledger.HoldPrefix && h.Key == "":
+		b, err := s.o.Ledger.Bucket(ctx, h.Bucket)
+		out.Held = api.Amount{Objects: b.Objects, Bytes: b.Bytes}
+		return out, err
+	case h.Scope == ledger.HoldPrefix:
+		out.Held, out.AtLeast, err = s.countBelow(ctx, h.Bucket, h.Key)
+		return out, err
+	}
+	_, list, err := s.o.Ledger.UsageObjects(ctx, ledger.UsageQuery{Bucket: h.Bucket, Prefix: h.Key, Limit: 1})
+	if err == nil && len(list) > 0 && list[0].Key == h.Key {
+		out.Held = api.Amount{Objects: 1, Bytes: list[0].Size}
+		return out, nil
+	}
+	if err == nil {
+		var below api.Amount
+		below, out.AtLeast, err = s.countBelow(ctx, h.Bucket, h.Key+"/")
+		out.Below = below.Objects
+	}
+	return out, err
+}
+
+// countBelow counts the objects below a prefix; more reports that there are others.
+func (s *Service) countBelow(ctx context.Context, bucket, prefix string) (n api.Amount, more bool, err error) {
+	q := ledger.UsageQuery{Bucket: bucket, Prefix: prefix, Limit: page}
+	for n.Objects <= maxHeldCounted {
+		_, list, err := s.o.Ledger.UsageObjects(ctx, q)
+		if err != nil {
+			return n, false, err
+		}
+		for _, o := range list {
+			addAmount(&n, usage.Amount{Objects: 1, Bytes: o.Size})
+			q.AfterKey = o.Key
+		}
+		if len(list) < q.Limit {
+			return n, false, nil
+		}
+	}
+	return n, true, nil
 }
 
 // RemoveHold removes a hold. What was due meanwhile goes with the next pass.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 func (c *cli) holdCommand() *cobra.Command {
@@ -36,9 +37,9 @@ others.`,
 				return err
 			}
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-				h, err := api.Call[api.HoldInfo](cmd.Context(), client, "holds/add", req)
+				h, err := api.Call[api.HoldSet](cmd.Context(), client, "holds/add", req)
 				if err == nil {
-					_, err = printf(c.out, "held: %s\n", holdName(h))
+					c.printHeld(h)
 				}
 				return err
 			})
@@ -63,18 +64,49 @@ func holdName(h api.HoldInfo) string {
 	return name
 }
 
+// printHeld prints a hold that was set, what it keeps now, and how to undo it.
+func (c *cli) printHeld(h api.HoldSet) {
+	least := ""
+	if h.AtLeast {
+		least = "at least "
+	}
+	printf(c.out, "held: %s\n", holdName(h.HoldInfo))
+	switch {
+	case h.Held.Objects > 0:
+		printf(c.out, "  now:     %s%s, %s\n", least, words.Plural(h.Held.Objects, "object", "objects"), words.Size(h.Held.Bytes))
+	case h.Below > 0:
+		printf(c.out, "  now:     nothing: no object has this key; %s%s with %s/: %s\n", least, words.Plural(h.Below, "begins", "begin"), h.Key,
+			c.command("hold", "add", "s3://"+h.Bucket+"/"+h.Key+"/"))
+	case h.Scope == "object":
+		printf(c.out, "  now:     nothing: no object has this key; one that is written is held\n")
+	default:
+		printf(c.out, "  now:     no objects; those that are written are held\n")
+	}
+	printf(c.out, "  to undo: %s\n", c.command(releaseOf(h.HoldInfo)...))
+}
+
 // releaseOf returns the arguments that release a hold.
 func releaseOf(h api.HoldInfo) []string {
-	args := []string{"hold", "rm", h.Bucket}
-	switch {
-	case h.Scope == "legal":
-		args = append(args, "--key", h.Key, "--legal")
-	case h.Scope == "object":
-		args = append(args, "--key", h.Key)
-	case h.Key != "":
-		args = append(args, "--prefix", h.Key)
+	args := append([]string{"hold", "rm"}, placeOfHold(h)...)
+	if h.Scope == "legal" {
+		args = append(args, "--legal")
 	}
 	return args
+}
+
+// placeOfHold returns the arguments that name what a hold is on.
+func placeOfHold(h api.HoldInfo) []string {
+	bucket := "s3://" + h.Bucket
+	last := h.Key[max(len(h.Key)-1, 0):]
+	switch {
+	case h.Key == "":
+		return []string{bucket}
+	case h.Scope != "prefix" && (last == "/" || last == "*"):
+		return []string{bucket, "--key", h.Key}
+	case h.Scope == "prefix" && last != "/":
+		return []string{bucket + "/" + h.Key + "*"}
+	}
+	return []string{bucket + "/" + h.Key}
 }
 
 func (c *cli) holdListCommand() *cobra.Command {

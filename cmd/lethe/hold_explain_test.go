@@ -26,6 +26,36 @@ func TestExplainTellsOfHolds(t *testing.T) {
 	}
 }
 
+// A hold says what it keeps now, and how to undo it.
+func TestHoldSaysWhatItKeeps(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("media")
+	w.put("media", "photos/a", "bytes", "")
+	w.put("media", "photos/b", "bytes", "")
+	w.put("media", "dir/", "it", "")
+	for _, at := range []struct {
+		add  []string
+		want string
+		rm   string
+	}{
+		{[]string{"s3://media/photos"}, "nothing: no object has this key; 2 begin with photos/: lethe hold add s3://media/photos/ --data-dir ", "s3://media/photos"},
+		{[]string{"s3://media/none"}, "nothing: no object has this key; one that is written is held\n", "s3://media/none"},
+		{[]string{"s3://media/none/"}, "no objects; those that are written are held\n", "s3://media/none/"},
+		{[]string{"s3://media/photos/"}, "now:     2 objects, 10 B\n", "s3://media/photos/"},
+		{[]string{"s3://media/pho*"}, "now:     2 objects, 10 B\n", "'s3://media/pho*'"},
+		{[]string{"s3://media/photos/a"}, "now:     1 object, 5 B\n", "s3://media/photos/a"},
+		{[]string{"media", "--key", "dir/"}, "now:     1 object, 2 B\n", "s3://media --key dir/"},
+		{[]string{"media"}, "now:     3 objects, 12 B\n", "s3://media"},
+	} {
+		undo := "lethe hold rm " + at.rm
+		contains(t, "hold add", w.ok(append([]string{"hold", "add"}, at.add...)...), at.want, "to undo: "+undo+" --data-dir ")
+		w.ok(strings.Fields(strings.ReplaceAll(undo, "'", ""))[1:]...)
+	}
+	if list := asked[[]api.HoldInfo](w, "hold", "list"); len(list) != 0 {
+		t.Errorf("held: %+v", list)
+	}
+}
+
 // Explain shows since when the bytes of each copy are verified.
 func TestExplainTellsWhenCopiesWereVerified(t *testing.T) {
 	w := newWorld(t).start()

@@ -315,7 +315,7 @@ func (c *client) hold(ctx context.Context, at name, set bool) error {
 	req := api.HoldRequest{Bucket: at.bucket, Key: at.key}
 	var err error
 	if set {
-		_, err = api.Call[api.HoldInfo](ctx, c.admin, "holds/add", req)
+		_, err = api.Call[api.HoldSet](ctx, c.admin, "holds/add", req)
 	} else {
 		_, err = api.Call[api.None](ctx, c.admin, "holds/remove", req)
 	}
