@@ -66,6 +66,9 @@ type Usage struct {
 	UsageCount
 	UsageTotals
 	Growth *Growth `json:"growth,omitempty"` // nil: not known
+	// First is when the count was made from which growth is measured, or would be; none: the
+	// routine usage made none yet.
+	First time.Time `json:"first_counted_at,omitzero"`
 	// The others are known of a whole bucket, and of what was counted live.
 	Held    Amount       `json:"held"` // objects that holds keep
 	Trash   Amount       `json:"trash"`

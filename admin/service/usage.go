@@ -48,11 +48,11 @@ func (s *Service) Usage(ctx context.Context, r api.UsageRequest) (api.Usage, err
 		}
 		return out, nil
 	}
-	then, err := s.before(ctx, b.Name, since, sum.TakenAt)
+	then, err := s.before(ctx, b.Name, since)
 	if err != nil {
 		return out, err
 	}
-	out.UsageCount = count
+	out.UsageCount, out.First = count, toTime(then.at)
 	fillUsage(&out, sum, then)
 	return out, nil
 }
@@ -140,30 +140,30 @@ func (s *Service) lastCount(ctx context.Context, bucket string) (sum usage.Summa
 	return usage.Decode(list[0])
 }
 
-// earlier is a count to which a later one is compared.
+// earlier is a count to which another one is compared.
 type earlier struct {
 	at lethe.Time // 0: there is none
 	usage.Brief
 }
 
-// leastGrowth is how long a time growth is shown of.
-const leastGrowth = time.Minute
+// leastGrowth is how long a time growth is shown of. A count is not compared to itself.
+const leastGrowth = time.Second
 
-// before returns the count of a bucket as of an instant, or the oldest one, if it is older
-// than the one that is compared to it.
-func (s *Service) before(ctx context.Context, bucket string, at, than lethe.Time) (earlier, error) {
+// before returns the count of a bucket as of an instant, or the oldest one.
+func (s *Service) before(ctx context.Context, bucket string, at lethe.Time) (earlier, error) {
 	list, err := s.o.Ledger.UsageRecords(ctx, ledger.UsageRecordQuery{Bucket: bucket, UpTo: at})
-	if err != nil || len(list) == 0 || list[0].TakenAt > than.Add(-leastGrowth) {
+	if err != nil || len(list) == 0 {
 		return earlier{}, err
 	}
 	b, err := usage.DecodeBrief(list[0])
 	return earlier{list[0].TakenAt, b}, err
 }
 
-// growth returns by how much a prefix has grown, nil if that is not known.
-func (e earlier) growth(prefix string, now usage.Amount) *api.Growth {
+// growth returns by how much a prefix has grown until a count at an instant, nil if that is
+// not known.
+func (e earlier) growth(prefix string, now usage.Amount, at lethe.Time) *api.Growth {
 	by, least, known := e.Grown(prefix, now)
-	if e.at == 0 || !known {
+	if e.at == 0 || !known || e.at > at.Add(-leastGrowth) {
 		return nil
 	}
 	return &api.Growth{Since: toTime(e.at), Objects: by.Objects, Bytes: by.Bytes, AtLeast: least}
@@ -171,14 +171,14 @@ func (e earlier) growth(prefix string, now usage.Amount) *api.Growth {
 
 func fillUsage(out *api.Usage, sum usage.Summary, then earlier) {
 	of, _ := sum.Find(out.Prefix)
-	out.UsageTotals, out.Below, out.Growth = totalsOf(of.Totals), of.Below, then.growth(out.Prefix, of.Amount)
+	out.UsageTotals, out.Below, out.Growth = totalsOf(of.Totals), of.Below, then.growth(out.Prefix, of.Amount, sum.TakenAt)
 	if sum.Prefix == out.Prefix {
 		out.Held, out.Trash, out.Uploads = api.Amount(sum.Held), api.Amount(sum.Trash), api.Amount(sum.Uploads)
 		out.Sizes, out.Ages = classesOf(sum.Sizes), classesOf(sum.Ages)
 	}
 	for _, p := range sum.Prefixes {
 		if p.Prefix != out.Prefix && strings.HasPrefix(p.Prefix, out.Prefix) {
-			out.Prefixes = append(out.Prefixes, api.UsagePrefix{Prefix: p.Prefix, UsageTotals: totalsOf(p.Totals), Growth: then.growth(p.Prefix, p.Amount)})
+			out.Prefixes = append(out.Prefixes, api.UsagePrefix{Prefix: p.Prefix, UsageTotals: totalsOf(p.Totals), Growth: then.growth(p.Prefix, p.Amount, sum.TakenAt)})
 		}
 	}
 }
@@ -223,8 +223,8 @@ func (s *Service) BucketUsages(ctx context.Context, r api.BucketUsagesRequest) (
 		if errors.Is(err, lethe.ErrNoSuchBucket) {
 			return nil // it was deleted meanwhile
 		}
-		if e := then[b.Name]; !one.At.IsZero() && e.at <= lethe.FromTime(one.At).Add(-leastGrowth) {
-			one.Growth = e.growth("", usage.Amount(one.Amount))
+		if !one.At.IsZero() {
+			one.Growth = then[b.Name].growth("", usage.Amount(one.Amount), lethe.FromTime(one.At))
 		}
 		out.Buckets = append(out.Buckets, one)
 		return err

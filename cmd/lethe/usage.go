@@ -104,8 +104,9 @@ func (c *cli) usageOfBuckets(ctx context.Context, client *api.Client, f usageFla
 	if f.asJSON {
 		return printJSON(c.out, u)
 	}
+	order := c.order(f.sort, slices.ContainsFunc(u.Buckets, func(b api.BucketUsage) bool { return b.Growth != nil }))
 	slices.SortStableFunc(u.Buckets, func(a, b api.BucketUsage) int {
-		return cmp.Compare(orders[f.sort](b.UsageTotals, b.Growth), orders[f.sort](a.UsageTotals, a.Growth))
+		return cmp.Compare(order(b.UsageTotals, b.Growth), order(a.UsageTotals, a.Growth))
 	})
 	var all api.Amount
 	rows, missing := [][]string{{"BUCKET", "OBJECTS", "BYTES", "SAVED BY SHARING", "WITHOUT END", "DUE SOON", "GROWTH", "COUNTED"}}, 0
@@ -194,7 +195,7 @@ func (c *cli) usageTotals(u api.Usage) {
 		}
 		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, words.Size), signed(g, g.Objects, objects), stamp(g.Since))
 	} else {
-		printf(c.out, "  growth       not known, as no earlier count has it; this counts: %s\n", c.command("usage", "--refresh"))
+		printf(c.out, "  growth       %s\n", c.noGrowth(u))
 	}
 	for _, part := range []struct {
 		name, one, many string
@@ -204,6 +205,27 @@ func (c *cli) usageTotals(u api.Usage) {
 			printf(c.out, "  %-11s  %s, %s\n", part.name, words.Plural(part.Objects, part.one, part.many), words.Size(part.Bytes))
 		}
 	}
+}
+
+// noGrowth says why growth is not known.
+func (c *cli) noGrowth(u api.Usage) string {
+	switch {
+	case u.First.IsZero():
+		return "known once there is a count to compare with; this makes one: " + c.command("usage", "--refresh")
+	case u.At.Sub(u.First) < time.Second:
+		return "known from the second count on; this counts again: " + c.command("usage", "--refresh")
+	}
+	return "not known: the count of " + stamp(u.First) + " does not have this prefix by itself"
+}
+
+// order returns the key by which prefixes are sorted. Where no growth is known it is their
+// bytes, and that is said.
+func (c *cli) order(by string, grown bool) func(api.UsageTotals, *api.Growth) int64 {
+	if by == "growth" && !grown {
+		printf(c.out, "no growth is known yet, so they are sorted by bytes; growth is known from the second count on: %s\n", c.command("usage", "--refresh"))
+		by = "bytes"
+	}
+	return orders[by]
 }
 
 // children are the prefixes directly below the one that was asked for.
@@ -233,8 +255,10 @@ func (c *cli) usagePrefixes(u api.Usage, f usageFlags) error {
 	if len(list) == 0 {
 		return nil
 	}
+	printf(c.out, "\n")
+	order := c.order(f.sort, slices.ContainsFunc(list, func(p api.UsagePrefix) bool { return p.Growth != nil }))
 	slices.SortStableFunc(list, func(a, b api.UsagePrefix) int {
-		return cmp.Compare(orders[f.sort](b.UsageTotals, b.Growth), orders[f.sort](a.UsageTotals, a.Growth))
+		return cmp.Compare(order(b.UsageTotals, b.Growth), order(a.UsageTotals, a.Growth))
 	})
 	rows := [][]string{{"PREFIX", "OBJECTS", "BYTES", "", "GROWTH", "WITHOUT END", "OLDEST", "NEWEST"}}
 	for i, p := range list {
@@ -247,7 +271,6 @@ func (c *cli) usagePrefixes(u api.Usage, f usageFlags) error {
 			stamp(p.Oldest), stamp(p.Newest),
 		})
 	}
-	printf(c.out, "\n")
 	return table(c.out, rows)
 }
 

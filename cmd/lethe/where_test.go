@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestUsageShowsALeak(t *testing.T) {
 	w.bucket("second")
 	contains(t, "usage", w.ok("usage"), "first", "second", "5.9 KiB", "2.9 KiB", "now", "lethe usage s3://first")
 	out := w.ok("usage", "s3://first")
-	contains(t, "usage of a bucket", out, "s3://first/: 4 objects, 5.9 KiB, counted just now", "without end  2 objects, 2.9 KiB (50 %)", "growth       not known", "logs/  ", "below 4.0 KiB", "below 1d")
+	contains(t, "usage of a bucket", out, "s3://first/: 4 objects, 5.9 KiB, counted just now", "without end  2 objects, 2.9 KiB (50 %)", "growth       known once there is a count to compare with", "logs/  ", "below 4.0 KiB", "below 1d")
 	contains(t, "usage of a prefix", w.ok("usage", "s3://first/logs/"), "logs/2031/", "logs/2032/", "3 objects")
 	w.ok("usage", "--refresh")
 	w.clock.Advance(2 * time.Hour)
@@ -49,6 +50,20 @@ func TestUsageShowsALeak(t *testing.T) {
 	w.fails("no such bucket", "usage", "s3://nowhere")
 	w.fails("write s3://bucket", "usage", "first/logs")
 	w.fails("use bytes, objects, growth or without-end", "usage", "--sort", "name")
+}
+
+// Growth is measured from the first count, however soon the others are made.
+func TestGrowthIsSinceTheFirstCount(t *testing.T) {
+	w := leaky(t)
+	contains(t, "without a count", w.ok("usage", "s3://first", "--sort", "growth"), "no growth is known yet, so they are sorted by bytes")
+	contains(t, "without a count", w.ok("usage", "--sort", "growth"), "no growth is known yet, so they are sorted by bytes")
+	contains(t, "after one", w.ok("usage", "s3://first", "--refresh"), "growth       known from the second count on; this counts again: lethe usage --refresh")
+	first := stamp(w.clock.Now().Time())
+	for i := range 3 { // within the hour
+		w.clock.Advance(time.Minute)
+		w.put("first", "logs/2032/d"+strings.Repeat("d", i), strings.Repeat("d", 1024), "")
+		contains(t, "after another", w.ok("usage", "s3://first", "--refresh"), fmt.Sprintf("growth       +%d.0 KiB, +%d object", i+1, i+1), "since "+first)
+	}
 }
 
 // What goes on which day, and which limit would stop it.

@@ -155,8 +155,8 @@ func usageRecords(w *world) {
 
 func usageThinned(w *world) {
 	b, keep := must(w.Bucket(w.ctx, bucketName))(w), 3*24*time.Hour
-	for range 5 * 24 * 2 { // every half an hour, for five days
-		w.later(30 * time.Minute)
+	for range 5 * 24 * 3 { // every 20 minutes, for five days
+		w.later(20 * time.Minute)
 		w.ok(w.SaveUsage(w.ctx, ledger.UsageRecord{Bucket: b.ID, TakenAt: w.now()}, keep))
 	}
 	hours, days, last := 0, map[lethe.Time]bool{}, w.now()
@@ -174,8 +174,8 @@ func usageThinned(w *world) {
 			w.Errorf("one of %s ago is kept", last.Sub(seen))
 		}
 	}
-	// Of the last 24 hours one for each that has begun; of the two days before one each.
-	equal(w, "hours", hours, 25)
+	// Of the last 24 hours two for each, the first and the last; of the two days before one each.
+	equal(w, "hours", hours, 49)
 	equal(w, "days", len(days), 2)
 }
 

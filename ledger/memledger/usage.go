@@ -88,8 +88,10 @@ func (db *DB) SaveUsage(ctx context.Context, r ledger.UsageRecord, keep time.Dur
 	r.Name, r.Brief, r.Document = "", bytes.Clone(r.Brief), bytes.Clone(r.Document)
 	day := func(at lethe.Time) int64 { return int64(at) / int64(24*time.Hour/time.Microsecond) }
 	var kept []ledger.UsageRecord
-	for _, old := range b.usages {
-		if ledger.HourOf(old.TakenAt) < ledger.HourOf(r.TakenAt) && old.TakenAt >= r.TakenAt.Add(-keep) {
+	for i, old := range b.usages {
+		hour := ledger.HourOf(old.TakenAt)
+		lasts := hour < ledger.HourOf(r.TakenAt) || i == 0 || ledger.HourOf(b.usages[i-1].TakenAt) != hour
+		if lasts && old.TakenAt < r.TakenAt && old.TakenAt >= r.TakenAt.Add(-keep) {
 			old.Document = nil
 			kept = append(kept, old)
 		}

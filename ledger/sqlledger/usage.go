@@ -33,8 +33,9 @@ var (
 	insertUsage   = register(`INSERT INTO usages (bucket_id, taken_at, brief, document) VALUES (?1, ?2, ?3, ?4)`)
 	shortenUsages = register(`UPDATE usages SET document = ?3 WHERE bucket_id = ?1 AND taken_at < ?2 AND length(document) > 0`)
 	// An hour has 3,600,000,000 microseconds, a day 86,400,000,000.
-	replaceUsages = register(`DELETE FROM usages WHERE bucket_id = ?1 AND (taken_at / 3600000000 >= ?2 / 3600000000 OR taken_at < ?3)`)
-	thinUsages    = register(`DELETE FROM usages WHERE bucket_id = ?1 AND taken_at < ?2
+	replaceUsages = register(`DELETE FROM usages WHERE bucket_id = ?1 AND (taken_at < ?3 OR taken_at >= ?2 OR taken_at / 3600000000 = ?2 / 3600000000
+		AND EXISTS (SELECT 1 FROM usages n WHERE n.bucket_id = ?1 AND n.taken_at < usages.taken_at AND n.taken_at / 3600000000 = usages.taken_at / 3600000000))`)
+	thinUsages = register(`DELETE FROM usages WHERE bucket_id = ?1 AND taken_at < ?2
 		AND EXISTS (SELECT 1 FROM usages n WHERE n.bucket_id = ?1 AND n.taken_at > usages.taken_at AND n.taken_at / 86400000000 = usages.taken_at / 86400000000)`)
 	deleteUsages = register(`DELETE FROM usages WHERE bucket_id = ?1`)
 	pageUsages   = register(`SELECT b.id, b.name, u.taken_at, u.brief, CASE WHEN ?4 = 1 THEN u.document ELSE ?6 END
@@ -122,8 +123,9 @@ func (t *tx) markHeld(b ledger.Bucket, n int, of func(i int) (key string, held *
 }
 
 // SaveUsage records a count of a bucket as its newest, and empties the documents of the
-// others: ErrNoSuchBucket. Records of the last day are kept by the hour, older ones by the
-// day for the time given. Records taken later than this one, when the clock was ahead, go.
+// others: ErrNoSuchBucket. Of each hour of the last day the first and the last record are
+// kept, of older days the last one, for the time given. Records taken later than this one,
+// when the clock was ahead, go.
 func (db *DB) SaveUsage(ctx context.Context, r ledger.UsageRecord, keep time.Duration) error {
 	return db.batch(ctx, "save the usage of bucket "+string(r.Bucket), func(t *tx) error {
 		if t.concurrentWriters() { // of two counts the later one has to see the other
