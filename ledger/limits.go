@@ -216,9 +216,9 @@ func (l Limit) asking() string {
 		beyond = append(beyond, fmt.Sprintf("more than %d (ask)", l.Ask))
 	}
 	if l.Share > 0 {
-		beyond = append(beyond, fmt.Sprintf("more than %d %% of them and %d (share, floor)", l.Share, l.Floor))
+		beyond = append(beyond, fmt.Sprintf("more than %d that are over %d %% of all (floor, share)", l.Floor, l.Share))
 	}
-	return strings.Join(beyond, " or ") + " within an hour need permission"
+	return strings.Join(beyond, ", or ") + ", go within an hour only if a person allows it"
 }
 
 // Of returns the limit for a kind of deletion.

@@ -158,6 +158,7 @@ const dueAlready = "due already"
 func (c *cli) forecastDays(f api.ForecastResult) error {
 	rows, limits := [][]string{{"DAY (UTC)", "OBJECTS", "BYTES", "FREES", "BY"}}, []string{}
 	var total api.ForecastDay
+	var stay int64
 	for _, d := range f.Days {
 		name := d.Day.Format("Mon 2006-01-02")
 		if d.Day.IsZero() {
@@ -168,11 +169,12 @@ func (c *cli) forecastDays(f api.ForecastResult) error {
 		total.Bytes += d.Bytes
 		total.FreedBytes += d.FreedBytes
 		total.AtLeast = total.AtLeast || d.AtLeast
+		stay += staying(d)
 		for _, l := range d.Limits {
-			limits = append(limits, limitText(name, l))
+			limits = append(limits, c.limitText(name, l))
 		}
 	}
-	rows = append(rows, []string{"together", words.Number(total.Objects), words.Size(total.Bytes), freedText(total)})
+	rows = append(rows, []string{"together", words.Number(total.Objects), words.Size(total.Bytes), freedText(total), staysText(stay)})
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
@@ -208,7 +210,29 @@ func causesText(d api.ForecastDay) string {
 	if d.Held.Objects > 0 {
 		parts = append(parts, fmt.Sprintf("and %s (%s) that holds keep", words.Number(d.Held.Objects), words.Size(d.Held.Bytes)))
 	}
+	if stay := staying(d); stay > 0 {
+		parts = append(parts, staysText(stay))
+	}
 	return strings.Join(parts, "; ")
+}
+
+// staying returns how many of a day's objects stay for limits. What a limit counts of other
+// buckets too, such as all trash, is left out.
+func staying(d api.ForecastDay) (n int64) {
+	for _, l := range d.Limits {
+		if l.Due <= d.Objects {
+			n += l.Due - l.Goes
+		}
+	}
+	return n
+}
+
+// staysText says how many of those that end stay for a limit.
+func staysText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return "of which " + words.Number(n) + " stay for a limit"
 }
 
 // endWords says by what something goes.
@@ -219,14 +243,19 @@ func endWords(by, rule string) string {
 	return map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by]
 }
 
-// limitText says what a limit would do on a day.
-func limitText(day string, l api.ForecastLimit) string {
-	of, provided := "the store", ""
+// limitedWords says what each kind of limit counts.
+var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends", "purge": "trash that is purged"}
+
+// limitText says what a limit would do on a day, and how to let it go.
+func (c *cli) limitText(day string, l api.ForecastLimit) string {
+	of, allow, provided := "", []string{"limits", "allow", l.Kind}, ""
 	if l.Bucket != "" {
-		of = l.Bucket
+		of = " in " + l.Bucket
+		allow = append(allow, l.Bucket)
 	}
 	if l.Kind != "rules" && day != dueAlready {
 		provided = ", if all are due within an hour"
 	}
-	return fmt.Sprintf("%s: the limit %s of %s stops %s of %s%s: %s", day, l.Kind, of, words.Number(l.Due-l.Goes), words.Number(l.Due), provided, l.Why)
+	return fmt.Sprintf("%s: a limit keeps %s of the %s due%s%s, of %s (limit %s): %s\n  to let them go when they are due: %s", day,
+		words.Number(l.Due-l.Goes), words.Number(l.Due), of, provided, limitedWords[l.Kind], l.Kind, l.Why, c.command(allow...))
 }

@@ -90,6 +90,19 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	w.fails("use 1 to 90", "forecast", "--days", "91")
 }
 
+// A forecast separates what ends from what a limit keeps, and says how to let that go.
+func TestForecastSaysWhatALimitKeeps(t *testing.T) {
+	w := newWorld(t, "reclaim.limits.ttl.ask=1").start()
+	w.bucket("first")
+	for _, k := range []string{"a", "b", "c"} {
+		w.put("first", k, k, "1h")
+	}
+	w.clock.Advance(2 * time.Hour)
+	contains(t, "forecast", w.ok("forecast"), "due already: a limit keeps 3 of the 3 due in first, of objects whose time to live ends (limit ttl): at least 3 ",
+		"more than 1 (ask), go within an hour only if a person allows it", "to let them go when they are due: lethe limits allow ttl first",
+		"time to live in first: 3; of which 3 stay for a limit", "together")
+}
+
 func TestListAndDu(t *testing.T) {
 	w := leaky(t)
 	contains(t, "ls", w.ok("ls"), "s3://first", "5.9 KiB")
