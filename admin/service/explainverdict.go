@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/words"
 )
 
-// holdText describes the first hold; empty if there is none.
+// holdText describes the first hold, and counts the others; empty if there is none.
 func holdText(e api.Explanation) string {
 	if len(e.Holds) == 0 {
 		return ""
@@ -23,6 +23,9 @@ func holdText(e api.Explanation) string {
 	}
 	if h.Reason != "" {
 		text += " for " + strconv.Quote(h.Reason)
+	}
+	if n := int64(len(e.Holds) - 1); n > 0 {
+		text += ", and by " + words.Plural(n, "more hold", "more holds") + "; each of them keeps it"
 	}
 	return text
 }

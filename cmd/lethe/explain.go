@@ -104,14 +104,18 @@ func (c *cli) explain(e api.Explanation) {
 	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
+		ends, kept := "ends", ""
+		if len(e.Holds) > 0 {
+			ends, kept = "would end", ", but a hold keeps it"
+		}
 		if !o.TTLAt.IsZero() && (o.ReadsLeft == nil || *o.ReadsLeft > 0) {
-			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), words.When(o.TTLAt, e.Now))
+			printf(c.out, "         its time to live ends %s (%s)%s\n", stamp(o.TTLAt), words.When(o.TTLAt, e.Now), kept)
 		}
 		if o.ReadsLeft != nil {
 			printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))
 		}
 		if !o.RuleAt.IsZero() {
-			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), words.When(o.RuleAt, e.Now))
+			printf(c.out, "         lifecycle rule %q %s it %s (%s)%s\n", o.Rule, ends, stamp(o.RuleAt), words.When(o.RuleAt, e.Now), kept)
 		}
 		if len(e.Holds) == 0 && e.Visible && !(o.TTLAt.IsZero() && o.RuleAt.IsZero()) {
 			printf(c.out, "         to keep it: %s\n", c.command("hold", "add", "s3://"+e.Bucket+"/"+e.Key))
@@ -190,8 +194,14 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 
 func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 	printf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, words.Size(content.Size), content.Domain, stamp(content.CreatedAt))
-	printf(c.out, "         shared by %s:\n", words.Plural(content.Refs, "reference", "references"))
-	for _, s := range content.Sharers {
+	list := content.Sharers
+	if content.Refs == 1 && !content.More {
+		printf(c.out, "         its bytes are its own\n")
+		list = nil
+	} else {
+		printf(c.out, "         its bytes stay until the last of %s goes:\n", words.Plural(content.Refs, "reference", "references"))
+	}
+	for _, s := range list {
 		where := "s3://" + s.Bucket + "/" + s.Key
 		if s.Trash {
 			where += " (in the trash)"

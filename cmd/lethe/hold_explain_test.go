@@ -26,6 +26,23 @@ func TestExplainTellsOfHolds(t *testing.T) {
 	}
 }
 
+// What keeps an object, and whose its bytes are, is said once and alike.
+func TestExplainSaysWhatHoldsKeep(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "1d")
+	contains(t, "without holds", w.ok("explain", "s3://first/a"), "its bytes are its own")
+	w.put("first", "b", "bytes", "")
+	w.ok("hold", "add", "s3://first/a")
+	w.ok("hold", "add", "s3://first")
+	out := w.ok("explain", "s3://first/a")
+	contains(t, "with holds", out, ", but a hold keeps it\n", "and by 1 more hold; each of them keeps it", "its bytes stay until the last of 2 references goes:",
+		"to release the hold: lethe hold rm s3://first/a ", "to release the hold: lethe hold rm s3://first ")
+	if strings.Contains(out, "its own") {
+		t.Errorf("shared, and its own:\n%s", out)
+	}
+}
+
 // A hold says what it keeps now, and how to undo it.
 func TestHoldSaysWhatItKeeps(t *testing.T) {
 	w := newWorld(t).start()
