@@ -32,8 +32,9 @@ type ForecastResult struct {
 type ForecastDay struct {
 	Day time.Time `json:"day,omitzero"` // its beginning in UTC; none: it is due already
 	Amount
-	// FreedBytes is the bytes whose last reference goes then. AtLeast reports that it may be
-	// more: of some bytes not all references are known here.
+	// FreedBytes is the bytes whose last reference goes then, without what limits keep. AtLeast
+	// reports that it may be more: of some bytes not all references are known here, or a limit
+	// lets some of a cause go.
 	FreedBytes int64           `json:"freed_bytes"`
 	AtLeast    bool            `json:"at_least,omitempty"`
 	Held       Amount          `json:"held"` // what would go as well, and is held

@@ -157,6 +157,24 @@ func (f *forecast) add(bucket string, d usage.Due) {
 	})
 }
 
+// leaveKept leaves out of what is freed what limits keep. Of a cause of which a limit lets some
+// go, it is not known what that frees.
+func (d *forecastDay) leaveKept() {
+	d.FreedBytes, d.AtLeast = 0, false
+	for _, c := range d.By {
+		kind := string(ledger.Cause(c.By).Limit())
+		i := slices.IndexFunc(d.Limits, func(l api.ForecastLimit) bool {
+			return l.Kind == kind && l.Goes < l.Due && (l.Bucket == "" || l.Bucket == c.Bucket)
+		})
+		if i < 0 {
+			d.FreedBytes += c.FreedBytes
+			d.AtLeast = d.AtLeast || c.AtLeast
+		} else {
+			d.AtLeast = d.AtLeast || d.Limits[i].Goes > 0
+		}
+	}
+}
+
 func addAmount(to *api.Amount, a usage.Amount) {
 	to.Objects += a.Objects
 	to.Bytes += a.Bytes
@@ -176,6 +194,7 @@ func (f *forecast) end(ctx context.Context) error {
 		})
 		if f.prefix == "" {
 			d.Limits = limits.of(d)
+			d.leaveKept()
 		}
 		f.out.Days = append(f.out.Days, d.ForecastDay)
 	}

@@ -193,7 +193,7 @@ func TestForecast(t *testing.T) {
 	if today.Day != time.Date(2031, 5, 4, 0, 0, 0, 0, time.UTC) || today.By[0].By != "ttl" || today.Objects != 1 || len(today.Limits) != 0 {
 		t.Errorf("%+v", today)
 	}
-	if then.Day != time.Date(2031, 5, 7, 0, 0, 0, 0, time.UTC) || then.By[0].Rule != "r" || then.Objects != 7 || then.Held.Objects != 1 || then.FreedBytes != 700 {
+	if then.Day != time.Date(2031, 5, 7, 0, 0, 0, 0, time.UTC) || then.By[0].Rule != "r" || then.Objects != 7 || then.Held.Objects != 1 || then.FreedBytes != 0 || then.By[0].FreedBytes != 700 {
 		t.Errorf("%+v", then)
 	}
 	if len(then.Limits) != 1 || then.Limits[0].Goes != 0 || then.Limits[0].Due != 7 || then.Limits[0].Bucket != "b" || !strings.Contains(then.Limits[0].Why, "more than 5") {

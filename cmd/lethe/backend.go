@@ -12,15 +12,16 @@ func (c *cli) backendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backend", Short: "List, drain and remove backends; stop and resume deletes",
 		Long: `Deletes on a backend stop if it may not belong to the ledger: after a restore, when
-another disk is mounted, or when a copy of the store was started elsewhere. Nothing
-is lost. Find the cause, then accept the backend if this ledger may delete there.
+another disk is mounted, or when a copy of the store was started elsewhere. Until
+then nothing is lost: find the cause first. Accept the backend if this ledger may
+delete there. What does not lie there any more then counts as lost.
 
 To remove a backend, drain it and wait until list shows nothing there: instances with
 the role reclaim copy its contents to the others. Then remove it, and take it out of
 the configuration of every instance.`,
 	}
 	cmd.AddCommand(c.backendListCommand(),
-		c.backendEndCommand("accept", "backends/accept", "Resume deletes: this ledger and this backend belong together"),
+		c.backendEndCommand("accept", "backends/accept", "Let this ledger delete on a backend again; what does not lie there any more counts as lost"),
 		c.backendHoldCommand(),
 		c.backendEndCommand("drain", "backends/drain", "Empty a backend: stop writes, and copy its contents elsewhere"),
 		c.backendActCommand("undrain", "backends/undrain", "Cancel a drain: the backend takes writes again", nil),

@@ -156,33 +156,36 @@ const dueAlready = "due already"
 
 // forecastDays prints a line for each day, and the limits that would stop some of it.
 func (c *cli) forecastDays(f api.ForecastResult) error {
-	rows, limits := [][]string{{"DAY (UTC)", "OBJECTS", "BYTES", "FREES", "BY"}}, []string{}
+	rows := [][]string{{"DAY (UTC)", "OBJECTS", "BYTES", "FREES", "BY"}}
 	var total api.ForecastDay
 	var stay int64
 	for _, d := range f.Days {
-		name := d.Day.Format("Mon 2006-01-02")
-		if d.Day.IsZero() {
-			name = dueAlready
-		}
-		rows = append(rows, []string{name, words.Number(d.Objects), words.Size(d.Bytes), freedText(d), causesText(d)})
+		rows = append(rows, []string{dayName(d.Day), words.Number(d.Objects), words.Size(d.Bytes), freedText(d), causesText(d)})
 		total.Objects += d.Objects
 		total.Bytes += d.Bytes
 		total.FreedBytes += d.FreedBytes
 		total.AtLeast = total.AtLeast || d.AtLeast
 		stay += staying(d)
-		for _, l := range d.Limits {
-			limits = append(limits, c.limitText(name, l))
-		}
 	}
 	rows = append(rows, []string{"together", words.Number(total.Objects), words.Size(total.Bytes), freedText(total), staysText(stay)})
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
-	for _, text := range limits {
-		printf(c.out, "%s\n", text)
+	for _, d := range f.Days {
+		for _, l := range d.Limits {
+			c.printLimit(d.Day, l)
+		}
 	}
 	printf(c.out, "\n")
 	return nil
+}
+
+// dayName names a day; what is due already has none.
+func dayName(day time.Time) string {
+	if day.IsZero() {
+		return dueAlready
+	}
+	return day.Format("Mon 2006-01-02")
 }
 
 // freedText says what a day frees. Bytes that others share go with the last of them.
@@ -246,16 +249,19 @@ func endWords(by, rule string) string {
 // limitedWords says what each kind of limit counts.
 var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends", "purge": "trash that is purged"}
 
-// limitText says what a limit would do on a day, and how to let it go.
-func (c *cli) limitText(day string, l api.ForecastLimit) string {
-	of, allow, provided := "", []string{"limits", "allow", l.Kind}, ""
+// printLimit says what a limit would do on a day, and how to let it go.
+func (c *cli) printLimit(day time.Time, l api.ForecastLimit) {
+	of, allow, provided, when := "", []string{"limits", "allow", l.Kind}, "", "now"
 	if l.Bucket != "" {
 		of = " in " + l.Bucket
 		allow = append(allow, l.Bucket)
 	}
-	if l.Kind != "rules" && day != dueAlready {
-		provided = ", if all are due within an hour"
+	if !day.IsZero() {
+		if when = "once they are due"; l.Kind != "rules" {
+			provided = ", if all are due within an hour"
+		}
 	}
-	return fmt.Sprintf("%s: a limit keeps %s of the %s due%s%s, of %s (limit %s): %s\n  to let them go when they are due: %s", day,
-		words.Number(l.Due-l.Goes), words.Number(l.Due), of, provided, limitedWords[l.Kind], l.Kind, l.Why, c.command(allow...))
+	printf(c.out, "%s: a limit keeps %s of the %s due%s%s, of %s (limit %s): %s\n", dayName(day),
+		words.Number(l.Due-l.Goes), words.Number(l.Due), of, provided, limitedWords[l.Kind], l.Kind, l.Why)
+	printf(c.out, "  to let them go, %s: %s\n", when, c.command(allow...))
 }

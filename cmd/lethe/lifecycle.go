@@ -219,11 +219,14 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 func (c *cli) printEnds(e api.Ends, u api.UploadForecast, days int) {
 	printf(c.out, "  today: %s, %s%s\n", words.Plural(e.Today.Objects, "object", "objects"), words.Size(e.Today.Bytes), uploadsToo(u.Today))
 	printf(c.out, "  within %s: %s, %s%s\n", words.Plural(int64(days), "day", "days"), words.Plural(e.Days.Objects, "object", "objects"), words.Size(e.Days.Bytes), uploadsToo(u.Days))
-	if e.Held.Objects+u.Held.Uploads > 0 {
-		printf(c.out, "  kept by holds: %s, %s%s\n", words.Plural(e.Held.Objects, "object", "objects"), words.Size(e.Held.Bytes), uploadsToo(u.Held))
+	if len(e.Examples) > 0 {
+		printf(c.out, "    among them:\n")
 	}
 	for _, x := range e.Examples {
 		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, words.Size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
+	}
+	if e.Held.Objects+u.Held.Uploads > 0 {
+		printf(c.out, "  besides, holds keep %s, %s%s\n", words.Plural(e.Held.Objects, "object", "objects"), words.Size(e.Held.Bytes), uploadsToo(u.Held))
 	}
 }
 

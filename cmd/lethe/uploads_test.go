@@ -91,7 +91,7 @@ func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	}
 	out := w.ok("lifecycle", "simulate", "bucket", file)
 	for _, want := range []string{
-		"kept by holds: 1 object, 5 B", "within 30 days: 0 objects, 0 B; 1 incomplete upload, 4 B",
+		"besides, holds keep 1 object, 5 B", "within 30 days: 0 objects, 0 B; 1 incomplete upload, 4 B",
 		`to "up", 4 B, begun`, "3 objects due of 5: the limits would stop all of it", "within the limits",
 	} {
 		if !strings.Contains(out, want) {
