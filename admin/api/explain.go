@@ -17,6 +17,11 @@ type Explanation struct {
 	// Verdict is one sentence for people.
 	Verdict string `json:"verdict"`
 	Visible bool   `json:"visible"` // clients can read it, if its bytes are sound
+	// NoBucket reports that there is no such bucket now.
+	NoBucket bool `json:"no_bucket,omitempty"`
+	// Below is a prefix that the name stands for: there are keys below it. Only of a key that
+	// is not here.
+	Below string `json:"below,omitempty"`
 	// Damaged is why its bytes cannot be read now; empty: a sound copy of each is known.
 	Damaged string `json:"damaged,omitempty"`
 	// Stays is why it stays although its end has come.

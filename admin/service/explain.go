@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
@@ -73,9 +74,24 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 		if out.Damaged = damage(out.Contents, o.ContentID); !out.Object.DueAt.IsZero() && !out.Object.DueAt.After(out.Now) {
 			err = s.addStays(ctx, *o, &out)
 		}
+	} else {
+		err = s.addMisnamed(ctx, &out)
 	}
 	out.Verdict = verdictOn(out)
 	return out, err
+}
+
+// addMisnamed adds whether the bucket is not there, or the key is the beginning of others.
+func (s *Service) addMisnamed(ctx context.Context, e *api.Explanation) error {
+	prefix := strings.TrimSuffix(e.Key, "/") + "/"
+	page, err := s.o.Ledger.List(ctx, ledger.ListQuery{Bucket: e.Bucket, Prefix: prefix, Limit: 1})
+	if e.NoBucket = errors.Is(err, lethe.ErrNoSuchBucket); e.NoBucket {
+		return nil
+	}
+	if len(page.Objects) > 0 {
+		e.Below = prefix
+	}
+	return err
 }
 
 // damage describes which bytes of an object have no sound copy; empty: none.

@@ -37,6 +37,10 @@ func verdictOn(e api.Explanation) string {
 	case e.Object == nil && len(e.Trash) == 0 && len(e.Gone) > 0:
 		last := e.Gone[len(e.Gone)-1]
 		return fmt.Sprintf("not here: it went at %s: %s; %s", toTime(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
+	case e.Object == nil && len(e.Trash) == 0 && e.NoBucket:
+		return "not here: there is no bucket " + strconv.Quote(e.Bucket)
+	case e.Object == nil && len(e.Trash) == 0 && e.Below != "":
+		return "no object has this key, but others begin with it: lethe ls s3://" + e.Bucket + "/" + e.Below
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:

@@ -86,3 +86,18 @@ func TestExplainTellsWhenCopiesWereVerified(t *testing.T) {
 		t.Errorf("after it was read:\n%s", text)
 	}
 }
+
+// What is asked of a bucket that is not there, or of the beginning of keys, is said so.
+func TestExplainOfWhatHasNoRow(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "photos/a", "bytes", "")
+	for name, want := range map[string]string{
+		"s3://first/b": "never stored", "s3://second/a": `there is no bucket "second"`,
+		"s3://first/photos": "lethe ls s3://first/photos/", "s3://first/photos/": "lethe ls s3://first/photos/",
+	} {
+		if code, out, _ := w.lethe("explain", name); code != exitNothing || !strings.Contains(out, want) {
+			t.Errorf("explain %s says %q with code %d, want %q", name, out, code, want)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (c *cli) printListed(list api.ObjectList, first bool) error {
 			by = "rule " + o.Rule
 		}
 		if o.Held {
-			by = "held"
+			by = strings.TrimPrefix(by+", held", ", ")
 		}
 		if o.ReadsLeft > 0 {
 			by = strings.TrimPrefix(by+", "+words.Plural(o.ReadsLeft, "read", "reads"), ", ")
