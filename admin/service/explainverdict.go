@@ -40,7 +40,7 @@ func verdictOn(e api.Explanation) string {
 	case e.Object == nil && len(e.Trash) == 0 && e.NoBucket:
 		return "not here: there is no bucket " + strconv.Quote(e.Bucket)
 	case e.Object == nil && len(e.Trash) == 0 && e.Below != "":
-		return "no object has this key, but others begin with it: lethe ls s3://" + e.Bucket + "/" + e.Below
+		return "not here: no object has this key, but others begin with " + strconv.Quote(e.Below)
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:

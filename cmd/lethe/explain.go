@@ -102,6 +102,9 @@ func (c *cli) sharers(list []api.Sharer) {
 
 func (c *cli) explain(e api.Explanation) {
 	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
+	if e.Below != "" {
+		printf(c.out, "  they are: %s\n", c.command("ls", "s3://"+e.Bucket+"/"+e.Below))
+	}
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
 		ends, kept := "ends", ""

@@ -92,9 +92,11 @@ func TestExplainOfWhatHasNoRow(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "photos/a", "bytes", "")
+	w.put("first", "odd; $(ls)/a", "bytes", "")
 	for name, want := range map[string]string{
 		"s3://first/b": "never stored", "s3://second/a": `there is no bucket "second"`,
 		"s3://first/photos": "lethe ls s3://first/photos/", "s3://first/photos/": "lethe ls s3://first/photos/",
+		"s3://first/odd; $(ls)": "lethe ls 's3://first/odd; $(ls)/'",
 	} {
 		if code, out, _ := w.lethe("explain", name); code != exitNothing || !strings.Contains(out, want) {
 			t.Errorf("explain %s says %q with code %d, want %q", name, out, code, want)
