@@ -71,8 +71,7 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 		db.replicate(c)
 	case !db.trusted(c, w.Reach) && c.Inline:
 		c.Inline, c.body = false, ledger.Body{}
-		db.inline.Blobs--
-		db.inline.Bytes -= c.Size
+		db.countInline(c, -1)
 		db.live(c, w.up, 0)
 		db.replicate(c)
 	case !db.trusted(c, w.Reach):
@@ -104,14 +103,19 @@ func (db *DB) referInline(w *write) (c *content, duplicate bool) {
 	if duplicate = c != nil; !duplicate {
 		c = db.newContent(w.key)
 		c.Inline = true
-		db.inline.Blobs++
-		db.inline.Bytes += c.Size
+		db.countInline(c, 1)
 	}
 	if c.Inline {
 		c.body = ledger.Body{Bytes: slices.Clone(w.Inline.Bytes), CRC32C: w.Inline.CRC32C}
 	}
 	c.Refs++
 	return c, duplicate
+}
+
+// countInline counts a content that comes to lie in the ledger (1), or leaves it (-1).
+func (db *DB) countInline(c *content, n int64) {
+	db.inline.Blobs += n
+	db.inline.Bytes += n * c.Size
 }
 
 // replicate queues a new content, if it is to have several copies.
@@ -205,8 +209,7 @@ func (db *DB) release(c *content, d death) []*blob {
 		delete(db.open, c.ContentKey)
 	}
 	if c.Inline {
-		db.inline.Blobs--
-		db.inline.Bytes -= c.Size
+		db.countInline(c, -1)
 		db.lostInline(c, d.reason)
 	}
 	db.contents.drop(c)

@@ -4,7 +4,7 @@ package sim_test
 var inlineMutants = []mutant{
 	{
 		name: "inline bytes stay when their content goes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
-		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		db.inline.Blobs--\n		db.inline.Bytes -= c.Size\n", new: "	if c.Inline {\n",
+		file: "ledger/memledger/contents.go", old: "		db.countInline(c, -1)\n		db.lostInline(c, d.reason)\n", new: "		db.lostInline(c, d.reason)\n",
 	}, {
 		name: "an inline content is made without its bytes", rule: "23: small bodies need no backend", within: 2000, inlines: true,
 		file: "ledger/memledger/contents.go", old: "	if c.Inline {\n		c.body = ", new: "	if duplicate && c.Inline {\n		c.body = ",
