@@ -74,10 +74,14 @@ func (g *MountGuard) Around(c *Call) error {
 	case c.Foreign, c.Op != Get && c.Op != Stat, g.Absent == nil, !errors.Is(err, blob.ErrNotExist):
 		return err
 	}
-	if why := g.Absent(c.Ctx, c.Key); why != nil {
+	switch why := g.Absent(c.Ctx, c.Key); {
+	case why == nil:
+		return err
+	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
+		return fmt.Errorf("%s is not there, which proves nothing: %w: %w", c.Key, blob.ErrDown, why) // the check did not end
+	default:
 		return fmt.Errorf("%s is not there, which proves nothing: %w: %w: %w", c.Key, blob.ErrDown, blob.ErrMisplaced, why)
 	}
-	return err
 }
 
 // discard returns the error of a call during which the guard was shut: another

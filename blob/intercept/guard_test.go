@@ -3,6 +3,7 @@ package intercept_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -104,6 +105,12 @@ func TestAbsenceIsAskedFor(t *testing.T) {
 			t.Errorf("in doubt: %v", err)
 		}
 	}
+	doubt = fmt.Errorf("read the epoch: %w", context.DeadlineExceeded)
+	for _, err := range look() {
+		if errors.Is(err, blob.ErrNotExist) || !errors.Is(err, blob.ErrDown) || errors.Is(err, blob.ErrMisplaced) || !errors.Is(err, doubt) {
+			t.Errorf("the check did not end in time: %v", err)
+		}
+	}
 	doubt = nil
 	for _, err := range look() {
 		if !errors.Is(err, blob.ErrNotExist) {
@@ -118,7 +125,7 @@ func TestAbsenceIsAskedFor(t *testing.T) {
 			t.Errorf("what is there: %v", err)
 		}
 	}
-	if asked != 4 {
-		t.Errorf("asked %d times, want 4", asked)
+	if asked != 6 {
+		t.Errorf("asked %d times, want 6", asked)
 	}
 }
