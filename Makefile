@@ -45,7 +45,7 @@ HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 NFPM := github.com/goreleaser/nfpm/v2@v2.45.2
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
 
-.PHONY: check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
+.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -89,8 +89,7 @@ stages:
 	@$(STAGE) race $(MAKE) --no-print-directory race
 	@$(STAGE) sim $(MAKE) --no-print-directory sim
 	@$(STAGE) mutants $(MAKE) --no-print-directory mutants
-	@$(STAGE) crash $(MAKE) --no-print-directory crash
-	@$(STAGE) cluster $(MAKE) --no-print-directory cluster
+	@$(STAGE) faults $(MAKE) --no-print-directory faults
 	@$(STAGE) clients $(MAKE) --no-print-directory clients
 	@$(STAGE) package $(MAKE) --no-print-directory package
 	@$(STAGE) fuzz $(MAKE) --no-print-directory fuzz
@@ -185,6 +184,10 @@ crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./test/crash -crash.kills=$(KILLS)
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -parallel 1 ./test/twoledgers -doubt.run
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
+
+# Both at once: each waits more than it computes, for what it killed to start again.
+faults:
+	@$(MAKE) --no-print-directory -j2 -O crash cluster
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
