@@ -193,11 +193,3 @@ func writeSecret(path, text string) error {
 	}
 	return syncFolder(filepath.Dir(path))
 }
-
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

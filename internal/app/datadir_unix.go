@@ -55,3 +55,12 @@ func privately(fn func() error) error {
 	defer unix.Umask(old)
 	return fn()
 }
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
