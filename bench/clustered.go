@@ -16,8 +16,9 @@ import (
 // Servers are the servers of a store on servers.
 type Servers struct {
 	Postgres func(database string) string // URL of a database on the cluster; "postgres" exists
+	Reach    func(url string) string      // the same as a store reaches it; nil: directly
 	Redis    string                       // URL; empty: none
-	S3       Program                      // whose objects are plain files below "root"
+	S3       Program                      // whose objects are plain files below "root"; without a binary: a folder is the backend
 	Dir      string                       // of the S3 server
 }
 
@@ -156,19 +157,26 @@ func (c *ClusterComparison) spent(ctx context.Context, at Cluster) (s Spent, err
 	var active float64
 	err = conn.QueryRow(ctx, "SELECT pg_backend_pid(), active_time FROM pg_stat_database WHERE datname = current_database()").Scan(&pid, &active)
 	s.Active = time.Duration(active * float64(time.Millisecond))
-	s.Postgres, s.S3 = familyCPU(pid), cpuOf(c.s3.cmd.Process.Pid)
+	s.Postgres, s.S3 = familyCPU(parentOf(pid)), cpuOf(c.s3.cmd.Process.Pid)
 	return s, errors.Join(err, conn.Close(ctx))
 }
 
-// familyCPU is the processor time of a process, its siblings, its parent, and
-// those of them that have ended.
-func familyCPU(pid int) (sum time.Duration) {
-	parent := parentOf(pid)
+// family is a process with its children.
+func family(parent int) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		if n, err := strconv.Atoi(e.Name()); err == nil && (n == parent || parentOf(n) == parent) {
-			sum += cpuOf(n)
+			pids = append(pids, n)
 		}
+	}
+	return pids
+}
+
+// familyCPU is the processor time of a process, its children, and those of them that have
+// ended.
+func familyCPU(parent int) (sum time.Duration) {
+	for _, n := range family(parent) {
+		sum += cpuOf(n)
 	}
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", parent))
 	_, rest, _ := strings.Cut(string(data), ") ")

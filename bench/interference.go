@@ -33,6 +33,7 @@ type Interference struct {
 	Rate    float64       // requests per second; 0: as many as the clients can
 	Dir     string
 	Servers *Servers // nil: SQLite and files
+	Inline  bool     // the bytes lie in the ledger, those of the clients too
 }
 
 // Felt is what one wave measured.
@@ -118,13 +119,14 @@ func (f Interference) sides(ctx context.Context) (sides []*side, end func() erro
 		}
 		return errors.Join(append(errs, os.RemoveAll(dir))...)
 	}
+	filled := Dataset{Living: f.Objects * (f.Waves + 1), Size: f.Size, Inline: f.Inline}
 	for i, yield := range f.Yields {
 		s := &side{Interference: f, yield: yield, dir: filepath.Join(dir, strconv.Itoa(i))}
 		sides = append(sides, s)
 		if err := os.Mkdir(s.dir, 0o700); err != nil {
 			return sides, end, err
 		}
-		if s.ground, err = f.ground(ctx, s.dir, fmt.Sprint("ground", i)); err != nil {
+		if s.ground, err = filled.ground(ctx, s.dir, fmt.Sprint("ground", i), f.Servers); err != nil {
 			return sides, end, err
 		}
 	}
@@ -142,13 +144,22 @@ type side struct {
 	loads uint64
 }
 
+// atOnce has a server reclaim what is due without waiting.
+var atOnce = []string{
+	"LETHE_RECLAIM_GRACE_READ_GRACE=1us", "LETHE_RECLAIM_EXPIRE_SCHEDULE=every 100ms", "LETHE_RECLAIM_CLEAN_SCHEDULE=every 100ms",
+}
+
+// clientSize is how many bytes the objects of the clients have.
+const clientSize = 4096
+
 // serve starts the server. Bytes go at once when their objects have expired.
 func (r *side) serve(ctx context.Context) (err error) {
-	r.srv, err = Lethe(r.Binary, true, append(r.env,
-		"LETHE_RECLAIM_GRACE_READ_GRACE=1us",
-		"LETHE_RECLAIM_YIELD="+strconv.FormatFloat(r.yield, 'g', -1, 64),
-		"LETHE_RECLAIM_EXPIRE_SCHEDULE=every 100ms", "LETHE_RECLAIM_CLEAN_SCHEDULE=every 100ms",
-	)...).start(ctx, r.dir, r.Clients)
+	env := append(slices.Clone(atOnce), "LETHE_RECLAIM_YIELD="+strconv.FormatFloat(r.yield, 'g', -1, 64))
+	p := Lethe(r.Binary, true, append(env, r.env...)...)
+	if r.Inline {
+		p = p.Inline(max(r.Size, clientSize))
+	}
+	r.srv, err = p.start(ctx, r.dir, r.Clients)
 	if err != nil {
 		return err
 	}
@@ -173,7 +184,7 @@ const some = 256
 
 // half is what one half of the clients does.
 func (r *side) half(prefix string) Load {
-	return Load{Clients: r.Clients / 2, Size: 4096, Bucket: "load", Prefix: prefix, Rate: r.Rate / 2}
+	return Load{Clients: r.Clients / 2, Size: clientSize, Bucket: "load", Prefix: prefix, Rate: r.Rate / 2}
 }
 
 // prepare puts the objects that a load is to get.
@@ -215,7 +226,7 @@ func (r *side) wave(ctx context.Context, n int, due lethe.Time) (felt Felt, err 
 	if felt.RestPut, felt.RestGet, err = r.load(ctx, rest); err != nil {
 		return felt, err
 	}
-	if err := gone(ctx, r.srv, float64(2*r.Objects*n+1)); err != nil { // it has begun
+	if err := gone(ctx, r.srv, float64(r.each()*r.Objects*n+1)); err != nil { // it has begun
 		return felt, err
 	}
 	before, at, err := reclaimed(ctx, r.srv)
@@ -230,7 +241,7 @@ func (r *side) wave(ctx context.Context, n int, due lethe.Time) (felt Felt, err 
 		return felt, err
 	}
 	felt.Held = (after - before) / later.Sub(at).Seconds()
-	all := float64(2 * r.Objects * (n + 1))
+	all := float64(r.each() * r.Objects * (n + 1))
 	if after >= all {
 		return felt, fmt.Errorf("its %d objects were gone before the load ended: take more", r.Objects)
 	}
@@ -260,7 +271,7 @@ func (r *side) free(ctx context.Context, due lethe.Time) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := gone(ctx, r.srv, float64(2*r.Objects*(r.Waves+1))); err != nil {
+	if err := gone(ctx, r.srv, float64(r.each()*r.Objects*(r.Waves+1))); err != nil {
 		return 0, err
 	}
 	after, later, err := reclaimed(ctx, r.srv)
@@ -278,8 +289,16 @@ func gone(ctx context.Context, srv *server, all float64) error {
 	}
 }
 
+// each is how much reclaimed counts of an object that is gone.
+func (f Interference) each() int {
+	if f.Inline {
+		return 1
+	}
+	return 2
+}
+
 // reclaimed counts the objects removed and the blobs deleted so far, by the
-// server's metrics: together twice the objects, when all are gone.
+// server's metrics: an object in the ledger has no blob.
 func reclaimed(ctx context.Context, srv *server) (n float64, at lethe.Time, err error) {
 	err = srv.scrape(ctx, func(name string, value float64) {
 		if strings.HasPrefix(name, "lethe_objects_reclaimed_total{") ||
@@ -313,8 +332,8 @@ func (f Interference) Table(runs [][]Felt) *Table {
 			t.Add(name+m.name+" p99 while reclaiming, ms", busy)
 			t.Add(name+m.name+" p99, times that at rest", busy.Ratios(rest))
 		}
-		free := series(own, func(r Felt) float64 { return r.Free / 2 })
-		held := series(own, func(r Felt) float64 { return r.Held / 2 })
+		free := series(own, func(r Felt) float64 { return r.Free / float64(f.each()) })
+		held := series(own, func(r Felt) float64 { return r.Held / float64(f.each()) })
 		t.Add(name+"reclaimed without clients, objects/s", free)
 		t.Add(name+"reclaimed beside clients, objects/s", held)
 		t.Add(name+"share of the free rate", held.Ratios(free))

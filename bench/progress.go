@@ -72,7 +72,7 @@ func observe(ctx context.Context, url string, fn func() error) (out []Sample, er
 func look(ctx context.Context, conn *pgx.Conn) (s Sample, blobs int64, err error) {
 	var pid int
 	err = conn.QueryRow(ctx, sampled).Scan(&pid, &blobs, &s.Blocks, &s.Log)
-	s.CPU = familyCPU(pid)
+	s.CPU = familyCPU(parentOf(pid))
 	return s, blobs, err
 }
 

@@ -30,6 +30,8 @@ type Program struct {
 	// Metrics is the variable that says where it serves metrics; empty: it has none
 	// that a bench reads.
 	Metrics string
+	// Flushes counts those of the program; nil: it runs by itself.
+	Flushes *Flushes
 }
 
 // Lethe is "lethe serve", without flushes if asked (which is for benches only).
@@ -72,6 +74,15 @@ func Versitygw(binary string, keepAlive bool) Program {
 	}}
 }
 
+// Minio is MinIO on one folder, which flushes what it writes.
+func Minio(binary string) Program {
+	return Program{Name: "MinIO", Binary: binary, Command: func(_, dir, addr string) ([]string, []string) {
+		return []string{"server", "--quiet", "--address", addr, filepath.Join(dir, "root")}, []string{
+			"MINIO_ROOT_USER=" + benchAccess, "MINIO_ROOT_PASSWORD=" + benchSecret, "MINIO_BROWSER=off", "MINIO_UPDATE=off",
+		}
+	}}
+}
+
 // Rclone is rclone's S3 server on a directory, which never flushes.
 func Rclone(binary string) Program {
 	return Program{Name: "rclone serve s3", Binary: binary, Command: func(_, dir, addr string) ([]string, []string) {
@@ -107,7 +118,8 @@ func (p Program) start(ctx context.Context, dir string, clients int) (*server, e
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(p.Binary, args...)
+	args = p.Flushes.Command(append([]string{p.Binary}, args...)...)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

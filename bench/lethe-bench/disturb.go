@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/bench"
@@ -11,7 +14,7 @@ import (
 )
 
 func disturbing(ctx context.Context, args []string) error {
-	d := bench.Interference{Yields: []float64{0, 1.2}}
+	var d bench.Interference
 	f := flags("disturb")
 	f.StringVar(&d.Binary, "lethe", "./lethe", "the lethe binary")
 	f.IntVar(&d.Objects, "objects", 60_000, "objects of one wave")
@@ -21,14 +24,27 @@ func disturbing(ctx context.Context, args []string) error {
 	f.IntVar(&d.Clients, "clients", 16, "clients: half of them put, half of them get")
 	f.DurationVar(&d.Time, "time", 6*time.Second, "of load, at rest and in each wave")
 	f.Float64Var(&d.Rate, "rate", 0, "requests per second, half of them puts; 0: as many as the clients can")
+	f.BoolVar(&d.Inline, "inline", false, "the bytes lie in the ledger")
+	yields := f.String("yields", "0,1.2", "values of reclaim.yield that take turns")
+	postgres := f.Bool("postgres", false, "the ledger in PostgreSQL, the bytes in a folder or in the ledger")
 	binary := f.String("versitygw", "", "the versitygw binary: measure on PostgreSQL, it as the S3 server, and Redis; empty: on SQLite and files")
 	f.StringVar(&d.Dir, "dir", "", "folder on the disk to measure (default: the system's for temporary files)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	for y := range strings.SplitSeq(*yields, ",") {
+		n, err := strconv.ParseFloat(y, 64)
+		if err != nil {
+			return fmt.Errorf("-yields: %w", err)
+		}
+		d.Yields = append(d.Yields, n)
+	}
 	t := &starter{ctx: ctx}
 	defer t.end()
 	return t.run(func() error {
+		if *postgres {
+			d.Servers = &bench.Servers{Postgres: servers.NewPostgres(t).URL}
+		}
 		if *binary != "" {
 			d.Servers = &bench.Servers{
 				Postgres: servers.NewPostgres(t).URL, Redis: "redis://" + servers.NewRedis(t).Addr, S3: bench.Versitygw(*binary, true),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func Postgres(t testing.TB) string {
 	t.Helper()
 	path := decide(t, postgresBinary)
 	shared.once.Do(func() {
-		shared.process, shared.addr, shared.err = startPostgres(path, []string{"fsync=off", "full_page_writes=off"}, nil)
+		shared.process, shared.addr, shared.err = startPostgres([]string{path}, []string{"fsync=off", "full_page_writes=off"}, nil)
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -56,10 +57,22 @@ func NewPostgres(t testing.TB, settings ...string) *PostgresServer {
 	return launchPostgres(t, settings, nil)
 }
 
+// NewPostgresUnder is NewPostgres, started by a command that becomes the program which it
+// is given with its arguments.
+func NewPostgresUnder(t testing.TB, command func(program ...string) []string, settings ...string) *PostgresServer {
+	t.Helper()
+	return startedPostgres(t, command(decide(t, postgresBinary)), settings, nil)
+}
+
 // launchPostgres starts a cluster for the test alone.
 func launchPostgres(t testing.TB, settings, env []string) *PostgresServer {
 	t.Helper()
-	p, addr, err := startPostgres(decide(t, postgresBinary), settings, env)
+	return startedPostgres(t, []string{decide(t, postgresBinary)}, settings, env)
+}
+
+func startedPostgres(t testing.TB, program, settings, env []string) *PostgresServer {
+	t.Helper()
+	p, addr, err := startPostgres(program, settings, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +124,8 @@ func postgresURL(addr, database string) string {
 	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", superuser, addr, database)
 }
 
-func startPostgres(path string, settings, env []string) (*process, string, error) {
+// startPostgres starts the program, the last of what may be a command with its arguments.
+func startPostgres(program, settings, env []string) (*process, string, error) {
 	as, err := ordinary()
 	if err != nil {
 		return nil, "", err
@@ -120,7 +134,9 @@ func startPostgres(path string, settings, env []string) (*process, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
+	last := len(program) - 1
+	path, err := filepath.EvalSymlinks(program[last])
+	if err != nil {
 		return nil, "", fmt.Errorf("servers: %w", err)
 	}
 	initdb := exec.Command(filepath.Join(filepath.Dir(path), "initdb"), "-D", dataOf(f), "-U", superuser,
@@ -128,16 +144,16 @@ func startPostgres(path string, settings, env []string) (*process, string, error
 	if err := f.run(initdb); err != nil {
 		return nil, "", err
 	}
-	return servePostgres(path, f, settings, env)
+	return servePostgres(append(slices.Clone(program[:last]), path), f, settings, env)
 }
 
 // dataOf is the folder of a cluster in that of its server.
 func dataOf(f *folder) string { return filepath.Join(f.path, "data") }
 
 // servePostgres starts the cluster that lies in a folder.
-func servePostgres(path string, f *folder, settings, env []string) (*process, string, error) {
+func servePostgres(program []string, f *folder, settings, env []string) (*process, string, error) {
 	return onFreePort(func(addr string) (*process, error) {
-		args := []string{path, "-D", dataOf(f)}
+		args := append(slices.Clone(program), "-D", dataOf(f))
 		for _, s := range append([]string{
 			"listen_addresses=127.0.0.1", "port=" + portOf(addr), "unix_socket_directories=",
 			"max_connections=300", "shared_buffers=64MB", "max_wal_size=256MB",

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func (s *PostgresServer) BaseBackup() *PostgresServer {
 		s.t.Fatal(err)
 	}
 	s.run("pg_basebackup", "-D", dataOf(f), "-d", s.URL("postgres"), "-X", "stream", "-c", "fast", "--no-sync")
-	p, addr, err := servePostgres(s.process.args[0], f, nil, nil)
+	p, addr, err := servePostgres(s.process.args[:slices.Index(s.process.args, "-D")], f, nil, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
