@@ -3,12 +3,15 @@ package bench
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,18 +46,18 @@ func (t *Target) Close() { t.client.CloseIdleConnections() }
 // Do sends one request and reads the answer to its end; it answers the number of
 // bytes read. An answer other than 2xx is an error.
 func (t *Target) Do(ctx context.Context, method, path string, body []byte) (int64, error) {
-	return t.do(ctx, method, path, body, "")
+	return t.send(ctx, method, path, body, io.Discard)
 }
 
-// do is Do, with a Range if it is not empty.
-func (t *Target) do(ctx context.Context, method, path string, body []byte, ranged string) (int64, error) {
+// send is Do with headers, names and values in turn; the answer goes to a writer.
+func (t *Target) send(ctx context.Context, method, path string, body []byte, answer io.Writer, headers ...string) (int64, error) {
 	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
 	r.ContentLength = int64(len(body))
-	if ranged != "" {
-		r.Header.Set("Range", ranged)
+	for h := range slices.Chunk(headers, 2) {
+		r.Header.Set(h[0], h[1])
 	}
 	const unsigned = "UNSIGNED-PAYLOAD"
 	r.Header.Set("X-Amz-Content-Sha256", unsigned)
@@ -71,7 +74,7 @@ func (t *Target) do(ctx context.Context, method, path string, body []byte, range
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
 		return 0, fmt.Errorf("bench: %s %s: %s: %s", method, path, resp.Status, text)
 	}
-	return io.Copy(io.Discard, resp.Body)
+	return io.Copy(answer, resp.Body)
 }
 
 // Load is what clients do side by side.
@@ -131,18 +134,42 @@ func (l Load) Put(ctx context.Context, t *Target) (Latencies, error) {
 // round.
 func (l Load) Get(ctx context.Context, t *Target, n int) (Latencies, error) {
 	return l.each(ctx, func(ctx context.Context, i int64) error {
-		want, ranged := int64(l.Size), ""
+		want, ranged := int64(l.Size), []string(nil)
 		if l.Piece > 0 {
 			want = int64(l.Piece)
 			from := i * 7_919_003 % (int64(l.Size) - want + 1)
-			ranged = fmt.Sprintf("bytes=%d-%d", from, from+want-1)
+			ranged = []string{"Range", fmt.Sprintf("bytes=%d-%d", from, from+want-1)}
 		}
-		got, err := t.do(ctx, http.MethodGet, l.key(i%int64(n)), nil, ranged)
+		got, err := t.send(ctx, http.MethodGet, l.key(i%int64(n)), nil, io.Discard, ranged...)
 		if err == nil && got != want {
 			err = fmt.Errorf("bench: got %d bytes of %d", got, want)
 		}
 		return err
 	})
+}
+
+// Delete removes the objects that Put uploaded, of which there are n, by requests for a
+// batch each. Latencies are those of requests.
+func (l Load) Delete(ctx context.Context, t *Target, n, batch int) (Latencies, error) {
+	l.Objects = (n + batch - 1) / batch
+	return l.each(ctx, func(ctx context.Context, i int64) error {
+		body := []byte("<Delete><Quiet>true</Quiet>")
+		for k := i * int64(batch); k < min(int64(n), (i+1)*int64(batch)); k++ {
+			body = fmt.Appendf(body, "<Object><Key>%s</Key></Object>", strings.TrimPrefix(l.key(k), "/"+l.Bucket+"/"))
+		}
+		return t.deleteAll(ctx, l.Bucket, append(body, "</Delete>"...))
+	})
+}
+
+// deleteAll sends a DeleteObjects, whose answer must name no error.
+func (t *Target) deleteAll(ctx context.Context, bucket string, body []byte) error {
+	sum := md5.Sum(body)
+	var answer bytes.Buffer
+	_, err := t.send(ctx, http.MethodPost, "/"+bucket+"?delete=", body, &answer, "Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+	if err == nil && bytes.Contains(answer.Bytes(), []byte("<Error>")) {
+		err = fmt.Errorf("bench: delete: %s", answer.Bytes())
+	}
+	return err
 }
 
 // each runs do with the numbers 0, 1, 2, ... by all clients. With a rate, latencies

@@ -51,11 +51,16 @@ func Lethe(binary string, flush bool, env ...string) Program {
 
 // Inline is a lethe that keeps contents of up to size bytes in its ledger.
 func (p Program) Inline(size int) Program {
-	command := p.Command
 	p.Name += ", inline"
+	return p.with("LETHE_STORE_INLINE=" + strconv.Itoa(size))
+}
+
+// with is the program with more in its environment.
+func (p Program) with(more ...string) Program {
+	command := p.Command
 	p.Command = func(binary, dir, addr string) ([]string, []string) {
 		args, env := command(binary, dir, addr)
-		return args, append(env, "LETHE_STORE_INLINE="+strconv.Itoa(size))
+		return args, append(env, more...)
 	}
 	return p
 }
@@ -97,6 +102,7 @@ type server struct {
 	done    chan error
 	log     string
 	metrics string // where they are; empty: nowhere
+	flushes *Flushes
 }
 
 // start runs the program on the folder, and waits until it answers.
@@ -125,7 +131,7 @@ func (p Program) start(ctx context.Context, dir string, clients int) (*server, e
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: start %s: %w", p.Name, err)
 	}
-	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret, clients), cmd, make(chan error, 1), log.Name(), metrics}
+	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret, clients), cmd, make(chan error, 1), log.Name(), metrics, p.Flushes}
 	go func() { s.done <- cmd.Wait() }()
 	if err := s.answers(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bench: %s: %w", p.Name, err), s.stop())

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+
+	"github.com/lethe-storage/lethe/bench"
 )
 
 func main() {
@@ -20,7 +22,7 @@ func main() {
 	}
 }
 
-const usage = "usage: lethe-bench reclaim|cluster|serve|list|disturb|intent|memory [flags]; -h after the command lists its flags"
+const usage = "usage: lethe-bench reclaim|cluster|serve|small|room|list|disturb|intent|memory [flags]; -h after the command lists its flags"
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -31,6 +33,12 @@ func run(ctx context.Context, args []string) error {
 		return reclaiming(ctx, args[1:])
 	case "serve":
 		return serving(ctx, args[1:])
+	case "small":
+		return small(ctx, args[1:])
+	case "room":
+		return room(ctx, args[1:])
+	case flushed:
+		return bench.Flushed(args[1:])
 	case "list":
 		return listing(ctx, args[1:])
 	case "engine":

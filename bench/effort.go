@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Used is what processes did. But for the processor time it does not depend on how busy
+// the machine is.
+type Used struct {
+	CPU     time.Duration
+	Flushes int64 // of files and file systems, see Flushes
+	Written int64 // bytes, to files and connections
+	Disk    int64 // bytes of pages of files that became dirty, which go to the disk in time
+	Calls   int64 // of the system, all of them; 0 unless they are traced
+}
+
+func (u Used) minus(v Used) Used {
+	return Used{u.CPU - v.CPU, u.Flushes - v.Flushes, u.Written - v.Written, u.Disk - v.Disk, u.Calls - v.Calls}
+}
+
+// Effort is what a server did, and the database that it uses.
+type Effort struct {
+	Server, Database Used
+	Transactions     int64 // of Lethe's ledger, and looks into it
+	Trips            int64 // round trips to the database; 0 unless they are counted
+}
+
+func (e Effort) minus(v Effort) Effort {
+	return Effort{e.Server.minus(v.Server), e.Database.minus(v.Database), e.Transactions - v.Transactions, e.Trips - v.Trips}
+}
+
+// DatabaseAt is the database whose effort is looked at.
+type DatabaseAt struct {
+	PID     int // of its first process; 0: there is none
+	Flushes *Flushes
+	Trips   *Trips
+}
+
+// usedBy is what the processes did so far, and those of them that have ended.
+func usedBy(f *Flushes, pids ...int) (u Used) {
+	for _, p := range pids {
+		io := keyed("/proc/" + strconv.Itoa(p) + "/io")
+		u.CPU += cpuOf(p)
+		u.Written += io["wchar"]
+		u.Disk += io["write_bytes"]
+	}
+	u.Flushes = f.Count()
+	return u
+}
+
+// effort is what the server and its database did so far.
+func (s *server) effort(ctx context.Context, db DatabaseAt) (e Effort, err error) {
+	counts, err := s.counted(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.Server = usedBy(s.flushes, s.cmd.Process.Pid)
+	e.Transactions, e.Trips = counts.Ledger, db.Trips.Count()
+	if db.PID != 0 {
+		e.Database = usedBy(db.Flushes, family(db.PID)...)
+		e.Database.CPU = familyCPU(db.PID)
+	}
+	return e, nil
+}
+
+// during is the effort that fn takes; with a path to strace all calls of the system are
+// counted, which slows everything down.
+func (s *server) during(ctx context.Context, db DatabaseAt, strace string, fn func() error) (e Effort, err error) {
+	ends := []func() (int64, error){none, none}
+	if strace != "" {
+		if ends[0], err = traced(strace, s.cmd.Process.Pid); err != nil {
+			return e, err
+		}
+		if db.PID != 0 {
+			if ends[1], err = traced(strace, family(db.PID)...); err != nil {
+				return e, err
+			}
+		}
+	}
+	before, err := s.effort(ctx, db)
+	if err == nil {
+		err = fn()
+	}
+	if err == nil {
+		e, err = s.effort(ctx, db)
+		e = e.minus(before)
+	}
+	var failed [2]error
+	e.Server.Calls, failed[0] = ends[0]()
+	e.Database.Calls, failed[1] = ends[1]()
+	return e, errors.Join(err, failed[0], failed[1])
+}
+
+func none() (int64, error) { return 0, nil }
+
+// traced counts the system's calls of processes, of their threads and of what they start,
+// until it is ended.
+func traced(strace string, pids ...int) (end func() (int64, error), err error) {
+	out, err := os.CreateTemp("", "lethe-bench-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-f", "-c", "-qq", "-o", out.Name()}
+	for _, p := range pids {
+		args = append(args, "-p", strconv.Itoa(p))
+	}
+	cmd := exec.Command(strace, args...)
+	if err := errors.Join(out.Close(), cmd.Start()); err != nil {
+		return nil, err
+	}
+	end = func() (int64, error) {
+		err := cmd.Process.Signal(syscall.SIGINT)
+		_ = cmd.Wait() // it says that a signal ended it
+		text, failed := os.ReadFile(out.Name())
+		if err := errors.Join(err, failed, os.Remove(out.Name())); err != nil {
+			return 0, err
+		}
+		return totalCalls(string(text))
+	}
+	for range 1000 {
+		if tracedAll(pids) {
+			return end, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_, err = end()
+	return nil, errors.Join(errors.New("bench: strace does not reach all threads"), err)
+}
+
+// tracedAll reports whether each thread of the processes is traced. One that has ended is.
+func tracedAll(pids []int) bool {
+	for _, p := range pids {
+		dir := "/proc/" + strconv.Itoa(p) + "/task"
+		threads, _ := os.ReadDir(dir)
+		for _, t := range threads {
+			if by, ok := keyed(dir + "/" + t.Name() + "/status")["TracerPid"]; ok && by == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// totalCalls reads strace's summary.
+func totalCalls(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 5 && f[len(f)-1] == "total" {
+			return strconv.ParseInt(f[3], 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("bench: no total in %q", text)
+}
+
+// timed is how long fn takes.
+func timed(fn func() error) (time.Duration, error) {
+	began := lethe.Monotonic{}.Now()
+	err := fn()
+	return lethe.Monotonic{}.Now().Sub(began), err
+}
+
+// PostgresPID is the first process of the server that a URL leads to.
+func PostgresPID(ctx context.Context, url string) (pid int, err error) {
+	conn, err := connect(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid)
+	return parentOf(pid), errors.Join(err, conn.Close(ctx))
+}
