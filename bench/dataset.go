@@ -33,6 +33,8 @@ type Dataset struct {
 	Shuffled bool
 	// Living is the number of objects beside them that are not due for a year.
 	Living int
+	// Oldest are those that are due; otherwise the living lie between them, evenly.
+	Oldest bool
 	// RowsOnly leaves the files out.
 	RowsOnly bool
 	// Inline puts the bytes into the ledger: there are neither blobs nor files.
@@ -137,8 +139,8 @@ func (f *filler) fill(ctx context.Context, now lethe.Time) error {
 	for i := range f.Objects + f.Living {
 		f.made += apart
 		due := f.made + 1800_000_000
-		// The living lie between the dead, evenly.
-		if f.Living > 0 && i*f.Living/(f.Objects+f.Living) != (i+1)*f.Living/(f.Objects+f.Living) {
+		between := f.Living > 0 && i*f.Living/(f.Objects+f.Living) != (i+1)*f.Living/(f.Objects+f.Living)
+		if f.Oldest && i >= f.Objects || !f.Oldest && between {
 			due = now + 365*86400_000_000
 		}
 		if err := f.object(ctx, i, due); err != nil {

@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -103,6 +105,9 @@ func (s *server) during(ctx context.Context, db DatabaseAt, strace string, fn fu
 
 func none() (int64, error) { return 0, nil }
 
+// traceStarts is how long strace may take from saying that it has attached to following.
+const traceStarts = 300 * time.Millisecond
+
 // traced counts the system's calls of processes, of their threads and of what they start,
 // until it is ended.
 func traced(strace string, pids ...int) (end func() (int64, error), err error) {
@@ -110,12 +115,16 @@ func traced(strace string, pids ...int) (end func() (int64, error), err error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-f", "-c", "-qq", "-o", out.Name()}
+	args := []string{"-f", "-c", "-o", out.Name()}
 	for _, p := range pids {
 		args = append(args, "-p", strconv.Itoa(p))
 	}
 	cmd := exec.Command(strace, args...)
-	if err := errors.Join(out.Close(), cmd.Start()); err != nil {
+	said, err := cmd.StderrPipe()
+	if err := errors.Join(err, out.Close()); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	end = func() (int64, error) {
@@ -127,28 +136,16 @@ func traced(strace string, pids ...int) (end func() (int64, error), err error) {
 		}
 		return totalCalls(string(text))
 	}
-	for range 1000 {
-		if tracedAll(pids) {
-			return end, nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	_, err = end()
-	return nil, errors.Join(errors.New("bench: strace does not reach all threads"), err)
-}
-
-// tracedAll reports whether each thread of the processes is traced. One that has ended is.
-func tracedAll(pids []int) bool {
-	for _, p := range pids {
-		dir := "/proc/" + strconv.Itoa(p) + "/task"
-		threads, _ := os.ReadDir(dir)
-		for _, t := range threads {
-			if by, ok := keyed(dir + "/" + t.Name() + "/status")["TracerPid"]; ok && by == 0 {
-				return false
-			}
+	lines := bufio.NewScanner(said)
+	for n := 0; n < len(pids) && lines.Scan(); {
+		if strings.Contains(lines.Text(), "attached") {
+			n++
 		}
 	}
-	return true
+	time.Sleep(traceStarts)
+	// What it says of new threads has to go somewhere, until it ends.
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	return end, nil
 }
 
 // totalCalls reads strace's summary.

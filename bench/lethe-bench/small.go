@@ -22,6 +22,7 @@ type smallFlags struct {
 	programs
 	minio, warp, only, do string
 	warpTime              time.Duration
+	warpKeys              int
 	flush, network        time.Duration
 	count                 bool
 }
@@ -36,6 +37,7 @@ func small(ctx context.Context, args []string) (err error) {
 	f.StringVar(&o.only, "only", "", "names of those to measure, of "+strings.Join(smallNames, ", ")+"; empty: all")
 	f.StringVar(&o.do, "do", "put,get,delete,reclaim", "steps to measure, of "+strings.Join(bench.SmallSteps, ", "))
 	f.DurationVar(&o.warpTime, "warp-time", 8*time.Second, "of warp's puts, and of its gets")
+	f.IntVar(&o.warpKeys, "warp-keys", 30_000, "keys that warp deletes")
 	f.DurationVar(&o.flush, "flush", 0, "how much longer each flush takes, of the server and of its database")
 	f.DurationVar(&o.network, "network", 0, "how much longer each answer of the database takes, in whole milliseconds")
 	f.BoolVar(&o.count, "count", false, "count calls of the system and round trips as well; then no time means anything")
@@ -55,7 +57,7 @@ func small(ctx context.Context, args []string) (err error) {
 			return fmt.Errorf("-do: there is no step %q", name)
 		}
 	}
-	s.Warp = &bench.Warp{Binary: o.warp, Time: o.warpTime}
+	s.Warp = &bench.Warp{Binary: o.warp, Time: o.warpTime, Keys: o.warpKeys}
 	t := &starter{ctx: ctx}
 	defer t.end()
 	return t.run(func() error { return o.measure(ctx, t, s) })
