@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // notice is the kernel's struct seccomp_notif.
@@ -40,35 +42,60 @@ func (f *Flushes) answer(conn *net.UnixConn) {
 		return // the program does not start, and is reported then
 	}
 	defer unix.Close(fd)
+	// One thread for all that wait: the one that asked first is the first to go on.
+	var waiting []pending
 	for {
-		var asked notice
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&asked)))
-		switch {
-		case errno == unix.EINTR:
+		if len(waiting) > 0 && waiting[0].until <= now() {
+			f.admit(fd, waiting[0].id)
+			waiting = waiting[1:]
 			continue
-		case errno == unix.ENOENT:
-			// The asking thread was killed, or nobody is left that could ask.
-			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			if n, err := unix.Poll(fds, -1); err == nil && n > 0 && fds[0].Revents&unix.POLLIN == 0 {
-				return
-			}
-			continue
-		case errno != 0:
+		}
+		asked, ended := await(fd, waiting)
+		if ended {
 			return
 		}
-		f.n.Add(1)
-		go f.admit(fd, asked.id)
+		if asked {
+			if id, ok := ask(fd); ok {
+				waiting = append(waiting, pending{id, now().Add(f.Delay)})
+			}
+		}
 	}
 }
 
-// admit lets the call go on after its time. Nanosleep is more exact than Go's timers.
-func (f *Flushes) admit(fd int, id uint64) {
-	if f.Delay > 0 {
-		left := unix.NsecToTimespec(f.Delay.Nanoseconds())
-		for unix.Nanosleep(&left, &left) == unix.EINTR {
-			continue
-		}
+func now() lethe.Time { return lethe.Monotonic{}.Now() }
+
+// pending is a call that waits.
+type pending struct {
+	id    uint64
+	until lethe.Time
+}
+
+// await waits until the kernel asks, until nobody is left that could, or until it is time
+// for the first of those that wait.
+func await(fd int, waiting []pending) (asked, ended bool) {
+	var limit *unix.Timespec
+	if len(waiting) > 0 {
+		left := unix.NsecToTimespec(max(0, waiting[0].until.Sub(now())).Nanoseconds())
+		limit = &left
 	}
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Ppoll(fds, limit, nil)
+	if err != nil || n == 0 {
+		return false, err != nil && err != unix.EINTR
+	}
+	return fds[0].Revents&unix.POLLIN != 0, fds[0].Revents&unix.POLLIN == 0
+}
+
+// ask takes a question; false: who asked is gone.
+func ask(fd int) (id uint64, ok bool) {
+	var asked notice
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&asked)))
+	return asked.id, errno == 0
+}
+
+// admit lets the call go on.
+func (f *Flushes) admit(fd int, id uint64) {
+	f.n.Add(1)
 	r := reply{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	// A thread that was killed meanwhile needs no answer.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))

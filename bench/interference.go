@@ -26,6 +26,7 @@ type Interference struct {
 	Objects int           // of one wave: more than can be reclaimed beside the load
 	Waves   int           // of each yield
 	Every   time.Duration // from wave to wave: time for rest, load and what is left
+	Start   time.Duration // until the first wave: time to give objects their due times, and to start servers
 	Size    int
 	Clients int
 	Time    time.Duration // of load, at rest and in a wave
@@ -53,8 +54,7 @@ func (f Interference) Run(ctx context.Context) (out [][]Felt, err error) {
 		return nil, err
 	}
 	out = make([][]Felt, len(sides))
-	const start = 20 * time.Second
-	first := lethe.SystemClock{}.Now().Add(start + f.Time)
+	first := lethe.SystemClock{}.Now().Add(f.Start + f.Time)
 	for i, s := range sides {
 		for n := range f.Waves + 1 {
 			if err := s.schedule(n*f.Objects, (n+1)*f.Objects, f.due(first, n, i)); err != nil {

@@ -106,6 +106,10 @@ func (p *copied) close(ctx context.Context, commit bool) error {
 	var err error
 	if commit {
 		if err = p.send(ctx); err == nil {
+			// Bodies were given numbers that the sequence has yet to come to.
+			_, err = p.conn.Exec(ctx, "SELECT setval(pg_get_serial_sequence('bodies', 'no'), max(no)) FROM bodies HAVING max(no) > 0")
+		}
+		if err == nil {
 			_, err = p.conn.Exec(ctx, "VACUUM ANALYZE")
 		}
 		if err == nil {

@@ -20,6 +20,7 @@ func disturbing(ctx context.Context, args []string) error {
 	f.IntVar(&d.Objects, "objects", 60_000, "objects of one wave")
 	f.IntVar(&d.Waves, "waves", 5, "waves of objects that expire, beside each value of reclaim.yield")
 	f.DurationVar(&d.Every, "every", 35*time.Second, "from wave to wave")
+	f.DurationVar(&d.Start, "start", 20*time.Second, "until the first wave: objects are given their due times meanwhile, some 30,000 a second")
 	f.IntVar(&d.Size, "size", 1024, "bytes of each")
 	f.IntVar(&d.Clients, "clients", 16, "clients: half of them put, half of them get")
 	f.DurationVar(&d.Time, "time", 6*time.Second, "of load, at rest and in each wave")
