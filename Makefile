@@ -44,8 +44,10 @@ COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 NFPM := github.com/goreleaser/nfpm/v2@v2.45.2
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
+MINIO := github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+WARP := github.com/minio/warp@v1.3.1 . h1:EHNax13sUn7YUR4bYpUrgXW+ldtMKoELPYzN4rrtH6U=
 
-.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
+.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries bench-peers conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -206,12 +208,22 @@ model:
 
 # What reclaiming, serving and large objects cost on this machine; BENCH=quick for
 # a glance. docs/performance.md says what each table means.
-bench: bench-binaries
+bench: bench-binaries bench-peers
 	bench/run.sh $(or $(BENCH),standard)
 
 bench-binaries:
 	$(GO) build -o bench/out/lethe ./cmd/lethe
 	$(GO) build -o bench/out/lethe-bench ./bench/lethe-bench
+
+# What Lethe is compared with, beside versitygw; MinIO takes some minutes to compile. Both are
+# under the AGPL, and only run beside.
+bench-peers: .bin/minio .bin/warp
+
+.bin/minio:
+	scripts/modbuild.sh minio $(MINIO)
+
+.bin/warp:
+	scripts/modbuild.sh warp $(WARP)
 
 # Other people's suites; S3TESTS names a checkout of Ceph's, PROVIDERS a folder with
 # Terraform's provider for AWS. Not part of make test.

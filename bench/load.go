@@ -46,17 +46,24 @@ func (t *Target) Close() { t.client.CloseIdleConnections() }
 // Do sends one request and reads the answer to its end; it answers the number of
 // bytes read. An answer other than 2xx is an error.
 func (t *Target) Do(ctx context.Context, method, path string, body []byte) (int64, error) {
-	return t.send(ctx, method, path, body, io.Discard)
+	return t.send(ctx, request{method: method, path: path, body: body})
 }
 
-// send is Do with headers, names and values in turn; the answer goes to a writer.
-func (t *Target) send(ctx context.Context, method, path string, body []byte, answer io.Writer, headers ...string) (int64, error) {
-	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, bytes.NewReader(body))
+// request is what Do sends, with more headers.
+type request struct {
+	method, path string
+	body         []byte
+	headers      [][2]string
+	answer       io.Writer // nil: it is only counted
+}
+
+func (t *Target) send(ctx context.Context, q request) (int64, error) {
+	r, err := http.NewRequestWithContext(ctx, q.method, t.URL+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return 0, err
 	}
-	r.ContentLength = int64(len(body))
-	for h := range slices.Chunk(headers, 2) {
+	r.ContentLength = int64(len(q.body))
+	for _, h := range q.headers {
 		r.Header.Set(h[0], h[1])
 	}
 	const unsigned = "UNSIGNED-PAYLOAD"
@@ -72,9 +79,12 @@ func (t *Target) send(ctx context.Context, method, path string, body []byte, ans
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return 0, fmt.Errorf("bench: %s %s: %s: %s", method, path, resp.Status, text)
+		return 0, fmt.Errorf("bench: %s %s: %s: %s", q.method, q.path, resp.Status, text)
 	}
-	return io.Copy(answer, resp.Body)
+	if q.answer == nil {
+		q.answer = io.Discard
+	}
+	return io.Copy(q.answer, resp.Body)
 }
 
 // Load is what clients do side by side.
@@ -134,13 +144,13 @@ func (l Load) Put(ctx context.Context, t *Target) (Latencies, error) {
 // round.
 func (l Load) Get(ctx context.Context, t *Target, n int) (Latencies, error) {
 	return l.each(ctx, func(ctx context.Context, i int64) error {
-		want, ranged := int64(l.Size), []string(nil)
+		want, q := int64(l.Size), request{method: http.MethodGet, path: l.key(i % int64(n))}
 		if l.Piece > 0 {
 			want = int64(l.Piece)
 			from := i * 7_919_003 % (int64(l.Size) - want + 1)
-			ranged = []string{"Range", fmt.Sprintf("bytes=%d-%d", from, from+want-1)}
+			q.headers = [][2]string{{"Range", fmt.Sprintf("bytes=%d-%d", from, from+want-1)}}
 		}
-		got, err := t.send(ctx, http.MethodGet, l.key(i%int64(n)), nil, io.Discard, ranged...)
+		got, err := t.send(ctx, q)
 		if err == nil && got != want {
 			err = fmt.Errorf("bench: got %d bytes of %d", got, want)
 		}
@@ -165,7 +175,10 @@ func (l Load) Delete(ctx context.Context, t *Target, n, batch int) (Latencies, e
 func (t *Target) deleteAll(ctx context.Context, bucket string, body []byte) error {
 	sum := md5.Sum(body)
 	var answer bytes.Buffer
-	_, err := t.send(ctx, http.MethodPost, "/"+bucket+"?delete=", body, &answer, "Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+	_, err := t.send(ctx, request{
+		method: http.MethodPost, path: "/" + bucket + "?delete=", body: body, answer: &answer,
+		headers: [][2]string{{"Content-MD5", base64.StdEncoding.EncodeToString(sum[:])}},
+	})
 	if err == nil && bytes.Contains(answer.Bytes(), []byte("<Error>")) {
 		err = fmt.Errorf("bench: delete: %s", answer.Bytes())
 	}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints the tables of docs/performance.md and bench/results, each below the command that prints it
 # alone. Usage: bench/run.sh quick|standard|million|ten-million
-# BENCH_DIR is the folder on the disk to measure; versitygw and rclone are compared
-# with if they are in PATH.
+# BENCH_DIR is the folder on the disk to measure; versitygw, MinIO, warp and rclone are
+# compared with if they are in PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=bench/out
@@ -29,11 +29,14 @@ bench() {
 }
 serve() { bench serve -lethe "$lethe" ${others[@]+"${others[@]}"} "$@"; }
 gateway=$(command -v versitygw || true)
+peers=(-lethe "$lethe" -versitygw "$gateway" -minio "$(command -v minio || true)" -warp "$(command -v warp || true)")
+small() { bench small "${peers[@]}" "$@"; }
 
 case ${1:-standard} in
 quick)
   bench reclaim -objects 20000 -runs 1 -one 500
   serve -runs 1 -objects 1000
+  small -runs 1 -objects 1000 -due 5000
   bench memory -lethe "$lethe" -gib 0.5
   ;;
 standard)
@@ -41,9 +44,20 @@ standard)
   bench reclaim -shared 80
   serve -warm 2000 -objects 3000
   serve -size 8388608 -objects 24 -gets 240 -warm 2
+  small
+  small -count -runs 1 -objects 1000 -due 10000
+  small -flush 1ms -network 1ms
+  small -flush 5ms -network 1ms
+  if command -v warp >/dev/null; then
+    small -do "warp put,warp get,warp delete"
+  fi
+  bench room -lethe "$lethe"
+  bench room -lethe "$lethe" -postgres
   bench list -lethe "$lethe"
   bench disturb -lethe "$lethe" -objects 60000 -waves 5 -every 35s
   bench disturb -lethe "$lethe" -rate 200 -objects 60000 -waves 5 -every 35s
+  bench disturb -lethe "$lethe" -inline -rate 200 -objects 200000 -waves 4 -every 40s -start 60s -yields 1.2
+  bench disturb -lethe "$lethe" -inline -postgres -rate 200 -objects 150000 -waves 4 -every 40s -start 90s -yields 1.2
   bench intent
   if [ -n "$gateway" ]; then
     bench cluster -versitygw "$gateway" -objects 30000 -one 200 -workers 2,4,1
