@@ -33,6 +33,8 @@ type Dataset struct {
 	Shuffled bool
 	// Living is the number of objects beside them that are not due for a year.
 	Living int
+	// Before is how many objects the store has had: it is there, and more are written.
+	Before int
 	// Oldest are those that are due; otherwise the living lie between them, evenly.
 	Oldest bool
 	// RowsOnly leaves the files out.
@@ -96,7 +98,7 @@ func (d Dataset) Fill(ctx context.Context, dir string, now lethe.Time) error {
 }
 
 func (d Dataset) filler(blobs string) *filler {
-	return &filler{Dataset: d, blobs: blobs, random: rand.NewChaCha8([32]byte{1}), folders: map[string]bool{}}
+	return &filler{Dataset: d, blobs: blobs, random: rand.NewChaCha8([32]byte{1, byte(min(d.Before, 1))}), folders: map[string]bool{}}
 }
 
 // run fills, and ends the rows' sink.
@@ -117,9 +119,14 @@ func LedgerPath(dir string) string { return filepath.Join(dir, "ledger.db") }
 
 func blobPath(dir string) string { return filepath.Join(dir, "blobs") }
 
-// create makes one backend and one bucket in an empty store, and closes it.
+// create makes one backend and one bucket in an empty store, or finds them, and closes it.
 func (f *filler) create(ctx context.Context, db *sqlledger.DB) error {
 	id, err := db.Identity(ctx)
+	if f.Before > 0 {
+		b, failed := db.Bucket(ctx, "bench")
+		f.store, f.bucket, f.contents = id.ID, b.ID, int64(f.Before)
+		return errors.Join(err, failed, db.Close())
+	}
 	if err == nil {
 		_, err = db.AddBackend(ctx, ledger.Backend{ID: backendID})
 	}
@@ -232,14 +239,17 @@ func (f *filler) file(key string, body []byte) error {
 
 // counters writes the totals that go with the rows.
 func (f *filler) counters(ctx context.Context) error {
-	n := int64(f.Objects + f.Living)
-	err := f.rows.add(ctx, "bucket_counters", f.bucket, 0, n, n*int64(f.Size))
+	n, slot := int64(f.Objects+f.Living), 0
+	if f.Before > 0 {
+		slot = 1000 // none of a ledger's own
+	}
+	err := f.rows.add(ctx, "bucket_counters", f.bucket, slot, n, n*int64(f.Size))
 	place := backendID
 	if f.Inline {
 		place = ledger.InLedger
 	}
 	if err == nil {
-		err = f.rows.add(ctx, "blob_counters", place, int(lethe.Live), 0, f.live, f.live*int64(f.Size))
+		err = f.rows.add(ctx, "blob_counters", place, int(lethe.Live), slot, f.live, f.live*int64(f.Size))
 	}
 	return err
 }

@@ -42,8 +42,10 @@ func (d Dataset) ground(ctx context.Context, dir, name string, on *Servers) (gro
 
 // ground fills a fresh database, and a folder or a bucket of an S3 server that it starts.
 func (s *Servers) ground(ctx context.Context, dir, name string, d Dataset) (at ground, err error) {
-	if err := s.create(ctx, name); err != nil {
-		return at, err
+	if d.Before == 0 {
+		if err := s.create(ctx, name); err != nil {
+			return at, err
+		}
 	}
 	backend := fmt.Sprintf("{name: %s, kind: dir, path: %q}", backendID, filepath.Join(dir, name))
 	root := dir

@@ -37,6 +37,7 @@ type Taken struct {
 	Empty     int64 // bytes of the ledger before
 	Full      int64 // with all rows
 	Left      int64 // when what was due is gone, and unused room was given back
+	Again     int64 // when as many were written again
 	Work      Work
 }
 
@@ -97,6 +98,13 @@ func (r Room) rows(ctx context.Context, dir string, rows int) (t Taken, err erro
 	}
 	if err == nil {
 		t.Left, err = r.size(ctx, dir)
+	}
+	if err != nil {
+		return t, err
+	}
+	d.Objects, d.Living, d.Before = 0, t.Due, rows
+	if _, err = d.ground(ctx, dir, roomDatabase, r.Servers); err == nil {
+		t.Again, err = r.size(ctx, dir)
 	}
 	return t, err
 }
@@ -198,6 +206,7 @@ func (r Room) Table(filled []Taken, put *Taken) *Table {
 			short(float64(f.Work.Visited)/float64(f.Work.Objects)), short(float64(f.Work.Rows)/float64(f.Work.Objects))))
 		t.Add(name+"peak memory, MiB", short(float64(f.Work.Peak)/(1<<20)))
 		t.Add(name+"MiB left", short(float64(f.Left)/(1<<20)))
+		t.Add(name+"MiB when as many were written again", short(float64(f.Again)/(1<<20)))
 		if given := float64(f.Full - f.Left); f.Full > f.Empty {
 			t.Add(name+"share of its room given back", short(given/(float64(f.Full-f.Empty)*float64(f.Due)/float64(f.Rows))))
 		}

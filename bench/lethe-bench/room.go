@@ -33,6 +33,8 @@ func room(ctx context.Context, args []string) error {
 		}
 		r.Rows = append(r.Rows, n)
 	}
+	// Clean finds nothing, and would look for it again and again.
+	r.Engine.Apart = true
 	r.Reclaim, r.ReclaimCluster = apart(r.Engine), onCluster(r.Engine)
 	t := &starter{ctx: ctx}
 	defer t.end()
