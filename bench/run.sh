@@ -13,6 +13,9 @@ others=()
 if path=$(command -v versitygw); then
   others+=(-versitygw "$path")
 fi
+if path=$(command -v minio); then
+  others+=(-minio "$path")
+fi
 if path=$(command -v rclone); then
   # Debian's has no S3 server.
   if [[ $("$path" serve s3 --help 2>/dev/null) == *--auth-key* ]]; then
@@ -29,8 +32,7 @@ bench() {
 }
 serve() { bench serve -lethe "$lethe" ${others[@]+"${others[@]}"} "$@"; }
 gateway=$(command -v versitygw || true)
-peers=(-lethe "$lethe" -versitygw "$gateway" -minio "$(command -v minio || true)" -warp "$(command -v warp || true)")
-small() { bench small "${peers[@]}" "$@"; }
+small() { bench small -lethe "$lethe" ${others[@]+"${others[@]}"} "$@"; }
 
 case ${1:-standard} in
 quick)
@@ -46,10 +48,10 @@ standard)
   serve -size 8388608 -objects 24 -gets 240 -warm 2
   small
   small -count -runs 1 -objects 1000 -due 10000
-  small -flush 1ms -network 1ms
-  small -flush 5ms -network 1ms
-  if command -v warp >/dev/null; then
-    small -do "warp put,warp get,warp delete"
+  small -flush 1ms -network 1ms -objects 3000 -due 20000
+  small -flush 5ms -network 1ms -objects 3000 -due 20000
+  if path=$(command -v warp); then
+    small -warp "$path" -do "warp put,warp get,warp delete"
   fi
   bench room -lethe "$lethe"
   bench room -lethe "$lethe" -postgres

@@ -9,11 +9,12 @@ import (
 )
 
 // programs are the binaries that a comparison starts.
-type programs struct{ lethe, versitygw, rclone string }
+type programs struct{ lethe, versitygw, minio, rclone string }
 
 func (p *programs) flags(f *flag.FlagSet) {
 	f.StringVar(&p.lethe, "lethe", "./lethe", "the lethe binary")
 	f.StringVar(&p.versitygw, "versitygw", "", "the versitygw binary; empty: leave it out")
+	f.StringVar(&p.minio, "minio", "", "the minio binary; empty: leave it out")
 	f.StringVar(&p.rclone, "rclone", "", "the rclone binary; empty: leave it out")
 }
 
@@ -38,6 +39,9 @@ func serving(ctx context.Context, args []string) error {
 	s.Programs = append(s.Programs, bench.Lethe(p.lethe, false))
 	if p.versitygw != "" {
 		s.Programs = append(s.Programs, bench.Versitygw(p.versitygw, false), bench.Versitygw(p.versitygw, true))
+	}
+	if p.minio != "" {
+		s.Programs = append(s.Programs, bench.Minio(p.minio))
 	}
 	if p.rclone != "" {
 		s.Programs = append(s.Programs, bench.Rclone(p.rclone))

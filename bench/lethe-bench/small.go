@@ -20,11 +20,11 @@ const flushed = "flushed"
 // smallFlags are what small is told beside what it measures.
 type smallFlags struct {
 	programs
-	minio, warp, only, do string
-	warpTime              time.Duration
-	warpKeys              int
-	flush, network        time.Duration
-	count, plain          bool
+	warp, only, do string
+	warpTime       time.Duration
+	warpKeys       int
+	flush, network time.Duration
+	count, plain   bool
 }
 
 func small(ctx context.Context, args []string) (err error) {
@@ -32,20 +32,19 @@ func small(ctx context.Context, args []string) (err error) {
 	var o smallFlags
 	f := flags("small")
 	o.programs.flags(f)
-	f.StringVar(&o.minio, "minio", "", "the minio binary; empty: leave it out")
 	f.StringVar(&o.warp, "warp", "", "the warp binary, for the steps that need it")
 	f.StringVar(&o.only, "only", "", "names of those to measure, of "+strings.Join(smallNames, ", ")+"; empty: all")
 	f.StringVar(&o.do, "do", "put,get,delete,reclaim", "steps to measure, of "+strings.Join(bench.SmallSteps, ", "))
 	f.DurationVar(&o.warpTime, "warp-time", 8*time.Second, "of warp's puts, and of its gets")
-	f.IntVar(&o.warpKeys, "warp-keys", 30_000, "keys that warp deletes")
+	f.IntVar(&o.warpKeys, "warp-keys", 20_000, "keys that warp deletes")
 	f.DurationVar(&o.flush, "flush", 0, "how much longer each flush takes, of the server and of its database")
 	f.DurationVar(&o.network, "network", 0, "how much longer each answer of the database takes, in whole milliseconds")
 	f.BoolVar(&o.count, "count", false, "count calls of the system and round trips as well; then no time means anything")
 	f.BoolVar(&o.plain, "plain", false, "do not watch flushes, to see what that costs")
 	f.IntVar(&s.Clients, "clients", 16, "clients side by side")
 	f.IntVar(&s.Size, "size", 4096, "bytes of each object, at least 16")
-	f.IntVar(&s.Objects, "objects", 6000, "objects to put, to get and to delete")
-	f.IntVar(&s.Due, "due", 40_000, "objects that expire")
+	f.IntVar(&s.Objects, "objects", 4000, "objects to put, to get and to delete")
+	f.IntVar(&s.Due, "due", 30_000, "objects that expire")
 	f.IntVar(&s.Batch, "batch", 100, "keys of a DeleteObjects")
 	f.IntVar(&s.Runs, "runs", 3, "interleaved runs")
 	f.StringVar(&s.Dir, "dir", "", "folder on the disk to measure (default: the system's for temporary files)")
