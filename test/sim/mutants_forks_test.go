@@ -11,7 +11,7 @@ var forkMutants = []mutant{
 		file: "reclaim/routine/delete.go", old: "	if absent > 0 {", new: "	if absent > 1<<20 {",
 	}, {
 		name: "forks: missing is believed without a second look", rule: "13: compared before anything is settled as absent", within: 500, forks: true,
-		file: "blob/intercept/guard.go", old: "	if why := g.Absent(c.Ctx, c.Key); why != nil {", new: "	if why := g.Absent(c.Ctx, c.Key); why != nil && n < 0 {",
+		file: "blob/intercept/guard.go", old: "	case why == nil:\n", new: "	case why == nil || n >= 0:\n",
 	}, {
 		name: "forks: nobody is challenged", rule: "13: neither destroys anything before a person decides", within: 500, forks: true,
 		file: "reclaim/pairing/epochs.go", old: "	if b.HeldFor != ledger.HeldForLedger {\n", new: "	if true {\n",
