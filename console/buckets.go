@@ -22,6 +22,7 @@ type folder struct {
 	Flat   bool // keys below folders are listed too
 	After  string
 	Page   api.ObjectList
+	Has    string // how much there is, for people
 	Now    time.Time
 	// Typed are settings that were refused, and why.
 	Typed   url.Values
@@ -39,7 +40,7 @@ func (v *visit) buckets() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.command = []string{"buckets", "list"}
+	v.sameAs("buckets", "list")
 	return bucketsPage(v.frame(), list, v.h.newBucket(nil, "")), nil
 }
 
@@ -63,9 +64,41 @@ func (v *visit) folder(typed url.Values, problem string) (templ.Component, error
 	if err != nil {
 		return nil, err
 	}
+	if f.Has, err = v.has(f); err != nil {
+		return nil, err
+	}
 	v.nav, v.search, v.title = "/buckets", s3Name(b.Name, f.Prefix), s3Name(b.Name, f.Prefix)
-	v.command = []string{"ls", s3Name(b.Name, f.Prefix)}
+	v.sameAs("ls", s3Name(b.Name, f.Prefix))
 	return folderPage(v.frame(), f), nil
+}
+
+// has says how much a folder has. The first page of a prefix counts it.
+func (v *visit) has(f folder) (string, error) {
+	whole := objectsOf(f.Bucket.Objects, f.Bucket.Bytes)
+	switch {
+	case f.Prefix == "":
+		return sentence(whole), nil
+	case f.After != "":
+		return "The bucket has " + whole + ".", nil
+	case len(f.Page.Prefixes) == 0 && !f.Page.More:
+		var bytes int64
+		for _, o := range f.Page.Objects {
+			bytes += o.Size
+		}
+		return objectsOf(int64(len(f.Page.Objects)), bytes) + ", of " + whole + " in the bucket.", nil
+	}
+	u, err := api.Call[api.Usage](v.as(), v.h.admin, "usage", api.UsageRequest{Bucket: f.Bucket.Name, Prefix: f.Prefix})
+	if err != nil || u.At.IsZero() {
+		return "Not counted yet, of " + whole + " in the bucket.", err
+	}
+	text := objectsOf(u.Objects, u.Bytes)
+	if u.Partial {
+		text = "at least " + text
+	}
+	if !u.Live {
+		text += ", " + countedText(u.UsageCount, f.Now)
+	}
+	return sentence(text + ", of " + whole + " in the bucket"), nil
 }
 
 // awsCommand is a command of an S3 client in a shell.
@@ -127,10 +160,12 @@ func (v *visit) trash() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.command = []string{"trash", "list"}
+	command := []string{"trash", "list"}
 	if req.Bucket != "" {
-		v.command = append(v.command, "--bucket", req.Bucket)
+		command = append(command, "--bucket", req.Bucket)
 	}
+	v.sameAs(command...)
+	v.sameAs("trash", "restore", "ENTRY")
 	return trashPage(v.frame(), list, req, v.now.Time()), nil
 }
 

@@ -53,10 +53,7 @@ func (v *visit) calendar() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.command = []string{"forecast"}
-	if bucket != "" {
-		v.command = append(v.command, "s3://"+bucket)
-	}
+	v.sameAs(forecastOf(bucket)...)
 	return calendarPage(v.frame(), calendarOf(f, bucket)), nil
 }
 
@@ -113,67 +110,6 @@ func dayName(day time.Time) string {
 	}
 	return day.UTC().Format("Mon 2006-01-02")
 }
-
-func (v *visit) usage() (templ.Component, error) {
-	q := v.r.URL.Query()
-	req := api.UsageRequest{Bucket: q.Get("bucket"), Prefix: q.Get("prefix")}
-	if req.Bucket == "" {
-		all, err := api.Call[api.BucketUsages](v.as(), v.h.admin, "usage/buckets", api.BucketUsagesRequest{})
-		if err != nil {
-			return nil, err
-		}
-		v.command = []string{"usage"}
-		return usagesPage(v.frame(), all), nil
-	}
-	u, err := api.Call[api.Usage](v.as(), v.h.admin, "usage", req)
-	if err != nil {
-		return nil, err
-	}
-	v.nav, v.search, v.title = "/usage", s3Name(req.Bucket, req.Prefix), "Usage of "+s3Name(req.Bucket, req.Prefix)
-	v.command = []string{"usage", s3Name(req.Bucket, req.Prefix)}
-	return usagePage(v.frame(), u), nil
-}
-
-func (h *Handler) usageActions() []action {
-	back := func(v *visit) string {
-		return link("/usage", "bucket", v.r.URL.Query().Get("bucket"), "prefix", v.r.URL.Query().Get("prefix"))
-	}
-	return []action{{"/usage/count", api.Operate, back, (*visit).countUsage}}
-}
-
-// countUsage counts all buckets.
-func (v *visit) countUsage() (note, error) {
-	_, err := v.h.admin.Reclaim(v.as(), api.ReclaimRequest{Only: []string{"usage"}}, func(api.Event) {})
-	return note{Text: "All buckets were counted."}, err
-}
-
-// growthText says by how much something has grown.
-func growthText(g *api.Growth) string {
-	if g == nil {
-		return "–"
-	}
-	text := words.Size(g.Bytes)
-	if g.Bytes >= 0 {
-		text = "+" + text
-	}
-	if g.AtLeast {
-		text = "at least " + text
-	}
-	return text
-}
-
-// classText names a class of sizes or ages.
-func classText(list []api.UsageClass, i int, of func(int64) string) string {
-	switch {
-	case list[i].Below > 0:
-		return "below " + of(list[i].Below)
-	case i > 0:
-		return "from " + of(list[i-1].Below)
-	}
-	return "all"
-}
-
-func ageOf(s int64) string { return span(seconds(float64(s))) }
 
 // countedText says when a count was made.
 func countedText(c api.UsageCount, now time.Time) string {

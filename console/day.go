@@ -86,17 +86,22 @@ func (v *visit) calendarDay(text string) (templ.Component, error) {
 		}
 	}
 	d.Rows, d.Counted = rows, countedText(f.UsageCount, f.Now)
-	v.nav, v.title, v.command = "/calendar", "Calendar: "+d.Name, d.command()
+	v.nav, v.title = "/calendar", "Calendar: "+d.Name
+	v.sameAs(d.command()...)
 	return dayPage(v.frame(), d), nil
+}
+
+// forecastOf is the command of the forecast of a bucket; empty: of all.
+func forecastOf(bucket string) []string {
+	if bucket == "" {
+		return []string{"forecast"}
+	}
+	return []string{"forecast", "s3://" + bucket}
 }
 
 // command lists the same in a shell.
 func (d theDay) command() []string {
-	out := []string{"forecast"}
-	if d.Bucket != "" {
-		out = append(out, "s3://"+d.Bucket)
-	}
-	out = append(out, "--day", dayText(d.Day))
+	out := append(forecastOf(d.Bucket), "--day", dayText(d.Day))
 	if d.By != "" {
 		out = append(out, "--by", d.By)
 	}

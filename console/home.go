@@ -30,7 +30,8 @@ func (v *visit) home() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.live, v.command = 5, []string{"status"}
+	v.live = 5
+	v.sameAs("status")
 	return homePage(v.frame(), homeOf(s)), nil
 }
 
@@ -64,6 +65,8 @@ func stateOf(b api.BackendStatus, state lethe.State) api.StateTotal {
 	return api.StateTotal{}
 }
 
+const notConfigured = "not in the configuration"
+
 // downOf says why a backend is not used at all; empty: it is used.
 func downOf(b api.BackendStatus) string {
 	switch {
@@ -72,7 +75,7 @@ func downOf(b api.BackendStatus) string {
 	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
 		return "does not answer"
 	case b.Missing:
-		return "not in the configuration"
+		return notConfigured
 	}
 	return ""
 }

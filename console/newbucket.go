@@ -42,7 +42,8 @@ func (h *Handler) bucketEdits() []edit {
 // bucketsAgain shows the list with the form as it was typed.
 func (v *visit) bucketsAgain(problem string) (templ.Component, error) {
 	list, err := api.Call[[]api.Bucket](v.as(), v.h.admin, "buckets/list", api.None{})
-	v.nav, v.title, v.command = "/buckets", "Buckets", []string{"buckets", "list"}
+	v.nav, v.title = "/buckets", "Buckets"
+	v.sameAs("buckets", "list")
 	return bucketsPage(v.frame(), list, v.h.newBucket(v.r.PostForm, problem)), err
 }
 

@@ -43,7 +43,7 @@ func (v *visit) object() (templ.Component, error) {
 		return nil, err
 	}
 	v.search, v.title, v.live = s3Name(n.Bucket, n.Key), s3Name(n.Bucket, n.Key), 5
-	v.command = []string{"explain", s3Name(n.Bucket, n.Key)}
+	v.sameAs("explain", s3Name(n.Bucket, n.Key))
 	s := subject{Explanation: e, Life: lifeOf(e)}
 	for _, h := range e.Holds {
 		s.Own = s.Own || h.Scope == "object"

@@ -133,9 +133,16 @@ func (v *visit) plans() (templ.Component, error) {
 			return nil, err
 		}
 		v.title = "Plan of " + k.head.Command
+		v.sameAs("apply", "FILE")
 		return planPage(v.frame(), k), nil
 	}
-	v.command = []string{"reclaim", "--plan", "FILE"}
+	for _, p := range planned {
+		words := strings.Fields(p.Command)
+		if p.Needs == "backend" && words[0] == "backend" {
+			words = append(words, "NAME")
+		}
+		v.sameAs(append(words, "--plan", "FILE")...)
+	}
 	return plansPage(v.frame()), nil
 }
 

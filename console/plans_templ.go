@@ -312,7 +312,7 @@ func planPage(f frame, k kept) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = actBox("Apply", "danger").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = actBox("Apply", "danger", f.CommandOf("apply", "FILE")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

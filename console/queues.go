@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -69,7 +70,10 @@ func (v *visit) queues() (templ.Component, error) {
 		return nil, err
 	}
 	q.Dead, q.All, q.More = groupDead(dead.Blobs), len(dead.Blobs), dead.Next != ""
-	v.live, v.command = 15, []string{"dead", "list"}
+	v.live = 15
+	v.sameAs("dead", "list")
+	v.sameAs("cleanup-queue", "list")
+	v.sameAs("pending-objects", "list")
 	return queuesPage(v.frame(), q), nil
 }
 
@@ -191,6 +195,33 @@ type limits struct {
 	After  api.HoldInfo
 	// Wanted is what the form of a new hold names.
 	Wanted api.HoldRequest
+	// Coming are the stops that are expected, by day, and Stops how many there are.
+	Coming []comingStop
+	Stops  int
+	// Counted says of when the forecast is, and Uncounted how many buckets are not part of it.
+	Counted   string
+	Uncounted int
+}
+
+// shownStops bounds the coming stops that a page lists; the calendar has all.
+const shownStops = 20
+
+// comingStop is what a limit will stop on a day.
+type comingStop struct {
+	Day time.Time // zero: now
+	api.ForecastLimit
+}
+
+// coming adds what limits will stop in the coming days, as the forecast has it.
+func (l *limits) coming(f api.ForecastResult) {
+	for _, d := range f.Days {
+		for _, one := range d.Limits {
+			if l.Stops++; len(l.Coming) < shownStops {
+				l.Coming = append(l.Coming, comingStop{d.Day, one})
+			}
+		}
+	}
+	l.Counted, l.Uncounted = countedText(f.UsageCount, f.Now), len(f.Uncounted)
 }
 
 // holdFormURL is the form of a hold on a prefix.
@@ -211,7 +242,14 @@ func (v *visit) limits() (templ.Component, error) {
 	if l.Holds, err = api.Call[api.Holds](ctx, v.h.admin, "holds/list", api.HoldList{After: l.After, Limit: shownRows}); err != nil {
 		return nil, err
 	}
-	v.command = []string{"limits", "show"}
+	f, err := api.Call[api.ForecastResult](ctx, v.h.admin, "forecast", api.ForecastRequest{Days: calendarDays})
+	if err != nil {
+		return nil, err
+	}
+	l.coming(f)
+	v.sameAs("limits", "show")
+	v.sameAs("forecast")
+	v.sameAs("hold", "list")
 	return limitsPage(v.frame(), l), nil
 }
 

@@ -58,13 +58,14 @@ func (v *visit) request() (search, api.ReceiptRequest, error) {
 
 func (v *visit) receipts() (templ.Component, error) {
 	s, req, err := v.request()
-	v.command = []string{"receipts", "export"}
+	command := []string{"receipts", "export"}
 	if s.Bucket != "" {
-		v.command = append(v.command, "--bucket", s.Bucket)
+		command = append(command, "--bucket", s.Bucket)
 	}
 	if !req.Since.IsZero() {
-		v.command = append(v.command, "--since", req.Since.UTC().Format(time.RFC3339))
+		command = append(command, "--since", req.Since.UTC().Format(time.RFC3339))
 	}
+	v.sameAs(command...)
 	if err != nil {
 		s.Problem = sentence(err.Error())
 		return receiptsPage(v.frame(), s), nil

@@ -100,7 +100,7 @@ func receiptsPage(f frame, s search) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = actBox("Verify the chain", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = actBox("Verify the chain", "", f.CommandOf("receipts", "verify")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -53,13 +53,15 @@ func (v *visit) ruledBuckets() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.command = []string{"lifecycle", "get"}
+	v.sameAs("lifecycle", "get")
 	return ruledPage(v.frame(), list, buckets), nil
 }
 
 func (v *visit) ruleBook(bucket string) (ruleBook, error) {
 	now, err := api.Call[api.Lifecycle](v.as(), v.h.admin, "lifecycle/get", api.LifecycleRequest{Bucket: bucket})
-	v.nav, v.title, v.command = "/rules", "Rules of "+bucket, []string{"lifecycle", "simulate", bucket}
+	v.nav, v.title = "/rules", "Rules of "+bucket
+	v.sameAs("lifecycle", "simulate", bucket, "FILE")
+	v.sameAs("lifecycle", "set", bucket, "FILE")
 	return ruleBook{Now: now, Days: 30}, err
 }
 

@@ -29,17 +29,30 @@ var backendActs = []backendAction{
 	{"/backends/remove", "backends/remove", api.Destroy, "Remove", "The backend was removed from the ledger.", "It has to be drained and empty. Remove it from the configuration as well."},
 }
 
-// fits reports whether an action makes sense for a backend as it is.
-func (a backendAction) fits(b api.BackendStatus) bool {
+// fits reports whether an action makes sense for a backend as it is. One that is not configured
+// is neither stopped nor resumed. What cannot be read is not offered to be copied elsewhere; a
+// backend without contents is drained before it is removed, wherever it is.
+func (a backendAction) fits(s api.Status, b api.BackendStatus) bool {
+	down := downOf(b)
 	switch a.Route {
 	case "backends/hold":
-		return b.Held == ""
+		return b.Held == "" && down != notConfigured
 	case "backends/accept":
-		return b.Held != ""
+		return b.Held != "" && down != notConfigured
 	case "backends/drain":
-		return !b.Draining
+		return !b.Draining && (down == "" || blobsOn(b) == 0) && slices.ContainsFunc(s.Backends, func(o api.BackendStatus) bool {
+			return o.ID != b.ID && !o.Draining && downOf(o) == ""
+		})
 	}
 	return b.Draining
+}
+
+// blobsOn is how many blobs have rows on a backend.
+func blobsOn(b api.BackendStatus) (n int64) {
+	for _, st := range b.States {
+		n += st.Blobs
+	}
+	return n
 }
 
 func (v *visit) backends() (templ.Component, error) {
@@ -47,7 +60,8 @@ func (v *visit) backends() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.live, v.command = 5, []string{"backend", "list"}
+	v.live = 5
+	v.sameAs("backend", "list")
 	return backendsPage(v.frame(), s), nil
 }
 
@@ -79,7 +93,8 @@ func (v *visit) access() (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.command = []string{"token", "list"}
+	v.sameAs("token", "list")
+	v.sameAs("keys", "list")
 	return accessPage(v.frame(), access{Keys: keys, Tokens: tokens}, v.now.Time()), nil
 }
 
@@ -180,6 +195,6 @@ func (v *visit) configuration() (templ.Component, error) {
 			list = append(list, s)
 		}
 	}
-	v.command = []string{"config", "print", "--sources"}
+	v.sameAs("config", "print", "--sources")
 	return configurationPage(v.frame(), list, begins), nil
 }

@@ -29,7 +29,7 @@ type visit struct {
 	now     lethe.Time
 	title   string
 	nav     string   // the path of the page's entry in the navigation
-	command []string // what does the same in a shell
+	commands []string // do the same in a shell
 	search  string   // what stands in the search field
 	live    int      // seconds after which the page refreshes itself; 0: it does not
 	planID  string   // of the plan that was made
@@ -152,23 +152,25 @@ func (v *visit) write(status int, body templ.Component) {
 
 // frame is what is around the body of a page.
 type frame struct {
-	Title, Nav, Search, Command string
+	Title, Nav, Search          string
+	Commands                    []string // do the same in a shell
 	Who                         string
 	Role                        api.Role
 	CSRF, Theme, Here           string
 	Notes                       []note
 	Live                        int
 	Files                       assets
-	CommandOf                   func(...string) string // writes a command of lethe
+	CommandOf, AWS              func(...string) string // write commands of lethe, and of an S3 client
 }
+
+// sameAs adds a command of lethe that does the same as the page, or a part of it.
+func (v *visit) sameAs(command ...string) { v.commands = append(v.commands, v.h.opt.Command(command...)) }
 
 func (v *visit) frame() frame {
 	f := frame{
 		Title: v.title, Nav: v.nav, Search: v.search, Who: v.session.operator.Name, Role: v.session.operator.Role,
 		CSRF: v.session.token, Theme: theme(v.r), Here: v.r.URL.RequestURI(), Live: v.live, Files: v.h.assets, CommandOf: v.h.opt.Command,
-	}
-	if len(v.command) > 0 {
-		f.Command = v.h.opt.Command(v.command...)
+		Commands: v.commands, AWS: v.h.awsCommand,
 	}
 	if !v.refreshes() {
 		f.Notes = v.h.sessions.notes(v.id)

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // UsageRequest asks what a bucket stores, or a prefix of it.
 type UsageRequest struct {
@@ -30,6 +33,26 @@ type Growth struct {
 	Bytes   int64     `json:"bytes"`
 	// AtLeast reports that it may have grown by more: it was too small to be recorded.
 	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// UsageOrders are the orders in which buckets and prefixes are listed, by name: those with the
+// largest value come first.
+var UsageOrders = map[string]func(UsageTotals, *Growth) int64{
+	"bytes":       func(t UsageTotals, _ *Growth) int64 { return t.Bytes },
+	"objects":     func(t UsageTotals, _ *Growth) int64 { return t.Objects },
+	"without-end": func(t UsageTotals, _ *Growth) int64 { return t.WithoutEnd.Bytes },
+	"growth": func(_ UsageTotals, g *Growth) int64 {
+		if g == nil {
+			return math.MinInt64
+		}
+		return g.Bytes
+	},
+	"age": func(t UsageTotals, _ *Growth) int64 {
+		if t.Oldest.IsZero() {
+			return math.MinInt64
+		}
+		return -t.Oldest.Unix()
+	},
 }
 
 // UsagePrefix is what is below a prefix that ends in a slash.

@@ -40,8 +40,8 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
   lethe usage s3://photos/2031/ --depth 2`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if orders[f.sort] == nil {
-				return usageError("--sort %q is not an order; use bytes, objects, growth or without-end", f.sort)
+			if api.UsageOrders[f.sort] == nil {
+				return usageError("--sort %q is not an order; use bytes, objects, growth, age or without-end", f.sort)
 			}
 			if len(args) == 1 {
 				if f.bucket, f.prefix, err = place(args[0]); err != nil {
@@ -62,26 +62,13 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.sort, "sort", "bytes", "`order`: bytes, objects, growth or without-end")
+	fs.StringVar(&f.sort, "sort", "bytes", "`order`: bytes, objects, growth, age (the oldest first) or without-end")
 	fs.StringVar(&f.since, "since", "7d", "how `long` ago growth is measured from; or the oldest count, if that is later")
 	fs.VarP(atLeast(1, &f.depth, 1), "depth", "d", "show prefixes down to so many `levels`")
 	fs.Var(atLeast(0, &f.limit, 20), "limit", "show so `many` prefixes; 0: all")
 	fs.BoolVar(&f.refresh, "refresh", false, "count all buckets first")
 	fs.BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c.completes(cmd, objectPlaces)
-}
-
-// orders are the keys by which prefixes are sorted, the largest first.
-var orders = map[string]func(api.UsageTotals, *api.Growth) int64{
-	"bytes":       func(t api.UsageTotals, _ *api.Growth) int64 { return t.Bytes },
-	"objects":     func(t api.UsageTotals, _ *api.Growth) int64 { return t.Objects },
-	"without-end": func(t api.UsageTotals, _ *api.Growth) int64 { return t.WithoutEnd.Bytes },
-	"growth": func(_ api.UsageTotals, g *api.Growth) int64 {
-		if g == nil {
-			return -1 << 62
-		}
-		return g.Bytes
-	},
 }
 
 // refreshUsage counts all buckets, and reports progress.
@@ -225,7 +212,7 @@ func (c *cli) order(by string, grown bool) func(api.UsageTotals, *api.Growth) in
 		printf(c.out, "no growth is known yet, so they are sorted by bytes; growth is known from the second count on: %s\n", c.command("usage", "--refresh"))
 		by = "bytes"
 	}
-	return orders[by]
+	return api.UsageOrders[by]
 }
 
 // children are the prefixes directly below the one that was asked for.

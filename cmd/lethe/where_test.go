@@ -49,7 +49,7 @@ func TestUsageShowsALeak(t *testing.T) {
 	}
 	w.fails("no such bucket", "usage", "s3://nowhere")
 	w.fails("write s3://bucket", "usage", "first/logs")
-	w.fails("use bytes, objects, growth or without-end", "usage", "--sort", "name")
+	w.fails("use bytes, objects, growth, age or without-end", "usage", "--sort", "name")
 }
 
 // Growth is measured from the first count, however soon the others are made.

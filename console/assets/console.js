@@ -136,3 +136,5 @@ if (editor) {
 
 enhance(document);
 keepFresh();
+// On a narrow screen the pages are a row that scrolls.
+document.querySelector(".side a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

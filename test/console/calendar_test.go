@@ -36,13 +36,66 @@ func TestCalendarAndUsage(t *testing.T) {
 	if page := v.get("/buckets").body; !strings.Contains(page, `<a class="button" href="/usage">`) {
 		t.Error("the buckets do not lead to their usage")
 	}
-	if page := v.get("/bucket?name=logs&prefix=small/").body; !strings.Contains(page, "The whole bucket has") {
-		t.Error("the count of the bucket stands as that of a prefix")
+	w.put("logs", "small/deep/c", "more bytes", "")
+	for path, want := range map[string]string{
+		"prefix=small/": "2 objects of 15 B, of 3 objects of 4.9 KiB in the bucket.", "prefix=small/b": "1 object of 5 B, of 3 objects", "prefix=none": "0 objects of 0 B, of 3",
+		"prefix=small/&after=small/b": "The bucket has 3 objects", "": "3 objects of 4.9 KiB.",
+	} {
+		if page := v.get("/bucket?name=logs&" + path).body; !strings.Contains(page, want) {
+			t.Errorf("%q does not say %q: %s", path, want, page)
+		}
 	}
 	operator := w.as(api.Operate)
 	res := operator.act("/usage/count?bucket=logs")
 	if page := operator.get(res.to()).body; res.to() != "/usage?bucket=logs" || !strings.Contains(page, "All buckets were counted.") || strings.Contains(page, "not counted yet") {
 		t.Errorf("it was not counted: %s %s", res.to(), page)
+	}
+}
+
+// Prefixes and buckets are sorted by links, by what the command sorts them by.
+func TestUsageIsSorted(t *testing.T) {
+	w := start(t)
+	w.bucket("logs")
+	w.put("logs", "grows/1", "x", "")
+	w.put("logs", "large/1", strings.Repeat("x", 5000), "1d")
+	w.put("logs", "never/1", strings.Repeat("x", 50), "")
+	w.reclaim("usage")
+	w.clock.Advance(time.Hour)
+	w.put("logs", "grows/2", strings.Repeat("x", 20), "")
+	w.bucket("a-new-one")
+	w.put("a-new-one", "x", "x", "")
+	v := w.as(api.Read)
+	order := func(path, row string) string {
+		page := v.get(path).body
+		var found []string
+		for _, m := range regexp.MustCompile(`<a(?: class="key")? href="/usage\?bucket=`+row+`">([^<]+)</a></td>`).FindAllStringSubmatch(page, -1) {
+			found = append(found, m[1])
+		}
+		return strings.Join(found, " ")
+	}
+	for sort, want := range map[string]string{
+		"": "large/ never/ grows/", "growth": "grows/ large/ never/", "without-end": "never/ grows/ large/", "objects": "grows/ large/ never/", "name": "grows/ large/ never/", "age": "large/ never/ grows/",
+	} {
+		if got := order("/usage?bucket=logs&sort="+sort, "logs&amp;prefix=[^\"]+"); got != want {
+			t.Errorf("sorted by %q: %s", sort, got)
+		}
+	}
+	page := v.get("/usage?bucket=logs&sort=growth").body
+	for _, want := range []string{`<th class="num" aria-sort="descending"><a class="sort" href="/usage?bucket=logs&amp;sort=growth">Growth</a>`, `href="/usage?bucket=logs">Bytes</a>`, "lethe usage s3://logs/ --sort growth"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q: %s", want, page)
+		}
+	}
+	if page := v.get("/usage?bucket=logs&sort=name").body; !strings.Contains(page, "lethe du s3://logs/") {
+		t.Error("the order of names does not have its command")
+	}
+	for sort, want := range map[string]string{"": "logs a-new-one", "name": "a-new-one logs", "growth": "logs a-new-one", "age": "logs a-new-one"} {
+		if got := order("/usage?sort="+sort, "[^\"&]+"); got != want {
+			t.Errorf("buckets sorted by %q: %s", sort, got)
+		}
+	}
+	if res := v.get("/usage?sort=chance"); res.status != http.StatusBadRequest {
+		t.Errorf("sorted by chance: %d", res.status)
 	}
 }
 
@@ -110,8 +163,12 @@ func TestWhatStaysOnADay(t *testing.T) {
 	if page := v.get(day(2)).body; !strings.Contains(page, "Nothing goes: 1 object is held, ") || strings.Contains(page, "0 objects of") {
 		t.Errorf("the day of a held object is %s", page)
 	}
-	if page := v.get("/limits").body; !strings.Contains(page, `<a href="/calendar">calendar</a>`) {
-		t.Errorf("limits do not lead to the calendar: %s", page)
+	stop := regexp.MustCompile(`<a href="/calendar\?bucket=logs&amp;day=[^"]+">[^<]+</a></td><td>ttl</td><td>logs</td><td class="num">5</td><td class="num">\d</td><td class="wide">at least`)
+	if page := v.get("/limits").body; !stop.MatchString(page) || !strings.Contains(page, `<a href="/calendar">calendar</a>`) {
+		t.Errorf("limits do not list what they will stop: %s", page)
+	}
+	if page := start(t).as(api.Read).get("/limits").body; !strings.Contains(page, "what goes is within the limits") {
+		t.Errorf("limits that stop nothing say %s", page)
 	}
 }
 

@@ -73,6 +73,9 @@ func TestBackends(t *testing.T) {
 	if page := v.get(v.act("/backends/accept", "id", "main").to()).body; strings.Contains(page, "a look at") {
 		t.Error("deletes are still stopped")
 	}
+	if page := v.get("/backends").body; !strings.Contains(page, "/backends/hold") || strings.Contains(page, "/backends/drain") {
+		t.Error("the only backend is offered to be drained")
+	}
 	if page := v.get(v.act("/backends/drain", "id", "nowhere").to()).body; !strings.Contains(page, `role="alert"`) {
 		t.Error("an unknown backend is drained")
 	}
@@ -100,6 +103,39 @@ func TestAMissingFolder(t *testing.T) {
 			t.Errorf("home does not have %q: %s", want, home)
 		}
 	}
+}
+
+// A backend is offered what makes sense for it as it is: one that is not there is not drained
+// while contents lie on it, and none is without another one.
+func TestWhatBackendsAreOffered(t *testing.T) {
+	w := start(t, "backends=[{name: main, kind: dir, path: blobs}, {name: other, kind: dir, path: other}]")
+	w.bucket("photos")
+	w.put("photos", "a", "bytes", "") // on the first one
+	offered := func(when, main, other string) {
+		t.Helper()
+		page := w.as(api.Destroy).get("/backends").body
+		for name, want := range map[string]string{"main": main, "other": other} {
+			card := regexp.MustCompile(`(?s)<section id="backend-` + name + `".*?</section>`).FindString(page)
+			var found []string
+			for _, m := range regexp.MustCompile(`action="/backends/([a-z]+)"`).FindAllStringSubmatch(card, -1) {
+				found = append(found, m[1])
+			}
+			if got := strings.Join(found, " "); got != want {
+				t.Errorf("%s: %s is offered %q", when, name, got)
+			}
+		}
+	}
+	offered("both are there", "hold drain", "hold drain")
+	w.must(os.Rename(w.data+"/other", w.data+"/elsewhere"))
+	offered("the empty one is away", "hold", "hold drain")
+	w.must(os.Rename(w.data+"/elsewhere", w.data+"/other"))
+	w.must(os.Rename(w.data+"/blobs", w.data+"/elsewhere"))
+	offered("the one with contents is away", "hold", "hold")
+	_, err := api.Call[api.None](w.ctx, w.admin, "backends/hold", api.BackendRequest{ID: "main"})
+	w.must(err)
+	_, err = api.Call[api.None](w.ctx, w.admin, "backends/drain", api.BackendRequest{ID: "main"})
+	w.must(err)
+	offered("it is held and drained", "accept undrain remove", "hold")
 }
 
 // The configuration has where each value comes from, and no secret; decisions are listed.
