@@ -71,6 +71,8 @@ type Options struct {
 	Settings []Setting
 	// Audit returns the last audit lines of this process, the latest first; optional.
 	Audit func() []AuditLine
+	// Instance names this process among those that share the ledger; empty: none does.
+	Instance string
 	Clock lethe.Clock // of the times that pages show (default lethe.SystemClock)
 	// Stopwatch is the clock of sessions (default lethe.Monotonic).
 	Stopwatch lethe.Clock

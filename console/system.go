@@ -146,11 +146,12 @@ type audits struct {
 	Kept     int
 	Since    time.Time // of the oldest line that is kept
 	Now      time.Time
+	Instance string // empty: no other shares the ledger
 }
 
 func (v *visit) audit() (templ.Component, error) {
 	q, kept := v.r.URL.Query(), v.h.opt.Audit()
-	a := audits{Contains: q.Get("contains"), Kept: len(kept), Now: v.now.Time()}
+	a := audits{Contains: q.Get("contains"), Kept: len(kept), Now: v.now.Time(), Instance: v.h.opt.Instance}
 	if len(kept) > 0 {
 		a.Since = instant(kept[len(kept)-1].At)
 	}
@@ -158,6 +159,7 @@ func (v *visit) audit() (templ.Component, error) {
 	if n, err := strconv.Atoi(q.Get("from")); err == nil {
 		a.From = min(max(n, 0), len(found))
 	}
+	v.commands = append(v.commands, "journalctl -u lethe | grep -E 'audit\"?[=:]true'")
 	a.Matching, a.Lines = len(found), found[a.From:min(a.From+shownRows, len(found))]
 	return auditPage(v.frame(), a), nil
 }
@@ -170,12 +172,12 @@ func (a audits) page(from int) string {
 	return link("/audit", "contains", a.Contains, "from", strconv.Itoa(from))
 }
 
-// keptText says what there is, and where all is.
+// keptText says what there is.
 func (a audits) keptText() string {
 	if a.Kept == 0 {
 		return "This process has decided nothing yet."
 	}
-	return "This process keeps its last decisions in memory: " + words.Plural(int64(a.Kept), "line", "lines") + " since " + stamp(a.Since) + "."
+	return "The last decisions of this process: " + words.Plural(int64(a.Kept), "line", "lines") + " since " + stamp(a.Since) + "."
 }
 
 func (l AuditLine) contains(text string) bool {

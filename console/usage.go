@@ -64,14 +64,18 @@ func (v *visit) usage() (templ.Component, error) {
 		if err != nil {
 			return nil, err
 		}
-		sortUsage(all.Buckets, t.Sort, func(b api.BucketUsage) (string, api.UsageTotals, *api.Growth) { return b.Bucket, b.UsageTotals, b.Growth })
+		sortUsage(all.Buckets, t.Sort, func(b api.BucketUsage) (string, api.UsageTotals, *api.Growth) {
+			return b.Bucket, b.UsageTotals, b.Growth
+		})
 		return usagesPage(v.frame(), all, t), nil
 	}
 	u, err := api.Call[api.Usage](v.as(), v.h.admin, "usage", api.UsageRequest{Bucket: t.Bucket, Prefix: t.Prefix})
 	if err != nil {
 		return nil, err
 	}
-	sortUsage(u.Prefixes, t.Sort, func(p api.UsagePrefix) (string, api.UsageTotals, *api.Growth) { return p.Prefix, p.UsageTotals, p.Growth })
+	sortUsage(u.Prefixes, t.Sort, func(p api.UsagePrefix) (string, api.UsageTotals, *api.Growth) {
+		return p.Prefix, p.UsageTotals, p.Growth
+	})
 	v.nav, v.search, v.title = "/usage", s3Name(t.Bucket, t.Prefix), "Usage of "+s3Name(t.Bucket, t.Prefix)
 	return usagePage(v.frame(), u, t), nil
 }

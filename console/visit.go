@@ -20,19 +20,19 @@ const liveHeader = "X-Console-Refresh"
 
 // visit is a request of an operator who has logged in.
 type visit struct {
-	h       *Handler
-	w       http.ResponseWriter
-	r       *http.Request
-	id      string // of the session, as the browser has it
-	session session
-	from    string // the client's address
-	now     lethe.Time
-	title   string
-	nav     string   // the path of the page's entry in the navigation
+	h        *Handler
+	w        http.ResponseWriter
+	r        *http.Request
+	id       string // of the session, as the browser has it
+	session  session
+	from     string // the client's address
+	now      lethe.Time
+	title    string
+	nav      string   // the path of the page's entry in the navigation
 	commands []string // do the same in a shell
-	search  string   // what stands in the search field
-	live    int      // seconds after which the page refreshes itself; 0: it does not
-	planID  string   // of the plan that was made
+	search   string   // what stands in the search field
+	live     int      // seconds after which the page refreshes itself; 0: it does not
+	planID   string   // of the plan that was made
 }
 
 // cookieName is that of the session's cookie. A browser takes one that begins with
@@ -152,19 +152,21 @@ func (v *visit) write(status int, body templ.Component) {
 
 // frame is what is around the body of a page.
 type frame struct {
-	Title, Nav, Search          string
-	Commands                    []string // do the same in a shell
-	Who                         string
-	Role                        api.Role
-	CSRF, Theme, Here           string
-	Notes                       []note
-	Live                        int
-	Files                       assets
-	CommandOf, AWS              func(...string) string // write commands of lethe, and of an S3 client
+	Title, Nav, Search string
+	Commands           []string // do the same in a shell
+	Who                string
+	Role               api.Role
+	CSRF, Theme, Here  string
+	Notes              []note
+	Live               int
+	Files              assets
+	CommandOf, AWS     func(...string) string // write commands of lethe, and of an S3 client
 }
 
 // sameAs adds a command of lethe that does the same as the page, or a part of it.
-func (v *visit) sameAs(command ...string) { v.commands = append(v.commands, v.h.opt.Command(command...)) }
+func (v *visit) sameAs(command ...string) {
+	v.commands = append(v.commands, v.h.opt.Command(command...))
+}
 
 func (v *visit) frame() frame {
 	f := frame{

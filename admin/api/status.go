@@ -90,9 +90,20 @@ type Status struct {
 	Trips []LimitInfo `json:"trips,omitempty"`
 	// Deferred counts due objects and trash entries that holds and limits keep.
 	Deferred int64 `json:"deferred,omitempty"`
+	// LastDay is what the routines took away in the last 24 hours; nil: not known.
+	LastDay *LastDay `json:"last_day,omitempty"`
 	// Contradictions counts, by kind, what the last checks of this process found wrong
 	// within the ledger.
 	Contradictions map[string]int64 `json:"contradictions,omitempty"`
+}
+
+// LastDay is what went because it was due, by the runs of the last 24 hours that are kept.
+type LastDay struct {
+	Since   time.Time `json:"since"`
+	Objects int64     `json:"objects"` // came to their end, and went
+	Trash   int64     `json:"trash"`   // entries whose undo window ended, and that were purged
+	Blobs   int64     `json:"blobs"`   // deleted on backends
+	Bytes   int64     `json:"bytes"`   // of them
 }
 
 // InlineTotal counts the small contents whose bytes lie in the ledger itself.

@@ -20,13 +20,14 @@ const ledgerTime = 5 * time.Second
 type counting struct {
 	buckets func(context.Context, *api.Status) error
 	plan    func(context.Context, ledger.Depths) (map[string]ledger.Backlog, error)
+	lastDay func(context.Context) (*api.LastDay, error)
 }
 
 // Status returns a summary of the store with exact counts, and the verdict on it.
 func (s *Service) Status(ctx context.Context, _ api.None) (api.Status, error) {
 	return s.summary(ctx, counting{s.sumBuckets, func(ctx context.Context, _ ledger.Depths) (map[string]ledger.Backlog, error) {
 		return s.o.Loop.Plan(ctx, nil)
-	}})
+	}, s.lastDay})
 }
 
 // summary asks the backends, Redis and the ledger now. If the ledger does not answer, the
@@ -95,6 +96,9 @@ func (s *Service) fromLedger(ctx context.Context, out *api.Status, how counting)
 	}
 	plan, err := how.plan(ctx, depths)
 	if err != nil {
+		return err
+	}
+	if out.LastDay, err = how.lastDay(ctx); err != nil {
 		return err
 	}
 	return s.runs(ctx, plan, out.Routines)
@@ -206,6 +210,40 @@ func (s *Service) runs(ctx context.Context, plan map[string]ledger.Backlog, rout
 		r.Backlog, r.LastRun, r.LastGood = backlogOf(plan[r.Name], now), runOf(last, r.Name), runOf(good, r.Name)
 	}
 	return err
+}
+
+// runsRead bounds the runs of a routine that are added up.
+const runsRead = 1000
+
+// lastDay adds up the runs of the last 24 hours. If there are more than are kept, they are those
+// since a later instant.
+func (s *Service) lastDay(ctx context.Context) (*api.LastDay, error) {
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since := now.Add(-24 * time.Hour)
+	sums := map[string]map[string]int64{}
+	for _, routine := range []string{"expire", "purge", "clean"} {
+		list, err := s.o.Ledger.RunsSince(ctx, routine, now.Add(-24*time.Hour), runsRead)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == runsRead {
+			since = max(since, list[runsRead-1].StartedAt)
+		}
+		sum := map[string]int64{}
+		for _, r := range list {
+			for name, n := range r.Counts {
+				sum[name] += n
+			}
+		}
+		sums[routine] = sum
+	}
+	return &api.LastDay{
+		Since: toTime(since), Objects: sums["expire"]["objects"], Trash: sums["purge"]["objects"],
+		Blobs: sums["clean"]["gone"], Bytes: sums["clean"]["gone_bytes"],
+	}, nil
 }
 
 func backlogOf(b ledger.Backlog, now lethe.Time) api.Backlog {

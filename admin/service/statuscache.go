@@ -15,12 +15,17 @@ import (
 // buckets, and the exact length of a queue beyond ledger.MaxDepth.
 const statusFresh = time.Minute
 
+// lastDayFresh is how long the sums over the runs of a day are cached.
+const lastDayFresh = 10 * time.Second
+
 // statusCache is the cache of Glance.
 type statusCache struct {
 	mu      sync.Mutex
 	asked   lethe.Time
 	buckets api.Status // its sums over buckets
 	exact   map[string]exactly
+	summed  lethe.Time
+	lastDay *api.LastDay
 }
 
 // counted are the routines without a queue whose plans read counters, and no
@@ -43,7 +48,7 @@ type exactly struct {
 func (s *Service) Glance(ctx context.Context) (api.Status, error) {
 	s.glance.mu.Lock()
 	defer s.glance.mu.Unlock()
-	return s.summary(ctx, counting{s.glanceBuckets, s.glancePlan})
+	return s.summary(ctx, counting{s.glanceBuckets, s.glancePlan, s.glanceLastDay})
 }
 
 // depths reads the lengths of this store's queues.
@@ -71,6 +76,19 @@ func (s *Service) glanceBuckets(ctx context.Context, out *api.Status) error {
 	}
 	out.Buckets, out.Objects, out.Bytes, out.Holds = g.buckets.Buckets, g.buckets.Objects, g.buckets.Bytes, g.buckets.Holds
 	return nil
+}
+
+func (s *Service) glanceLastDay(ctx context.Context) (*api.LastDay, error) {
+	g := &s.glance
+	now := s.o.Stopwatch.Now()
+	if g.summed == 0 || now.Sub(g.summed) >= lastDayFresh {
+		day, err := s.lastDay(ctx)
+		if err != nil {
+			return nil, err
+		}
+		g.lastDay, g.summed = day, now
+	}
+	return g.lastDay, nil
 }
 
 // glancePlan returns the backlogs of the routines, exactly where that was

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/lethe-storage/lethe/admin/service"
@@ -38,7 +39,7 @@ func (a *App) openConsole(ctx context.Context) error {
 			Endpoint: a.endpoint, Region: a.Config.Server.Region, Access: a.Root.Access, Secret: a.Root.Secret.Reveal(),
 		},
 		Hosts: hosts, Secure: secure, AnyAddress: anyAddress, Idle: c.Idle.Std(), Lifetime: c.Lifetime.Std(),
-		Settings: settingsShown(settings), Audit: a.watch.kept.latest,
+		Settings: settingsShown(settings), Audit: a.watch.kept.latest, Instance: a.instanceName(),
 		Command: a.opt.Command, Clock: a.opt.Clock, Stopwatch: a.opt.Stopwatch,
 		Failed: func(path string, err error) {
 			a.opt.Log.Warn("a page of the console failed", "path", path, "error", err)
@@ -52,6 +53,15 @@ func (a *App) openConsole(ctx context.Context) error {
 		return nil
 	})
 	return a.serve(ctx, "console", l, a.watch.tracedWeb("console", consoleCall, h))
+}
+
+// instanceName names this process for people where others may share its ledger; empty: none do.
+func (a *App) instanceName() string {
+	if !a.shared() {
+		return ""
+	}
+	host, _ := os.Hostname() // empty if there is none
+	return strings.TrimSpace(host + " " + a.worker)
 }
 
 func settingsShown(values []config.Value) []console.Setting {

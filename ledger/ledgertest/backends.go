@@ -19,6 +19,7 @@ func backendTests() []test {
 		{name: "the clock does not run back", run: clockBack},
 		{name: "runs", run: runs},
 		{name: "last runs", run: lastRuns},
+		{name: "runs since", run: runsSince},
 		{name: "interrupted runs", run: interruptRuns},
 		{name: "old runs are pruned", run: pruneRuns},
 		{name: "prune stops at its limit", run: pruneLimit},
@@ -210,6 +211,30 @@ func lastRuns(w *world) {
 	if len(last) != 2 || last["clean"].ID != bad || last["expire"].ID != open || len(succeeded) != 1 || succeeded["clean"].ID != good {
 		w.Fatalf("last %+v, succeeded %+v", last, succeeded)
 	}
+}
+
+// runsSince: the newest first, of one routine, those in progress too.
+func runsSince(w *world) {
+	early := w.start("clean", "w")
+	w.ok(w.FinishRun(w.ctx, early, "ok", map[string]int64{"gone": 2}))
+	w.start("expire", "w")
+	since := w.now()
+	first, second := w.start("clean", "w"), w.start("clean", "v")
+	w.ok(w.FinishRun(w.ctx, first, "failed: x", map[string]int64{"gone": 3}))
+	for _, c := range []struct {
+		since lethe.Time
+		limit int
+		want  []lethe.ID
+	}{{since, 9, []lethe.ID{second, first}}, {since + 1, 9, []lethe.ID{second}}, {0, 9, []lethe.ID{second, first, early}}, {0, 1, []lethe.ID{second}}, {w.now(), 9, nil}} {
+		var got []lethe.ID
+		for _, r := range must(w.RunsSince(w.ctx, "clean", c.since, c.limit))(w) {
+			got = append(got, r.ID)
+		}
+		equal(w, "runs", plain(got), plain(c.want))
+	}
+	list := must(w.RunsSince(w.ctx, "clean", since, 9))(w)
+	equal(w, "outcome", list[1].Outcome, "failed: x")
+	equal(w, "counts", plain(list[1].Counts), plain(map[string]int64{"gone": 3}))
 }
 
 func interruptRuns(w *world) {

@@ -64,6 +64,9 @@ type operatedLedger interface {
 	HoldBackend(ctx context.Context, backend, reason string) error
 	// InterruptRuns marks the unfinished runs of a dead worker.
 	InterruptRuns(ctx context.Context, worker string) (int, error)
+	// RunsSince returns the newest runs of a routine that began at an instant or later, up
+	// to a limit, the newest first.
+	RunsSince(ctx context.Context, routine string, since lethe.Time, limit int) ([]ledger.Run, error)
 	// UsageRecords returns a page of records, by the names of their buckets.
 	UsageRecords(ctx context.Context, q ledger.UsageRecordQuery) ([]ledger.UsageRecord, error)
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.

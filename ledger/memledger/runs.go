@@ -95,6 +95,22 @@ func (db *DB) runsByStart() []*ledger.Run {
 	return slices.SortedStableFunc(slices.Values(db.runs.rows), func(a, b *ledger.Run) int { return cmp.Compare(a.StartedAt, b.StartedAt) })
 }
 
+// RunsSince returns the newest runs of a routine that began at an instant or later, up to a limit,
+// the newest first.
+func (db *DB) RunsSince(ctx context.Context, routine string, since lethe.Time, limit int) ([]ledger.Run, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var list []ledger.Run
+	for _, r := range slices.Backward(db.runsByStart()) {
+		if r.Routine == routine && r.StartedAt >= since && len(list) < limit {
+			list = append(list, copyRun(r))
+		}
+	}
+	return list, nil
+}
+
 // InterruptRuns ends the unfinished runs of a worker that is gone.
 func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	if err := db.enter(ctx); err != nil {

@@ -110,6 +110,7 @@ func TestEnginePlans(t *testing.T) {
 		usedTrash:            "SEARCH e USING INDEX trash_key (bucket=? AND key>?)",
 		claimedBlobs:         "USING INDEX blobs_claimed",
 		pruneOps:             "INDEX ops_at",
+		runsSince:            "SEARCH runs USING INDEX runs_begun (routine=? AND started_at>?)",
 		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",
 		deadByID:             "SEARCH b USING PRIMARY KEY (id=?)",
 	} {

@@ -28,7 +28,9 @@ var (
 		SELECT (SELECT n.id FROM runs n WHERE n.routine = r.routine ORDER BY n.started_at DESC, n.id DESC LIMIT 1)
 		FROM (SELECT DISTINCT routine FROM runs) AS r)`)
 	lastGoodRuns = register(`SELECT ` + runColumns + ` FROM runs WHERE id IN (` + newestGood + `)`)
-	oldRuns      = register(`SELECT o.id FROM (SELECT DISTINCT routine FROM runs) AS r
+	runsSince    = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND started_at >= ?2
+		ORDER BY started_at DESC, id DESC LIMIT ?3`)
+	oldRuns = register(`SELECT o.id FROM (SELECT DISTINCT routine FROM runs) AS r
 		JOIN runs o ON o.routine = r.routine AND o.finished_at <> 0 AND (o.started_at, o.id) < (
 			SELECT n.started_at, n.id FROM runs n WHERE n.routine = r.routine AND n.finished_at <> 0
 			ORDER BY n.started_at DESC, n.id DESC LIMIT 1 OFFSET ?1)
@@ -79,6 +81,16 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.R
 		return err
 	})
 	return last, succeeded, err
+}
+
+// RunsSince returns the newest runs of a routine that began at an instant or later, up to a limit,
+// the newest first.
+func (db *DB) RunsSince(ctx context.Context, routine string, since lethe.Time, limit int) (list []ledger.Run, err error) {
+	err = db.read(ctx, "runs of "+routine, func(t *tx) error {
+		list, err = all(t, scanRun, runsSince, routine, since, limit)
+		return err
+	})
+	return list, err
 }
 
 // InterruptRuns marks the unfinished runs of a worker that is gone as interrupted.

@@ -193,3 +193,29 @@ func TestADayIsClicked(t *testing.T) {
 		t.Errorf("its object is %q", text)
 	}
 }
+
+// Home says what came due and what went in the last 24 hours.
+func TestTheLastDay(t *testing.T) {
+	w := start(t, "reclaim.grace.read_grace=1us")
+	w.bucket("logs")
+	_, err := api.Call[api.Bucket](w.ctx, w.admin, "buckets/set", map[string]any{"name": "logs", "undo": "1m"})
+	w.must(err)
+	w.put("logs", "ends", strings.Repeat("x", 2048), "2m")
+	w.put("logs", "replaced", "old", "")
+	w.put("logs", "replaced", "new", "")
+	w.put("logs", "later", "bytes", "3d")
+	w.clock.Advance(3 * time.Minute)
+	w.reclaim("expire", "purge")
+	w.clock.Advance(2 * time.Minute)
+	w.reclaim("clean")
+	text := `Gone in 24 hours</h2><strong>2.0 KiB</strong> <span class="soft">deleted: 2 blobs; came due: <a href="/receipts?since=1d">1 object, 1 trash entry</a>`
+	if page := w.as(api.Read).get("/").body; !strings.Contains(page, text) {
+		t.Errorf("home does not say %q: %s", text, page)
+	}
+	w.clock.Advance(25 * time.Hour)
+	s, err := w.admin.Status(w.ctx)
+	w.must(err)
+	if d := s.LastDay; d == nil || d.Objects+d.Trash+d.Blobs+d.Bytes != 0 {
+		t.Errorf("a day later it is %+v", d)
+	}
+}

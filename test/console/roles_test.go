@@ -29,7 +29,11 @@ func TestRoles(t *testing.T) {
 	for _, role := range []api.Role{api.Read, api.Operate, api.Destroy} {
 		v := w.as(role)
 		for _, p := range pictured() {
-			for _, form := range formOf.FindAllStringSubmatch(v.get(p.path).body, -1) {
+			body := v.get(p.path).body
+			if !strings.Contains(body, "The same in a shell") {
+				t.Errorf("%s has no command that does the same", p.path)
+			}
+			for _, form := range formOf.FindAllStringSubmatch(body, -1) {
 				need, known := needs["POST "+form[1]]
 				if _, page := needs["GET "+form[1]]; !known && !page && !openForms[form[1]] {
 					t.Errorf("%s: the form %s leads nowhere", p.path, form[1])

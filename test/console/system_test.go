@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 var shown = regexp.MustCompile(`<code tabindex="0">([^<]+)</code>`)
@@ -173,10 +174,23 @@ func TestConfigurationAndAudit(t *testing.T) {
 	}
 	page = v.get("/audit?contains=often").body
 	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
-	if next == nil || strings.Count(page, "<time") != 100 || !strings.Contains(page, "This process keeps its last decisions in memory") {
+	if next == nil || strings.Count(page, "<time") != 100 || !strings.Contains(page, "The last decisions of this process: ") {
 		t.Fatalf("the first page of the audit is %s", page)
+	}
+	if strings.Contains(page, "one instance") {
+		t.Error("the only process is called one of several")
 	}
 	if page = v.get(html.UnescapeString(next[1])).body; strings.Count(page, "<time") != 20 || !strings.Contains(page, `rel="prev"`) {
 		t.Errorf("the second page of the audit is %s", page)
+	}
+}
+
+// Where instances share a ledger, the page of the audit says whose decisions it has.
+func TestTheAuditOfOneInstance(t *testing.T) {
+	w := start(t, "database.url="+servers.Postgres(t), "backends=[{name: main, kind: dir, path: "+t.TempDir()+"}]")
+	host, err := os.Hostname()
+	w.must(err)
+	if page := w.as(api.Read).get("/audit").body; !strings.Contains(page, "the decisions of one instance: "+host) || !strings.Contains(page, "their own consoles") {
+		t.Errorf("the audit is %s", page)
 	}
 }

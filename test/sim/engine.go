@@ -144,6 +144,10 @@ func (s *seam) FinishRun(ctx context.Context, id lethe.ID, outcome string, count
 	return s.in.FinishRun(ctx, id, outcome, counts)
 }
 
+func (s *seam) RunsSince(ctx context.Context, routine string, since lethe.Time, limit int) ([]ledger.Run, error) {
+	return s.in.RunsSince(ctx, routine, since, limit)
+}
+
 func (s *seam) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	return s.in.LastRuns(ctx)
 }
