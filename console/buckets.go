@@ -69,6 +69,9 @@ func (v *visit) folder(typed url.Values, problem string) (templ.Component, error
 	}
 	v.nav, v.search, v.title = "/buckets", s3Name(b.Name, f.Prefix), s3Name(b.Name, f.Prefix)
 	v.sameAs("ls", s3Name(b.Name, f.Prefix))
+	if v.may(contentRole) {
+		v.commands = append(v.commands, v.h.awsCommand("s3", "cp", "FILE", s3Name(b.Name, folderOf(f.Prefix))))
+	}
 	return folderPage(v.frame(), f), nil
 }
 

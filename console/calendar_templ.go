@@ -501,7 +501,7 @@ func calendarTable(c calendar) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"What goes on each day\"><table class=\"stack\"><thead><tr><th>Day</th><th class=\"num\">Objects</th><th class=\"num\">Bytes</th><th class=\"num\" title=\"Bytes that nothing else refers to then: backends get them back\">Frees</th><th class=\"num\">Held</th><th>By</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"What goes on each day\"><table class=\"folds\"><thead><tr><th>Day</th><th class=\"num\">Objects</th><th class=\"num\">Bytes</th><th class=\"num\" title=\"Bytes that nothing else refers to then: backends get them back\">Frees</th><th class=\"num\">Held</th><th>By</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -73,7 +73,7 @@ type Options struct {
 	Audit func() []AuditLine
 	// Instance names this process among those that share the ledger; empty: none does.
 	Instance string
-	Clock lethe.Clock // of the times that pages show (default lethe.SystemClock)
+	Clock    lethe.Clock // of the times that pages show (default lethe.SystemClock)
 	// Stopwatch is the clock of sessions (default lethe.Monotonic).
 	Stopwatch lethe.Clock
 	Random    io.Reader // of sessions (default crypto/rand); used concurrently

@@ -138,8 +138,11 @@ func (v *visit) plans() (templ.Component, error) {
 	}
 	for _, p := range planned {
 		words := strings.Fields(p.Command)
-		if p.Needs == "backend" && words[0] == "backend" {
+		switch words[0] {
+		case "backend":
 			words = append(words, "NAME")
+		case "dead", "trash":
+			words = append(words, "--all")
 		}
 		v.sameAs(append(words, "--plan", "FILE")...)
 	}

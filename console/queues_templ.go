@@ -200,7 +200,7 @@ func deadTable(f frame, q queues) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Dead letters by error\"><table class=\"stack\"><thead><tr><th>Error</th><th>Backend</th><th class=\"num\">Blobs</th><th class=\"num\">Bytes</th><th>Condemned as</th><th>First</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Dead letters by error\"><table class=\"folds\"><thead><tr><th>Error</th><th>Backend</th><th class=\"num\">Blobs</th><th class=\"num\">Bytes</th><th>Condemned as</th><th>First</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -460,7 +460,7 @@ func writeOffBox(f frame, g deadGroup, i int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyable(f.CommandOf("dead", "write-off", "--backend", g.Backend)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyable(f.CommandOf(writeOffOf(g)...)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1039,7 +1039,7 @@ func limitsTable(f frame, l limits) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Deletion limits\"><table class=\"stack\"><thead><tr><th>Kind</th><th>Of</th><th class=\"num\">Counted</th><th>State</th><th>Why</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Deletion limits\"><table class=\"folds\"><thead><tr><th>Kind</th><th>Of</th><th class=\"num\">Counted</th><th>State</th><th>Why</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1215,7 +1215,7 @@ func comingTable(l limits) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Coming stops\"><table id=\"coming\" class=\"stack\"><thead><tr><th>Day</th><th>Kind</th><th>Of</th><th class=\"num\">Due</th><th class=\"num\">Stopped</th><th>Why</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Coming stops\"><table id=\"coming\" class=\"folds\"><thead><tr><th>Day</th><th>Kind</th><th>Of</th><th class=\"num\">Due</th><th class=\"num\">Stopped</th><th>Why</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1464,7 +1464,7 @@ func holdsTable(f frame, l limits) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 118, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Holds\"><table class=\"stack\"><thead><tr><th>What</th><th>Scope</th><th>Reason</th><th>By</th><th>Since</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 118, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Holds\"><table class=\"folds\"><thead><tr><th>What</th><th>Scope</th><th>Reason</th><th>By</th><th>Since</th><th><span class=\"unseen\">What can be done</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1664,6 +1664,20 @@ func allowOf(g api.LimitInfo) []string {
 		out = append(out, of)
 	}
 	return out
+}
+
+// writeOffOf is the command that writes a group off.
+func writeOffOf(g deadGroup) []string {
+	if len(g.IDs) == 1 {
+		return []string{"dead", "write-off", g.IDs[0]}
+	}
+	common := ""
+	for _, part := range strings.Split(g.Error, "…") {
+		if part = strings.TrimSpace(part); len(part) > len(common) {
+			common = part
+		}
+	}
+	return []string{"dead", "write-off", "--backend", g.Backend, "--error", common}
 }
 
 func deadCount(q queues) string {

@@ -1102,7 +1102,7 @@ func auditPage(f frame, a audits) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Audit lines\"><table class=\"stack\"><thead><tr><th>When</th><th>Event</th><th>Why</th><th>Who</th><th>What</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Audit lines\"><table class=\"folds\"><thead><tr><th>When</th><th>Event</th><th>Why</th><th>Who</th><th>What</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

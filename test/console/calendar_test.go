@@ -163,7 +163,7 @@ func TestWhatStaysOnADay(t *testing.T) {
 	if page := v.get(day(2)).body; !strings.Contains(page, "Nothing goes: 1 object is held, ") || strings.Contains(page, "0 objects of") {
 		t.Errorf("the day of a held object is %s", page)
 	}
-	stop := regexp.MustCompile(`<a href="/calendar\?bucket=logs&amp;day=[^"]+">[^<]+</a></td><td>ttl</td><td>logs</td><td class="num">5</td><td class="num">\d</td><td class="wide">at least`)
+	stop := regexp.MustCompile(`<a href="/calendar\?bucket=logs&amp;day=[^"]+">[^<]+</a></td><td>ttl</td><td>logs</td><td class="num" data-label="Due">5</td><td class="num" data-label="Stopped">\d</td><td class="wide">at least`)
 	if page := v.get("/limits").body; !stop.MatchString(page) || !strings.Contains(page, `<a href="/calendar">calendar</a>`) {
 		t.Errorf("limits do not list what they will stop: %s", page)
 	}
