@@ -24,6 +24,9 @@ type InstanceInfo struct {
 	// 4. Reclaiming is set if it has reclaimed something since its last heartbeat.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Reclaiming   bool `json:"reclaiming,omitempty"`
+	// Answered is the number of the last question (AskInstances) that was read before the
+	// findings were made.
+	Answered int64 `json:"answered,omitempty"`
 	// Findings are what only the instance knows and operators of the store should: at most
 	// MaxInstanceFindings, the worst first.
 	Findings []InstanceFinding `json:"findings,omitempty"`

@@ -34,7 +34,7 @@ const (
 	KindBehind           = "behind"            // due items have waited for too long
 	KindRoutineFails     = "routine_fails"     // a routine failed, or had no success for long
 	KindNobodyReclaims   = "nobody_reclaims"   // no process runs the routines
-	KindInstanceSilent   = "instance_silent"   // an instance sends no heartbeat
+	KindInstanceSilent   = "instance_silent"   // an instance sends no heartbeat, or did not answer now
 	KindSettingsDiffer   = "settings_differ"   // instances run with different settings where all need the same
 	KindSlowed           = "slowed"            // reclaiming has backed off as far as it can
 	KindRedisDown        = "redis_down"        // Redis does not answer
@@ -68,7 +68,7 @@ var FindingKinds = []struct {
 	{KindDeadLetters, []string{SeverityWarning}},
 	{KindLimit, []string{SeverityWarning, SeverityNotice}},
 	{KindRoutineFails, []string{SeverityWarning}},
-	{KindInstanceSilent, []string{SeverityWarning}},
+	{KindInstanceSilent, []string{SeverityWarning, SeverityNotice}},
 	{KindSettingsDiffer, []string{SeverityWarning}},
 	{KindDeletesSlow, []string{SeverityWarning}},
 	{KindLedgerSlow, []string{SeverityWarning}},

@@ -33,6 +33,9 @@ type Instance struct {
 	Seen    time.Time `json:"seen_at"`
 	// Silent reports that its heartbeats are missing.
 	Silent bool `json:"silent,omitempty"`
+	// Unanswered reports that it was asked how it is now, and did not answer in time: its
+	// findings are as of seen_at.
+	Unanswered bool `json:"unanswered,omitempty"`
 	// Settings are digests of the settings that all instances need alike, by part of the
 	// configuration.
 	Settings map[string]string `json:"settings,omitempty"`

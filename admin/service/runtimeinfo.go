@@ -107,11 +107,11 @@ func (s *Service) routines() (out []api.RoutineStatus) {
 	return out
 }
 
-func (s *Service) instance(i ledger.Instance) api.Instance {
+func (s *Service) instance(i ledger.Instance, asked question) api.Instance {
 	out := api.Instance{
 		ID: i.ID, Host: i.Info.Host, PID: i.Info.PID, Version: i.Info.Version, Roles: i.Info.Roles, S3: i.Info.S3,
 		Started: toTime(i.StartedAt), Seen: toTime(i.BeatAt), Silent: s.o.Clock.Now().Sub(i.BeatAt) > silentAfter,
-		Settings: i.Info.Digests,
+		Settings: i.Info.Digests, Unanswered: !asked.answered(i),
 	}
 	if i.ID == s.o.Loop.Worker {
 		return out // it is asked now

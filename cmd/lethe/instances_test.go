@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -94,6 +95,41 @@ func TestInstancesShareAStore(t *testing.T) {
 func status(w *world) api.Status {
 	w.t.Helper()
 	return asked[api.Status](w, "status")
+}
+
+// Status asks the other instances: what one of them alone finds is known at once, and one that
+// does not answer is named.
+func TestStatusAsksTheOtherInstances(t *testing.T) {
+	settings := shared(t, servers.Postgres(t), "cloud")
+	w := newWorld(t, settings...).start()
+	_, after, _ := strings.Cut(settings[1], "endpoint: http://")
+	endpoint, _, _ := strings.Cut(after, ",")
+	way := servers.Proxy(t, endpoint)
+	v := w.beside("roles=reclaim", strings.Replace(settings[1], endpoint, way.Addr, 1)).start()
+	down := func() *api.StatusFinding {
+		s := status(w)
+		for i, f := range s.Findings {
+			if f.Kind == api.KindBackendDown {
+				return &s.Findings[i]
+			}
+		}
+		return nil
+	}
+	for range 100 { // an instance registers right after it serves
+		if len(status(w).Instances) == 2 {
+			break
+		}
+	}
+	if f := down(); f != nil {
+		t.Fatalf("found %+v", f)
+	}
+	way.Down()
+	if f := down(); f == nil || len(f.Instances) != 1 || strings.Contains(f.What, " ago)") {
+		t.Errorf("the other one's backend is down, and status found %+v", f)
+	}
+	v.stop()
+	w.instance(ledger.InstanceInfo{Roles: []string{"serve"}}) // nobody is behind it
+	contains(t, "status", w.ok("status"), "healthy, with 1 notice\n", "instance another did not answer in time", ", no answer")
 }
 
 // A backend is drained onto another one, removed, and not missed.

@@ -36,6 +36,9 @@ func printRuntimeInfo(w io.Writer, s api.Status) error {
 		if i.Silent {
 			seen += ", SILENT"
 		}
+		if i.Unanswered {
+			seen += ", no answer"
+		}
 		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), cmp.Or(i.S3, "-"), i.Version, words.When(i.Started, s.Now), seen})
 	}
 	err := table(w, rows)

@@ -17,6 +17,8 @@ const (
 	// instanceLook is how often it reads the others' heartbeats, and logs
 	// differences.
 	instanceLook = 2 * time.Second
+	// instanceAsk is how often it looks for a question of another instance's status.
+	instanceAsk = 500 * time.Millisecond
 	// instanceGone is how long an instance without a heartbeat still counts.
 	instanceGone = 3 * instanceBeat
 	// goodbye bounds the time in which a stopping instance records that.
@@ -37,23 +39,27 @@ func (a *App) beat(ctx context.Context) error {
 		a.opt.Log.Warn("this instance cannot compare its configuration with the others'", "error", err)
 	}
 	info := ledger.InstanceInfo{Host: host, PID: os.Getpid(), Version: a.opt.Version, Roles: a.Config.Roles, S3: a.urls.S3}
-	tick := time.NewTicker(instanceLook)
+	tick := time.NewTicker(instanceAsk)
 	defer tick.Stop()
-	clock, told := lethe.Monotonic{}, lethe.Time(0)
+	clock, told, looked := lethe.Monotonic{}, lethe.Time(0), lethe.Time(0)
 	for {
-		self := a.watch.throttle.Self()
-		news := int(self.Level) != info.BackoffLevel || self.Reclaiming && !info.Reclaiming
-		if now := clock.Now(); news || told == 0 || now.Sub(told) >= instanceBeat {
-			info.Digests, info.Findings = a.agreement.digests(), a.admin.Report(ctx)
+		self, now, asked := a.watch.throttle.Self(), clock.Now(), a.asked(ctx, info.Answered)
+		look := looked == 0 || now.Sub(looked) >= instanceLook
+		news := look && (int(self.Level) != info.BackoffLevel || self.Reclaiming && !info.Reclaiming)
+		if news || asked != info.Answered || told == 0 || now.Sub(told) >= instanceBeat {
+			info.Answered, info.Digests, info.Findings = asked, a.agreement.digests(), a.admin.Report(ctx)
 			info.BackoffLevel, info.Reclaiming, told = int(self.Level), self.Reclaiming, now
 			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
 				a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)
 			}
 			a.compare(ctx)
 		}
-		a.hear(ctx)
-		if err := a.Ledger.Understood(ctx); errors.Is(err, sqlledger.ErrOutdated) {
-			return err
+		if look {
+			looked = now
+			a.hear(ctx)
+			if err := a.Ledger.Understood(ctx); errors.Is(err, sqlledger.ErrOutdated) {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -66,6 +72,20 @@ func (a *App) beat(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// asked returns the number of the last question to this instance; if it cannot be read,
+// answered, that of the last answer.
+func (a *App) asked(ctx context.Context, answered int64) int64 {
+	if !a.shared() {
+		return answered
+	}
+	ctx, cancel := context.WithTimeout(ctx, instanceLook)
+	defer cancel()
+	if n, err := a.Ledger.AskedOf(ctx, a.worker); err == nil {
+		return n
+	}
+	return answered
 }
 
 // hear reads the heartbeats of the other instances. If that fails, what was known

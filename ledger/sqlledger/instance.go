@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,8 @@ var (
 		ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, info = excluded.info`)
 	listInstances = register(`SELECT id, started_at, beat_at, info FROM instances WHERE beat_at >= ?1 ORDER BY id`)
 	dropInstance  = register(`DELETE FROM instances WHERE id = ?1`)
+	askInstances  = register(`UPDATE instances SET asked = asked + 1 WHERE id <> ?1 AND beat_at >= ?2 RETURNING id, asked`)
+	selectAsked   = register(`SELECT asked FROM instances WHERE id = ?1`)
 	oldInstances  = register(`DELETE FROM instances WHERE beat_at < ?1`)
 	insertSecret  = register(`INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING`)
 	selectSecret  = register(`SELECT value FROM secrets WHERE name = ?1`)
@@ -62,6 +65,34 @@ func scanInstance(r *sql.Rows) (i ledger.Instance, err error) {
 		return i, fmt.Errorf("instance %s: %w (%w)", i.ID, lethe.ErrCorrupt, err)
 	}
 	return i, nil
+}
+
+// AskInstances asks the instances with a heartbeat within age, other than id, for a fresh one.
+// It returns the number of the question to each: it is answered by the first heartbeat whose
+// Answered is that number or a higher one.
+func (db *DB) AskInstances(ctx context.Context, id string, age time.Duration) (numbers map[string]int64, err error) {
+	err = db.write(ctx, "question to the instances", func(t *tx) error {
+		numbers = map[string]int64{}
+		_, err := all(t, func(r *sql.Rows) (n int64, err error) {
+			var id string
+			err = r.Scan(&id, &n)
+			numbers[id] = n
+			return n, err
+		}, askInstances, id, t.Now.Add(-age))
+		return err
+	})
+	return numbers, err
+}
+
+// AskedOf returns the number of the last question to an instance, 0 if there was none.
+func (db *DB) AskedOf(ctx context.Context, id string) (n int64, err error) {
+	err = db.read(ctx, "questions to instance "+id, func(t *tx) error {
+		if err := t.Row(selectAsked, id).Scan(&n); !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		return nil
+	})
+	return n, err
 }
 
 // ShareSecret stores a value under a name, unless there is one already, and returns the

@@ -34,6 +34,34 @@ func TestInstances(t *testing.T) {
 	}
 }
 
+// A question goes to the others that are alive, and is answered by what is made after it.
+func TestInstancesAreAsked(t *testing.T) {
+	l := newLedger(t)
+	for _, id := range []string{"a", "b", "c"} {
+		l.ok(l.BeatInstance(l.ctx, id, ledger.InstanceInfo{}))
+	}
+	l.clock.Advance(time.Minute)
+	l.ok(l.BeatInstance(l.ctx, "a", ledger.InstanceInfo{}))
+	l.ok(l.BeatInstance(l.ctx, "b", ledger.InstanceInfo{}))
+	for want := range int64(2) {
+		if asked, err := l.AskInstances(l.ctx, "a", time.Second); err != nil || len(asked) != 1 || asked["b"] != want+1 {
+			t.Errorf("asked %v, %v", asked, err)
+		}
+	}
+	for id, want := range map[string]int64{"a": 0, "b": 2, "c": 0, "none": 0} {
+		if n, err := l.AskedOf(l.ctx, id); err != nil || n != want {
+			t.Errorf("%s was asked %d times, %v", id, n, err)
+		}
+	}
+	l.ok(l.BeatInstance(l.ctx, "b", ledger.InstanceInfo{Answered: 2}))
+	if list, err := l.Instances(l.ctx, time.Second); err != nil || len(list) != 2 || list[1].Info.Answered != 2 {
+		t.Errorf("instances %+v, %v", list, err)
+	}
+	if asked, err := l.AskInstances(l.ctx, "a", time.Second); err != nil || asked["b"] != 3 {
+		t.Errorf("a heartbeat forgets what was asked: %v, %v", asked, err)
+	}
+}
+
 func TestSecretsAreShared(t *testing.T) {
 	l := newLedger(t)
 	if v, err := l.Secret(l.ctx, "root"); v != "" || err != nil {

@@ -177,6 +177,7 @@ func lists() []action {
 		{name: "BeatInstance", changes: "instances", run: func(a *act) (any, error) {
 			return none(a.db.BeatInstance(a.ctx, "i", ledger.InstanceInfo{PID: a.slot}))
 		}},
+		{name: "AskInstances", changes: "instances", run: func(a *act) (any, error) { return wrap(a.db.AskInstances(a.ctx, "another", time.Hour)) }},
 		{name: "RemoveInstance", changes: "instances", run: func(a *act) (any, error) { return none(a.db.RemoveInstance(a.ctx, "i")) }},
 		{name: "ShareSecret", changes: "secrets", run: func(a *act) (any, error) { return wrap(a.db.ShareSecret(a.ctx, "s", fmt.Sprint(a.slot))) }},
 	}

@@ -21,6 +21,10 @@ func ofInstances(s api.Status) (list []api.StatusFinding) {
 			list = append(list, f)
 			continue
 		}
+		if i.Unanswered {
+			list = append(list, finding(about{api.SeverityNotice, api.KindInstanceSilent, i.ID, "lethe status"},
+				"instance %s did not answer in time: what it last reported is %s old", i.ID, words.Span(s.Now.Sub(i.Seen))))
+		}
 		serves = serves || slices.Contains(i.Roles, "serve")
 		reclaims = reclaims || slices.Contains(i.Roles, "reclaim")
 	}

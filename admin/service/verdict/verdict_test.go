@@ -206,6 +206,9 @@ func TestInstances(t *testing.T) {
 			s.Instances = []api.Instance{{ID: "a", Silent: true, Seen: now.Add(-time.Minute)}}
 		},
 			api.SeverityWarning, api.KindInstanceSilent, "instance a sends no heartbeat", "lethe serve"},
+		{"one that does not answer now", func(s *api.Status) {
+			s.Instances = []api.Instance{{ID: "a", Roles: []string{"reclaim"}, Unanswered: true, Seen: now.Add(-12 * time.Second)}}
+		}, api.SeverityNotice, api.KindInstanceSilent, "instance a did not answer in time: what it last reported is 12 s old", "lethe status"},
 		{"a silent one that alone reclaims", others(api.Instance{ID: "a", Silent: true, Roles: []string{"reclaim"}}),
 			api.SeverityWarning, api.KindNobodyReclaims, "no server runs", "lethe serve"},
 		{"another's dead backend", func(s *api.Status) {

@@ -372,7 +372,8 @@ CREATE TABLE instances (
   id         TEXT COLLATE "C" PRIMARY KEY, -- the worker's name in claims and runs
   started_at BIGINT           NOT NULL,
   beat_at    BIGINT           NOT NULL,
-  info       TEXT COLLATE "C" NOT NULL
+  info       TEXT COLLATE "C" NOT NULL,
+  asked      BIGINT           NOT NULL DEFAULT 0 -- how often others have asked for a fresh heartbeat
 );
 
 -- One row per secret that all instances have in common.

@@ -371,7 +371,8 @@ CREATE TABLE instances (
   id         TEXT   PRIMARY KEY, -- the worker's name in claims and runs
   started_at BIGINT NOT NULL,
   beat_at    BIGINT NOT NULL,
-  info       TEXT   NOT NULL
+  info       TEXT   NOT NULL,
+  asked      BIGINT NOT NULL DEFAULT 0 -- how often others have asked for a fresh heartbeat
 ) WITHOUT ROWID;
 
 -- One row per secret that all instances have in common.
