@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -162,32 +161,6 @@ func prefixOf(text, id string) (prefix string, known bool) {
 	return "", false
 }
 
-// withChange returns a document in JSON with one of its rules enabled, disabled or removed;
-// empty if no rule is left.
-func withChange(text, id, do string) (string, error) {
-	var doc struct{ Rules []map[string]any }
-	if err := json.Unmarshal([]byte(cmp.Or(text, "{}")), &doc); err != nil {
-		return "", err
-	}
-	at := slices.IndexFunc(doc.Rules, func(r map[string]any) bool { return r["ID"] == id })
-	status, known := map[string]string{"enable": "Enabled", "disable": "Disabled"}[do]
-	switch {
-	case at < 0:
-		return "", &api.Error{Code: "bad_request", Message: "nothing was changed: the bucket has no rule " + strconv.Quote(id) + " any more"}
-	case known:
-		doc.Rules[at]["Status"] = status
-	case do == "remove":
-		doc.Rules = slices.Delete(doc.Rules, at, at+1)
-	default:
-		return "", &api.Error{Code: "bad_request", Message: "the form does not say what to do with the rule"}
-	}
-	if len(doc.Rules) == 0 {
-		return "", nil
-	}
-	out, err := json.Marshal(doc)
-	return string(out), err
-}
-
 // sameJSON reports whether two documents are the same but for spaces.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
@@ -204,19 +177,9 @@ func (h *Handler) ruleActions() []action {
 
 // changeRule enables, disables or removes one rule. The others stay as they are.
 func (v *visit) changeRule() (note, error) {
-	bucket, id, do := v.r.URL.Query().Get("bucket"), v.r.PostForm.Get("id"), v.r.PostForm.Get("do")
-	now, err := api.Call[api.Lifecycle](v.as(), v.h.admin, "lifecycle/get", api.LifecycleRequest{Bucket: bucket})
-	if err != nil {
-		return note{}, err
-	}
-	if now.By == "config" {
-		return note{}, &api.Error{Code: "bad_request", Message: "the rules stand in the configuration, and change there"}
-	}
-	rules, err := withChange(now.JSON, id, do)
-	if err != nil {
-		return note{}, err
-	}
-	_, err = api.Call[api.Lifecycle](v.as(), v.h.admin, "lifecycle/set", api.LifecycleRequest{Bucket: bucket, Rules: rules})
+	id, do := v.r.PostForm.Get("id"), v.r.PostForm.Get("do")
+	_, err := api.Call[api.Lifecycle](v.as(), v.h.admin, "lifecycle/set",
+		api.LifecycleRequest{Bucket: v.r.URL.Query().Get("bucket"), Rule: id, Change: do})
 	return note{Text: "The rule " + id + " was " + map[string]string{"enable": "enabled", "disable": "disabled", "remove": "removed"}[do] + "."}, err
 }
 

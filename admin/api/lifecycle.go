@@ -26,5 +26,10 @@ type Rule struct {
 type LifecycleRequest struct {
 	Bucket string `json:"bucket"`
 	Rules  string `json:"rules,omitempty"`
+	// Change changes one rule of the bucket instead: enable, disable or remove. Rule is its
+	// id. The others stay as they are, and Rules is empty.
+	Change string `json:"change,omitempty"`
+	Rule   string `json:"rule,omitempty"`
 	Days   int    `json:"days,omitempty"` // of a simulation; default 30
+	All    bool   `json:"all,omitempty"`  // of a simulation: an event "ends" for each object and upload
 }

@@ -20,6 +20,7 @@ type Event struct {
 	Progress *Progress       `json:"progress,omitempty"`
 	Problem  *Problem        `json:"problem,omitempty"`
 	Item     *plan.Result    `json:"item,omitempty"` // of a plan, that was not acted on
+	Ends     *ForecastRow    `json:"ends,omitempty"` // of a simulation: what goes
 	Result   json.RawMessage `json:"result,omitempty"`
 	Error    *Error          `json:"error,omitempty"`
 }

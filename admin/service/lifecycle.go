@@ -1,10 +1,13 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
@@ -52,11 +55,44 @@ func (s *Service) ShowLifecycle(ctx context.Context, r api.LifecycleRequest) (ap
 	return lifecycleOf(b)
 }
 
-// SetLifecycle replaces the rules of a bucket; no rules remove them. It fails
-// with ErrNoSuchBucket or ErrBadRequest. The next pass of lifecycle reapplies
+// SetLifecycle replaces the rules of a bucket, or changes one of them; no rules remove them. It
+// fails with ErrNoSuchBucket, ErrNoRule or ErrBadRequest. The next pass of lifecycle reapplies
 // the rules to objects; expiries by removed rules have no effect from now on.
 func (s *Service) SetLifecycle(ctx context.Context, r api.LifecycleRequest) (api.Lifecycle, error) {
-	return s.setLifecycle(ctx, r, "")
+	b, rules, err := s.wantedRules(ctx, r)
+	if err != nil {
+		return api.Lifecycle{}, err
+	}
+	seen := ""
+	if r.Change != "" {
+		r.Rules, seen = rules, b.Rules.Digest()
+	}
+	return s.setLifecycle(ctx, r, seen)
+}
+
+// wantedRules returns the rules that a bucket has, and the document of those that a request
+// sets.
+func (s *Service) wantedRules(ctx context.Context, r api.LifecycleRequest) (b ledger.BucketRules, doc string, err error) {
+	if b, err = s.o.Ledger.Rules(ctx, r.Bucket); err != nil || r.Change == "" && r.Rule == "" {
+		return b, r.Rules, err
+	}
+	change := lifecycle.Change(r.Change)
+	if r.Rules != "" || !slices.Contains([]lifecycle.Change{lifecycle.Enable, lifecycle.Disable, lifecycle.Remove}, change) {
+		return b, "", fmt.Errorf("%w: change is enable, disable or remove, of one rule and without rules to set", api.ErrBadRequest)
+	}
+	wanted, found := b.Rules.Change(r.Rule, change)
+	if !found {
+		ids := []string{}
+		for _, have := range b.Rules {
+			ids = append(ids, have.ID)
+		}
+		return b, "", fmt.Errorf("%w: %q; bucket %s has %s", api.ErrNoRule, r.Rule, r.Bucket, cmp.Or(strings.Join(ids, ", "), "none"))
+	}
+	if len(wanted) == 0 {
+		return b, "", nil
+	}
+	text, err := wanted.JSON()
+	return b, string(text), err
 }
 
 // setLifecycle replaces rules; seen, unless empty, is the digest of those that

@@ -236,15 +236,15 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 	if r.Lifecycle == nil {
 		return fmt.Errorf("%w: name a bucket", api.ErrBadRequest)
 	}
-	rules, err := parseRules(r.Lifecycle.Rules)
+	b, doc, err := s.wantedRules(ctx, *r.Lifecycle)
 	if err != nil {
 		return err
 	}
-	b, err := s.o.Ledger.Rules(ctx, r.Lifecycle.Bucket)
+	rules, err := parseRules(doc)
 	if err != nil {
 		return err
 	}
-	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
+	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: doc,
 		Why: fmt.Sprintf("%s removed", words.Plural(int64(len(b.Rules)), "rule is", "rules are"))}
 	if len(rules) > 0 {
 		now, err := s.o.Ledger.LedgerTime(ctx)
@@ -252,7 +252,7 @@ func (s *Service) ruleItems(ctx context.Context, r api.PlanRequest, yield func(p
 			return err
 		}
 		f := predict.NewForecaster(slices.DeleteFunc(slices.Clone(rules), func(r lifecycle.Rule) bool { return r.Disabled }), now, 30)
-		if err := s.forecast(ctx, b, f, func(api.Event) {}); err != nil {
+		if err := s.forecast(ctx, b, f, walkedEnds{each: func(api.Event) {}}); err != nil {
 			return err
 		}
 		i.Why, i.Size = forecastWords(f.Forecasts())

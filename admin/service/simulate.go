@@ -39,7 +39,7 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 		return out, err
 	}
 	f := predict.NewForecaster(rules, now, r.Days)
-	if err := s.forecast(ctx, b, f, each); err != nil {
+	if err := s.forecast(ctx, b, f, walkedEnds{each, r.All}); err != nil {
 		return out, err
 	}
 	out.Rules = forecastsOf(f.Forecasts())
@@ -48,16 +48,27 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 	return out, err
 }
 
-// forecast feeds a forecaster with all objects and incomplete uploads of a
-// bucket.
-func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, each func(api.Event)) error {
-	if err := s.forecastObjects(ctx, b, f, each); err != nil {
-		return err
-	}
-	return s.forecastUploads(ctx, b.Bucket, f)
+// walkedEnds is where a forecast reports: how far it has come, and what goes if all is asked for.
+type walkedEnds struct {
+	each func(api.Event)
+	all  bool
 }
 
-func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, each func(api.Event)) error {
+func (w walkedEnds) report(e ledger.Ending, row api.ForecastRow) {
+	row.EndsAt, row.By, row.Rule = toTime(e.At), string(e.By), e.Rule
+	w.each(api.Event{Ends: &row})
+}
+
+// forecast feeds a forecaster with all objects and incomplete uploads of a
+// bucket.
+func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, to walkedEnds) error {
+	if err := s.forecastObjects(ctx, b, f, to); err != nil {
+		return err
+	}
+	return s.forecastUploads(ctx, b.Bucket, f, to)
+}
+
+func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *predict.Forecaster, to walkedEnds) error {
 	q, done := ledger.UsageQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
 	for {
 		_, list, err := s.o.Ledger.UsageObjects(ctx, q)
@@ -66,17 +77,20 @@ func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *
 		}
 		for _, o := range list {
 			f.Object(o.Object, o.Held)
+			if e, within := f.Ends(o.Object); to.all && within {
+				to.report(e, api.ForecastRow{Bucket: b.Bucket, Key: o.Key, Size: o.Size, Held: o.Held})
+			}
 			q.AfterKey = o.Key
 		}
 		done += int64(len(list))
-		each(api.Event{Progress: &api.Progress{What: "simulate", Done: done, Total: b.Objects}})
+		to.each(api.Event{Progress: &api.Progress{What: "simulate", Done: done, Total: b.Objects}})
 		if len(list) < q.Limit {
 			return nil
 		}
 	}
 }
 
-func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict.Forecaster) error {
+func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict.Forecaster, to walkedEnds) error {
 	q := ledger.UploadQuery{Bucket: bucket, Limit: 1000}
 	for {
 		list, err := s.o.Ledger.OpenUploads(ctx, q)
@@ -84,7 +98,11 @@ func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict
 			return err
 		}
 		for _, u := range list {
-			f.Upload(predict.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}, u.Held)
+			one := predict.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}
+			f.Upload(one, u.Held)
+			if e, within := f.Aborts(one); to.all && within {
+				to.report(e, api.ForecastRow{Bucket: bucket, Key: one.Key, Size: one.Bytes, Held: u.Held})
+			}
 			q.AfterKey, q.AfterUpload = u.Upload.Key, u.Upload.ID
 		}
 		if len(list) < q.Limit {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -15,15 +13,18 @@ import (
 
 func (c *cli) lifecycleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "lifecycle", Short: "Show, set, remove and simulate lifecycle rules of buckets",
+		Use: "lifecycle", Short: "Show, set, disable, remove and simulate lifecycle rules of buckets",
 		Long: `Lifecycle rules end objects by prefix, tags, size and age, and abort incomplete uploads.
 Write them in XML as S3 does, or in JSON as the aws command line does. "simulate" shows
 what rules would delete, before they are set and while they are.
 
-To stop a rule before it acts, keep what it would end: lethe hold add s3://bucket/prefix/.
-"rm" removes all rules of a bucket, "set" replaces them; neither ends anything.`,
+To stop a rule before it acts, disable it; or keep what it would end: lethe hold add
+s3://bucket/prefix/. "rm" removes one rule of a bucket or all, "set" replaces all.`,
 	}
-	cmd.AddCommand(c.lifecycleGetCommand(), c.lifecycleSetCommand(), c.lifecycleRemoveCommand(), c.lifecycleSimulateCommand())
+	cmd.AddCommand(c.lifecycleGetCommand(), c.lifecycleSetCommand(), c.lifecycleSimulateCommand(),
+		c.ruleCommand("enable bucket rule", "Enable a disabled rule", cobra.ExactArgs(2)),
+		c.ruleCommand("disable bucket rule", "Disable a rule: it ends nothing from now on", cobra.ExactArgs(2)),
+		c.ruleCommand("rm bucket [rule]", "Remove a rule of a bucket, or all; they end nothing from now on", cobra.RangeArgs(1, 2)))
 	return cmd
 }
 
@@ -99,7 +100,7 @@ func (c *cli) rulesFile(name string) (string, error) {
 		text, err = os.ReadFile(name)
 	}
 	if err == nil && len(text) == 0 {
-		err = errors.New("the file is empty; to remove rules, run \"lethe lifecycle rm\"")
+		err = usageError("the file is empty; to remove rules, run \"lethe lifecycle rm\"")
 	}
 	return string(text), err
 }
@@ -114,36 +115,29 @@ func (c *cli) lifecycleSetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.setLifecycle(cmd, api.LifecycleRequest{Bucket: args[0], Rules: text}, file, yes)
+			r := api.LifecycleRequest{Bucket: args[0], Rules: text}
+			return c.setLifecycle(cmd, r, consent{file, yes, ofRules(api.PlanRequest{Command: "lifecycle set", Lifecycle: &r})})
 		},
 	}
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
-	return c.completes(cmd, bucketNames)
+	return c.completes(cmd, bucketNames, fileNames)
 }
 
-func (c *cli) lifecycleRemoveCommand() *cobra.Command {
-	var file string
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "rm bucket", Short: "Remove the rules of a bucket; they end nothing from now on", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.setLifecycle(cmd, api.LifecycleRequest{Bucket: args[0]}, file, yes)
-		},
-	}
-	planFlag(cmd, &file)
-	yesFlag(cmd, &yes)
-	return c.completes(cmd, bucketNames)
+// consent is how a change is confirmed, or put into a plan.
+type consent struct {
+	file string // of the plan; empty: it is made
+	yes  bool
+	question
 }
 
-func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, file string, yes bool) (err error) {
+func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, how consent) (err error) {
 	if r.Bucket, err = bucketName(r.Bucket); err != nil {
 		return err
 	}
-	wanted := api.PlanRequest{Command: "lifecycle set", Lifecycle: &r}
-	return c.withYes(cmd.Context(), yes || file != "", ofRules(wanted), func(client *api.Client) error {
-		if file != "" {
-			return c.writePlan(cmd.Context(), client, wanted, file)
+	return c.withYes(cmd.Context(), how.yes || how.file != "", how.question, func(client *api.Client) error {
+		if how.file != "" {
+			return c.writePlan(cmd.Context(), client, api.PlanRequest{Command: "lifecycle set", Lifecycle: &r}, how.file)
 		}
 		l, err := api.Call[api.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
 		if err == nil {
@@ -151,100 +145,4 @@ func (c *cli) setLifecycle(cmd *cobra.Command, r api.LifecycleRequest, file stri
 		}
 		return err
 	})
-}
-
-func (c *cli) lifecycleSimulateCommand() *cobra.Command {
-	var asJSON bool
-	var days int
-	cmd := &cobra.Command{
-		Use: "simulate bucket [file]", Short: "Show what rules would delete today and in the next days, and delete nothing",
-		Long: `Without a file, use the bucket's own rules. Disabled rules are treated as enabled. If
-several rules match an object, it counts for the one that ends it first. "Today" ends
-at midnight UTC.`,
-		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			req := api.LifecycleRequest{Days: days}
-			if req.Bucket, err = bucketName(args[0]); err != nil {
-				return err
-			}
-			if len(args) == 2 {
-				if req.Rules, err = c.rulesFile(args[1]); err != nil {
-					return err
-				}
-			}
-			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-				found, err := api.Stream[api.Simulation](cmd.Context(), client, "lifecycle/simulate", req, func(api.Event) {})
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(c.out, found)
-				}
-				c.printForecasts(found, days)
-				return nil
-			})
-		},
-	}
-	cmd.Flags().Var(atLeast(1, &days, 30), "days", "how many `days` to look ahead")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	return c.completes(cmd, bucketNames)
-}
-
-func (c *cli) printForecasts(found api.Simulation, days int) {
-	if t := found.TTL; t.Days.Objects+t.Held.Objects > 0 {
-		printf(c.out, "by their own times to live:\n")
-		c.printEnds(t, api.UploadForecast{}, days)
-	}
-	if len(found.Rules) == 0 {
-		printf(c.out, "there are no rules, so rules end nothing\n")
-		return
-	}
-	for _, f := range found.Rules {
-		off := ""
-		if f.Disabled {
-			off = " (disabled; shown as if it were enabled)"
-		}
-		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
-		c.printEnds(f.Ends, f.Uploads, days)
-		for _, e := range f.Uploads.Examples {
-			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
-		}
-	}
-	for _, v := range found.Limits {
-		c.printVerdict(v)
-	}
-}
-
-// printEnds shows what ends for one cause.
-func (c *cli) printEnds(e api.Ends, u api.UploadForecast, days int) {
-	printf(c.out, "  today: %s, %s%s\n", words.Plural(e.Today.Objects, "object", "objects"), words.Size(e.Today.Bytes), uploadsToo(u.Today))
-	printf(c.out, "  within %s: %s, %s%s\n", words.Plural(int64(days), "day", "days"), words.Plural(e.Days.Objects, "object", "objects"), words.Size(e.Days.Bytes), uploadsToo(u.Days))
-	if len(e.Examples) > 0 {
-		printf(c.out, "    among them:\n")
-	}
-	for _, x := range e.Examples {
-		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, words.Size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
-	}
-	if e.Held.Objects+u.Held.Uploads > 0 {
-		printf(c.out, "  besides, holds keep %s, %s%s\n", words.Plural(e.Held.Objects, "object", "objects"), words.Size(e.Held.Bytes), uploadsToo(u.Held))
-	}
-}
-
-func uploadsToo(u api.UploadAmount) string {
-	if u.Uploads == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %s, %s", words.Plural(u.Uploads, "incomplete upload", "incomplete uploads"), words.Size(u.Bytes))
-}
-
-// printVerdict shows the decision of the limits.
-func (c *cli) printVerdict(v api.Verdict) {
-	text := "within the limits (reclaim.limits.rules)"
-	switch {
-	case v.Why != "" && v.Goes == 0:
-		text = "the limits would stop all of it: " + v.Why
-	case v.Why != "":
-		text = fmt.Sprintf("the limits would allow %s and stop the rest: %s", words.Number(v.Goes), v.Why)
-	}
-	printf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), words.Plural(v.Due, "object", "objects"), words.Number(v.Has), text)
 }

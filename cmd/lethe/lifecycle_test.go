@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +55,58 @@ func TestLifecycleFromTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fails("say it twice", "lifecycle", "set", "bucket", file)
+}
+
+// TestOneRule checks that one rule is enabled, disabled and removed, and the others stay.
+func TestOneRule(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "drafts/a", "bytes", "")
+	w.put("first", "later/b", "bytes", "")
+	w.rules(lifecycleRules)
+	plan := filepath.Join(t.TempDir(), "plan")
+	w.ok("lifecycle", "rm", "first", "later", "--plan", plan)
+	contains(t, "disable", w.ok("lifecycle", "disable", "s3://first", "drafts"), "first: 2 rules", "drafts (disabled)", "later (disabled)")
+	contains(t, "a plan of the rules before", w.ok("apply", plan, "--yes"), "other rules were set since")
+	shown := newScreen(t)
+	if code := run(t.Context(), w.args("lifecycle", "enable", "first", "later"), streams{terminal(t, "y\n"), io.Discard, shown.file}); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "the question", shown.read(), "Enable 1 of the 2 rules of first? It would end 1 object of 5 B within 30 days")
+	contains(t, "enabled", w.ok("lifecycle", "get", "first"), "drafts (disabled)", "later: ends objects 7 days")
+	w.ok("lifecycle", "rm", "first", "later", "--plan", plan)
+	w.ok("apply", plan, "--yes")
+	contains(t, "removed", w.ok("lifecycle", "get", "first"), "first: 1 rule,", "drafts (disabled)")
+	contains(t, "rm", w.ok("lifecycle", "rm", "first", "drafts"), "0 rules")
+}
+
+// TestSimulationShowsAll checks that a simulation lists everything that would go, and names the
+// command for that and the next steps.
+func TestSimulationShowsAll(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	for i := range 7 { // more than there are examples
+		w.put("first", fmt.Sprint("later/", i), "bytes", "")
+	}
+	w.put("first", "keep", "bytes", "")
+	w.put("first", "ttl", "bytes", "1d")
+	file := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(file, []byte(lifecycleRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, "simulate", w.ok("lifecycle", "simulate", "first", file), "all that goes:   lethe lifecycle simulate first "+file+" --all", "set these rules: lethe lifecycle set first "+file, "keep some:       lethe hold add s3://first/prefix/")
+	out := w.ok("lifecycle", "simulate", "first", file, "--all")
+	if strings.Count(out, "\n") != 9 || strings.Count(out, "rule later") != 7 || strings.Contains(out, "keep") {
+		t.Errorf("all:\n%s", out)
+	}
+	contains(t, "all", out, "ENDS", "time to live", "s3://first/later/6\n")
+	lines := strings.Split(strings.TrimSpace(w.ok("lifecycle", "simulate", "first", file, "--all", "--json")), "\n")
+	if len(lines) != 9 || !strings.Contains(lines[8], `"limits"`) {
+		t.Errorf("as JSON:\n%s", strings.Join(lines, "\n"))
+	}
+	contains(t, "no rules", w.ok("lifecycle", "simulate", "first", "--days", "1", "--all"), "nothing would go within 1 day\n")
+	w.rules(lifecycleRules)
+	contains(t, "rules in use", w.ok("lifecycle", "simulate", "first"), "stop a rule:     lethe lifecycle disable first drafts")
 }
 
 // TestLifecycleOfTheConfiguration checks that rules of the file are set at the

@@ -79,10 +79,25 @@ func NewForecaster(rules lifecycle.Rules, now lethe.Time, days int) *Forecaster 
 	return f
 }
 
+// Ends returns when and by what an object ends, and whether within the days.
+func (f *Forecaster) Ends(o ledger.Object) (e ledger.Ending, within bool) {
+	e = o.EndsAt(f.now, f.rules)
+	return e, e.At != 0 && e.At <= f.until
+}
+
+// Aborts returns when and by which rule an upload is aborted, and whether within the days.
+func (f *Forecaster) Aborts(u Upload) (e ledger.Ending, within bool) {
+	rule, at := f.rules.Aborts(u.Key, u.Begun)
+	if rule == nil || at > f.until {
+		return e, false
+	}
+	return ledger.Ending{At: at, By: ledger.EndsByAbort, Rule: rule.ID}, true
+}
+
 // Object adds an object. held reports whether a hold keeps it.
 func (f *Forecaster) Object(o ledger.Object, held bool) {
-	end := o.EndsAt(f.now, f.rules)
-	if end.At == 0 || end.At > f.until {
+	end, within := f.Ends(o)
+	if !within {
 		return
 	}
 	r := &f.ttl
