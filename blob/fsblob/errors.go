@@ -38,7 +38,7 @@ func (s *Store) cause(err error) error {
 	case isOneOf(err, full):
 		return fmt.Errorf("%w: %w", blob.ErrFull, err)
 	case isOneOf(err, down), errors.Is(err, syscall.EIO) && s.rootFails():
-		return fmt.Errorf("%w: %w", blob.ErrDown, err)
+		return outage(err)
 	}
 	return err
 }
@@ -47,6 +47,14 @@ func (s *Store) cause(err error) error {
 func (s *Store) shared(err error) error {
 	if isOneOf(err, full) {
 		return s.cause(err)
+	}
+	return outage(err)
+}
+
+// outage returns err as one that wraps blob.ErrDown. Its text says so once.
+func outage(err error) error {
+	if errors.Is(err, blob.ErrDown) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", blob.ErrDown, err)
 }

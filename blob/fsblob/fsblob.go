@@ -108,7 +108,7 @@ var (
 func Open(opt Options) (*Store, error) {
 	fsys, err := openOS(opt)
 	if err != nil {
-		return nil, fmt.Errorf("fsblob: open %s: %w: %w", opt.Root, blob.ErrDown, err)
+		return nil, fmt.Errorf("fsblob: open %s: %w", opt.Root, outage(err))
 	}
 	s, err := OpenFS(fsys, opt)
 	if err != nil {
@@ -126,7 +126,7 @@ func OpenFS(fsys FS, opt Options) (*Store, error) {
 	}
 	s.nonce = hex.EncodeToString(nonce[:])
 	if err := s.syncAll(); err != nil {
-		return nil, fmt.Errorf("fsblob: open %s: %w: %w", opt.Root, blob.ErrDown, err)
+		return nil, fmt.Errorf("fsblob: open %s: %w", opt.Root, outage(err))
 	}
 	return s, nil
 }
@@ -146,7 +146,7 @@ func (s *Store) Reopen() error {
 		return errors.ErrUnsupported
 	}
 	if err := errors.Join(f.reopen(), s.syncAll()); err != nil {
-		return fmt.Errorf("fsblob: open %s again: %w: %w", s.opt.Root, blob.ErrDown, err)
+		return fmt.Errorf("fsblob: open %s again: %w", s.opt.Root, outage(err))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *Store) Close() error { return s.fs.Close() }
 func (s *Store) Free(context.Context) (int64, error) {
 	free, err := s.fs.Free()
 	if err != nil {
-		return 0, fmt.Errorf("fsblob: free space: %w: %w", blob.ErrDown, err)
+		return 0, fmt.Errorf("fsblob: free space: %w", outage(err))
 	}
 	return free, nil
 }

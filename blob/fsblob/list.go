@@ -94,7 +94,7 @@ func (e Entry) order() string {
 // vanished skips a folder that was removed during the walk; the root never is.
 func vanished(folder string, err error) error {
 	if folder == "" {
-		return fmt.Errorf("%w: %w", blob.ErrDown, err)
+		return outage(err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

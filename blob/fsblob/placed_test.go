@@ -45,7 +45,7 @@ func TestAnotherFolderInItsPlace(t *testing.T) {
 				"get": get, "get absent": absent, "stat": stat, "delete": del, "its key": results[0].Err, "list": list,
 				"put": put, "in place": s.InPlace(),
 			} {
-				if !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrMisplaced) || errors.Is(err, blob.ErrNotExist) {
+				if !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrMisplaced) || errors.Is(err, blob.ErrNotExist) || strings.Count(err.Error(), blob.ErrDown.Error()) != 1 {
 					t.Errorf("%s: %v", call, err)
 				}
 			}

@@ -195,7 +195,7 @@ func (b *Breaker) record(r result, err error) (changed bool) {
 	}
 	b.window.failed++
 	b.good = 0
-	b.state.LastErr = err.Error()
+	b.state.LastErr = reason(err)
 	if r == outage {
 		b.state.Outages++
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/lethe-storage/lethe/blob"
 )
@@ -64,4 +65,8 @@ func evidence(c *Call, err error) error {
 type hidden struct{ err error }
 
 // Error implements error.
-func (h hidden) Error() string { return h.err.Error() }
+func (h hidden) Error() string { return reason(h.err) }
+
+// reason returns the text of an error, without saying that the backend is down: who shows it
+// has said so.
+func reason(err error) string { return strings.ReplaceAll(err.Error(), blob.ErrDown.Error()+": ", "") }
