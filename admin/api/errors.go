@@ -16,6 +16,12 @@ var ErrBadRequest = errors.New("bad request")
 // ErrNoDeadLetter reports that no blob with an id is a dead letter.
 var ErrNoDeadLetter = errors.New("no such dead letter")
 
+// ErrNoBackend reports that there is no backend with a name.
+var ErrNoBackend = errors.New("no such backend")
+
+// ErrNoRule reports that a bucket has no lifecycle rule with an id.
+var ErrNoRule = errors.New("no such rule")
+
 // ErrRunning reports that what runs once at a time is running.
 var ErrRunning = errors.New("runs elsewhere")
 
@@ -54,6 +60,8 @@ var kinds = []struct {
 	{ledger.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
+	{ErrNoBackend, "no_such_backend", http.StatusNotFound},
+	{ErrNoRule, "no_such_rule", http.StatusNotFound},
 	{ledger.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},
 	{ledger.ErrNoSealing, "no_sealing_key", http.StatusConflict},
@@ -75,10 +83,10 @@ var kinds = []struct {
 func ErrorOf(err error) (*Error, int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
-			return &Error{k.code, plain(err)}, k.status
+			return &Error{k.code, Plain(err.Error())}, k.status
 		}
 	}
-	return &Error{"failed", plain(err)}, http.StatusInternalServerError
+	return &Error{"failed", Plain(err.Error())}, http.StatusInternalServerError
 }
 
 // IsNotFound reports whether err is about something that does not exist.
@@ -91,16 +99,19 @@ func IsNotFound(err error) bool {
 	return false
 }
 
-// layers are the names of packages that errors begin with, and of this package's sentinel.
-// They help who reads the code, not who made the call.
-var layers = []string{"adopt", "bad request", "ledger", "lethe", "object", "placement", "reclaim", "sqlledger"}
+// layers are the names of packages that errors begin with, and of sentinels that calls are
+// retried by. They help who reads the code, not who made the call.
+var layers = []string{
+	"adopt", "bad request", "fsblob", "importer", "ledger", "lethe", "not done", "object", "pairing", "placement", "reclaim", "reconcile", "s3blob",
+	"sqlledger", "verify",
+}
 
-// plain returns the text of an error without the layers that it came through. What each of them
+// Plain returns the text of an error without the layers that it came through. What each of them
 // was doing to the same thing is said once.
-func plain(err error) string {
+func Plain(text string) string {
 	var out []string
-	for _, part := range strings.Split(err.Error(), ": ") {
-		if slices.Contains(layers, part) || len(out) > 0 && repeats(part, out[len(out)-1]) {
+	for _, part := range strings.Split(text, ": ") {
+		if slices.Contains(layers, part) || slices.Contains(out, part) || len(out) > 0 && repeats(part, out[len(out)-1]) {
 			continue
 		}
 		out = append(out, part)
@@ -119,7 +130,7 @@ func repeats(part, before string) bool {
 		return strings.Trim(words[len(words)-1], `"/`)
 	}
 	words := len(strings.Fields(part))
-	return 1 < words && words <= 3 && last(part) == last(before)
+	return 1 < words && words <= 4 && last(part) == last(before)
 }
 
 // Failure is the body of a failed response.

@@ -5,8 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ListBackends returns the state of each backend.
@@ -57,6 +61,9 @@ func (s *Service) DrainBackend(ctx context.Context, req api.BackendRequest) (api
 			others++
 		}
 	}
+	if err := s.hasBackend(ctx, req.ID); err != nil {
+		return api.None{}, err
+	}
 	if others == 0 {
 		return api.None{}, fmt.Errorf("%w: there is no other backend for what lies on %s: configure one first", api.ErrBadRequest, req.ID)
 	}
@@ -70,7 +77,10 @@ func (s *Service) UndrainBackend(ctx context.Context, req api.BackendRequest) (a
 }
 
 func (s *Service) drain(ctx context.Context, id string, draining bool, event string) (api.None, error) {
-	err := s.o.Ledger.SetDraining(ctx, id, draining)
+	err := s.hasBackend(ctx, id)
+	if err == nil {
+		err = s.o.Ledger.SetDraining(ctx, id, draining)
+	}
 	if err == nil {
 		s.audit(ctx, event, "operator", slog.String("backend", id))
 		s.o.Loop.Wake("drain")
@@ -80,17 +90,28 @@ func (s *Service) drain(ctx context.Context, id string, draining bool, event str
 
 // RemoveBackend forgets a backend that was drained and is empty.
 func (s *Service) RemoveBackend(ctx context.Context, req api.BackendRequest) (api.None, error) {
-	err := s.o.Ledger.RemoveBackend(ctx, req.ID)
+	err := s.hasBackend(ctx, req.ID)
+	if err == nil {
+		err = s.o.Ledger.RemoveBackend(ctx, req.ID)
+	}
 	if err == nil {
 		s.audit(ctx, "backend_removed", "operator", slog.String("backend", req.ID))
 	}
 	return api.None{}, err
 }
 
-func (s *Service) noBackend(id string) error {
-	var names []string
-	for name := range s.o.Backends {
-		names = append(names, name)
+// hasBackend returns api.ErrNoBackend unless the ledger has the backend, or none is named.
+func (s *Service) hasBackend(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
 	}
-	return fmt.Errorf("%w: no backend %q is configured; there are %v", api.ErrBadRequest, id, names)
+	list, err := s.o.Ledger.Backends(ctx)
+	if err == nil && !slices.ContainsFunc(list, func(b ledger.Backend) bool { return b.ID == id }) {
+		err = s.noBackend(id)
+	}
+	return err
+}
+
+func (s *Service) noBackend(id string) error {
+	return fmt.Errorf("%w: %q; configured here: %s", api.ErrNoBackend, id, strings.Join(slices.Sorted(maps.Keys(s.o.Backends)), ", "))
 }

@@ -34,7 +34,7 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 	kinds := map[string]int64{}
 	v.Report = func(p reclaim.Problem) {
 		kinds[p.Kind]++
-		emit(api.Event{Problem: &api.Problem{Kind: p.Kind, Backend: p.Backend, Name: p.Name, Detail: p.Detail}})
+		emit(api.Event{Problem: &api.Problem{Kind: p.Kind, Backend: p.Backend, Name: p.Name, Detail: api.Plain(p.Detail)}})
 	}
 	loop := s.alone(v)
 	stop := s.follow(loop, []string{v.Name()}, total, emit)

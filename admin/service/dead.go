@@ -49,7 +49,7 @@ func (s *Service) Dead(ctx context.Context, req api.DeadRequest) (api.DeadList, 
 }
 
 // deadQuery returns a page of what a request's filters choose. It fails with
-// ErrBadRequest or ErrNoSuchBucket.
+// ErrBadRequest, ErrNoBackend or ErrNoSuchBucket.
 func (s *Service) deadQuery(ctx context.Context, r api.DeadRequest) (ledger.DeadQuery, error) {
 	q := ledger.DeadQuery{
 		Backend: r.Backend, Reason: lethe.Reason(r.Reason), Bucket: r.Bucket, MinSize: r.MinSize, Error: r.Error,
@@ -67,6 +67,9 @@ func (s *Service) deadQuery(ctx context.Context, r api.DeadRequest) (ledger.Dead
 			return q, fmt.Errorf("%w: min_age: %w", api.ErrBadRequest, err)
 		}
 		q.DiedBy = s.o.Clock.Now().Add(-age)
+	}
+	if err := s.hasBackend(ctx, r.Backend); err != nil {
+		return q, err
 	}
 	if r.Bucket != "" {
 		if _, err := s.o.Objects.Bucket(ctx, r.Bucket); err != nil {

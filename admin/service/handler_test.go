@@ -183,7 +183,11 @@ func TestBadRequestsSaySo(t *testing.T) {
 		{"dead/requeue", `{}`, "choose them", 400},
 		{"dead/requeue", `{"ids":["nonsense"]}`, "is not an id", 400},
 		{"trash/purge", `{}`, "choose them", 400},
-		{"backends/hold", `{"id":"none"}`, "no backend", 400},
+		{"backends/hold", `{"id":"none"}`, "no such backend", 404},
+		{"backends/drain", `{"id":"none"}`, "no such backend", 404},
+		{"cleanup-queue/list", `{"backend":"none"}`, "no such backend", 404},
+		{"lifecycle/set", `{"bucket":"none","change":"remove","rule":"x"}`, "no such bucket", 404},
+		{"lifecycle/set", `{"bucket":"b","rule":"x"}`, "no such bucket", 404},
 		{"reclaim", `{"only":["none"]}`, "no routine", 200}, // told in the stream
 	} {
 		code, body := send(t, srv.URL, c.call, c.body)

@@ -57,7 +57,7 @@ func (s *Service) importer(backend string) (*importer.Importer, error) {
 	case s.o.Importer == nil:
 		return nil, fmt.Errorf("%w: this process does not import", api.ErrBadRequest)
 	case s.o.Backends[backend] == nil:
-		return nil, fmt.Errorf("%w: there is no backend %q in the configuration", api.ErrBadRequest, backend)
+		return nil, s.noBackend(backend)
 	}
 	return s.o.Importer(backend)
 }
@@ -72,7 +72,7 @@ func (s *Service) Import(ctx context.Context, req api.ImportRequest, emit func(a
 	out := api.ImportResult{Keys: map[string]int64{}}
 	loop := s.alone(importing{i, r, func(res importer.Result) {
 		if addImported(&out, res); res.Outcome != importer.Imported && res.Outcome != importer.Already {
-			emit(api.Event{Problem: &api.Problem{Kind: string(res.Outcome), Backend: req.Backend, Name: res.Item.Source, Detail: res.Detail}})
+			emit(api.Event{Problem: &api.Problem{Kind: string(res.Outcome), Backend: req.Backend, Name: res.Item.Source, Detail: api.Plain(res.Detail)}})
 		}
 	}})
 	loop.Routines[0].Solo = true

@@ -72,14 +72,14 @@ func (s *Service) queueQuery(ctx context.Context, r api.QueueRequest, now lethe.
 	if q.Claimed && q.After.Free {
 		return q, fmt.Errorf("%w: the page before was of another state", api.ErrBadRequest)
 	}
+	if err := s.hasBackend(ctx, r.Backend); err != nil {
+		return q, err
+	}
 	list, err := s.o.Ledger.Backends(ctx)
 	for _, b := range list {
 		if r.Backend == "" || r.Backend == b.ID {
 			q.Backends = append(q.Backends, b.ID)
 		}
-	}
-	if err == nil && r.Backend != "" && len(q.Backends) == 0 {
-		err = fmt.Errorf("%w: there is no backend %q", api.ErrBadRequest, r.Backend)
 	}
 	if a := q.After.Backend; a != "" && !slices.Contains(q.Backends, a) {
 		return q, fmt.Errorf("%w: the page before was of other backends", api.ErrBadRequest)

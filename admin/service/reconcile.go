@@ -24,7 +24,7 @@ func (s *Service) Reconcile(ctx context.Context, req api.ReconcileRequest, emit 
 	var only []string
 	if req.Backend != "" {
 		if s.o.Backends[req.Backend] == nil {
-			return api.ReconcileResult{}, fmt.Errorf("%w: there is no backend %q in the configuration", api.ErrBadRequest, req.Backend)
+			return api.ReconcileResult{}, s.noBackend(req.Backend)
 		}
 		only = []string{req.Backend}
 	}
@@ -33,7 +33,7 @@ func (s *Service) Reconcile(ctx context.Context, req api.ReconcileRequest, emit 
 		return api.ReconcileResult{}, err
 	}
 	r := s.o.Reconcile(only, req.DryRun, func(f ledger.Finding) {
-		emit(api.Event{Problem: &api.Problem{Kind: string(f.Kind), Backend: f.Backend, Name: f.Key, Detail: f.Detail}})
+		emit(api.Event{Problem: &api.Problem{Kind: string(f.Kind), Backend: f.Backend, Name: f.Key, Detail: api.Plain(f.Detail)}})
 	})
 	loop := s.alone(r)
 	// Under its own name it is refused while the scheduled routine runs, on any
@@ -58,7 +58,7 @@ func (s *Service) reconcileItems(ctx context.Context, r api.PlanRequest, yield f
 	var only []string
 	if r.Backend != "" {
 		if s.o.Backends[r.Backend] == nil {
-			return fmt.Errorf("%w: there is no backend %q in the configuration", api.ErrBadRequest, r.Backend)
+			return s.noBackend(r.Backend)
 		}
 		only = []string{r.Backend}
 	}
@@ -88,6 +88,9 @@ func (s *Service) LastReconcile(ctx context.Context, req api.LastReconcileReques
 		return api.LastReconcileResult{}, fmt.Errorf("%w: limit is 1 to 1000, walks 1 to %d", api.ErrBadRequest, maxWalks)
 	}
 	out := api.LastReconcileResult{Walks: []api.Walk{}, Findings: []api.Finding{}}
+	if err := s.hasBackend(ctx, req.Backend); err != nil {
+		return api.LastReconcileResult{}, err
+	}
 	backends, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
 		return out, err

@@ -18,8 +18,6 @@ const ledgerTime = 5 * time.Second
 
 // counting is how a summary counts what may be long.
 type counting struct {
-	// ask asks the other instances; nil: what they reported last is taken.
-	ask     func(context.Context) question
 	buckets func(context.Context, *api.Status) error
 	plan    func(context.Context, ledger.Depths) (map[string]ledger.Backlog, error)
 	lastDay func(context.Context) (*api.LastDay, error)
@@ -27,21 +25,17 @@ type counting struct {
 
 // Status returns a summary of the store with exact counts, and the verdict on it.
 func (s *Service) Status(ctx context.Context, _ api.None) (api.Status, error) {
-	return s.summary(ctx, counting{s.askInstances, s.sumBuckets, func(ctx context.Context, _ ledger.Depths) (map[string]ledger.Backlog, error) {
+	return s.summary(ctx, s.askInstances(ctx), counting{s.sumBuckets, func(ctx context.Context, _ ledger.Depths) (map[string]ledger.Backlog, error) {
 		return s.o.Loop.Plan(ctx, nil)
 	}, s.lastDay})
 }
 
 // summary asks the backends, Redis and the ledger now. If the ledger does not answer, the
 // summary says so, and has what the process knows.
-func (s *Service) summary(ctx context.Context, how counting) (api.Status, error) {
-	var asked question
-	if how.ask != nil {
-		asked = how.ask(ctx)
-	}
+func (s *Service) summary(ctx context.Context, asked question, how counting) (api.Status, error) {
 	out, err := s.own(ctx)
 	if err == nil && out.LedgerError == "" {
-		if err = s.fromLedger(ctx, &out, how, asked); errors.Is(err, lethe.ErrUnavailable) {
+		if err = s.fromLedger(ctx, &out, asked, how); errors.Is(err, lethe.ErrUnavailable) {
 			out.LedgerError, err = err.Error(), nil
 		}
 	}
@@ -69,7 +63,7 @@ func (s *Service) own(ctx context.Context) (api.Status, error) {
 }
 
 // fromLedger adds what the ledger has.
-func (s *Service) fromLedger(ctx context.Context, out *api.Status, how counting, asked question) error {
+func (s *Service) fromLedger(ctx context.Context, out *api.Status, asked question, how counting) error {
 	if err := how.buckets(ctx, out); err != nil {
 		return err
 	}

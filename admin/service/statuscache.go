@@ -48,7 +48,7 @@ type exactly struct {
 func (s *Service) Glance(ctx context.Context) (api.Status, error) {
 	s.glance.mu.Lock()
 	defer s.glance.mu.Unlock()
-	return s.summary(ctx, counting{nil, s.glanceBuckets, s.glancePlan, s.glanceLastDay})
+	return s.summary(ctx, question{}, counting{s.glanceBuckets, s.glancePlan, s.glanceLastDay})
 }
 
 // depths reads the lengths of this store's queues.

@@ -44,7 +44,7 @@ The access keys of the bucket are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACC
 
 func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundings) (err error) {
 	if database == "" {
-		return errors.New("no database: --database postgres://user@host/name, mysql://user@host/name or sqlite:/path/to/file.db, or DATABASE_URL")
+		return usageError("no database: --database postgres://user@host/name, mysql://user@host/name or sqlite:/path/to/file.db, or DATABASE_URL")
 	}
 	db, err := sqladopt.Open(ctx, database, sqladopt.Options{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 		return err
 	}
 	if s.Bucket != "" && s.Path != "" {
-		return errors.New("--bucket and --path exclude each other: objects are in a bucket or in a folder")
+		return usageError("--bucket and --path exclude each other: objects are in a bucket or in a folder")
 	}
 	if s.Path != "" {
 		if s.Path, err = filepath.Abs(s.Path); err != nil {

@@ -12,20 +12,29 @@ func (c *cli) backendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backend", Short: "List, drain and remove backends; stop and resume deletes",
 		Long: `Deletes on a backend stop if it may not belong to the ledger: after a restore, when
-another disk is mounted, or when a copy of the store was started elsewhere. Until
-then nothing is lost: find the cause first. Accept the backend if this ledger may
-delete there. What does not lie there any more then counts as lost.
+another disk is mounted, or when a copy of the store was started elsewhere. Find the
+cause first; "accept" resumes them.
 
 To remove a backend, drain it and wait until list shows nothing there: instances with
 the role reclaim copy its contents to the others. Then remove it, and take it out of
 the configuration of every instance.`,
 	}
 	cmd.AddCommand(c.backendListCommand(),
-		c.backendEndCommand("accept", "backends/accept", "Let this ledger delete on a backend again; what does not lie there any more counts as lost"),
+		c.backendAcceptCommand(),
 		c.backendHoldCommand(),
 		c.backendEndCommand("drain", "backends/drain", "Empty a backend: stop writes, and copy its contents elsewhere"),
 		c.backendActCommand("undrain", "backends/undrain", "Cancel a drain: the backend takes writes again", nil),
 		c.backendEndCommand("remove", "backends/remove", "Remove a drained backend that is empty"))
+	return cmd
+}
+
+func (c *cli) backendAcceptCommand() *cobra.Command {
+	cmd := c.backendEndCommand("accept", "backends/accept", "Resume deletes on a backend: it belongs to this store")
+	cmd.Long = `Deletes on a backend have stopped, and "lethe backend list" says why. Accept the backend
+once you know that it is the right one, and that no other copy of this store uses it.
+
+If its disk is only not mounted, mount it instead. Objects whose bytes are missing on a
+backend that is accepted are lost.`
 	return cmd
 }
 

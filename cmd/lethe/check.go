@@ -32,7 +32,7 @@ row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
 				return err
 			})
 			if err != nil {
-				return &exitError{exitFailed, err}
+				return walkFailed(err)
 			}
 			if res.Problems > 0 {
 				return &exitError{code: exitProblems}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,7 +71,7 @@ func (c *cli) clockResetCommand() *cobra.Command {
 		Use: "reset", Short: "Set the ledger's clock back to the machine's", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !toNow {
-				return errors.New("confirm that the machine's clock is right: lethe clock reset --to-now")
+				return usageError("confirm that the machine's clock is right: lethe clock reset --to-now")
 			}
 			return c.withYes(cmd.Context(), yes, ofClock, func(client *api.Client) error {
 				s, err := api.Call[api.Clock](cmd.Context(), client, "clock/reset", req)

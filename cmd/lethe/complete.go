@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/config"
 )
 
 // completionTime bounds what a shell waits for.
@@ -17,17 +18,26 @@ const completionTime = 2 * time.Second
 // names lists what an argument may be.
 type names func(ctx context.Context, client *api.Client) ([]string, error)
 
-// completes makes a shell complete the first argument of a command. It asks a server, and opens no
-// store: without a server there is nothing to offer.
-func (c *cli) completes(cmd *cobra.Command, list names) *cobra.Command {
+// completes makes a shell complete the first argument of a command, and a second one by the
+// first. It asks a server, and opens no store: without a server there is nothing to offer.
+func (c *cli) completes(cmd *cobra.Command, list names, second ...func(first string) names) *cobra.Command {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
+		if len(args) == 0 {
+			return c.offer(cmd.Context(), list, begun)
+		}
+		if len(args) > len(second) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return c.offer(cmd.Context(), list, begun)
+		if more := second[0](args[0]); more != nil {
+			return c.offer(cmd.Context(), more, begun)
+		}
+		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return cmd
 }
+
+// fileNames makes a shell complete the second argument by the files that there are.
+func fileNames(string) names { return nil }
 
 // completesFlag does it for the value of a flag.
 func (c *cli) completesFlag(cmd *cobra.Command, flag string, list names) {
@@ -91,13 +101,12 @@ var (
 	tokenNames   = each("tokens/list", func(k api.Token) string { return k.Name })
 )
 
-// routineNames lists the routines of the server.
-func routineNames(ctx context.Context, client *api.Client) (out []string, err error) {
-	s, err := client.Status(ctx)
-	for _, r := range s.Routines {
+// routineNames lists the routines. A status would ask the other instances first.
+func routineNames(context.Context, *api.Client) (out []string, err error) {
+	for _, r := range config.Default().Reclaim.Routines() {
 		out = append(out, r.Name)
 	}
-	return out, err
+	return out, nil
 }
 
 // heldPlaces lists what is held, as "hold rm" takes it.
@@ -109,7 +118,34 @@ func heldPlaces(ctx context.Context, client *api.Client) (out []string, err erro
 	return out, err
 }
 
-// limitKinds lists the kinds of limits.
-func limitKinds(context.Context, *api.Client) ([]string, error) {
-	return []string{"rules", "ttl", "deletes", "purge"}, nil
+// fixed offers words that are always the same.
+func fixed(list ...string) names {
+	return func(context.Context, *api.Client) ([]string, error) { return list, nil }
+}
+
+// limitSubjects lists what limits of a kind are of.
+func limitSubjects(kind string) names {
+	switch kind {
+	case "rules", "ttl":
+		return bucketNames
+	case "deletes":
+		return backendNames
+	}
+	return fixed()
+}
+
+// completesNames makes a shell complete the flags whose values are names: of buckets and of
+// backends.
+func (c *cli) completesNames(cmd *cobra.Command) {
+	for flag, list := range map[string]names{"bucket": bucketNames, "backend": backendNames} {
+		f := cmd.Flags().Lookup(flag)
+		if _, has := cmd.GetFlagCompletionFunc(flag); f != nil && !has {
+			c.completesFlag(cmd, flag, list)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.Name() != "adopt" {
+			c.completesNames(sub)
+		}
+	}
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"strconv"
 	"time"
@@ -33,7 +33,7 @@ func deadFilter(cmd *cobra.Command, req *api.DeadRequest) (read func() error) {
 	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
 	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
 	f.StringVar(&req.Bucket, "bucket", "", "only those whose last reference was in this `bucket`, if known")
-	f.StringVar(&req.MinAge, "min-age", "", "only those enqueued at least this long ago, such as 90m or 7d")
+	f.StringVar(&req.MinAge, "min-age", "", "only those that have not been needed for at least this long, such as 90m or 7d")
 	f.StringVar(&least, "min-size", "", "only those of this `size` or larger, such as 10MiB")
 	f.StringVar(&req.Error, "error", "", "only those with this `text` in the last error (case-sensitive)")
 	return func() error {
@@ -42,7 +42,7 @@ func deadFilter(cmd *cobra.Command, req *api.DeadRequest) (read func() error) {
 		}
 		n, err := humanize.ParseBytes(least)
 		if err != nil || n > 1<<62 {
-			return fmt.Errorf("--min-size %q is not a size: write a number of bytes, or 64KiB, 10MiB, 1GB", least)
+			return usageError("--min-size %q is not a size: write a number of bytes, or 64KiB, 10MiB, 1GB", least)
 		}
 		req.MinSize = int64(n)
 		return nil
@@ -72,7 +72,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(c.out, list)
 			}
-			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "ENDED", "ATTEMPTS", "LAST ERROR"}}
+			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "NEEDED UNTIL", "ATTEMPTS", "LAST ERROR"}}
 			for _, b := range list {
 				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), words.Size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
 			}
@@ -189,6 +189,9 @@ func (c *cli) changeDead(ctx context.Context, client *api.Client, d deadChange, 
 	if n.Late > 0 {
 		printf(c.out, "%s kept: the upload may still arrive, until %s at the latest. Write off after that.\n",
 			words.Plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
+	}
+	if none := len(req.IDs) - n.Count - n.Late; none > 0 {
+		return &exitError{exitNothing, errors.New(words.Plural(int64(none), "named blob is no dead letter", "named blobs are no dead letters"))}
 	}
 	return nil
 }

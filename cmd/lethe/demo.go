@@ -40,7 +40,7 @@ type demo struct {
 
 func (c *cli) demo(ctx context.Context, objects int) (err error) {
 	if objects < 10 {
-		return errors.New("a tour needs at least 10 objects")
+		return usageError("a tour needs at least 10 objects")
 	}
 	dir, err := os.MkdirTemp("", "lethe-demo-")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lethe-storage/lethe/admin/api"
 )
@@ -38,6 +39,14 @@ func codeOf(err error) (int, error) {
 	return exitFailure, err
 }
 
+// walkFailed is the error of a command that has exit code 1 for what it finds.
+func walkFailed(err error) error {
+	if code, _ := codeOf(err); code != exitFailure {
+		return err
+	}
+	return &exitError{exitFailed, err}
+}
+
 // ownCodes annotates a command that has exit codes of its own for wrong arguments and flags.
 const ownCodes = "own exit codes"
 
@@ -50,17 +59,49 @@ func strictArgs(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w; see %s --help", err, cmd.CommandPath())
 	})
-	if check := cmd.Args; check != nil {
+	if check := cmd.Args; check != nil || !cmd.HasSubCommands() {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError("%s; see %s --help", misused(cmd, args), cmd.CommandPath())
+			text := misusedFlags(cmd)
+			if check != nil && check(cmd, args) != nil {
+				text = misused(cmd, args)
 			}
-			return nil
+			if text == "" {
+				return nil
+			}
+			return usageError("%s; see %s --help", text, cmd.CommandPath())
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)
 	}
+}
+
+// exclusive annotates a flag with the flags that exclude each other, as cobra does.
+const exclusive = "cobra_annotation_mutually_exclusive"
+
+// misusedFlags describes flags that are missing or exclude each other; empty: there are none.
+func misusedFlags(cmd *cobra.Command) (text string) {
+	var missing []string
+	together := map[string][]string{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+		for _, group := range f.Annotations[exclusive] {
+			if f.Changed {
+				together[group] = append(together[group], "--"+f.Name)
+			}
+		}
+	})
+	if len(missing) > 0 {
+		return "add " + strings.Join(missing, " and ")
+	}
+	for _, names := range together {
+		if len(names) > 1 {
+			text = strings.Join(names, " and ") + " exclude each other"
+		}
+	}
+	return text
 }
 
 // misused describes arguments that a command does not take.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/words"
 )
@@ -37,6 +38,7 @@ except for a prefix, since limits count whole buckets.
 Small buckets are counted for the answer. Of larger ones it uses the last count of the
 routine usage; --refresh counts first. With --day, list the objects that go on that day.`,
 		Example: `  lethe forecast s3://photos
+  lethe forecast --day tomorrow
   lethe forecast --day 2031-01-31 --by rule`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,12 +51,14 @@ routine usage; --refresh counts first. With --day, list the objects that go on t
 	f := cmd.Flags()
 	f.IntVar(&a.days.Days, "days", 30, "how `many` days, today included")
 	f.BoolVar(&a.refresh, "refresh", false, "count all buckets first")
-	f.StringVar(&a.day, "day", "", "list what goes on a `day`, such as 2031-01-31; due is what is due already")
+	f.StringVar(&a.day, "day", "", "list what goes on a `day`: today, tomorrow, a weekday or 2031-01-31; due is what is due already")
 	f.StringVar(&a.one.By, "by", "", "of a day, only what a `cause` ends: ttl, rule, undo or abort")
 	f.StringVar(&a.one.Rule, "rule", "", "of a day, only what the rule with this `id` ends")
 	f.IntVar(&a.limit, "limit", maxListed, "of a day, list at most so `many`")
 	f.BoolVar(&a.all, "all", false, "of a day, list everything")
 	f.BoolVar(&a.asJSON, "json", false, "write JSON")
+	c.completesFlag(cmd, "day", fixed("due", "today", "tomorrow", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+	c.completesFlag(cmd, "by", fixed("ttl", "rule", "undo", "abort"))
 	return c.completes(cmd, objectPlaces)
 }
 
@@ -81,12 +85,33 @@ func (a *forecastAsked) check(args []string) error {
 	if a.day == "" || a.day == "due" {
 		return nil
 	}
-	at, err := time.Parse(time.DateOnly, a.day)
-	if err != nil {
-		return usageError("--day %s is no day; write one such as 2031-01-31, or due for what is due already", a.day)
+	at, known := dayNamed(a.day, lethe.SystemClock{}.Now().Time())
+	if !known {
+		return usageError("--day %s is no day; write today, tomorrow, a weekday, one such as 2031-01-31, or due for what is due already", a.day)
 	}
 	a.one.Day = at
 	return nil
+}
+
+// dayNamed returns a day in UTC by its date or by its name: today, tomorrow, or the next of a
+// weekday, today excluded.
+func dayNamed(text string, now time.Time) (day time.Time, known bool) {
+	if at, err := time.Parse(time.DateOnly, text); err == nil {
+		return at, true
+	}
+	text, today := strings.ToLower(text), now.UTC().Truncate(24*time.Hour)
+	for days, name := range []string{"today", "tomorrow"} {
+		if text == name {
+			return today.AddDate(0, 0, days), true
+		}
+	}
+	for days := 1; days <= 7; days++ {
+		at := today.AddDate(0, 0, days)
+		if name := strings.ToLower(at.Weekday().String()); text == name || text == name[:3] {
+			return at, true
+		}
+	}
+	return day, false
 }
 
 func (c *cli) forecastOf(ctx context.Context, client *api.Client, a forecastAsked) error {

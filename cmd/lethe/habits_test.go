@@ -19,11 +19,7 @@ func TestExitCodes(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
-	for _, c := range []struct {
-		line string
-		code int
-		says string
-	}{
+	w.exits([]exit{
 		{"explain s3://first/a", 0, ""},
 		{"explain", exitUsage, "name an object as s3://bucket/key"},
 		{"explain first/a", exitUsage, `"first/a" is not an object; write s3://bucket/key`},
@@ -49,14 +45,49 @@ func TestExitCodes(t *testing.T) {
 		{"reclaim --once --only zz", exitUsage, "there is no routine"},
 		{"receipts export --since yesterday", exitUsage, "nor a duration such as 1h or 7d"},
 		{"apply " + t.TempDir() + "/none", exitFailure, "no such file"},
-	} {
+	})
+}
+
+// TestExitCodesOfFlagsAndNames checks the same of flags, and of backends, rules and dead letters.
+func TestExitCodesOfFlagsAndNames(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.exits([]exit{
+		{"import", exitUsage, "add --backend and --bucket; see lethe import --help"},
+		{"import --backend tape --bucket first --yes", exitNothing, `no such backend: "tape"; configured here: main`},
+		{"reconcile --dry-run --last", exitUsage, "--dry-run and --last exclude each other"},
+		{"reconcile --kind size", exitUsage, "--kind needs --last"},
+		{"reconcile --last --backend tape", exitNothing, "no such backend"},
+		{"dead list --backend tape", exitNothing, "no such backend"},
+		{"cleanup-queue list --backend tape", exitNothing, "no such backend"},
+		{"backend hold tape", exitNothing, "no such backend"},
+		{"backend undrain tape", exitNothing, "no such backend"},
+		{"dead requeue 00000000000000000000000000 --yes", exitNothing, "1 named blob is no dead letter"},
+		{"dead list --min-size much", exitUsage, "is not a size"},
+		{"lifecycle rm first old --yes", exitNothing, `no such rule: "old"; bucket first has none`},
+		{"lifecycle disable first", exitUsage, "write lethe lifecycle disable bucket rule"},
+		{"clock reset --yes", exitUsage, "--to-now"},
+		{"status --nope", exitUnknown, "unknown flag: --nope; see lethe status --help"},
+	})
+}
+
+// exit is how a command line ends.
+type exit struct {
+	line string
+	code int
+	says string
+}
+
+func (w *world) exits(list []exit) {
+	w.t.Helper()
+	for _, c := range list {
 		code, _, errs := w.lethe(strings.Fields(c.line)...)
 		if code != c.code || !strings.Contains(errs, c.says) {
-			t.Errorf("lethe %s: exit code %d, want %d with %q\n%s", c.line, code, c.code, c.says, errs)
+			w.t.Errorf("lethe %s: exit code %d, want %d with %q\n%s", c.line, code, c.code, c.says, errs)
 		}
 		for _, layer := range []string{"ledger: ", "object: ", "bad request", "sqlledger"} {
 			if strings.Contains(errs, layer) || strings.Count(errs, "\n") > 1 {
-				t.Errorf("lethe %s does not fail in one plain line:\n%s", c.line, errs)
+				w.t.Errorf("lethe %s does not fail in one plain line:\n%s", c.line, errs)
 			}
 		}
 	}
@@ -118,6 +149,7 @@ func TestCompletion(t *testing.T) {
 	w.bucket("second")
 	w.ok("hold", "add", "s3://second/kept/")
 	w.ok("token", "add", "reader", "--role", "read")
+	w.rules(`{"Rules":[{"ID":"old","Filter":{"Prefix":"a/"},"Status":"Enabled","Expiration":{"Days":7}}]}`)
 	offers := func(words []string, begun string) string {
 		var out bytes.Buffer
 		args := append(append(append([]string{"__complete"}, w.args()...), words...), begun)
@@ -130,7 +162,8 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"buckets set |": "first pastes second", "buckets set f|": "first", "explain s3://s|": "s3://second/", "lifecycle get |": "first pastes second",
 		"backend drain |": "main", "hold rm |": "s3://second/kept/*", "token rm |": "reader", "limits allow |": "rules ttl deletes purge",
-		"reclaim --only ex|": "expire", "trash list --bucket s|": "second",
+		"reclaim --only ex|": "expire", "trash list --bucket s|": "second", "reconcile --backend |": "main", "dead list --bucket f|": "first",
+		"limits allow ttl s|": "second", "limits allow deletes |": "main", "limits allow purge |": "", "lifecycle disable first |": "old", "forecast --day tom|": "tomorrow",
 	} {
 		words := strings.Fields(strings.TrimSuffix(line, "|"))
 		begun := ""

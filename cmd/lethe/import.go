@@ -66,7 +66,7 @@ func (c *cli) imported(ctx context.Context, yes bool, req api.ImportRequest, asJ
 		return err
 	})
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return walkFailed(err)
 	}
 	for outcome, n := range res.Keys {
 		if n > 0 && outcome != string(importer.Imported) && outcome != string(importer.Already) {

@@ -76,7 +76,7 @@ func TestImport(t *testing.T) {
 	}
 	w.clock.Advance(2 * time.Hour)
 	w.reclaimed("objects", 3, "expire")
-	w.fails(`no backend "tape"`, "import", "--backend", "tape", "--bucket", "album")
+	w.fails(`no such backend: "tape"`, "import", "--backend", "tape", "--bucket", "album")
 	w.fails("no such bucket", "import", "--backend", "main", "--bucket", "nowhere")
 	w.fails("not the beginning", "import", "--backend", "main", "--bucket", "album", "--strip", "x")
 	if _, out, _ := w.lethe("check", "--checksums"); !strings.Contains(out, ": foreign 5\n") {

@@ -88,5 +88,5 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 	cmd.Flags().StringVar(&req.For, "for", "", "for how long (default 1h)")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "reset the count from now, and keep the limit")
 	yesFlag(cmd, &yes)
-	return c.completes(cmd, limitKinds)
+	return c.completes(cmd, fixed("rules", "ttl", "deletes", "purge"), limitSubjects)
 }

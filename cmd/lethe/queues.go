@@ -21,10 +21,10 @@ func (c *cli) cleanupQueueCommand() *cobra.Command {
 	return c.queueCommand(queueCommand{
 		use: "cleanup-queue", short: "List blobs that wait to be deleted",
 		long: `The cleanup queue has the condemned blobs: nothing refers to them, and they are deleted
-when they are due. ENDED is when the last reference ended: for an expired object, when it
-was due. "lethe dead list" shows those that could not be deleted.`,
+when they are due. They were needed until the last reference ended: for an expired object,
+until it was due, however much later it was reclaimed. "lethe dead list" shows those that could not be deleted.`,
 		call: "cleanup-queue/list", states: "claimed, due or scheduled",
-		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENDED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
+		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "NEEDED UNTIL", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
 		row: func(b api.QueuedInfo) []string {
 			return []string{b.ID, b.Backend, words.Size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), brief(b.LastError)}
 		},

@@ -43,7 +43,7 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 	w.fails("claimed, due or scheduled", "cleanup-queue", "list", "--state", "silent")
 	w.fails("claimed, silent or alive", "pending-objects", "list", "--state", "due")
 	w.fails("min_age", "cleanup-queue", "list", "--min-age", "soon")
-	w.fails("no backend", "pending-objects", "list", "--backend", "nowhere")
+	w.fails("no such backend", "pending-objects", "list", "--backend", "nowhere")
 	w.fails("after is not", "cleanup-queue", "list", "--after", "nonsense!")
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ Exit code 0: every byte is accounted for; 1: something was found; 2: the walk fa
 				})
 			}
 			if last.Kind != "" {
-				return errors.New("--kind needs --last")
+				return usageError("--kind needs --last")
 			}
 			if file != "" {
 				return c.withAdmin(cmd.Context(), func(client *api.Client) error {
@@ -67,7 +66,7 @@ func (c *cli) reconciled(ctx context.Context, yes bool, req api.ReconcileRequest
 		return err
 	})
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return walkFailed(err)
 	}
 	if troubles(res.Counts) > 0 {
 		return &exitError{code: exitProblems}

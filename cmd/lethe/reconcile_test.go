@@ -43,7 +43,7 @@ func TestReconcile(t *testing.T) {
 			t.Fatalf("%v: %d %s %s", command, code, out, errs)
 		}
 	}
-	w.fails(`no backend "tape"`, "reconcile", "--backend", "tape")
+	w.fails(`no such backend: "tape"`, "reconcile", "--backend", "tape")
 	if text := w.ok("status"); !strings.Contains(text, "lethe reconcile --last --backend main") {
 		t.Errorf("status says\n%s", text)
 	}
@@ -52,7 +52,7 @@ func TestReconcile(t *testing.T) {
 	if end.Totals.Items != 1 || end.Totals.Groups[0].Frees != 7 || end.Estimates[0].Calls != 1 {
 		t.Errorf("planned %+v", end.Totals)
 	}
-	w.fails(`no backend "tape"`, "reconcile", "--backend", "tape", "--plan", path+"2")
+	w.fails(`no such backend: "tape"`, "reconcile", "--backend", "tape", "--plan", path+"2")
 	if res := w.applied(path); res.Done.Items != 1 || res.Runs["reconcile"]["condemned"] != 1 {
 		t.Errorf("applied %+v", res)
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	exitWarning  = 1
 	exitCritical = 2
-	exitUnknown  = 3 // nobody could be asked, or the command was not understood
+	exitUnknown  = 3 // nobody could be asked, or the command line is wrong
 )
 
 // severityCodes are the exit codes of status by severity.
@@ -32,17 +32,18 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: map[string]string{ownCodes: "those of monitoring plugins"},
 		Use:         "status", Short: "Say whether all is well, and show what is stored and what waits",
-		Long: `Says in one sentence whether all is well. Database, backends and Redis are asked now. What
-only another instance knows it has reported, 10 seconds ago at most; a finding says how long
-ago. Then come the findings, the worst first, each with the next command, and what is stored
-and what waits to be reclaimed.
+		Long: `Say in one sentence whether all is well. Database, backends, Redis and the other
+instances are asked now; one that does not answer within 3 seconds is named. Then come the
+findings, the worst first, each with the next command, and what is stored and what waits to
+be reclaimed.
 
-The exit code is that of a monitoring plugin:
+The exit code is that of a monitoring plugin, so a wrong command line is 3 here, and not 2,
+which would raise an alarm:
 
   0  healthy; notices need no action
   1  a warning: someone has to look at it soon
   2  critical: data is at risk, or the store does not do its work
-  3  unknown: nobody could be asked, or the command was not understood`,
+  3  unknown: nobody could be asked, or the command line is wrong`,
 		Args: func(_ *cobra.Command, args []string) error { return watchArgument(args, &watch) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			show := func(ctx context.Context) (code int, err error) {
@@ -201,7 +202,7 @@ func printRoutines(w io.Writer, s api.Status) error {
 			age = words.Span(time.Duration(r.Backlog.Age * float64(time.Second)))
 		}
 		if r.LastRun != nil {
-			last, outcome = words.When(r.LastRun.Started, s.Now), r.LastRun.Outcome
+			last, outcome = words.When(r.LastRun.Started, s.Now), brief(api.Plain(r.LastRun.Outcome))
 		}
 		if outcome != "ok" && r.LastRun != nil && r.Error == "" && r.LookedAt.After(r.LastRun.Finished) {
 			outcome = "ok since" // runs that find nothing to do are not recorded

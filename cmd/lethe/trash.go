@@ -52,7 +52,6 @@ func (c *cli) trashListCommand() *cobra.Command {
 func (c *cli) trashFilter(cmd *cobra.Command, req *api.TrashRequest) {
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
 	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
-	c.completesFlag(cmd, "bucket", bucketNames)
 }
 
 func allTrash(ctx context.Context, client *api.Client, req api.TrashRequest) ([]api.TrashEntry, error) {

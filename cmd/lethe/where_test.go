@@ -84,10 +84,27 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.ok("forecast", "--day", later, "--json")), &rows); err != nil || len(rows.Rows) != 1 || rows.More {
 		t.Errorf("%+v, %v", rows, err)
 	}
-	w.fails("is no day", "forecast", "--day", "tomorrow")
+	w.fails("is no day", "forecast", "--day", "someday")
 	w.fails("add --day", "forecast", "--by", "ttl")
 	w.fails("use ttl, rule, undo or abort", "forecast", "--day", "due", "--by", "chance")
 	w.fails("use 1 to 90", "forecast", "--days", "91")
+}
+
+// A day has names, too.
+func TestForecastOfTomorrow(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "a", "24h")
+	contains(t, "tomorrow", w.ok("forecast", "--day", "tomorrow"), "s3://first/a")
+	contains(t, "today", w.ok("forecast", "--day", "today"), "nothing goes then\n")
+	now := time.Date(2031, 1, 1, 23, 0, 0, 0, time.UTC) // a Wednesday
+	for text, want := range map[string]string{
+		"today": "2031-01-01", "Tomorrow": "2031-01-02", "fri": "2031-01-03", "wednesday": "2031-01-08", "2031-02-03": "2031-02-03", "day": "", "2031-02-30": "",
+	} {
+		if day, known := dayNamed(text, now); known != (want != "") || known && day.Format(time.DateOnly) != want {
+			t.Errorf("%s is %s, %t", text, day, known)
+		}
+	}
 }
 
 // A forecast separates what ends from what a limit keeps, and says how to let that go.
