@@ -49,7 +49,7 @@ func abilities(f *api.S3Facts) (list []string) {
 	if f.BatchDelete {
 		deletes = fmt.Sprintf("deletes %d per request", f.Batch)
 	}
-	list = append(list, fmt.Sprintf("%s, %d requests in parallel", deletes, f.Concurrency))
+	list = append(list, fmt.Sprintf("%s, %s in parallel", deletes, words.Plural(int64(f.Concurrency), "request", "requests")))
 	for _, a := range []struct {
 		has  bool
 		text string

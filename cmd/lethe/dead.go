@@ -74,7 +74,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 			}
 			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "NEEDED UNTIL", "ATTEMPTS", "LAST ERROR"}}
 			for _, b := range list {
-				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), words.Size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
+				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), words.Size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), brief(b.LastError)})
 			}
 			return table(c.out, rows)
 		})

@@ -33,7 +33,10 @@ argument, show those of buckets. "lethe usage" shows more: what grows, and what 
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				switch {
+				case prefix != "" && u.Live && u.Objects == 0:
+					return nothingUnder(bucket, prefix)
+				case asJSON:
 					return printJSON(c.out, u)
 				}
 				return c.du(u, depth)

@@ -39,6 +39,11 @@ func codeOf(err error) (int, error) {
 	return exitFailure, err
 }
 
+// nothingUnder is the error of a command that lists what is under a prefix, if nothing is.
+func nothingUnder(bucket, prefix string) error {
+	return &exitError{exitNothing, fmt.Errorf("nothing is under s3://%s/%s", bucket, prefix)}
+}
+
 // walkFailed is the error of a command that has exit code 1 for what it finds.
 func walkFailed(err error) error {
 	if code, _ := codeOf(err); code != exitFailure {

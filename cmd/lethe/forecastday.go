@@ -55,6 +55,9 @@ func (c *cli) printDay(list []api.ForecastRow, first bool) error {
 	}
 	for _, r := range list {
 		by := endWords(r.By, r.Rule)
+		if r.By == "abort" && r.Rule != "" {
+			by = "upload, " + by
+		}
 		if r.Held {
 			by += ", held"
 		}

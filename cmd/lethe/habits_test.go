@@ -66,6 +66,10 @@ func TestExitCodesOfFlagsAndNames(t *testing.T) {
 		{"dead list --min-size much", exitUsage, "is not a size"},
 		{"lifecycle rm first old --yes", exitNothing, `no such rule: "old"; bucket first has none`},
 		{"lifecycle disable first", exitUsage, "write lethe lifecycle disable bucket rule"},
+		{"ls s3://first/none", exitNothing, "nothing is under s3://first/none"},
+		{"du s3://first/none/", exitNothing, "nothing is under s3://first/none/"},
+		{"usage s3://first/none/ --json", exitNothing, "nothing is under s3://first/none/"},
+		{"ls s3://first", 0, ""},
 		{"clock reset --yes", exitUsage, "--to-now"},
 		{"status --nope", exitUnknown, "unknown flag: --nope; see lethe status --help"},
 	})

@@ -67,7 +67,8 @@ func (c *cli) lsBuckets(ctx context.Context, client *api.Client, asJSON bool) er
 // ls lists page by page, up to a limit unless it is 0.
 func (c *cli) ls(ctx context.Context, client *api.Client, req api.ObjectListRequest, limit int, asJSON bool) error {
 	var whole api.ObjectList
-	for n := 0; ; {
+	n := 0
+	for {
 		if limit > 0 {
 			req.Limit = min(limit-n, maxListed)
 		}
@@ -85,6 +86,9 @@ func (c *cli) ls(ctx context.Context, client *api.Client, req api.ObjectListRequ
 		if !list.More || limit > 0 && n >= limit {
 			break
 		}
+	}
+	if n == 0 && req.Prefix != "" {
+		return nothingUnder(req.Bucket, req.Prefix)
 	}
 	if asJSON {
 		if whole.Objects == nil {

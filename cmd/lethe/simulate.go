@@ -71,7 +71,7 @@ func (c *cli) simulate(ctx context.Context, client *api.Client, s simulated) (er
 		}
 		return nil
 	}
-	c.printForecasts(found, s.Days)
+	c.printForecasts(s.Bucket, found, s.Days)
 	c.printSteps(found, s)
 	return nil
 }
@@ -79,8 +79,11 @@ func (c *cli) simulate(ctx context.Context, client *api.Client, s simulated) (er
 // printSteps names the commands that go on from a simulation.
 func (c *cli) printSteps(found api.Simulation, s simulated) {
 	args := []string{"lifecycle", "simulate", s.Bucket}
-	goes := found.TTL.Days.Objects
+	goes, enabled := found.TTL.Days.Objects, ""
 	for _, f := range found.Rules {
+		if !f.Disabled && enabled == "" {
+			enabled = f.ID
+		}
 		goes += f.Days.Objects + f.Uploads.Days.Uploads
 	}
 	steps := [][]string{}
@@ -94,8 +97,8 @@ func (c *cli) printSteps(found api.Simulation, s simulated) {
 	switch {
 	case s.file != "":
 		step("set these rules:", "lifecycle", "set", s.Bucket, s.file)
-	case len(found.Rules) > 0:
-		step("stop a rule:", "lifecycle", "disable", s.Bucket, found.Rules[0].ID)
+	case enabled != "":
+		step("stop a rule:", "lifecycle", "disable", s.Bucket, enabled)
 	}
 	if goes > 0 {
 		step("keep some:", "hold", "add", "s3://"+s.Bucket+"/prefix/")
@@ -108,10 +111,10 @@ func (c *cli) printSteps(found api.Simulation, s simulated) {
 	}
 }
 
-func (c *cli) printForecasts(found api.Simulation, days int) {
+func (c *cli) printForecasts(bucket string, found api.Simulation, days int) {
 	if t := found.TTL; t.Days.Objects+t.Held.Objects > 0 {
 		printf(c.out, "by their own times to live:\n")
-		c.printEnds(t, api.UploadForecast{}, days)
+		c.printEnds(bucket, t, api.UploadForecast{}, days)
 	}
 	if len(found.Rules) == 0 {
 		printf(c.out, "there are no rules, so rules end nothing\n")
@@ -123,9 +126,9 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 			off = " (disabled; shown as if it were enabled)"
 		}
 		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
-		c.printEnds(f.Ends, f.Uploads, days)
+		c.printEnds(bucket, f.Ends, f.Uploads, days)
 		for _, e := range f.Uploads.Examples {
-			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
+			printf(c.out, "    upload %s to %s, %s, begun %s, goes %s\n", e.ID, cell("s3://"+bucket+"/"+e.Key), words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
 		}
 	}
 	for _, v := range found.Limits {
@@ -134,14 +137,14 @@ func (c *cli) printForecasts(found api.Simulation, days int) {
 }
 
 // printEnds shows what ends for one cause.
-func (c *cli) printEnds(e api.Ends, u api.UploadForecast, days int) {
+func (c *cli) printEnds(bucket string, e api.Ends, u api.UploadForecast, days int) {
 	printf(c.out, "  today: %s, %s%s\n", words.Plural(e.Today.Objects, "object", "objects"), words.Size(e.Today.Bytes), uploadsToo(u.Today))
 	printf(c.out, "  within %s: %s, %s%s\n", words.Plural(int64(days), "day", "days"), words.Plural(e.Days.Objects, "object", "objects"), words.Size(e.Days.Bytes), uploadsToo(u.Days))
 	if len(e.Examples) > 0 {
 		printf(c.out, "    among them:\n")
 	}
 	for _, x := range e.Examples {
-		printf(c.out, "    %q, %s, modified %s, goes %s\n", x.Key, words.Size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
+		printf(c.out, "    %s, %s, modified %s, goes %s\n", cell("s3://"+bucket+"/"+x.Key), words.Size(x.Size), stamp(x.ModifiedAt), stamp(x.EndsAt))
 	}
 	if e.Held.Objects+u.Held.Uploads > 0 {
 		printf(c.out, "  besides, holds keep %s, %s%s\n", words.Plural(e.Held.Objects, "object", "objects"), words.Size(e.Held.Bytes), uploadsToo(u.Held))

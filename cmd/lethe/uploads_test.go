@@ -92,12 +92,13 @@ func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	out := w.ok("lifecycle", "simulate", "bucket", file)
 	for _, want := range []string{
 		"besides, holds keep 1 object, 5 B", "within 30 days: 0 objects, 0 B; 1 incomplete upload, 4 B",
-		`to "up", 4 B, begun`, "3 objects due of 5: the limits would stop all of it", "within the limits",
+		"to s3://bucket/up, 4 B, begun", "3 objects due of 5: the limits would stop all of it", "within the limits",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+	contains(t, "all", w.ok("lifecycle", "simulate", "bucket", file, "--all"), "upload, rule uploads  s3://bucket/up\n", "held", "s3://bucket/drafts/held\n", "s3://bucket/later/a\n")
 	w.ok("lifecycle", "set", "bucket", file)
 	w.clock.Advance(48 * time.Hour)
 	if out := w.ok("reclaim", "--once", "--only", "lifecycle"); !strings.Contains(out, "aborted 1") {

@@ -134,7 +134,10 @@ func (c *cli) usage(ctx context.Context, client *api.Client, f usageFlags) error
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
+	switch {
+	case f.prefix != "" && u.Live && u.Objects == 0:
+		return nothingUnder(f.bucket, f.prefix)
+	case f.asJSON:
 		return printJSON(c.out, u)
 	}
 	if u.At.IsZero() {

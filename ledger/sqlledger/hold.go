@@ -79,7 +79,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 // ReleaseHold releases a hold: ErrNoSuchBucket, ErrNoSuchHold. ReturnDeferred then returns the
 // rows that no other hold keeps.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
-	return db.write(ctx, "release the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
+	return db.write(ctx, "release the hold on s3://"+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.lockBucket(h.Bucket)
 		if err != nil {
 			return err

@@ -19,13 +19,13 @@ import (
 // Of returns the verdict on a status: on what is in the ledger, on what the responding
 // process knows, and on what other instances have reported.
 func Of(s api.Status) api.Health {
-	list := slices.Concat([]api.StatusFinding{}, Own(s)) // never null in JSON
+	list := Own(s)
 	if s.LedgerError == "" {
 		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofSettings(s), ofBytes(s))
 		list = merge(list, s.Instances, s.Now)
 	}
 	sortFindings(list)
-	return api.Health{Sentence: sentence(list), Severity: worst(list), Findings: list}
+	return api.Health{Sentence: sentence(list), Severity: worst(list), Findings: append([]api.StatusFinding{}, list...)} // never null in JSON
 }
 
 // Own returns the findings that only the responding process knows, the worst first.

@@ -47,6 +47,8 @@ func (d decision) check(t *testing.T) {
 	switch {
 	case h.Severity != d.severity:
 		t.Errorf("%s is %s, not %s: %+v", d.name, h.Severity, d.severity, h.Findings)
+	case h.Findings == nil:
+		t.Errorf("%s: the findings are null in JSON", d.name)
 	case d.kind == "" && len(h.Findings) > 0:
 		t.Errorf("%s: %+v", d.name, h.Findings)
 	case d.kind == "":
