@@ -104,7 +104,7 @@ func (c *cli) listSettings(prefix string) error {
 		b.WriteString(k.Path + " (" + facts + ")\n    " + strings.ReplaceAll(k.Doc, "\n", "\n    ") + "\n\n")
 	}
 	if b.Len() == 0 {
-		return fmt.Errorf("no setting begins with %q; \"lethe config settings\" lists all of them", prefix)
+		return &exitError{exitNothing, fmt.Errorf("no setting begins with %q; \"lethe config settings\" lists all of them", prefix)}
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err

@@ -16,7 +16,7 @@ import (
 const (
 	exitFailure = 1 // it could not be done, or found something wrong
 	exitUsage   = 2 // the command line is wrong, or needs --yes; nothing was done
-	exitNothing = 3 // what was named does not exist
+	exitNothing = 3 // there is nothing of that name
 )
 
 // usageError is about how a command was written.

@@ -70,6 +70,7 @@ func TestExitCodesOfFlagsAndNames(t *testing.T) {
 		{"du s3://first/none/", exitNothing, "nothing is under s3://first/none/"},
 		{"usage s3://first/none/ --json", exitNothing, "nothing is under s3://first/none/"},
 		{"ls s3://first", 0, ""},
+		{"config settings none", exitNothing, "no setting begins with"},
 		{"clock reset --yes", exitUsage, "--to-now"},
 		{"status --nope", exitUnknown, "unknown flag: --nope; see lethe status --help"},
 	})
@@ -116,6 +117,8 @@ func TestSinceTakesDurations(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.remove("first", "a")
+	w.ok("usage", "s3://first", "--since", "2020-01-01T00:00:00Z")
+	w.fails("nor a duration such as 1h or 7d", "usage", "--since", "yesterday")
 	for since, want := range map[string]int{"1h": 1, "7d": 1, "2020-01-01T00:00:00Z": 1, "2100-01-01T00:00:00Z": 0} {
 		if got := strings.Count(w.ok("receipts", "export", "--since", since), `"kind":"object"`); got != want {
 			t.Errorf("--since %s shows %d receipts, want %d", since, got, want)

@@ -40,7 +40,7 @@ for each object, and returns the space to the disk.
   stop it before it acts             lethe hold add s3://bucket/prefix/
 
 Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong or lacks
---yes, and nothing was done; 3 what was named does not exist. check, reconcile and import
+--yes, and nothing was done; 3 there is nothing of that name. check, reconcile and import
 have 1 for what they find, and 2 if they fail. status has those of monitoring plugins:
 1 warning, 2 critical, 3 unknown.`,
 		Version:      versionText(),

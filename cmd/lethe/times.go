@@ -24,3 +24,13 @@ func instant(flag, text string, dir time.Duration) (time.Time, error) {
 
 // sinceTime parses the flag --since.
 func sinceTime(text string) (time.Time, error) { return instant("since", text, -1) }
+
+// agoOf parses the flag --since for a call that takes how long ago it is.
+func agoOf(text string) (string, error) {
+	if _, err := lethe.ParseTTL(text); err == nil {
+		return text, nil
+	}
+	at, err := sinceTime(text)
+	ago := lethe.SystemClock{}.Now().Sub(lethe.FromTime(at)).Truncate(time.Second)
+	return lethe.FormatTTL(max(ago, time.Second)), err
+}

@@ -43,6 +43,9 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 			if api.UsageOrders[f.sort] == nil {
 				return usageError("--sort %q is not an order; use bytes, objects, growth, age or without-end", f.sort)
 			}
+			if f.since, err = agoOf(f.since); err != nil {
+				return err
+			}
 			if len(args) == 1 {
 				if f.bucket, f.prefix, err = place(args[0]); err != nil {
 					return err
@@ -63,7 +66,7 @@ count of the routine usage (reclaim.usage), and when that was; --refresh counts 
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.sort, "sort", "bytes", "`order`: bytes, objects, growth, age (the oldest first) or without-end")
-	fs.StringVar(&f.since, "since", "7d", "how `long` ago growth is measured from; or the oldest count, if that is later")
+	fs.StringVar(&f.since, "since", "7d", "measure growth from this `time`, such as 7d or 2030-01-31T12:00:00Z; or from the oldest count, if that is later")
 	fs.VarP(atLeast(1, &f.depth, 1), "depth", "d", "show prefixes down to so many `levels`")
 	fs.Var(atLeast(0, &f.limit, 20), "limit", "show so `many` prefixes; 0: all")
 	fs.BoolVar(&f.refresh, "refresh", false, "count all buckets first")
