@@ -207,5 +207,5 @@ func TestHeldBackend(t *testing.T) {
 	w.accept("main")
 	w.reclaimed("gone", 1, "clean")
 	w.held(1)
-	w.fails("no backend", "backend", "accept", "nonsense")
+	w.fails("no such backend", "backend", "accept", "nonsense")
 }

@@ -194,7 +194,7 @@ func TestPlansOfCommands(t *testing.T) {
 	if res := w.applied(path); res.Done.Items != 1 {
 		t.Errorf("applied %+v", res)
 	}
-	w.fails("no backend", "backend", "drain", "nowhere", "--plan", path)
+	w.fails("no such backend", "backend", "drain", "nowhere", "--plan", path)
 }
 
 // A dry run shows what would be deleted, why and at what cost.
