@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -30,10 +31,26 @@ type DueQuery struct {
 	Bucket lethe.ID
 	After  DueMark // the last row of the page before
 	// Unapplied, with All, are the buckets whose rules were being reapplied when the first page
-	// was read: DuePage.Unapplied of that page. One whose reapplication begins or ends between
-	// two pages is then neither missing nor there twice. Nil: those of now.
+	// was read: DuePage.Unapplied of that page. One whose reapplication ends between two pages is
+	// then neither missing nor there twice. Nil: those of now.
 	Unapplied []lethe.ID
+	// Rules, with All, is DuePage.Rules of the first page, 0 for the first one itself:
+	// ErrRulesChanged if rules of any bucket were changed since.
+	Rules int64
 	Limit     int // rows read; 0 or less: all
+}
+
+// ErrRulesChanged is returned for a page of what is due if lifecycle rules were changed since the
+// first page. Rows may then be missing on later pages.
+var ErrRulesChanged = errors.New("lifecycle rules were changed meanwhile: begin again")
+
+// Revision returns the revision of the rules that a page is read by: ErrRulesChanged if the pages
+// before it were read by another one.
+func (q DueQuery) Revision(now int64) (int64, error) {
+	if q.Rules != 0 && q.Rules != now {
+		return 0, ErrRulesChanged
+	}
+	return now, nil
 }
 
 // Covers reports whether the query reads the objects of a bucket.
@@ -75,7 +92,7 @@ type Due struct {
 
 // Continue returns the query for the page after this one.
 func (p DuePage) Continue(q DueQuery) DueQuery {
-	q.After, q.Unapplied = p.Next, p.Unapplied
+	q.After, q.Unapplied, q.Rules = p.Next, p.Unapplied, p.Rules
 	return q
 }
 
@@ -93,5 +110,6 @@ type DuePage struct {
 	Rows      []Due
 	Next      DueMark
 	Unapplied []lethe.ID // of DueQuery; not nil, if All was asked for
+	Rules     int64      // revision of the lifecycle rules, if All was asked for
 	More      bool
 }

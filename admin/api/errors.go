@@ -66,6 +66,7 @@ var kinds = []struct {
 	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},
 	{ledger.ErrNoSealing, "no_sealing_key", http.StatusConflict},
 	{ledger.ErrSealed, "sealed", http.StatusConflict},
+	{ledger.ErrRulesChanged, "rules_changed", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},

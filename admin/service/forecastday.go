@@ -24,7 +24,8 @@ const (
 )
 
 // ForecastDay returns a page of what goes on a day, as the routines would find it then. It
-// reads the index of what is due, and of buckets whose rules are being applied all objects.
+// reads the index of what is due, and of buckets whose rules are being applied all objects:
+// ledger.ErrRulesChanged if rules were changed since the page before.
 func (s *Service) ForecastDay(ctx context.Context, r api.ForecastDayRequest) (api.ForecastRows, error) {
 	out := api.ForecastRows{Rows: []api.ForecastRow{}}
 	now, err := s.o.Ledger.LedgerTime(ctx)
@@ -43,7 +44,11 @@ func (s *Service) ForecastDay(ctx context.Context, r api.ForecastDayRequest) (ap
 		d.bucket = b.ID
 	}
 	for !d.done() && len(d.rows) < d.limit && d.read < maxDayReads {
-		if err := d.step(ctx); err != nil {
+		err := d.step(ctx)
+		if errors.Is(err, ledger.ErrRulesChanged) {
+			return out, ledger.ErrRulesChanged
+		}
+		if err != nil {
 			return out, err
 		}
 	}
@@ -61,8 +66,10 @@ type dayMark struct {
 	Bucket string         `json:"b,omitempty"`
 	Key    string         `json:"k,omitempty"` // of uploads
 	Upload lethe.ID       `json:"u,omitempty"`
-	// Unapplied is that of ledger.DueQuery.
+	Digest string         `json:"g,omitempty"` // of the rules that the bucket's uploads are read by
+	// Unapplied and Rules are those of ledger.DueQuery.
 	Unapplied []lethe.ID `json:"n"`
+	Rules     int64      `json:"r,omitempty"`
 }
 
 func (m dayMark) text() (string, error) {
@@ -145,7 +152,7 @@ func (d *dayRows) step(ctx context.Context) error {
 }
 
 func (d *dayRows) due(ctx context.Context, read func(context.Context, ledger.DueQuery) (ledger.DuePage, error)) error {
-	q := ledger.DueQuery{By: d.by, All: true, Bucket: d.bucket, After: d.at.Due, Unapplied: d.at.Unapplied, Limit: d.limit - len(d.rows)}
+	q := ledger.DueQuery{By: d.by, All: true, Bucket: d.bucket, After: d.at.Due, Unapplied: d.at.Unapplied, Rules: d.at.Rules, Limit: d.limit - len(d.rows)}
 	p, err := read(ctx, q)
 	if err != nil {
 		return err
@@ -158,7 +165,7 @@ func (d *dayRows) due(ctx context.Context, read func(context.Context, ledger.Due
 		}
 		d.add(r.Ending, api.ForecastRow{Bucket: r.BucketName, Key: key, Size: r.Size, Held: r.Held})
 	}
-	if d.at.Due, d.at.Unapplied = p.Next, p.Unapplied; !p.More {
+	if d.at.Due, d.at.Unapplied, d.at.Rules = p.Next, p.Unapplied, p.Rules; !p.More {
 		d.begin(d.at.Stage + 1)
 	}
 	return nil
@@ -187,6 +194,12 @@ func (d *dayRows) uploads(ctx context.Context) error {
 	}
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) { // it was deleted meanwhile
 		return err
+	}
+	if digest := rules.Rules.Digest(); len(list) > 0 {
+		if d.at.Digest != "" && d.at.Digest != digest {
+			return ledger.ErrRulesChanged
+		}
+		d.at.Digest = digest
 	}
 	for _, one := range list {
 		one.SetStale(ledger.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn})

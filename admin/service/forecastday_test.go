@@ -85,3 +85,31 @@ func TestForecastDayHasWhatTheForecastCounts(t *testing.T) {
 		t.Errorf("no such bucket: %v", err)
 	}
 }
+
+// A page of other rules than the page before is refused: rows that the new ones end may lie
+// before its place.
+func TestPagesOfADayAreOfOneRevisionOfTheRules(t *testing.T) {
+	c := newCounting(t)
+	c.fill("a", "logs/", 3, 2*day)
+	for range 2 {
+		if _, err := c.db.CreateUpload(c.Context(), ledger.Upload{ID: lethe.RandomID(c.clock.Now()), Bucket: "a", Key: "part", Owner: "o"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for by, after := range map[string]time.Duration{"ttl": 2 * day, "abort": day} {
+		r := api.ForecastDayRequest{Day: c.clock.Now().Add(after).Time(), By: by, Limit: 1}
+		p, err := c.ForecastDay(c.Context(), r)
+		if err != nil || len(p.Rows) != 1 || !p.More {
+			t.Fatalf("the first page by %s: %+v, %v", by, p, err)
+		}
+		c.rules("a", 1+len(by))
+		r.After = p.Next
+		if _, err := c.ForecastDay(c.Context(), r); !errors.Is(err, ledger.ErrRulesChanged) || err.Error() != "lifecycle rules were changed meanwhile: begin again" {
+			t.Errorf("the second page by %s: %v", by, err)
+		}
+		r.After = ""
+		if _, err := c.ForecastDay(c.Context(), r); err != nil {
+			t.Errorf("begun again by %s: %v", by, err)
+		}
+	}
+}

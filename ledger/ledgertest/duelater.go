@@ -121,42 +121,62 @@ func keptBacklogs(w *world) {
 	equal(w, "trash once it is deferred", trash, ledger.Backlog{})
 }
 
-// reappliedBetweenPages: a reapplication that begins, ends or does both while pages are read
-// doubles no row, and drops none.
+// reappliedBetweenPages: a reapplication that ends while pages are read doubles no row, and drops
+// none. Pages of two revisions of the rules are not mixed, even if the new rules are applied
+// already: what they end may lie before the place of the next page.
 func reappliedBetweenPages(w *world) {
 	w.bucket("second", ledger.BucketSettings{})
-	set := func(bucket string, more ...lifecycle.Rule) {
-		rules := append(lifecycle.Rules{{ID: "r", Days: 1}}, more...)
+	set := func(bucket string, rules ...lifecycle.Rule) {
 		must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucket, Rules: rules, By: "operator"}))(w)
+	}
+	// read returns what pages of one row have, until one is refused; between is called after each.
+	read := func(between func(page int)) (keys []string, err error) {
+		for q, n := (ledger.DueQuery{All: true, Limit: 1}), 0; ; n++ {
+			p, err := w.dueObjects(q)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range p.Rows {
+				keys = append(keys, d.Key)
+			}
+			between(n)
+			if q = p.Continue(q); !p.More {
+				slices.Sort(keys)
+				return keys, nil
+			}
+		}
 	}
 	for _, k := range []string{"a", "b", "c", "d"} {
 		w.put(k, "body "+k)
 	}
 	w.putIn("second", "e", "body", 0)
-	set(bucketName)
-	set("second")
+	all := lifecycle.Rule{ID: "r", Days: 1}
+	set(bucketName, all)
+	set("second", all)
 	w.settleRules()
 	w.later(96 * time.Hour)
 	for at := range 8 {
-		set("second", lifecycle.Rule{ID: fmt.Sprint("more", at), Prefix: "none", Days: 1})
-		var keys []string
-		for q, n := (ledger.DueQuery{All: true, Limit: 1}), 0; ; n++ {
-			p := must(w.dueObjects(q))(w)
-			for _, d := range p.Rows {
-				keys = append(keys, d.Key)
-			}
-			switch n {
-			case at:
-				set(bucketName, lifecycle.Rule{ID: fmt.Sprint("more", at), Prefix: "none", Days: 1})
-			case at + 2:
+		more := lifecycle.Rule{ID: fmt.Sprint("more", at), Prefix: "none", Days: 1}
+		set("second", all, more)
+		keys, err := read(func(page int) {
+			if page == at {
 				w.settleRules()
 			}
-			if q = p.Continue(q); !p.More {
-				break
-			}
-		}
+		})
+		equal(w, fmt.Sprint("rules that are applied after page ", at), fmt.Sprint(keys, err), "[a b c d e] <nil>")
 		w.settleRules()
-		slices.Sort(keys)
-		equal(w, fmt.Sprint("rules that change after page ", at), fmt.Sprint(keys), "[a b c d e]")
+	}
+	for at := range 3 {
+		set(bucketName, lifecycle.Rule{ID: "b", Prefix: "b", Days: 1}, lifecycle.Rule{ID: "d", Prefix: "d", Days: 2})
+		w.settleRules()
+		_, err := read(func(page int) {
+			if page == at {
+				set(bucketName, all)
+				w.settleRules()
+			}
+		})
+		w.fails(err, ledger.ErrRulesChanged)
+		keys, err := read(func(int) {})
+		equal(w, "begun again", fmt.Sprint(keys, err), "[a b c d e] <nil>")
 	}
 }

@@ -64,6 +64,8 @@ type DB struct {
 	limits    map[limitKey]*ledger.LimitState
 	solo      map[string]lethe.ID // the last exclusive run of each routine
 	receipts  receipts
+	// rulesRevision is DuePage.Rules.
+	rulesRevision int64
 }
 
 // New returns an empty ledger; zero options take the defaults of ledger.Options.
@@ -81,6 +83,7 @@ func New(o ledger.Options) *DB {
 
 func (db *DB) init() {
 	db.solo = map[string]lethe.ID{}
+	db.rulesRevision = 1
 	db.inline = ledger.Total{Backend: ledger.InLedger, State: lethe.Live}
 	db.backends.order = backendsByID
 	db.buckets.order = bucketsByID

@@ -123,6 +123,12 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 	}
 	defer db.mu.Unlock()
 	q.By = cmp.Or(q.By, db.now)
+	if q.All {
+		if q.Rules, err = q.Revision(db.rulesRevision); err != nil {
+			return out, err
+		}
+	}
+	defer func() { out.Unapplied, out.Rules = q.Unapplied, q.Rules }()
 	if q.All && q.Unapplied == nil {
 		q.Unapplied = []lethe.ID{}
 		for _, b := range db.buckets.rows {
@@ -156,7 +162,6 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 			db.addDue(o, q, &out)
 		}
 	}
-	out.Unapplied = q.Unapplied
 	out.Through(ledger.DueUnapplied, q)
 	return out, nil
 }
@@ -191,7 +196,6 @@ func (db *DB) dueObject(o *object, e ledger.Ending) ledger.Due {
 
 // dueUnapplied pages through the objects of buckets whose rules are being reapplied.
 func (db *DB) dueUnapplied(q ledger.DueQuery) (out ledger.DuePage) {
-	out.Unapplied = q.Unapplied
 	pending := slices.DeleteFunc(slices.Clone(db.buckets.rows), func(b *bucket) bool { return !slices.Contains(q.Unapplied, b.ID) || b.ID < q.After.Bucket })
 	if len(pending) == 0 {
 		return out

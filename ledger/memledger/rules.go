@@ -53,6 +53,7 @@ func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.Bucket
 	}
 	if !b.rules.SameEnds(old) {
 		b.reapply = &ledger.Reapplication{StartedAt: db.now}
+		db.rulesRevision++
 	}
 	return b.outRules(), nil
 }

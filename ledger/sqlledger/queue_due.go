@@ -68,6 +68,7 @@ var (
 			LEFT JOIN deferred d ON d.bucket_id = b.id AND d.key = r.key AND d.entry = r.id
 		WHERE r.id = t.id ORDER BY r.id`)
 	reapplying          = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id`)
+	rulesRevision       = register(`SELECT rules_revision FROM store WHERE one = 1`)
 	pageDeferredObjects = register(deferredDue + `(d.bucket_id, d.key) > (?1, ?2) ORDER BY d.bucket_id, d.key LIMIT ?3`)
 	pageDeferredOf      = register(deferredDue + `d.bucket_id = ?1 AND d.key > ?2 ORDER BY d.key LIMIT ?3`)
 	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, ` + dueFate + `
@@ -113,6 +114,15 @@ func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.Due
 }
 
 func (t *tx) dueObjects(q ledger.DueQuery) (out ledger.DuePage, err error) {
+	if q.All {
+		var now int64
+		if err := t.Row(rulesRevision).Scan(&now); err != nil {
+			return out, t.Failed(err)
+		}
+		if q.Rules, err = q.Revision(now); err != nil {
+			return out, err
+		}
+	}
 	if q.All && q.Unapplied == nil {
 		pending, err := all(t, sqldb.One[lethe.ID], reapplying)
 		if err != nil {
@@ -125,7 +135,7 @@ func (t *tx) dueObjects(q ledger.DueQuery) (out ledger.DuePage, err error) {
 	} else {
 		out, err = t.dueApplied(q)
 	}
-	out.Unapplied = q.Unapplied
+	out.Unapplied, out.Rules = q.Unapplied, q.Rules
 	return out, err
 }
 

@@ -17,6 +17,7 @@ import (
 var (
 	beginReapply = register(`INSERT INTO reapplications (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
 		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2`)
+	reviseRules  = register(`UPDATE store SET rules_revision = rules_revision + 1 WHERE one = 1`)
 	nextReapply  = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id LIMIT 1`)
 	otherReapply = register(`SELECT 1 FROM reapplications WHERE bucket_id <> ?1 LIMIT 1`)
 	takeReapply  = register(`SELECT after_key FROM reapplications WHERE bucket_id = ?1 ` + sqldb.Exclusive)
@@ -36,9 +37,13 @@ var (
 		FROM reapplications r JOIN buckets b ON b.id = r.bucket_id`)
 )
 
-// beginReapply starts to reapply a bucket's rules, from its first object.
+// beginReapply starts to reapply a bucket's rules, from its first object. The row of the store
+// is the last that a change of rules locks.
 func (t *tx) beginReapply(bucket lethe.ID) error {
-	_, err := t.Exec(beginReapply, bucket, t.Now)
+	if _, err := t.Exec(beginReapply, bucket, t.Now); err != nil {
+		return err
+	}
+	_, err := t.Exec(reviseRules)
 	return err
 }
 

@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -44,9 +45,10 @@ const page = 1000
 // HeldText is why what a hold keeps stays.
 const HeldText = "a hold keeps it"
 
-// Objects yields the objects that are due by an instant, 0 for now. While a limit of their
-// kind is set they are read twice: first to count them. For a later instant a limit is asked
-// as if all of them were found then, in one pass.
+// Objects yields the objects that are due by an instant, 0 for now: ledger.ErrRulesChanged if
+// lifecycle rules are changed before all were read. While a limit of their kind is set they are
+// read twice: first to count them. For a later instant a limit is asked as if all of them were
+// found then, in one pass.
 func (p Predictor) Objects(ctx context.Context, by lethe.Time, yield func(Due) error) error {
 	return p.each(ctx, p.Ledger.DueObjects, by, yield)
 }
@@ -65,11 +67,11 @@ func (p Predictor) each(ctx context.Context, read reader, by lethe.Time, yield f
 	}
 	q := ledger.DueQuery{By: by}
 	if p.Doubt == "" && (p.Limits.Rules.On() || p.Limits.TTL.On() || p.Limits.Purge.On()) {
-		if err := p.count(ctx, read, q, l); err != nil {
+		if err := p.count(ctx, read, &q, l); err != nil {
 			return err
 		}
 	}
-	return pages(ctx, read, q, func(d ledger.Due, part ledger.DuePart) error {
+	return pages(ctx, read, &q, func(d ledger.Due, part ledger.DuePart) error {
 		return yield(Due{Due: d, Stays: p.stays(l, d, part), Unapplied: part == ledger.DueUnapplied})
 	})
 }
@@ -86,7 +88,7 @@ func (p Predictor) stays(l *limits, d ledger.Due, part ledger.DuePart) string {
 }
 
 // count counts all that is due by limit, and decides how much of each share goes.
-func (p Predictor) count(ctx context.Context, read reader, q ledger.DueQuery, l *limits) error {
+func (p Predictor) count(ctx context.Context, read reader, q *ledger.DueQuery, l *limits) error {
 	err := pages(ctx, read, q, func(d ledger.Due, part ledger.DuePart) error {
 		l.count(d, part)
 		return nil
@@ -121,7 +123,7 @@ func (p Predictor) One(ctx context.Context, d ledger.Due) (stays string, s Share
 		read = p.Ledger.DueTrash
 	}
 	in := ledger.DueIndexed
-	err = pages(ctx, read, ledger.DueQuery{Bucket: d.Bucket}, func(other ledger.Due, part ledger.DuePart) error {
+	err = pages(ctx, read, &ledger.DueQuery{Bucket: d.Bucket}, func(other ledger.Due, part ledger.DuePart) error {
 		if l.count(other, part); other.Named == d.Named {
 			in = part
 		}
@@ -158,7 +160,7 @@ func (p Predictor) Shares(ctx context.Context, bucket lethe.ID, each func(ledger
 	}
 	kept := map[key]int64{} // that a limit has deferred, though it may not be set any more
 	for _, read := range p.readers() {
-		err := pages(ctx, read, ledger.DueQuery{Bucket: bucket}, func(d ledger.Due, part ledger.DuePart) error {
+		err := pages(ctx, read, &ledger.DueQuery{Bucket: bucket}, func(d ledger.Due, part ledger.DuePart) error {
 			l.count(d, part)
 			if k := keyOf(d); !d.Held && !l.on(k) && part == ledger.DueDeferred && l.states[k].Tripped(l.now) {
 				kept[k]++
@@ -188,13 +190,19 @@ func (p Predictor) Shares(ctx context.Context, bucket lethe.ID, each func(ledger
 	return out, nil
 }
 
-// pages reads all that is due, page by page.
-func pages(ctx context.Context, read reader, q ledger.DueQuery, each func(ledger.Due, ledger.DuePart) error) error {
-	for q.All, q.Limit = true, page; ; {
+// pages reads all that is due, page by page. It sets the revision of the rules in the query, so
+// that another reading by it has the same rows, or is refused.
+func pages(ctx context.Context, read reader, first *ledger.DueQuery, each func(ledger.Due, ledger.DuePart) error) error {
+	first.All, first.Limit = true, page
+	for q := *first; ; {
 		p, err := read(ctx, q)
+		if errors.Is(err, ledger.ErrRulesChanged) {
+			return ledger.ErrRulesChanged
+		}
 		if err != nil {
 			return err
 		}
+		first.Rules = p.Rules
 		for _, d := range p.Rows {
 			if err := each(d, q.After.Part); err != nil {
 				return err

@@ -363,7 +363,8 @@ CREATE TABLE store (
   fence       BIGINT NOT NULL, -- highest given to a claim
   place       TEXT   NOT NULL DEFAULT '', -- where the ledger lies, found anew at every start: a copy lies elsewhere
   boot        TEXT   NOT NULL DEFAULT '', -- the start of the machine under which clock_high was saved
-  boot_offset BIGINT NOT NULL DEFAULT 0   -- the clock less the time since that start (docs/protocol.md, rule 13)
+  boot_offset BIGINT NOT NULL DEFAULT 0,  -- the clock less the time since that start (docs/protocol.md, rule 13)
+  rules_revision BIGINT NOT NULL DEFAULT 1   -- grows whenever a bucket's lifecycle rules are changed
 );
 
 -- One row per instance that works on the ledger.
