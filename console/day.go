@@ -47,6 +47,8 @@ func causeText(by, rule string) string {
 		return "incomplete uploads, by rule " + rule
 	case by == "rule":
 		return "rule " + cmp.Or(rule, "(unnamed)")
+	case by == "read":
+		return "last reads"
 	case by == "undo":
 		return "end of undo windows"
 	case by == "abort":

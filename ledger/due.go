@@ -37,7 +37,7 @@ type DueQuery struct {
 	// Rules, with All, is DuePage.Rules of the first page, 0 for the first one itself:
 	// ErrRulesChanged if rules of any bucket were changed since.
 	Rules int64
-	Limit     int // rows read; 0 or less: all
+	Limit int // rows read; 0 or less: all
 }
 
 // ErrRulesChanged is returned for a page of what is due if lifecycle rules were changed since the

@@ -20,6 +20,8 @@ func TestObjectEnds(t *testing.T) {
 		"a rule without a stamp":           {Object{Key: "logs/a", ModifiedAt: day}, Ending{4 * day, EndsByRule, "logs"}},
 		"the stamp of a rule that is gone": {Object{Key: "a", ModifiedAt: day, RuleAt: 2 * day, RuleNumber: 1}, Ending{}},
 		"the rule is first":                {Object{Key: "logs/a", ModifiedAt: day, TTLAt: 5 * day}, Ending{4 * day, EndsByRule, "logs"}},
+		"read for the last time":           {Object{Key: "a", ModifiedAt: day, TTLAt: 3 * day, ReadsLeft: AllRead}, Ending{3 * day, EndsByRead, ""}},
+		"reads left":                       {Object{Key: "a", ModifiedAt: day, TTLAt: 3 * day, ReadsLeft: 2}, Ending{3 * day, EndsByTTL, ""}},
 		"both at once":                     {Object{Key: "logs/a", ModifiedAt: day, TTLAt: 4 * day}, Ending{4 * day, EndsByTTL, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

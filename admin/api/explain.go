@@ -56,7 +56,7 @@ type ObjectInfo struct {
 	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule in force ends it, applied to it or not
 	Rule       string    `json:"rule,omitempty"`   // that rule's ID
 	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
-	EndedBy    string    `json:"ended_by"`         // "ttl", "rule" or "nothing"
+	EndedBy    string    `json:"ended_by"`         // "ttl", "read" (for the last time), "rule" or "nothing"
 	// ReadsLeft is how often it can still be read; absent: that is not counted. 0: it was
 	// read for the last time, at TTLAt.
 	ReadsLeft *int64 `json:"reads_left,omitempty"`

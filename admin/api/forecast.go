@@ -45,7 +45,7 @@ type ForecastDay struct {
 // ForecastCause is what goes on a day of one bucket for one cause.
 type ForecastCause struct {
 	Bucket string `json:"bucket"`         // empty: buckets that were deleted
-	By     string `json:"by"`             // ttl, rule, undo or abort
+	By     string `json:"by"`             // ttl, read (for the last time), rule, undo or abort
 	Rule   string `json:"rule,omitempty"` // ID
 	Amount
 	FreedBytes int64  `json:"freed_bytes"`
@@ -68,7 +68,7 @@ type ForecastLimit struct {
 type ForecastDayRequest struct {
 	Day    time.Time `json:"day,omitzero"`     // an instant of it, in UTC; none: what is due already
 	Bucket string    `json:"bucket,omitempty"` // none: all buckets
-	By     string    `json:"by,omitempty"`     // ttl, rule, undo or abort; none: all causes
+	By     string    `json:"by,omitempty"`     // ttl, read (for the last time), rule, undo or abort; none: all causes
 	Rule   string    `json:"rule,omitempty"`   // ID; none: all rules
 	After  string    `json:"after,omitempty"`  // Next of the page before
 	Limit  int       `json:"limit,omitempty"`  // rows; default and most 1000
@@ -91,7 +91,7 @@ type ForecastRow struct {
 	Key    string    `json:"key"`
 	Size   int64     `json:"size"` // of an upload, the bytes of its stored parts
 	EndsAt time.Time `json:"ends_at"`
-	By     string    `json:"by"`             // ttl, rule, undo or abort
+	By     string    `json:"by"`             // ttl, read (for the last time), rule, undo or abort
 	Rule   string    `json:"rule,omitempty"` // ID
 	Held   bool      `json:"held,omitempty"` // a hold keeps it
 }

@@ -8,6 +8,8 @@ type Simulation struct {
 	Rules []Forecast `json:"rules"`
 	// TTL is what goes by its own time to live, before any rule ends it.
 	TTL Ends `json:"ttl"`
+	// Read is what was read for the last time.
+	Read Ends `json:"read"`
 	// Limits are the verdicts of reclaim.limits.rules on what expires today,
 	// and on the later day on which the most would at once.
 	Limits []Verdict `json:"limits"`

@@ -55,15 +55,15 @@ func verdictOn(e api.Explanation) string {
 func endOf(e api.Explanation) string {
 	o, held := e.Object, holdText(e)
 	at, by, ended := o.DueAt.Format(time.RFC3339), "its time to live ends", "its time to live ended"
-	if o.EndedBy == "rule" {
+	switch o.EndedBy {
+	case "rule":
 		by, ended = "lifecycle rule "+strconv.Quote(o.Rule)+" ends it", "lifecycle rule "+strconv.Quote(o.Rule)+" ended it"
+	case "read":
+		ended = "it was read for the last time"
 	}
 	reads := ""
 	if o.ReadsLeft != nil {
 		reads = "; it can be read " + words.Times(*o.ReadsLeft) + " more"
-		if *o.ReadsLeft == 0 {
-			ended = "it was read for the last time"
-		}
 	}
 	seen := "clients see nothing"
 	if e.Visible {

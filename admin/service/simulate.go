@@ -43,7 +43,8 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 		return out, err
 	}
 	out.Rules = forecastsOf(f.Forecasts())
-	out.TTL = forecastsOf([]predict.Forecast{f.TTL()})[0].Ends
+	own := forecastsOf([]predict.Forecast{f.TTL(), f.Read()})
+	out.TTL, out.Read = own[0].Ends, own[1].Ends
 	out.Limits, err = s.verdicts(ctx, b, f)
 	return out, err
 }

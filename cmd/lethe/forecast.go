@@ -52,7 +52,7 @@ routine usage; --refresh counts first. With --day, list the objects that go on t
 	f.IntVar(&a.days.Days, "days", 30, "how `many` days, today included")
 	f.BoolVar(&a.refresh, "refresh", false, "count all buckets first")
 	f.StringVar(&a.day, "day", "", "list what goes on a `day`: today, tomorrow, a weekday or 2031-01-31; due is what is due already")
-	f.StringVar(&a.one.By, "by", "", "of a day, only what a `cause` ends: ttl, rule, undo or abort")
+	f.StringVar(&a.one.By, "by", "", "of a day, only what a `cause` ends: ttl, read, rule, undo or abort")
 	f.StringVar(&a.one.Rule, "rule", "", "of a day, only what the rule with this `id` ends")
 	f.IntVar(&a.limit, "limit", maxListed, "of a day, list at most so `many`")
 	f.BoolVar(&a.all, "all", false, "of a day, list everything")
@@ -268,11 +268,11 @@ func endWords(by, rule string) string {
 	if rule != "" {
 		return "rule " + rule
 	}
-	return map[string]string{"ttl": "time to live", "undo": "undo window", "abort": "incomplete uploads"}[by]
+	return map[string]string{"ttl": "time to live", "read": "last reads", "undo": "undo window", "abort": "incomplete uploads"}[by]
 }
 
 // limitedWords says what each kind of limit counts.
-var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends", "purge": "trash that is purged"}
+var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends, or that were read for the last time", "purge": "trash that is purged"}
 
 // printLimit says what a limit would do on a day, and how to let it go.
 func (c *cli) printLimit(day time.Time, l api.ForecastLimit) {

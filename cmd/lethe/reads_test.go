@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -52,9 +53,23 @@ func TestReadsLeftAreExplained(t *testing.T) {
 	w.gone("first", "k")
 	w.says("after the last read", "k", "read for the last time at "+last, "clients see nothing", "as it is held")
 	w.reclaimed("objects", 0, "expire")
+	if got := w.forecastCauses(); got != "read 0, held 1" {
+		t.Errorf("under a hold, a forecast says %s", got)
+	}
 	w.fails("no such key", "ttl", "set", "s3://first/k", "12h")
 	w.ok("hold", "rm", "s3://first/k")
 	w.clock.Advance(time.Minute)
+	if got := w.forecastCauses(); got != "read 1, held 0" {
+		t.Errorf("a forecast says %s", got)
+	}
+	if _, text := w.dry("expire"); !strings.Contains(text, "it was read for the last time") {
+		t.Errorf("a dry run says\n%s", text)
+	}
+	contains(t, "a day", w.ok("forecast", "s3://first", "--day", "due", "--by", "read"), "last reads", "s3://first/k")
+	contains(t, "a simulation", w.ok("lifecycle", "simulate", "first"), "as they were read for the last time:\n  today: 1 object, 6 B")
+	if sim := asked[api.Simulation](w, "lifecycle", "simulate", "first"); sim.TTL.Days.Objects != 0 {
+		t.Errorf("simulated %+v", sim)
+	}
 	w.reclaimed("objects", 1, "expire")
 	w.says("after it went", "k", "not here", "it was read for the last time at "+last)
 	if e := asked[api.Explanation](w, "explain", "s3://first/k"); len(e.Trash) > 0 || len(e.Gone) != 1 || e.Gone[0].Receipt.Reason != "read" {
@@ -67,4 +82,18 @@ func TestReadsLeftAreExplained(t *testing.T) {
 	if !strings.Contains(w.log.String(), `"event":"blobs_deleted","reason":"read"`) {
 		t.Error("no audit line has the reason")
 	}
+}
+
+// forecastCauses returns by what a forecast says that what is due goes.
+func (w *world) forecastCauses() string {
+	w.t.Helper()
+	f := asked[api.ForecastResult](w, "forecast")
+	if len(f.Days) != 1 {
+		return fmt.Sprintf("%d days", len(f.Days))
+	}
+	var list []string
+	for _, by := range f.Days[0].By {
+		list = append(list, fmt.Sprintf("%s %d, held %d", by.By, by.Objects, by.Held.Objects))
+	}
+	return strings.Join(list, "; ")
 }

@@ -116,6 +116,10 @@ func (c *cli) printForecasts(bucket string, found api.Simulation, days int) {
 		printf(c.out, "by their own times to live:\n")
 		c.printEnds(bucket, t, api.UploadForecast{}, days)
 	}
+	if r := found.Read; r.Days.Objects+r.Held.Objects > 0 {
+		printf(c.out, "as they were read for the last time:\n")
+		c.printEnds(bucket, r, api.UploadForecast{}, days)
+	}
 	if len(found.Rules) == 0 {
 		printf(c.out, "there are no rules, so rules end nothing\n")
 		return

@@ -67,6 +67,7 @@ func readsCounted(w *world) {
 	equal(w, "existed", w.remove("k").Items[0].Existed, false)
 	w.later(time.Hour)
 	w.unread(o)
+	equal(w, "foreseen", w.foreseen(w.dueObjects, w.now(), 1), fmt.Sprintf("k by read %s", last))
 	r := w.expire()
 	equal(w, "expired", fmt.Sprint(r.Objects, r.ReadObjects, r.ReadBytes), "1 1 4")
 	w.condemned(id, lethe.ReasonRead, w.now().Add(readGrace))
@@ -88,6 +89,7 @@ func readsTTL(w *world) {
 	o := w.commit(c).Object
 	w.later(time.Hour - time.Microsecond)
 	equal(w, "end", w.countRead(o, 2).TTLAt, o.TTLAt)
+	equal(w, "foreseen", w.foreseen(w.dueObjects, o.TTLAt, 1), fmt.Sprintf("k by ttl %s", o.TTLAt))
 	w.later(time.Microsecond)
 	w.unread(o)
 	equal(w, "ended by reads", w.expire().ReadObjects, 0)

@@ -62,7 +62,7 @@ type Forecaster struct {
 	now          lethe.Time
 	today, until lethe.Time
 	out          []Forecast
-	ttl          Forecast
+	ttl, read    Forecast
 	later, held  map[lethe.Time]int64 // objects that rules end after today, by when; and held ones
 }
 
@@ -101,8 +101,11 @@ func (f *Forecaster) Object(o ledger.Object, held bool) {
 		return
 	}
 	r := &f.ttl
-	if end.By == ledger.EndsByRule {
+	switch end.By {
+	case ledger.EndsByRule:
 		r = &f.out[f.rules.Stamp(o.Facts()).Rule-1]
+	case ledger.EndsByRead:
+		r = &f.read
 	}
 	if held {
 		if r.Held.add(o.Size); end.At <= f.today {
@@ -153,6 +156,9 @@ func (f *Forecaster) Forecasts() []Forecast { return f.out }
 
 // TTL returns what goes by its own time to live, before any rule ends it.
 func (f *Forecaster) TTL() Forecast { return f.ttl }
+
+// Read returns what goes as it was read for the last time.
+func (f *Forecaster) Read() Forecast { return f.read }
 
 // Peak returns the midnight after today at which most objects of all rules go at once, how many,
 // and how many more are held then; 0 if none.

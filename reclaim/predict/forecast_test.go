@@ -61,6 +61,10 @@ func TestForecast(t *testing.T) {
 	if ttl := f.TTL(); ttl.Today != (Amount{1, 10}) || ttl.Days != (Amount{1, 10}) || ttl.Examples[0].Key != "a/client" {
 		t.Errorf("times to live: %+v", ttl)
 	}
+	f.Object(ledger.Object{Key: "a/read", Size: 10, ModifiedAt: at("2031-01-01T00:00:00Z"), TTLAt: now, ReadsLeft: ledger.AllRead}, false)
+	if read := f.Read(); read.Today != (Amount{1, 10}) || f.TTL().Today.Objects != 1 {
+		t.Errorf("read for the last time: %+v", read)
+	}
 	if when, n, _ := f.Peak(); when != at("2031-01-17T00:00:00Z") || n != 2 { // a/later and a/client2
 		t.Errorf("the most go at %s: %d", when, n)
 	}

@@ -66,6 +66,8 @@ func dueItem(do, kind string, d predict.Due) plan.Item {
 	switch d.By {
 	case ledger.EndsByUndo:
 		i.Why = "undo window is over"
+	case ledger.EndsByRead:
+		i.Why = "it was read for the last time"
 	case ledger.EndsByRule:
 		i.Why = "rule " + d.Rule
 		if d.Unapplied {
