@@ -45,33 +45,25 @@ func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) err
 	return nil
 }
 
-// OfOneRun passes the items of a routine on: those that one run does not come to, as it ends at
-// its limit, stay. Plans are not limited so.
+// OfOneRun passes the items of a routine on, as many as one run takes at least: the others stay
+// (plan.PerRun). Each worker of a run ends its batch, and other instances make runs of their own,
+// so it takes some more. Plans are not limited so.
 func (l *Loop) OfOneRun(name string, yield func(plan.Item) error) func(plan.Item) error {
 	for _, s := range l.Routines {
 		if s.Routine.Name() != name || s.Most <= 0 {
 			continue
 		}
-		left, some := s.perRun(), ""
-		if s.Workers > 1 {
-			some = "some " // each worker ends its batch
-		}
+		left := s.Most
 		return func(i plan.Item) error {
 			if i.Stays == "" {
 				if left--; left < 0 {
-					i.Stays = fmt.Sprintf("one run takes %s%d (reclaim.limits.per_run), and a later one this", some, s.perRun())
+					i.Stays = plan.PerRun(s.Most)
 				}
 			}
 			return yield(i)
 		}
 	}
 	return yield
-}
-
-// perRun returns how many items a run with one worker takes at most, if it has a limit.
-func (s Scheduled) perRun() int64 {
-	batch := int64(max(s.Batch, 1))
-	return (s.Most + batch - 1) / batch * batch
 }
 
 // Application is items of one routine to be taken.

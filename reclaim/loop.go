@@ -35,14 +35,12 @@ type Scheduled struct {
 	Rest time.Duration
 	// Most bounds what one run takes, measured by the count that Takes names
 	// (default Items); 0 is no limit. A run that took so much while more is due
-	// ends, once each worker has ended its step, with the count Limited. The rest
+	// ends, once each worker has ended its step, with the count Limited: it takes at
+	// least so much, where so much is due. The rest
 	// waits for the next run. A run that left nothing, as far as its routine can
 	// tell (Backlogged), is not Limited.
 	Most  int64
 	Takes string
-	// Batch is how many items a step takes at most, 0 if that is not known. A run ends with
-	// the step that comes to Most.
-	Batch int
 	// Rate is called after each step with the items done, and waits as long as a
 	// rate limit requires. Nil: no limit.
 	Rate func(ctx context.Context, items int) error

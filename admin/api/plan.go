@@ -9,8 +9,8 @@ type PlanRequest struct {
 	// "lifecycle set", "import", "reconcile".
 	Command string   `json:"command"`
 	Only    []string `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
-	// OneRun makes what one run does not come to stay, as it ends at reclaim.limits.per_run: a dry
-	// run asks so. A plan is not limited.
+	// OneRun makes what exceeds reclaim.limits.per_run stay, of which one run takes at least so
+	// many: a dry run asks so. A plan is not limited.
 	OneRun    bool              `json:"one_run,omitempty"`
 	Trash     *TrashRequest     `json:"trash,omitempty"`
 	Dead      *DeadRequest      `json:"dead,omitempty"`

@@ -27,6 +27,8 @@ type PlannedRoutine struct {
 	Name    string  `json:"name"`
 	Backlog Backlog `json:"backlog"`
 	Plans   bool    `json:"plans"` // its plan says what it would take
+	// PerRun is how many one run takes at least before it ends (reclaim.limits.per_run), 0: all.
+	PerRun int64 `json:"per_run,omitempty"`
 }
 
 // DryRun is what "lethe reclaim --dry-run --json" writes: what a run would take now.
@@ -41,6 +43,9 @@ type DryRunRoutine struct {
 	Name  string   `json:"name"`
 	Takes plan.Sum `json:"takes"`
 	Stays plan.Sum `json:"stays"` // due, and kept by a hold or a limit
+	// AtLeast reports that one run takes at least so many, and so many stay at most, as it ends at
+	// reclaim.limits.per_run: which ones, and their bytes, depend on its workers and buckets.
+	AtLeast bool `json:"at_least,omitempty"`
 	// Reapplies is how many objects changed rules are applied to first. What those end is
 	// counted with expire.
 	Reapplies int64     `json:"reapplies,omitempty"`

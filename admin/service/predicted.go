@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/reclaim/predict"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
@@ -91,12 +92,13 @@ func (s *Service) stays(ctx context.Context, e *api.Explanation, d ledger.Due) (
 	case share.Goes > 0:
 		e.Limited = fmt.Sprintf("the next %s run removes %d of the %d that are due like it, this one among them: %s", run, share.Goes, share.Due, share.Why)
 	case stays == "" && most > 0:
-		e.Limited = fmt.Sprintf("%s removes the row, of some %d in one run (reclaim.limits.per_run)", run, most)
+		e.Limited = run + " removes the row: " + plan.PerRun(most)
 	}
 	return stays, nil
 }
 
-// perRun returns how many items a run of a routine takes at most, 0 if that has no limit.
+// perRun returns how many items a run of a routine takes at least before it ends, 0 if it has no
+// limit.
 func (s *Service) perRun(name string) int64 {
 	for _, r := range s.o.Loop.Routines {
 		if r.Routine.Name() == name {

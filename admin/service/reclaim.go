@@ -24,7 +24,7 @@ func (s *Service) Reclaim(ctx context.Context, req api.ReclaimRequest, emit func
 	for _, name := range names {
 		total += plan[name].Count
 		if req.DryRun {
-			out.Plan = append(out.Plan, api.PlannedRoutine{Name: name, Backlog: backlogOf(plan[name], now), Plans: s.o.Loop.Plans(name)})
+			out.Plan = append(out.Plan, api.PlannedRoutine{Name: name, Backlog: backlogOf(plan[name], now), Plans: s.o.Loop.Plans(name), PerRun: s.perRun(name)})
 		}
 	}
 	if req.DryRun {

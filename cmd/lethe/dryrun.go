@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/words"
@@ -19,6 +20,9 @@ func (c *cli) dryRun(ctx context.Context, client *api.Client, only []string, rou
 	by, stays := end.Totals.By(), end.Totals.Staying()
 	for _, r := range routines {
 		one := api.DryRunRoutine{Name: r.Name, Takes: by[r.Name], Stays: stays[r.Name], Later: r.Backlog.Scheduled, NextDue: r.Backlog.NextDue}
+		one.AtLeast = r.PerRun > 0 && slices.ContainsFunc(end.Totals.Groups, func(g plan.Group) bool {
+			return g.Do == r.Name && g.Stays == plan.PerRun(r.PerRun)
+		})
 		switch {
 		case r.Name == "lifecycle":
 			one.Reapplies = r.Backlog.Due
@@ -40,7 +44,12 @@ func (c *cli) dryRun(ctx context.Context, client *api.Client, only []string, rou
 func (c *cli) printDryRun(d api.DryRun) error {
 	rows := [][]string{{"ROUTINE", "WOULD TAKE", "BYTES", "FREES", "STAYS", "LATER"}}
 	for _, r := range d.Routines {
-		rows = append(rows, []string{r.Name, words.Number(r.Takes.Items), words.Size(r.Takes.Bytes), words.Size(r.Takes.Frees), words.Number(r.Stays.Items), words.Number(r.Later)})
+		least, some, most := "", "", ""
+		if r.AtLeast {
+			least, some, most = "at least ", "some ", "at most "
+		}
+		rows = append(rows, []string{r.Name, least + words.Number(r.Takes.Items), some + words.Size(r.Takes.Bytes), some + words.Size(r.Takes.Frees),
+			most + words.Number(r.Stays.Items), words.Number(r.Later)})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err

@@ -317,20 +317,30 @@ func TestPredictionsDoubtTheClock(t *testing.T) {
 	}
 }
 
-// A dry run takes what one run takes.
+// Of a run that ends at a number, every command says that it takes at least so many, whatever its
+// workers and batches are, and it does.
 func TestPredictionsEndWithTheRun(t *testing.T) {
-	w := newWorld(t, "reclaim.limits.per_run.expire=3", "reclaim.expire.batch=2", "reclaim.expire.workers=1").start()
-	w.bucket("first")
-	for i := range 6 {
-		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "1h")
+	for _, c := range []struct{ batch, workers int }{{2, 1}, {1, 3}, {2, 3}} {
+		w := newWorld(t, "reclaim.limits.per_run.expire=3", fmt.Sprint("reclaim.expire.batch=", c.batch), fmt.Sprint("reclaim.expire.workers=", c.workers)).start()
+		w.bucket("first")
+		for i := range 20 {
+			w.put("first", fmt.Sprintf("k%02d", i), fmt.Sprint("body ", i), "1h")
+		}
+		w.clock.Advance(2 * time.Hour)
+		said := "one run takes at least 3 of what is due (reclaim.limits.per_run); the rest waits for the next"
+		got, text := w.dry("expire")
+		if got != "takes 3, stays 17" || !strings.Contains(text, "STAYS, as "+said) || !strings.Contains(text, "at least 3 ") || !strings.Contains(text, "at most 17 ") {
+			t.Errorf("%+v: a dry run says %s:\n%s", c, got, text)
+		}
+		if d := asked[api.DryRun](w, "reclaim", "--dry-run", "--only", "expire").Routines[0]; !d.AtLeast {
+			t.Errorf("%+v: a dry run says %+v", c, d)
+		}
+		w.says("of a run with a limit", "k05", "expire removes the row: "+said)
+		w.ok("reclaim", "--once", "--only", "expire")
+		if took := 20 - asked[api.ForecastResult](w, "forecast").Days[0].Objects; took < 3 || took > int64(2+c.workers*c.batch) {
+			t.Errorf("%+v: a run took %d of 20", c, took)
+		}
 	}
-	w.clock.Advance(2 * time.Hour)
-	if got, text := w.dry("expire"); got != "takes 4, stays 2" || !strings.Contains(text, "one run takes 4 (reclaim.limits.per_run)") {
-		t.Errorf("a dry run says %s:\n%s", got, text)
-	}
-	w.says("of a run with a limit", "k5", "expire removes the row, of some 3 in one run (reclaim.limits.per_run)")
-	w.reclaimed("objects", 4, "expire")
-	w.reclaimed("objects", 2, "expire")
 }
 
 // due returns what a forecast says of what is due already: its rows, and what limits keep.

@@ -200,7 +200,7 @@ func (s *Store) Verifier(batch int, checksums bool) *routine.Verify {
 // scheduled gives a routine its timetable and rate. A disabled one never begins by
 // itself.
 func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
-	out := reclaim.Scheduled{Routine: r, Timetable: schedule.Schedule{}, Workers: c.Workers, Batch: c.Batch}
+	out := reclaim.Scheduled{Routine: r, Timetable: schedule.Schedule{}, Workers: c.Workers}
 	if c.Enabled {
 		out.Timetable = c.Schedule.Schedule
 	}

@@ -40,6 +40,12 @@ type Item struct {
 	With string `json:"with,omitempty"`
 }
 
+// PerRun is why an item stays of a routine of which one run takes so many at least, as it ends with
+// the batch that comes to them.
+func PerRun(most int64) string {
+	return fmt.Sprintf("one run takes at least %d of what is due (reclaim.limits.per_run); the rest waits for the next", most)
+}
+
 // Outcome is how an item of an applied plan ended.
 type Outcome string
 
