@@ -198,8 +198,11 @@ func laterEvents(e api.Explanation) []event {
 	}
 	if e.Stays != "" {
 		end.Lines = append(end.Lines, "It stays: "+sentence(e.Stays))
-	} else if len(e.Holds) > 0 {
+	} else if o.Held {
 		end.Lines = append(end.Lines, "A hold keeps it all the same, until it is released.")
+	}
+	if o.Held {
+		end.Title = "Would end; a hold keeps it"
 	}
 	if !e.Visible {
 		end.Title, end.Class = "Ended", "end"
@@ -218,7 +221,7 @@ func trashLine(t api.TrashEntry) string {
 	case t.Stays != "":
 		return fmt.Sprintf("%s in the trash, due for purge since %s. It stays: %s", words.Size(t.Size), stamp(t.PurgeAt), sentence(t.Stays))
 	case t.Due:
-		return fmt.Sprintf("%s in the trash: the next run of purge removes it.", words.Size(t.Size))
+		return fmt.Sprintf("%s in the trash: %s.", words.Size(t.Size), cmp.Or(t.Limited, "the next run of purge removes it"))
 	}
 	return fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))
 }

@@ -112,6 +112,8 @@ func (v *visit) setTTL() (note, error) {
 		return note{}, err
 	case o.DueAt.IsZero():
 		return note{Text: "It has no end any more."}, nil
+	case o.Held:
+		return note{Text: "It would end " + stamp(o.DueAt) + ", but a hold keeps it."}, nil
 	}
 	return note{Text: "It ends " + stamp(o.DueAt) + "."}, nil
 }

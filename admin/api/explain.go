@@ -26,7 +26,7 @@ type Explanation struct {
 	Damaged string `json:"damaged,omitempty"`
 	// Stays is why it stays although its end has come.
 	Stays string `json:"stays,omitempty"`
-	// Limited is what a limit lets go of those that are due like it, if that is not all.
+	// Limited is how many of those that are due like it a run takes, if that may not be all.
 	Limited string `json:"limited,omitempty"`
 	// Trips are the deletion limits on it that keep it, or may keep it in the next run.
 	Trips []LimitInfo `json:"trips,omitempty"`
@@ -61,6 +61,7 @@ type ObjectInfo struct {
 	// read for the last time, at TTLAt.
 	ReadsLeft *int64 `json:"reads_left,omitempty"`
 	Content   string `json:"content,omitempty"`
+	Held      bool   `json:"held,omitempty"` // a hold keeps it, whatever ends it
 }
 
 // ContentInfo is one content, its references, and the places of its bytes.

@@ -32,6 +32,8 @@ type TrashEntry struct {
 	// nonetheless.
 	Due   bool   `json:"due,omitempty"`
 	Stays string `json:"stays,omitempty"`
+	// Limited is how many of those that are due like it a run takes, if that may not be all.
+	Limited string `json:"limited,omitempty"`
 }
 
 // RestoreRequest names a trash entry to put back under its key.

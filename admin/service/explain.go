@@ -145,6 +145,11 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 		left := max(o.ReadsLeft, 0)
 		i.ReadsLeft = &left
 	}
+	holds, err := s.holdsOn(ctx, api.ObjectName{Bucket: o.Bucket, Key: o.Key})
+	if err != nil {
+		return i, err
+	}
+	i.Held = len(holds) > 0
 	now, err := s.o.Ledger.LedgerTime(ctx)
 	if err != nil {
 		return i, err

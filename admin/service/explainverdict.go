@@ -77,7 +77,11 @@ func endOf(e api.Explanation) string {
 	case over:
 		return fmt.Sprintf("%s at %s: %s; the next expire run removes the row", ended, at, seen)
 	case held != "":
-		return "here, and nobody can delete, replace or expire it: it is " + held + reads
+		until := ""
+		if !o.TTLAt.IsZero() {
+			until = "; clients see it until " + o.TTLAt.Format(time.RFC3339) + ", when its time to live ends"
+		}
+		return "here, and nobody can delete, replace or expire it: it is " + held + until + reads
 	case o.EndedBy == "nothing":
 		return "here until a client deletes or replaces it: it has no time to live and no rule ends it" + reads
 	}

@@ -27,10 +27,11 @@ func (s *Service) predictor() predict.Predictor {
 
 // addStays adds what keeps an object whose end has come.
 func (s *Service) addStays(ctx context.Context, o ledger.Object, e *api.Explanation) error {
-	stays, err := s.stays(ctx, e, ledger.Due{
+	stays, limited, err := s.stays(ctx, e, ledger.Due{
 		Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.Bucket, Size: o.Size, Held: len(e.Holds) > 0,
 		Ending: ledger.Ending{At: lethe.FromTime(e.Object.DueAt), By: ledger.Cause(e.Object.EndedBy), Rule: e.Object.Rule},
 	})
+	e.Limited = limited
 	stamp, held := o.DueAt(), holdText(*e)
 	switch {
 	case held != "":
@@ -61,7 +62,7 @@ func (s *Service) addTrash(ctx context.Context, list []ledger.TrashEntry, e *api
 		out, d := trashEntry(entry), rows[entry.ID]
 		if out.Due = d.At <= lethe.FromTime(e.Now); out.Due {
 			out.PurgeAt = toTime(d.At)
-			if out.Stays, err = s.stays(ctx, e, d); err != nil {
+			if out.Stays, out.Limited, err = s.stays(ctx, e, d); err != nil {
 				return err
 			}
 		}
@@ -70,11 +71,12 @@ func (s *Service) addTrash(ctx context.Context, list []ledger.TrashEntry, e *api
 	return nil
 }
 
-// stays returns why a row that is due stays, and adds the limit that keeps it, or others like it.
-func (s *Service) stays(ctx context.Context, e *api.Explanation, d ledger.Due) (string, error) {
+// stays returns why a row that is due stays, or how many of those that are due like it a run takes,
+// if that may not be all. It adds the limit that keeps it, or others like it.
+func (s *Service) stays(ctx context.Context, e *api.Explanation, d ledger.Due) (stays, limited string, err error) {
 	stays, share, err := s.predictor().One(ctx, d)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	run := "expire"
 	if d.By == ledger.EndsByUndo {
@@ -86,15 +88,19 @@ func (s *Service) stays(ctx context.Context, e *api.Explanation, d ledger.Due) (
 			e.Trips = append(e.Trips, info)
 		}
 	}
-	switch most := s.perRun(run); {
-	case share.Goes > 0 && stays != "":
-		stays += fmt.Sprintf("; the next %s run removes %d of the %d that are due like it, the oldest", run, share.Goes, share.Due)
-	case share.Goes > 0:
-		e.Limited = fmt.Sprintf("the next %s run removes %d of the %d that are due like it, this one among them: %s", run, share.Goes, share.Due, share.Why)
-	case stays == "" && most > 0:
-		e.Limited = run + " removes the row: " + plan.PerRun(most)
+	takes, rest := "the next "+run+" run removes", ""
+	if most := s.perRun(run); most > 0 {
+		takes, rest = run+" removes", "; "+plan.PerRun(most)
 	}
-	return stays, nil
+	switch {
+	case share.Goes > 0 && stays != "":
+		stays += fmt.Sprintf("; %s %d of the %d that are due like it, the oldest", takes, share.Goes, share.Due)
+	case share.Goes > 0:
+		limited = fmt.Sprintf("%s %d of the %d that are due like it, this one among them: %s%s", takes, share.Goes, share.Due, share.Why, rest)
+	case stays == "" && rest != "":
+		limited = run + " removes the row" + rest
+	}
+	return stays, limited, nil
 }
 
 // perRun returns how many items a run of a routine takes at least before it ends, 0 if it has no
@@ -111,19 +117,22 @@ func (s *Service) perRun(name string) int64 {
 // trashText describes the earlier versions of a key.
 func trashText(list []api.TrashEntry) string {
 	var going, staying int64
-	why := ""
+	why, limited := "", ""
 	for _, t := range list {
 		switch {
 		case !t.Due:
 		case t.Stays == "":
-			going++
+			going, limited = going+1, t.Limited
 		default:
 			staying, why = staying+1, t.Stays
 		}
 	}
 	text := words.Plural(int64(len(list)), "earlier version is", "earlier versions are") + " in the trash, and bytes stay until a restore or purge"
 	var more []string
-	if going > 0 {
+	switch {
+	case going > 0 && limited != "":
+		more = append(more, words.Plural(going, "is", "are")+" due", limited)
+	case going > 0:
 		more = append(more, fmt.Sprintf("purge removes %d now", going))
 	}
 	if staying > 0 {

@@ -335,7 +335,7 @@ func TestPredictionsEndWithTheRun(t *testing.T) {
 		if d := asked[api.DryRun](w, "reclaim", "--dry-run", "--only", "expire").Routines[0]; !d.AtLeast {
 			t.Errorf("%+v: a dry run says %+v", c, d)
 		}
-		w.says("of a run with a limit", "k05", "expire removes the row: "+said)
+		w.says("of a run with a limit", "k05", "expire removes the row; "+said)
 		w.ok("reclaim", "--once", "--only", "expire")
 		if took := 20 - asked[api.ForecastResult](w, "forecast").Days[0].Objects; took < 3 || took > int64(2+c.workers*c.batch) {
 			t.Errorf("%+v: a run took %d of 20", c, took)

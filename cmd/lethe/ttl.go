@@ -94,12 +94,18 @@ func (c *cli) printTTL(object string, o api.ObjectInfo) error {
 
 // lifeOf describes when an object expires, and by what.
 func lifeOf(o api.ObjectInfo) string {
-	text := "has no time to live"
+	text, ends, rule := "has no time to live", "ends ", "; a rule ends it "
+	if o.Held {
+		ends, rule = "would end ", "; a rule would end it "
+	}
 	if !o.TTLAt.IsZero() {
-		text = "ends " + o.TTLAt.Format(time.RFC3339)
+		text = ends + o.TTLAt.Format(time.RFC3339)
 	}
 	if !o.RuleAt.IsZero() {
-		text += "; a rule ends it " + o.RuleAt.Format(time.RFC3339)
+		text += rule + o.RuleAt.Format(time.RFC3339)
+	}
+	if o.Held {
+		text += "; a hold keeps it"
 	}
 	return text
 }
