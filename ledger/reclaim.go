@@ -88,7 +88,7 @@ type Backlog struct {
 	Bytes     int64
 	Oldest    lethe.Time // earliest due time; 0 if nothing is due
 	NextDue   lethe.Time // earliest due time in the future; 0 if none
-	Scheduled int64      // not yet due; counted up to MaxScheduled
+	Scheduled int64      // not yet due, without what holds keep; counted up to MaxScheduled
 	// Held are due rows that holds keep: open uploads, and of other rows those that no pass
 	// has deferred yet.
 	Held, HeldBytes int64

@@ -151,7 +151,7 @@ type Backlog struct {
 	Bytes     int64     `json:"bytes"`
 	Oldest    time.Time `json:"oldest,omitzero"`
 	Age       float64   `json:"age_seconds"` // of the oldest that is due
-	Scheduled int64     `json:"scheduled"`   // not due yet
+	Scheduled int64     `json:"scheduled"`   // not due yet, without what holds keep
 	NextDue   time.Time `json:"next_due,omitzero"`
 	// Held are due, and kept by holds. Objects and trash entries leave the queue at the next
 	// run.

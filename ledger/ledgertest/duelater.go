@@ -91,8 +91,8 @@ func trashLater(w *world) {
 	}
 }
 
-// keptBacklogs: what a hold keeps counts as held until it is deferred, and then not at all; what
-// only a rule ends that is not in force any more is not due.
+// keptBacklogs: what a hold keeps is not scheduled; once it is due it counts as held until it is
+// deferred, and then not at all. What only a rule ends that is not in force any more is not due.
 func keptBacklogs(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.rules(lifecycle.Rule{ID: "old", Prefix: "log", Days: 1})
@@ -105,9 +105,12 @@ func keptBacklogs(w *world) {
 	w.putTTL("held", "ddd", time.Minute)
 	w.putTTL("goes", "eeee", time.Minute)
 	w.putTTL("later", "f", 100*24*time.Hour)
+	w.putTTL("held later", "g", 99*24*time.Hour)
 	minute, hour := w.now().Add(time.Minute), w.now().Add(time.Hour)
 	w.hold(ledger.HoldPrefix, "held")
 	w.hold(ledger.HoldObject, "gone")
+	equal(w, "objects before they are due", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{NextDue: minute, Scheduled: 3})
+	equal(w, "trash before it is due", must(w.PurgeBacklog(w.ctx))(w), ledger.Backlog{NextDue: hour, Scheduled: 1})
 	w.later(72 * time.Hour)
 	w.rules(lifecycle.Rule{ID: "new", Prefix: "none", Days: 1})
 	next := w.now().Add(97 * 24 * time.Hour)

@@ -133,7 +133,11 @@ func (db *DB) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
 	}
 	defer db.leave()
 	rows, held := apart(db.due.rows, func(o *object) (void, held bool) {
-		return o.DueAt() <= db.now && o.byRule(db.now) && o.endedBy(db.now) == nil, o.DueAt() <= db.now && o.bucket.held(o.Key) != nil
+		held = o.bucket.held(o.Key) != nil
+		if o.DueAt() > db.now {
+			return held, false
+		}
+		return o.byRule(db.now) && o.endedBy(db.now) == nil, held
 	})
 	b := backlog(rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size })
 	for _, o := range held {

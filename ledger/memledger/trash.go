@@ -197,7 +197,8 @@ func (db *DB) PurgeBacklog(ctx context.Context) (ledger.Backlog, error) {
 	defer db.leave()
 	rows, held := apart(db.purge.rows, func(e *entry) (void, held bool) {
 		b := db.named(e.Object.Bucket)
-		return e.PurgeAt == lethe.Forever, e.PurgeAt <= db.now && b != nil && b.held(e.Object.Key) != nil
+		held = b != nil && b.held(e.Object.Key) != nil
+		return e.PurgeAt == lethe.Forever || held && e.PurgeAt > db.now, held
 	})
 	b := backlog(rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size })
 	for _, e := range held {

@@ -256,7 +256,7 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 // for a hold counts as held, and what only a rule ends that is not in force does not count.
 func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
-		b, err = t.queued(expireDepth, expireByReason, expireLater, bounded(0))
+		b, err = t.queued(expireQueue, bounded(0))
 		return err
 	})
 	return b, err

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"database/sql"
+	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -11,40 +12,48 @@ import (
 // reapplied: then each due row is looked at, as some of them are held, or due only by a rule
 // that is not in force.
 const (
-	heldThere   = `(h.scope IN (1, 3) AND h.key = due.key OR h.scope = 2 AND substr(due.key, 1, length(h.key)) = h.key)`
+	heldThere = `(EXISTS (SELECT 1 FROM holds h WHERE h.bucket_id = due.bucket_id AND h.scope IN (1, 3) AND h.key = due.key)
+			OR EXISTS (SELECT 1 FROM holds h WHERE h.bucket_id = due.bucket_id AND h.scope = 2 AND substr(due.key, 1, length(h.key)) = h.key))`
 	dueByReason = `SELECT bucket_id, rule_no, held, count(*), sum(size), min(at) FROM (
-			SELECT due.bucket_id, due.rule_no, due.size, due.at, CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.bucket_id = due.bucket_id AND ` + heldThere + `)
-				THEN 1 ELSE 0 END AS held FROM (`
-	byReason = `) AS due) AS counted GROUP BY bucket_id, rule_no, held`
+			SELECT due.bucket_id, due.rule_no, due.size, due.at, CASE WHEN ` + heldThere + ` THEN 1 ELSE 0 END AS held FROM (`
+	byReason  = `) AS due) AS counted GROUP BY bucket_id, rule_no, held`
+	trashRows = `coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '') AS bucket_id, key`
 )
+
+// unheldLater is countLater without what holds keep: each row is looked at.
+func unheldLater(columns, at, rows string) string {
+	return register(fmt.Sprintf(`SELECT count(*), coalesce(min(due.at), 0) FROM (
+		SELECT %s, %s AS at FROM %s ORDER BY %s LIMIT %d) AS due WHERE NOT %s`, columns, at, rows, at, ledger.MaxScheduled, heldThere))
+}
 
 var (
 	anyHold        = register(`SELECT 1 FROM holds LIMIT 1`)
 	anyReapply     = register(`SELECT 1 FROM reapplications LIMIT 1`)
 	expireByReason = register(dueByReason + `SELECT bucket_id, key, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END AS rule_no, size, due_at AS at
 		FROM objects WHERE due_at IS NOT NULL AND due_at <= ?2 ORDER BY due_at LIMIT ?1` + byReason)
-	purgeByReason = register(dueByReason + `SELECT coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '') AS bucket_id, key, 0 AS rule_no, size, purge_at AS at
+	purgeByReason = register(dueByReason + `SELECT ` + trashRows + `, 0 AS rule_no, size, purge_at AS at
 		FROM trash WHERE purge_at <= ?2 ORDER BY purge_at LIMIT ?1` + byReason)
+	expireUnheld = unheldLater(`bucket_id, key`, `due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`)
+	purgeUnheld  = unheldLater(trashRows, `purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`)
+	expireQueue  = queue{expireDepth, expireByReason, expireLater, expireUnheld}
+	purgeQueue   = queue{purgeDepth, purgeByReason, purgeLater, purgeUnheld}
 )
 
-// sortsOut reports whether due rows have to be looked at one by one.
-func (t *tx) sortsOut() (bool, error) {
-	held, err := t.exists(anyHold)
-	if held || err != nil {
-		return held, err
-	}
-	return t.exists(anyReapply)
-}
+// queue is the statements that count one: what is due, by the front of an index or row by row,
+// and what is due later, with or without what holds keep.
+type queue struct{ due, byReason, later, unheld string }
 
 // countDueRows counts what is due up to a number of rows: by a statement that reads an index
 // only, or by one that tells rows apart.
-func (t *tx) countDueRows(whole, byReason string, limit int64) (b ledger.Backlog, err error) {
-	apart, err := t.sortsOut()
-	if err != nil || !apart {
-		if err == nil {
-			err = t.Failed(t.Row(whole, limit, t.Now).Scan(&b.Count, &b.Bytes, &b.Oldest))
+func (t *tx) countDueRows(q queue, held bool, limit int64) (b ledger.Backlog, err error) {
+	apart := held
+	if !apart {
+		if apart, err = t.exists(anyReapply); err != nil {
+			return b, err
 		}
-		return b, err
+	}
+	if !apart {
+		return b, t.Failed(t.Row(q.due, limit, t.Now).Scan(&b.Count, &b.Bytes, &b.Oldest))
 	}
 	type group struct {
 		bucket       lethe.ID
@@ -55,7 +64,7 @@ func (t *tx) countDueRows(whole, byReason string, limit int64) (b ledger.Backlog
 	groups, err := all(t, func(r *sql.Rows) (g group, err error) {
 		err = r.Scan(&g.bucket, &g.rule, &g.held, &g.count, &g.bytes, &g.oldest)
 		return g, err
-	}, byReason, limit, t.Now)
+	}, q.byReason, limit, t.Now)
 	if err != nil {
 		return b, err
 	}
@@ -81,11 +90,19 @@ func (t *tx) countDueRows(whole, byReason string, limit int64) (b ledger.Backlog
 	return b, err
 }
 
-// queued counts what is due, up to a number of rows, and later.
-func (t *tx) queued(whole, byReason, later string, limit int64) (ledger.Backlog, error) {
-	b, err := t.countDueRows(whole, byReason, limit)
+// queued counts what is due, up to a number of rows, and what goes later.
+func (t *tx) queued(q queue, limit int64) (ledger.Backlog, error) {
+	held, err := t.exists(anyHold)
+	if err != nil {
+		return ledger.Backlog{}, err
+	}
+	b, err := t.countDueRows(q, held, limit)
 	if err != nil {
 		return b, err
+	}
+	later := q.later
+	if held {
+		later = q.unheld
 	}
 	return b, t.Failed(t.Row(later, t.Now).Scan(&b.Scheduled, &b.NextDue))
 }

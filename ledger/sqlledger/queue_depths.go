@@ -58,10 +58,10 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 			Now: t.Now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{},
 			Failing: map[string]ledger.Failing{}, Suspects: map[string]ledger.Suspects{},
 		}
-		if out.Routines["expire"], err = t.queued(expireDepth, expireByReason, expireLater, int64(q.Limit)); err != nil {
+		if out.Routines["expire"], err = t.queued(expireQueue, int64(q.Limit)); err != nil {
 			return err
 		}
-		if out.Routines["purge"], err = t.queued(purgeDepth, purgeByReason, purgeLater, int64(q.Limit)); err != nil {
+		if out.Routines["purge"], err = t.queued(purgeQueue, int64(q.Limit)); err != nil {
 			return err
 		}
 		for _, x := range queues(q) {

@@ -159,7 +159,7 @@ func (t *tx) bucketsWithHolds(query string, names []string) (map[string]lethe.ID
 // PurgeBacklog counts trash entries, due and later, as ExpireBacklog.
 func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "purge backlog", func(t *tx) error {
-		b, err = t.queued(purgeDepth, purgeByReason, purgeLater, bounded(0))
+		b, err = t.queued(purgeQueue, bounded(0))
 		return err
 	})
 	return b, err
