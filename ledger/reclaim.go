@@ -84,11 +84,13 @@ func (r *Reclaimed) SortRules() {
 
 // Backlog is how much a routine would do now: the plan of a dry run.
 type Backlog struct {
-	Count     int64
-	Bytes     int64
-	Oldest    lethe.Time // earliest due time; 0 if nothing is due
-	NextDue   lethe.Time // earliest due time in the future; 0 if none
-	Scheduled int64      // not yet due, without what holds keep; counted up to MaxScheduled
+	Count   int64
+	Bytes   int64
+	Oldest  lethe.Time // earliest due time; 0 if nothing is due
+	NextDue lethe.Time // earliest due time in the future; 0 if none
+	// Scheduled is what is not yet due, without what holds keep of the first MaxDepth of it;
+	// counted up to MaxScheduled.
+	Scheduled int64
 	// Held are due rows that holds keep: open uploads, and of other rows those that no pass
 	// has deferred yet.
 	Held, HeldBytes int64

@@ -79,7 +79,7 @@ func TestEnginePlans(t *testing.T) {
 		claimTurn:            "SEARCH blobs USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
 		expireDepth:          "USING COVERING INDEX objects_due",
 		expireLater:          "USING COVERING INDEX objects_due",
-		expireUnheld:         "SEARCH h USING PRIMARY KEY (bucket_id=? AND scope=? AND key=?)",
+		expireHeld:           "SEARCH h USING PRIMARY KEY (bucket_id=? AND scope=? AND key=?)",
 		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",
 		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
 		contentWeights:       "SEARCH b USING INDEX blobs_content",

@@ -20,10 +20,12 @@ const (
 	trashRows = `coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '') AS bucket_id, key`
 )
 
-// unheldLater is countLater without what holds keep: each row is looked at.
-func unheldLater(columns, at, rows string) string {
-	return register(fmt.Sprintf(`SELECT count(*), coalesce(min(due.at), 0) FROM (
-		SELECT %s, %s AS at FROM %s ORDER BY %s LIMIT %d) AS due WHERE NOT %s`, columns, at, rows, at, ledger.MaxScheduled, heldThere))
+// heldLater returns a query that counts what holds keep of the first MaxDepth rows that are due
+// later, and the first due time of the others: each row is looked at.
+func heldLater(columns, at, rows string) string {
+	return register(fmt.Sprintf(`SELECT coalesce(sum(held), 0), coalesce(min(CASE WHEN held = 0 THEN at END), 0) FROM (
+		SELECT due.at, CASE WHEN %s THEN 1 ELSE 0 END AS held FROM (
+			SELECT %s, %s AS at FROM %s ORDER BY %s LIMIT %d) AS due) AS counted`, heldThere, columns, at, rows, at, ledger.MaxDepth))
 }
 
 var (
@@ -33,15 +35,15 @@ var (
 		FROM objects WHERE due_at IS NOT NULL AND due_at <= ?2 ORDER BY due_at LIMIT ?1` + byReason)
 	purgeByReason = register(dueByReason + `SELECT ` + trashRows + `, 0 AS rule_no, size, purge_at AS at
 		FROM trash WHERE purge_at <= ?2 ORDER BY purge_at LIMIT ?1` + byReason)
-	expireUnheld = unheldLater(`bucket_id, key`, `due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`)
-	purgeUnheld  = unheldLater(trashRows, `purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`)
-	expireQueue  = queue{expireDepth, expireByReason, expireLater, expireUnheld}
-	purgeQueue   = queue{purgeDepth, purgeByReason, purgeLater, purgeUnheld}
+	expireHeld   = heldLater(`bucket_id, key`, `due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`)
+	purgeHeld    = heldLater(trashRows, `purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`)
+	expireQueue  = queue{expireDepth, expireByReason, expireLater, expireHeld}
+	purgeQueue   = queue{purgeDepth, purgeByReason, purgeLater, purgeHeld}
 )
 
 // queue is the statements that count one: what is due, by the front of an index or row by row,
-// and what is due later, with or without what holds keep.
-type queue struct{ due, byReason, later, unheld string }
+// what is due later, and what holds keep of that.
+type queue struct{ due, byReason, later, held string }
 
 // countDueRows counts what is due up to a number of rows: by a statement that reads an index
 // only, or by one that tells rows apart.
@@ -97,12 +99,19 @@ func (t *tx) queued(q queue, limit int64) (ledger.Backlog, error) {
 		return ledger.Backlog{}, err
 	}
 	b, err := t.countDueRows(q, held, limit)
-	if err != nil {
+	if err == nil {
+		err = t.Failed(t.Row(q.later, t.Now).Scan(&b.Scheduled, &b.NextDue))
+	}
+	if err != nil || !held || b.Scheduled == 0 {
 		return b, err
 	}
-	later := q.later
-	if held {
-		later = q.unheld
+	var stay int64
+	var next lethe.Time
+	if err := t.Row(q.held, t.Now).Scan(&stay, &next); err != nil {
+		return b, t.Failed(err)
 	}
-	return b, t.Failed(t.Row(later, t.Now).Scan(&b.Scheduled, &b.NextDue))
+	if b.Scheduled -= stay; next != 0 || b.Scheduled == 0 {
+		b.NextDue = next
+	}
+	return b, nil
 }
