@@ -12,6 +12,12 @@ var predictMutants = []mutant{
 		name: "a prediction names what a hold keeps", rule: "what is predicted is what goes", within: 2000, predicts: true,
 		file: "reclaim/predict/predict.go", old: "	case d.Held:\n", new: "	case false:\n",
 	}, {
+		name: "a prediction does not ask the clock", rule: "what is predicted is what goes", within: 500, predicts: true,
+		file: "reclaim/predict/predict.go", old: "	case p.Doubt != \"\":\n", new: "	case false:\n",
+	}, {
+		name: "what is predicted to stay for the clock goes", rule: "what is predicted is what goes", within: 500, predicts: true,
+		file: "reclaim/routine/step.go", old: "		if doubt := predict.Doubt(c); doubt != \"\" {\n			return false", new: "		if doubt := predict.Doubt(c); false {\n			return false",
+	}, {
 		name: "a prediction asks no limit", rule: "what is predicted is what goes", within: 4000, predicts: true,
 		file: "reclaim/predict/limits.go", old: "	case s.goes(d):\n", new: "	case true:\n",
 	}, {

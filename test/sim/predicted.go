@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,13 +19,29 @@ func (w *World) predicted(n *node) error {
 	if !w.cfg.Predict || w.err != nil {
 		return nil
 	}
+	if hash2(w.cfg.Seed, 92)%3 == 0 {
+		w.setForward(safety.ClockJump + time.Duration(1+hash2(w.cfg.Seed, 93)%(72*60))*time.Minute)
+		if err := w.foretold(n); err != nil || w.err != nil {
+			return err
+		}
+		w.setForward(0)
+	}
+	return w.foretold(n)
+}
+
+// foretold predicts what goes by an instant, lets the routines run then, and compares. While the
+// machine's clock is set forward, nothing may be predicted to go, and nothing may.
+func (w *World) foretold(n *node) error {
 	after := []time.Duration{0, 20 * time.Minute, 5 * time.Hour, 26 * time.Hour, 20 * 24 * time.Hour}[hash2(w.cfg.Seed, 91)%5]
 	if w.limited() {
 		after = 0 // a limit counts by the hour, and asks at each pass: what it lets go later depends on when passes are
 	}
 	by := w.now.Add(after)
 	p := predict.Predictor{Ledger: w.ledger, Limits: w.limits, Batch: w.atOnce("purge"), Doubt: predict.Doubt(w.ledger)}
-	f := foreseen{rows: map[lethe.ID]row{}, goes: map[limitKey]int64{}}
+	f := foreseen{rows: map[lethe.ID]row{}, goes: map[limitKey]int64{}, doubt: p.Doubt}
+	if (f.doubt != "") != (w.doubts.ahead > 0) {
+		return broken("the clock is set forward by %s, and a prediction says %q", w.doubts.ahead, f.doubt)
+	}
 	ctx := context.Background()
 	if err := p.Objects(ctx, by, f.add); err != nil {
 		return err
@@ -48,7 +65,11 @@ func (w *World) predicted(n *node) error {
 	w.advance(by)
 	for _, name := range []string{"lifecycle", "expire", "purge"} {
 		for _, r := range n.routines {
-			if r.Name() == name {
+			switch {
+			case r.Name() != name:
+			case f.doubt != "":
+				w.runInDoubt(r)
+			default:
 				w.drain(r)
 			}
 		}
@@ -66,6 +87,21 @@ func (w *World) predicted(n *node) error {
 		return broken("a plan frees %d bytes, and a run %d", frees, freed)
 	}
 	return nil
+}
+
+// runInDoubt makes a pass while the clock is in doubt, which ends where it would remove by age.
+func (w *World) runInDoubt(r reclaim.Routine) {
+	step := r.Pass("janitor")
+	var counts reclaim.Counts
+	for more := true; more; {
+		var err error
+		if more, err = step(context.Background(), counts.Add); errors.Is(err, lethe.ErrClock) {
+			return
+		} else if err != nil {
+			w.fail(broken("%s failed without a fault: %w", named(r.Name()), err))
+			return
+		}
+	}
 }
 
 // frees is how many bytes a plan of what is due now frees; -1 if it cannot be said exactly.
@@ -109,8 +145,9 @@ type row struct {
 
 // foreseen is a prediction: by row, and by the limit that counts it.
 type foreseen struct {
-	rows map[lethe.ID]row
-	goes map[limitKey]int64
+	rows  map[lethe.ID]row
+	goes  map[limitKey]int64
+	doubt string // why nothing goes
 }
 
 func (f *foreseen) add(d predict.Due) error {
@@ -158,6 +195,9 @@ func (f *foreseen) hold(limits ledger.Limits, before, after View) error {
 		case !there[id]:
 			if went[r.at]++; r.Stays == predict.HeldText {
 				return fmt.Errorf("%s went, and a hold was to keep it", name)
+			}
+			if f.doubt != "" {
+				return fmt.Errorf("%s went, and was to stay, as %s", name, f.doubt)
 			}
 		case r.Stays == "" && (r.at.kind != ledger.LimitPurge || !limits.Purge.On()):
 			return fmt.Errorf("%s stays, and was predicted to go", name)
