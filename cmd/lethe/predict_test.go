@@ -401,3 +401,37 @@ func TestForecastAsksTheLimits(t *testing.T) {
 		t.Errorf("after the runs: %s", got)
 	}
 }
+
+// What a hold keeps would end, and every command says so: explain, the time to live, and the
+// numbers of status and of a forecast.
+func TestHoldsAreSaidWithTheEnd(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	for _, key := range []string{"held", "free"} {
+		w.put("first", key, "body", "48h")
+	}
+	later := func() int64 {
+		for _, r := range asked[api.Status](w, "status").Routines {
+			if r.Name == "expire" {
+				return r.Backlog.Scheduled
+			}
+		}
+		return -1
+	}
+	goes := func() (n int64) {
+		for _, d := range asked[api.ForecastResult](w, "forecast").Days {
+			n += d.Objects
+		}
+		return n
+	}
+	if later() != 2 || goes() != 2 {
+		t.Errorf("without a hold, status says %d and a forecast %d", later(), goes())
+	}
+	contains(t, "a time to live", w.ok("ttl", "show", "s3://first/held"), "s3://first/held ends ")
+	w.ok("hold", "add", "s3://first/held")
+	if later() != 1 || goes() != 1 {
+		t.Errorf("with a hold, status says %d and a forecast %d", later(), goes())
+	}
+	contains(t, "a time to live", w.ok("ttl", "show", "s3://first/held"), "s3://first/held would end ", "; a hold keeps it")
+	w.says("with a hold", "held", "it is held", "clients see it until ")
+}
