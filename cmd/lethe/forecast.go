@@ -272,7 +272,7 @@ func endWords(by, rule string) string {
 }
 
 // limitedWords says what each kind of limit counts.
-var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends, or that were read for the last time", "purge": "trash that is purged"}
+var limitedWords = map[string]string{"rules": "objects that rules end", "ttl": "objects whose time to live ends", "purge": "trash that is purged"}
 
 // printLimit says what a limit would do on a day, and how to let it go.
 func (c *cli) printLimit(day time.Time, l api.ForecastLimit) {

@@ -59,17 +59,7 @@ func TestReadsLeftAreExplained(t *testing.T) {
 	w.fails("no such key", "ttl", "set", "s3://first/k", "12h")
 	w.ok("hold", "rm", "s3://first/k")
 	w.clock.Advance(time.Minute)
-	if got := w.forecastCauses(); got != "read 1, held 0" {
-		t.Errorf("a forecast says %s", got)
-	}
-	if _, text := w.dry("expire"); !strings.Contains(text, "it was read for the last time") {
-		t.Errorf("a dry run says\n%s", text)
-	}
-	contains(t, "a day", w.ok("forecast", "s3://first", "--day", "due", "--by", "read"), "last reads", "s3://first/k")
-	contains(t, "a simulation", w.ok("lifecycle", "simulate", "first"), "as they were read for the last time:\n  today: 1 object, 6 B")
-	if sim := asked[api.Simulation](w, "lifecycle", "simulate", "first"); sim.TTL.Days.Objects != 0 {
-		t.Errorf("simulated %+v", sim)
-	}
+	w.saysRead()
 	w.reclaimed("objects", 1, "expire")
 	w.says("after it went", "k", "not here", "it was read for the last time at "+last)
 	if e := asked[api.Explanation](w, "explain", "s3://first/k"); len(e.Trash) > 0 || len(e.Gone) != 1 || e.Gone[0].Receipt.Reason != "read" {
@@ -81,6 +71,22 @@ func TestReadsLeftAreExplained(t *testing.T) {
 	w.ok("check", "--checksums")
 	if !strings.Contains(w.log.String(), `"event":"blobs_deleted","reason":"read"`) {
 		t.Error("no audit line has the reason")
+	}
+}
+
+// saysRead checks that all commands say of the one object that is due that it was read.
+func (w *world) saysRead() {
+	w.t.Helper()
+	if got := w.forecastCauses(); got != "read 1, held 0" {
+		w.t.Errorf("a forecast says %s", got)
+	}
+	if _, text := w.dry("expire"); !strings.Contains(text, "it was read for the last time") {
+		w.t.Errorf("a dry run says\n%s", text)
+	}
+	contains(w.t, "a day", w.ok("forecast", "s3://first", "--day", "due", "--by", "read"), "last reads", "s3://first/k")
+	contains(w.t, "a simulation", w.ok("lifecycle", "simulate", "first"), "as they were read for the last time:\n  today: 1 object, 6 B")
+	if sim := asked[api.Simulation](w, "lifecycle", "simulate", "first"); sim.TTL.Days.Objects != 0 {
+		w.t.Errorf("simulated %+v", sim)
 	}
 }
 

@@ -35,10 +35,10 @@ var (
 		FROM objects WHERE due_at IS NOT NULL AND due_at <= ?2 ORDER BY due_at LIMIT ?1` + byReason)
 	purgeByReason = register(dueByReason + `SELECT ` + trashRows + `, 0 AS rule_no, size, purge_at AS at
 		FROM trash WHERE purge_at <= ?2 ORDER BY purge_at LIMIT ?1` + byReason)
-	expireHeld   = heldLater(`bucket_id, key`, `due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`)
-	purgeHeld    = heldLater(trashRows, `purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`)
-	expireQueue  = queue{expireDepth, expireByReason, expireLater, expireHeld}
-	purgeQueue   = queue{purgeDepth, purgeByReason, purgeLater, purgeHeld}
+	expireHeld  = heldLater(`bucket_id, key`, `due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`)
+	purgeHeld   = heldLater(trashRows, `purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`)
+	expireQueue = queue{expireDepth, expireByReason, expireLater, expireHeld}
+	purgeQueue  = queue{purgeDepth, purgeByReason, purgeLater, purgeHeld}
 )
 
 // queue is the statements that count one: what is due, by the front of an index or row by row,
