@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,15 +32,15 @@ type Surroundings struct {
 	// Variable is the variable of the environment that Database was taken from.
 	// The file names it instead of the URL, which has a password.
 	Variable string
-	// Objects are some keys of the bucket.
-	Objects []string
+	// Objects are some keys of the bucket, and Copies of the cache.
+	Objects, Copies []string
 	// ClaimColumns returns the statements that add the columns of a claim to a
 	// table. It is never nil.
 	ClaimColumns func(table, end string) []string
 }
 
 var (
-	endNames     = regexp.MustCompile(`(?i)^(expires?(_?at|_?on|_?time)?|expiry(_at|_date)?|expiration(_at|_date|_time)?|valid_(until|to)|ends?_at|delete_after)$`)
+	endNames     = regexp.MustCompile(`(?i)^(expires?(_?at|_?on|_?time)?|expiry(_at|_date)?|expiration(_at|_date|_time)?|(valid|keep|kept|retain|retained|retention|available)_(until|to)|retention_ends?(_at)?|ends?_at|(delete|purge|destroy|remove)_(after|on))$`)
 	deletedNames = regexp.MustCompile(`(?i)^(deleted_?at|removed_?at|trashed_?at)$`)
 	countNames   = regexp.MustCompile(`(?i)^(ref_?count|refs|references|reference_count|ref_cnt|use_count|usage_count)$`)
 	objectNames  = regexp.MustCompile(`(?i)^(object_?key|s3_?key|storage_?key|blob_?key|file_?key|object_?path|storage_?path|object_name|key|path)$`)
@@ -87,7 +88,39 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		fmt.Fprintf(&b, "  # None of %d tables has a primary key of one column and a column that looks like an end\n", len(tables))
 		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..): describe yours as docs/adopting.md says.\n  {}\n")
 	}
+	b.WriteString(leftOut(tables))
 	return b.String()
+}
+
+// leftOut names the tables that are not described.
+func leftOut(tables []TableInfo) string {
+	var endless, compound []string
+	for _, t := range tables {
+		referred := slices.ContainsFunc(tables, func(from TableInfo) bool {
+			return from.end() != "" && slices.Contains(slices.Collect(maps.Values(from.Refers)), t.Name)
+		})
+		switch {
+		case t.end() != "" && len(t.Key) != 1:
+			compound = append(compound, t.Name)
+		case t.end() != "":
+		case referred && t.column(countNames) != "": // the contents of another
+		default:
+			endless = append(endless, t.Name)
+		}
+	}
+	text := ""
+	if len(endless) > 0 {
+		text += "# Not described, as no column of theirs looks like an end: " + strings.Join(endless, ", ") + ".\n"
+	}
+	if len(compound) > 0 {
+		text += "# Not described, as their primary key is not one column: " + strings.Join(compound, ", ") + ".\n"
+	}
+	return text
+}
+
+// end returns the column that looks like an end, or like a soft delete.
+func (t TableInfo) end() string {
+	return or(t.column(endNames, timeKinds...), t.column(deletedNames, timeKinds...))
 }
 
 // database returns the variable that has the URL.
@@ -179,7 +212,7 @@ func (p proposal) rows(t TableInfo) string {
 // claim.
 func proposeClaim(statements []string) string {
 	var b strings.Builder
-	b.WriteString("      # Many workers at once, and copies in a cache, need two columns more. This makes them:\n")
+	b.WriteString("      # Two columns more let copies leave the cache before their row goes. This makes them:\n")
 	for _, line := range statements {
 		b.WriteString("      #   " + line + "\n")
 	}
@@ -212,7 +245,7 @@ func (p proposal) contents(t TableInfo) string {
 			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", count)
 		}
 		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
-		return b.String() + p.objects(t, object.objects)
+		return b.String() + p.objects(object.objects) + p.cached(t)
 	}
 	return p.owned(t)
 }
@@ -232,10 +265,15 @@ func (p proposal) owned(t TableInfo) string {
 		objects = append(objects, k.objects...)
 	}
 	if len(own) == 0 {
-		return rowsAlone(t)
+		return rowsAlone(t) + p.copies(t)
 	}
 	return "      # Keys in the bucket that each row has for itself. " + strings.Join(why, "; ") + ".\n" +
-		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart + p.objects(t, objects)
+		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart + p.objects(objects) + p.cached(t)
+}
+
+// cached describes the copies of rows, or shows how.
+func (p proposal) cached(t TableInfo) string {
+	return or(p.copies(t), "    # cache: [\"prefix:{"+t.Key[0]+"}\"]  # keys of copies in Redis\n")
 }
 
 // rowsAlone warns that rows would be deleted and objects stay.
@@ -269,13 +307,12 @@ func (p proposal) keys(t TableInfo) []keysOf {
 }
 
 // objects describes where the objects are stored, and what guards them.
-func (p proposal) objects(t TableInfo, named []string) string {
+func (p proposal) objects(named []string) string {
 	if len(named) == 0 {
 		named = p.around.Objects
 	}
 	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(named)) +
-		"    guard: trigger               # lethe adopt guard install; without one objects stay\n" +
-		"    # cache: [\"prefix:{" + t.Key[0] + "}\"]  # keys of copies in Redis\n"
+		"    guard: trigger               # lethe adopt guard install; without one objects stay\n"
 }
 
 // noFolder is the placeholder where keys have no folder in common.

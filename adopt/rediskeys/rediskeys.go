@@ -32,3 +32,21 @@ func (c Copies) Drop(ctx context.Context, keys []string) error {
 		return err
 	})
 }
+
+// Sample returns up to limit keys, or some more. Of a cluster it reads one server.
+func (c Copies) Sample(ctx context.Context, limit int) (keys []string, err error) {
+	err = c.Conn.Do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
+		keys = nil
+		for cursor := uint64(0); ; {
+			page, next, err := client.Scan(ctx, cursor, "", 500).Result()
+			if err != nil {
+				return err
+			}
+			keys = append(keys, page...)
+			if cursor = next; cursor == 0 || len(keys) >= limit {
+				return nil
+			}
+		}
+	})
+	return keys, err
+}
