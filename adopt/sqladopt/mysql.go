@@ -87,7 +87,24 @@ func mysqlVersion(text string) (kind string, least, have int) {
 	return "MySQL", minMySQL, have
 }
 
-func (mysql) remarks(*tx) ([]adopt.Finding, error) { return nil, nil }
+func (m mysql) remarks(t *tx) (out []adopt.Finding, err error) {
+	var version string
+	if err := t.row("SELECT VERSION()").Scan(&version); err != nil {
+		return nil, err
+	}
+	return untested(version), nil
+}
+
+// untested says on MySQL that the tests run on MariaDB.
+func untested(version string) []adopt.Finding {
+	if kind, _, _ := mysqlVersion(version); kind == "MariaDB" {
+		return nil
+	}
+	return []adopt.Finding{{
+		What: fmt.Sprintf("this is MySQL %s: Lethe's tests run on MariaDB 10.11, and none on MySQL", version),
+		Do:   "try it on a copy of database and bucket first",
+	}}
+}
 
 func (mysql) claimColumns(table, end string) []string {
 	return []string{

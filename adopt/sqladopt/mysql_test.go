@@ -471,3 +471,13 @@ func (s *mysqlSite) awaitWaiting() {
 		_ = lethe.Sleep(ctx, 150*time.Millisecond)
 	}
 }
+
+// On MySQL a check says that no test runs there.
+func TestUntestedServers(t *testing.T) {
+	if found := untested("10.11.14-MariaDB-0+deb12u2"); len(found) != 0 {
+		t.Errorf("of MariaDB it says %v", found)
+	}
+	if found := untested("8.4.3"); len(found) != 1 || found[0].Problem || !strings.Contains(found[0].What, "MySQL 8.4.3") {
+		t.Errorf("of MySQL it says %v", found)
+	}
+}

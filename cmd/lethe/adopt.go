@@ -79,14 +79,14 @@ Reports what is due now. Nothing of the application is changed. An object below 
 prefix is written and removed, to find out what the bucket supports.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a, asJSON) })
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a, args[0], asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
 
-func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, asJSON bool) error {
+func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, file string, asJSON bool) error {
 	found, err := a.Check(ctx)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, asJSON bool)
 			}
 		}
 		if !asJSON {
-			c.printChecked(b, found[b.Collection])
+			c.printChecked(file, b, found[b.Collection])
 		}
 	}
 	if asJSON {
@@ -118,8 +118,9 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption, asJSON bool)
 	return nil
 }
 
-// printChecked shows what the check of a collection found.
-func (c *cli) printChecked(b adoption.Backlog, found []adopt.Finding) {
+// printChecked shows what the check of a collection found. Commands of Lethe get the
+// name of the file.
+func (c *cli) printChecked(file string, b adoption.Backlog, found []adopt.Finding) {
 	printf(c.out, "%s (%s)\n", b.Collection, b.Mode)
 	for _, f := range found {
 		kind := "note"
@@ -128,7 +129,11 @@ func (c *cli) printChecked(b adoption.Backlog, found []adopt.Finding) {
 		}
 		printf(c.out, "  %-8s %s\n", kind, cell(f.What))
 		for line := range strings.Lines(f.Do) {
-			printf(c.out, "  %-8s %s\n", "", cell(strings.TrimSpace(line)))
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "lethe adopt ") {
+				line += " " + forShell(file)
+			}
+			printf(c.out, "  %-8s %s\n", "", cell(line))
 		}
 	}
 	printf(c.out, "  %-8s %s\n", "due", due(b))
