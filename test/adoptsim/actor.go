@@ -82,7 +82,7 @@ func (a *actor) sleep(d time.Duration) {
 func (a *actor) sleepUntil(holds func() bool, d time.Duration) {
 	a.wakes = holds
 	a.sleep(d)
-	a.wakes = nil
+	a.wakes, a.asleep = nil, min(a.asleep, a.w.now)
 }
 
 // sleepTo parks the actor until right before an instant. Then it runs before others,

@@ -3,9 +3,11 @@ package adoptsim
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 )
 
@@ -154,8 +156,17 @@ func race(a *actor) {
 }
 
 // deleteAhead returns a content whose object is to be deleted, and when: a delete that
-// was sent long ago, or one that a worker is about to send.
+// was sent long ago, or one that a worker is about to send; or one that is being copied
+// back.
 func (w *world) deleteAhead() (content string, at lethe.Time) {
+	for _, q := range w.db.Snapshot().Moved {
+		if q.State == adopt.Restoring {
+			return strings.TrimPrefix(q.Key, prefix), w.now
+		}
+	}
+	if w.kind.focus.steps == " confirm " {
+		return "", 0
+	}
 	for _, l := range w.late {
 		if l.what == "unlink" {
 			return l.keys[len(l.keys)-1], l.at

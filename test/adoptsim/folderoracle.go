@@ -135,7 +135,13 @@ func (o *folderOracle) marks(r *run, key string) {
 	}
 }
 
-func (o *folderOracle) forgets(r *run) error { return r.whole("a folder was forgotten") }
+// forgets: a worker forgets only the marker that it has seen.
+func (o *folderOracle) forgets(r *run, k, before adopt.KnownFolder) error {
+	if before.MarkedAt != k.MarkedAt && o.s.known(k.Name) != before {
+		return fmt.Errorf("the record of %s, marked at %s, was forgotten by %s, which has seen that of %s", k.Name, before.MarkedAt, r.ID, k.MarkedAt)
+	}
+	return r.whole("a folder was forgotten")
+}
 
 // proceeds: objects of a folder may go that has no row, whose marker and whose record are
 // older than the retention, the one by the bucket's clock, the other by the database's.

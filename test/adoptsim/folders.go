@@ -86,7 +86,10 @@ func (s *folderSite) nap(a *actor) {
 	case 2:
 		long = a.between(s.rules.Retention, 2*s.rules.Retention)
 	}
-	a.sleep(long)
+	if a.moment != nil {
+		long = s.rules.MinAge + 4*(s.rules.Interval+s.rules.Retention)
+	}
+	a.sleepUntil(a.moment, long)
 	s.w.note("%s wakes", a.name)
 }
 
@@ -142,9 +145,15 @@ func (f folderRows) Marked(ctx context.Context, folders []adopt.KnownFolder) err
 }
 
 func (f folderRows) Forget(ctx context.Context, k adopt.KnownFolder) error {
+	if a := f.s.w.cur; a != nil && a.one(2) {
+		a.moment = func() bool { return f.s.anew(k) }
+		defer func() { a.moment = nil }()
+	}
 	_, err := write(f.s.w, "forget", k.Name, func() (struct{}, error) {
-		f.s.w.fail(f.s.forgets(f.r))
-		return struct{}{}, f.s.record.Forget(ctx, k)
+		before := f.s.known(k.Name)
+		err := f.s.record.Forget(ctx, k)
+		f.s.w.fail(f.s.forgets(f.r, k, before))
+		return struct{}{}, err
 	})
 	return err
 }
@@ -274,6 +283,12 @@ func (b folderStore) Delete(ctx context.Context, keys []string) ([]blob.Result, 
 			}
 		}
 	}}.Delete(ctx, keys)
+}
+
+// anew reports whether a folder is on record with another marker, in the same state.
+func (s *folderSite) anew(k adopt.KnownFolder) bool {
+	have := s.known(k.Name)
+	return have.State == k.State && have.MarkedAt != k.MarkedAt
 }
 
 // known is a folder on record, zero if it is not.

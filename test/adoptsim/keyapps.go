@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
 )
 
 func (a *actor) usedKey() string { return fmt.Sprintf("k%d", a.rng.IntN(usedAgain)) }
@@ -83,7 +84,12 @@ func (s *keySite) spoil(a *actor) {
 // an object that is missing right before it is looked whether it is.
 func (s *keySite) race(a *actor) {
 	for {
-		key := s.meet(a, s.ending, s.looked, s.looked, s.missed)
+		moments := []moment{s.ending, s.looked, s.looked, s.missed, s.compared}
+		if s.w.kind.focus.steps != "" {
+			moments = []moment{s.compared}
+		}
+		key := s.meet(a, moments...)
+		known := s.orphaned(key)
 		if key != "" && s.named[key] {
 			s.objects.upload(key, func() {})
 		} else if key != "" && key[0] == 'k' {
@@ -93,6 +99,10 @@ func (s *keySite) race(a *actor) {
 			s.name(key, lethe.Forever)
 		}
 		a.ahead = false
+		if known && a.one(2) {
+			a.sleep(a.between(0, time.Minute))
+			s.remove(key, func() { s.unnamed[key] = s.w.now })
+		}
 		a.sleep(a.between(0, s.rules.Interval))
 	}
 }
@@ -126,6 +136,27 @@ func (s *keySite) looked() (key string, at lethe.Time) {
 		}
 	}
 	return "", 0
+}
+
+// compared returns an orphan that is to go while a run compares rows that do not name it.
+func (s *keySite) compared() (key string, at lethe.Time) {
+	for _, r := range s.solo.open {
+		if r.beat == 0 || s.w.now.Sub(r.streamed) > time.Second {
+			continue
+		}
+		for _, o := range s.record.Orphans() {
+			due := o.Since.Add(s.rules.Retention) <= s.w.now
+			if key := strings.TrimPrefix(o.Key, filesPrefix); due && key[0] == 'k' && !s.named[key] {
+				return key, s.w.now
+			}
+		}
+	}
+	return "", 0
+}
+
+// orphaned reports whether a key is on record as an orphan's.
+func (s *keySite) orphaned(key string) bool {
+	return slices.ContainsFunc(s.record.Orphans(), func(o memadopt.Orphan) bool { return o.Key == filesPrefix+key })
 }
 
 // missed returns a key of which it was looked once more that a row names it, and whose

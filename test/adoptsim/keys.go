@@ -33,7 +33,9 @@ const orphansWithin = time.Minute
 
 func newKeySite(w *world) *keySite {
 	w.grace.Late = w.pick(3*time.Minute, 15*time.Minute)
-	w.kind.faults = 2 + w.rng.Uint64N(20)
+	if w.kind.faults = 2 + w.rng.Uint64N(20); w.cfg.Seed%6 == 1 {
+		w.kind.focus = focus{steps: " end ", faults: []Fault{notDone, undone, crashBefore}, rate: 500}
+	}
 	s := &keySite{rules: adopt.KeyRules{
 		MinAge: w.pick(15*time.Minute, time.Hour), Retention: w.pick(20*time.Minute, 3*time.Hour),
 		Interval: w.pick(15*time.Minute, 40*time.Minute), Most: []int{1, 3, 1000}[w.rng.IntN(3)], Least: 0.5,

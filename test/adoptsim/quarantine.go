@@ -21,15 +21,6 @@ const kept = "kept/"
 // than until no delete can take effect any more.
 func (w *world) retention() time.Duration { return w.grace.LongestWrite + 2*w.grace.Late }
 
-// tend is a worker that looks at the quarantine all the time.
-func tend(a *actor) {
-	routines := a.w.routines()
-	for {
-		a.pass(routines[len(routines)-1])
-		a.sleep(a.between(0, time.Minute))
-	}
-}
-
 var copyFaults = []Fault{notDone, undone, doneError, late, lateCrash, lastMoment, short, crashBefore, crashAfter, stall, stall}
 
 // quarantine is what a worker moves objects with.
@@ -249,8 +240,33 @@ func (o *oracle) emptied(s memadopt.Snapshot) error {
 }
 
 // reuse refers to a content without an upload, because it is known.
-func reuse(a *actor) {
-	key, c, end := a.paste(), a.content(), a.ending()
+func reuse(a *actor) { a.reuse(a.content()) }
+
+// recall is an instance of the application that does so while its object lies in
+// quarantine, or did.
+func recall(a *actor) {
+	for {
+		var c memadopt.Content
+		a.sleepUntil(func() bool {
+			list := a.w.db.Snapshot().Contents
+			at := slices.IndexFunc(list, func(c memadopt.Content) bool { return c.Count == 0 && a.w.mark(c.Key) == memadopt.Condemned })
+			if at >= 0 {
+				c = list[at]
+			}
+			return at >= 0
+		}, time.Hour)
+		a.sleep(a.between(0, 2*time.Minute))
+		if a.one(4) {
+			a.sleep(a.w.retention())
+		}
+		if c.Key != "" {
+			a.reuse(c)
+		}
+	}
+}
+
+func (a *actor) reuse(c memadopt.Content) {
+	key, end := a.paste(), a.ending()
 	_, err := write(a.w, "reuse", c.Key, func() (struct{}, error) {
 		if !slices.ContainsFunc(a.w.db.Snapshot().Contents, func(x memadopt.Content) bool { return x.Key == c.Key }) {
 			return struct{}{}, errGaveUp

@@ -42,6 +42,16 @@ var (
 	putFaults    = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter}
 )
 
+// focus is what fails most in a world, so that many worlds have what it takes several
+// such faults for, one after the other.
+type focus struct {
+	steps  string // with spaces around each
+	faults []Fault
+	rate   uint64   // in 1,000
+	latest bool     // deletes that take effect later do so as late as they may
+	tended []string // routines that a worker of their own runs all the time
+}
+
 // commitWithin is how long after it was sent a transaction may commit.
 const commitWithin = time.Minute
 
@@ -71,7 +81,11 @@ func (w *world) arrive(step, detail string, faults []Fault) Fault {
 	w.counts["steps"]++
 	h := mix(mix(mix(w.cfg.Seed)^uint64(a.index)<<32^uint64(a.life)) ^ uint64(a.effects))
 	fault := none
-	if rate := w.kind.faults * weight(a, step); h%1000 < rate && !w.quiet {
+	rate := w.kind.faults * weight(a, step)
+	if strings.Contains(w.kind.focus.steps, " "+step+" ") {
+		rate, faults = w.kind.focus.rate, w.kind.focus.faults
+	}
+	if h%1000 < rate && !w.quiet {
 		fault = faults[(h>>32)%uint64(len(faults))]
 		w.counts[step+"/"+string(fault)]++
 	}
@@ -102,7 +116,7 @@ func weight(a *actor, step string) uint64 {
 		return 4
 	case step == "copy" || step == "moved":
 		return 11
-	case strings.HasPrefix(a.name, "worker") && strings.Contains(" condemn marked forget proceed purged gone see ", " "+step+" "):
+	case strings.HasPrefix(a.name, "worker") && strings.Contains(" condemn marked forget proceed purged gone see end ", " "+step+" "):
 		return 8
 	case strings.HasPrefix(a.name, "worker"):
 		return 2
@@ -380,7 +394,7 @@ func (b bucket) landsLate(keys []string, last bool, lose func([]string)) {
 	for _, k := range keys {
 		contents = append(contents, strings.TrimPrefix(k, prefix))
 	}
-	if last {
+	if last || b.w.kind.focus.latest {
 		b.w.lands(landing{"unlink", contents, b.w.now.Add(b.w.grace.Late - time.Millisecond), func() { lose(keys) }})
 		return
 	}

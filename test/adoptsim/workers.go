@@ -3,6 +3,7 @@ package adoptsim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -65,6 +66,20 @@ func work(a *actor, routines []routine) {
 		} else {
 			a.sleep(a.between(0, 20*time.Second))
 		}
+	}
+}
+
+// tend runs one routine all the time.
+func tend(a *actor, name string) {
+	often := time.Minute
+	if name != "quarantine pastes" {
+		often = 5 * time.Second
+	}
+	routines := a.w.routines()
+	only := routines[slices.IndexFunc(routines, func(r routine) bool { return r.Name() == name })]
+	for {
+		a.pass(only)
+		a.sleep(a.between(0, often))
 	}
 }
 

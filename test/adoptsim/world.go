@@ -91,6 +91,7 @@ type kind struct {
 	miscounts bool // counts are wrong beforehand
 	direct    bool // keys are whole at the bucket, and not below a prefix
 	faults    uint64
+	focus     focus
 }
 
 // Now makes the world the clock of everything in it.
@@ -160,6 +161,7 @@ func newRecordSite(w *world) recordSite {
 		leases: w.rng.IntN(2) == 0, keep: w.rng.IntN(4) == 0, forgets: w.rng.IntN(6) == 0,
 		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
 	}
+	w.narrow()
 	w.db = memadopt.New(memadopt.Options{
 		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
 		Copies: func(r memadopt.Row) (keys []string) {
@@ -178,7 +180,7 @@ func newRecordSite(w *world) recordSite {
 		w.enter("app", serve)
 	}
 	if w.cfg.Site == Quarantined {
-		w.enter("tender", tend)
+		w.enter("tender", func(a *actor) { tend(a, "quarantine pastes") })
 	}
 	w.enter("racer", race)
 	w.enter("reader", gaze)
@@ -193,7 +195,36 @@ func newRecordSite(w *world) recordSite {
 	if w.cfg.Site != Quarantined && w.cfg.Seed%5 == 2 {
 		w.enter("renamer", rename)
 	}
+	if w.kind.focus.steps == " confirm " {
+		w.enter("recaller", recall)
+	}
+	for _, name := range w.kind.focus.tended {
+		w.enter("tender", func(a *actor) { tend(a, name) })
+	}
 	return recordSite{w}
+}
+
+// narrow lets some steps fail in one way in some worlds, and others seldom.
+func (w *world) narrow() {
+	switch w.cfg.Seed % 12 {
+	case 1, 7:
+		w.kind.focus = focus{steps: " unlink ", faults: []Fault{late, lastMoment}, rate: 400, latest: true, tended: []string{"clean pastes"}}
+		w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 15*time.Minute, 2*time.Minute
+	case 9:
+		w.kind.focus = focus{steps: " mark settle ", faults: []Fault{stallAfter}, rate: 400, latest: true, tended: []string{"clean pastes"}}
+		w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 3*time.Minute, 30*time.Second
+	case 3:
+		w.kind.focus = focus{steps: " drop ", faults: []Fault{notDone, undone, partial}, rate: 300, tended: []string{"expire pastes", "recache pastes"}}
+	case 5, 11:
+		if w.cfg.Site != Quarantined {
+			return
+		}
+		w.kind.focus = focus{steps: " confirm ", faults: []Fault{notDone, undone, late, crashBefore}, rate: 700}
+		w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 3*time.Minute, 30*time.Second
+	default:
+		return
+	}
+	w.kind.faults /= 4
 }
 
 func (w *world) enter(name string, body func(*actor)) {
@@ -278,7 +309,11 @@ func (w *world) tick() {
 }
 
 func (w *world) span() time.Duration {
-	switch n := w.rng.IntN(1000); {
+	n := w.rng.IntN(1000)
+	if w.kind.focus.steps != "" {
+		n = max(n, 20) // what these worlds are for takes place within a minute
+	}
+	switch {
 	case n < 3:
 		return time.Duration(1+w.rng.IntN(180)) * time.Minute
 	case n < 20:
