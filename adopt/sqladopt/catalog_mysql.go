@@ -63,7 +63,7 @@ func (mysql) look(t *tx, name string) (out relation, err error) {
 	case err != nil:
 		return out, err
 	case len(kinds) == 0:
-		return out, fmt.Errorf("there is no table %s, or %w", name, errUnseen)
+		return out, noTable("there is no table %s, or %w", name, errUnseen)
 	case kinds[0][0] != "BASE TABLE":
 		return out, fmt.Errorf("%s is a %s: name the table itself", name, strings.ToLower(kinds[0][0]))
 	case kinds[0][1] != "InnoDB":

@@ -79,11 +79,11 @@ func (postgres) unseen(t *tx, name string) error {
 	schema, bare := split(name)
 	switch err := t.row(tableRights, schema, bare, "SELECT").Scan(&of, &place, &uses, &lacking, &owner); {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("there is no table %s in the database: correct its name", name)
+		return noTable("there is no table %s in the database: correct its name", name)
 	case err != nil:
 		return err
 	case uses:
-		return fmt.Errorf("there is no table %s in the search path of its user, but there is %s: write that", name, place)
+		return noTable("there is no table %s in the search path of its user, but there is %s: write that", name, place)
 	}
 	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
 }

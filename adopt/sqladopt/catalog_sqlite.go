@@ -55,7 +55,7 @@ func (sqlite) look(t *tx, name string) (out relation, err error) {
 	var own, kind, text string
 	switch err := t.row(sqliteTable, bare(name)).Scan(&own, &kind, &text); {
 	case err == sql.ErrNoRows:
-		return out, fmt.Errorf("there is no table %s", name)
+		return out, noTable("there is no table %s", name)
 	case err != nil:
 		return out, err
 	case kind != "table" || strings.HasPrefix(strings.ToUpper(text), "CREATE VIRTUAL"):

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,24 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 		}
 		return err
 	})
+	if wrong := new(misfit); errors.As(err, wrong) {
+		err = *wrong
+	}
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, db.withGrants(ctx, needsOf(c), err))
 	}
 	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
 }
+
+// misfit is an error that says by itself what of the description does not fit the
+// tables.
+type misfit struct{ error }
+
+// Unwrap implements errors.Is.
+func (m misfit) Unwrap() error { return m.error }
+
+// noTable is the misfit of a description that names a table which does not exist.
+func noTable(format string, args ...any) error { return misfit{fmt.Errorf(format, args...)} }
 
 // shape reads the tables of a collection, and refuses what cannot be adopted.
 func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
@@ -50,11 +64,8 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 			return s, err
 		}
 	}
-	if err := missing(c, &s); err != nil {
-		return s, err
-	}
-	if err := unfit(c, &s); err != nil {
-		return s, err
+	if err := cmp.Or(missing(c, &s), unfit(c, &s)); err != nil {
+		return s, misfit{err}
 	}
 	if s.end, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.End], c.Rows); err != nil || c.Rows.Status == nil {
 		return s, err

@@ -136,7 +136,11 @@ func (c *cli) printChecked(file string, b adoption.Backlog, found []adopt.Findin
 			printf(c.out, "  %-8s %s\n", "", cell(line))
 		}
 	}
-	printf(c.out, "  %-8s %s\n", "due", due(b))
+	waiting := due(b)
+	if slices.ContainsFunc(found, func(f adopt.Finding) bool { return f.Problem && strings.HasSuffix(waiting, f.What) }) {
+		waiting = "not known before that is mended"
+	}
+	printf(c.out, "  %-8s %s\n", "due", waiting)
 }
 
 func (c *cli) adoptRunCommand() *cobra.Command {

@@ -70,7 +70,7 @@ func TestAdoptWhatDoesNotFit(t *testing.T) {
 	says("photos is guarded", 0, "guard", "install", file, "--yes")
 	do(`ALTER TABLE photos RENAME COLUMN ended TO deleted`)
 
-	why := file + ":12:3: collection photos: sqladopt: look at the tables of photos: table photos has no column ended"
+	why := file + ":12:3: collection photos: table photos has no column ended"
 	says("docs is guarded", 1, "guard", "install", file, "--yes")
 	says(why, 1, "guard", "install", file, "--yes")
 	says(why, 1, "guard", "remove", file, "photos", "--yes")
