@@ -47,7 +47,9 @@ func newOwnedSite(w *world) *ownedSite {
 		Watchdog: pick(20*time.Minute, adopt.DefaultGrace.Watchdog), Unreferenced: pick(0, time.Minute, adopt.DefaultGrace.Unreferenced),
 		LongestWrite: pick(30*time.Second, 2*time.Minute, adopt.DefaultGrace.LongestWrite), Late: pick(3*time.Minute, adopt.DefaultGrace.Late),
 	}
-	w.kind = kind{faults: 5 + w.rng.Uint64N(60)}
+	if w.kind = (kind{faults: 5 + w.rng.Uint64N(60)}); w.cfg.Seed%6 == 3 {
+		w.kind = kind{faults: 5, focus: focus{steps: " unlink ", faults: []Fault{late}, rate: 400, latest: true}}
+	}
 	s := &ownedSite{
 		world: w, folders: w.rng.IntN(2) == 0, takes: w.rng.IntN(2) == 0, objects: newPile(w, &clock{w: w}),
 		rows: map[string]ownedRow{}, must: map[string]bool{}, dead: map[string]bool{}, discarded: map[string]lethe.Time{},
