@@ -9,15 +9,11 @@ import (
 
 // mutant is a break of one rule: what Old stands for becomes New.
 type mutant struct {
-	name string
-	rule string // what it takes away
-	// known is a seed that shows it today; the search begins with it. within is how
-	// many schedules have to show it.
-	known  uint64
-	within int
-	file   string
-	edits  []mutation.Edit
-	site   adoptsim.Site // whose worlds show it: of records, if it is empty
+	name  string
+	rule  string // what it takes away
+	file  string
+	edits []mutation.Edit
+	site  adoptsim.Site // whose worlds show it: of records, if it is empty
 }
 
 const (

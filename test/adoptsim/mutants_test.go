@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
 	"os"
 	"os/exec"
 	"regexp"
@@ -24,14 +23,13 @@ var (
 	runMutants = flag.Bool("sim.mutants", false, "build every mutant and see that the simulation finds it")
 	onlyMutant = flag.String("sim.mutant", "", "only the mutants whose name matches this")
 	hunted     = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
-	known      = flag.Uint64("sim.known", 0, "the seed to hunt first")
 	census     = flag.Bool("sim.census", false, "tell of every mutant how many of the schedules show it")
 )
 
 // root is the module's folder, seen from this package's.
 const root = "../.."
 
-// enough is how many schedules have to show a mutant that does not say so itself.
+// enough is how many schedules have to show a mutant.
 const enough = 2000
 
 func (m mutant) patched() mutation.Mutant {
@@ -66,7 +64,7 @@ func TestMutants(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for m := range work {
-				switch found, err := m.hunt(binary); {
+				switch found, err := m.hunt(binary, enough); {
 				case err != nil:
 					t.Errorf("%-60s could not be run: %v", m.name, err)
 				case found.seed == 0:
@@ -103,7 +101,7 @@ func sow(t *testing.T, list []mutant) (binary string) {
 		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
 	}
 	for site := range sites {
-		if found, err := (mutant{within: 100, site: site}).hunt(binary); found.seed != 0 || err != nil {
+		if found, err := (mutant{site: site}).hunt(binary, 100); found.seed != 0 || err != nil {
 			t.Fatalf("a build whose mutants sleep: seed %d of %s, %v", found.seed, site, err)
 		}
 	}
@@ -120,14 +118,10 @@ var (
 
 // hunt runs the simulation with the mutant awake until a seed fails, or in a census over
 // all of them.
-func (m mutant) hunt(binary string) (found finds, err error) {
+func (m mutant) hunt(binary string, within int) (found finds, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	within := m.within
-	if within == 0 {
-		within = enough
-	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10),
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within),
 		"-sim.site="+string(m.site), "-sim.census="+strconv.FormatBool(*census))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name, "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
@@ -149,7 +143,7 @@ func (m mutant) hunt(binary string) (found finds, err error) {
 // TestHunt is what a mutant's binary runs.
 func TestHunt(t *testing.T) {
 	n := 0
-	for s := range seedsToHunt() {
+	for s := uint64(1); s <= uint64(*hunted); s++ {
 		r := adoptsim.Run(adoptsim.Config{Seed: s, Site: adoptsim.Site(*only)})
 		if r.Err == nil {
 			continue
@@ -163,19 +157,5 @@ func TestHunt(t *testing.T) {
 	}
 	if n > 0 {
 		t.Logf("%d schedules fail", n)
-	}
-}
-
-// seedsToHunt is the seed that is known first, in a census as one among the others.
-func seedsToHunt() iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		if *known != 0 && !*census && !yield(*known) {
-			return
-		}
-		for s := range uint64(*hunted) {
-			if !yield(s + 1) {
-				return
-			}
-		}
 	}
 }
