@@ -48,6 +48,26 @@ func (b Body) Check(size int64) error {
 	return nil
 }
 
+// BodyCheck is a page of inline contents whose bytes were compared with their digests.
+type BodyCheck struct {
+	Last     lethe.ID // of the page; empty: there are no more contents
+	Contents int64    // that lie in the ledger
+	Bytes    int64    // of them
+	Wrong    []Discrepancy
+}
+
+// Add compares the bytes of a content with its row.
+func (p *BodyCheck) Add(id lethe.ID, k ContentKey, b Body) {
+	p.Contents++
+	p.Bytes += k.Size
+	if have := b.Digest(); have != k.Digest || b.Check(k.Size) != nil {
+		p.Wrong = append(p.Wrong, Discrepancy{
+			What: "inline bytes", Name: "content " + string(id),
+			Want: fmt.Sprintf("%s of %d bytes", k.Digest, k.Size), Have: fmt.Sprintf("%s of %d bytes", have, len(b.Bytes)),
+		})
+	}
+}
+
 // CheckInline returns an error if the inline bytes of a commit are not those of its object.
 func (c Commit) CheckInline() error {
 	if !c.Inline.Inline() {

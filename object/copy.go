@@ -43,14 +43,14 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 	}
 }
 
-// source resolves the object to copy from and checks its condition.
-func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
-	src, err := s.ledger.Objects.Resolve(ctx, r.SourceBucket, r.SourceKey)
+// source returns the object to copy from, and checks its condition.
+func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Object, error) {
+	src, err := s.ledger.Objects.StatObject(ctx, r.SourceBucket, r.SourceKey)
 	if err == nil {
-		err = unmodified(r.SourceIf.check(src.Object))
+		err = unmodified(r.SourceIf.check(src))
 	}
 	if err == nil {
-		err = Uncounted(src.Object)
+		err = Uncounted(src)
 	}
 	if err != nil {
 		return src, fmt.Errorf("source: %w", err)
@@ -75,46 +75,48 @@ func unmodified(err error) error {
 	return err
 }
 
-// copyVersion copies exactly the version that was resolved: errReplaced if it is
-// gone.
-func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
+// copyVersion copies exactly this version of the source: errReplaced if it is gone.
+func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
 	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
-		return s.copyInPlace(ctx, r, src.Object)
+		return s.copyInPlace(ctx, r, from)
 	}
-	from := src.Object
 	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, Object: r.object(from)}
 	if from.Size > 0 {
 		c.Source = &ledger.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
 	}
 	res, err := s.commit(ctx, c, nil)
-	if errors.Is(err, lethe.ErrUnverified) && s.verify(ctx, src.Segments) == nil {
+	if errors.Is(err, lethe.ErrUnverified) && s.verify(ctx, from) == nil {
 		res, err = s.commit(ctx, c, nil)
 	}
 	switch {
 	case err == nil && from.Size > 0:
 		s.events.deduped(res.Object, false)
 	case errors.Is(err, lethe.ErrContentGone):
-		return s.copyBytes(ctx, r, src)
+		return s.copyBytes(ctx, r, from)
 	case errors.Is(err, lethe.ErrNoSuchKey):
 		return res, errReplaced
 	}
 	return res, err
 }
 
-// verify reads a copy of each segment to its end, and records the intact ones as
-// verified, so that the content can be referenced without its bytes again
+// verify reads a copy of each segment of an object to its end, and records the intact ones
+// as verified, so that the content can be referenced without its bytes again
 // (docs/protocol.md, rule 17). Missing or damaged ones are marked suspect.
-func (s *Store) verify(ctx context.Context, segments []ledger.Segment) error {
+func (s *Store) verify(ctx context.Context, o ledger.Object) error {
+	res, err := s.again(ctx, o)
+	if err != nil {
+		return err
+	}
 	var whole []lethe.ID
 	began := s.opt.Monotonic.Now()
-	for _, seg := range segments {
+	for _, seg := range res.Segments {
 		id, err := s.verifySegment(ctx, seg)
 		if err != nil {
 			return err
 		}
 		whole = append(whole, id)
 	}
-	_, err := s.ledger.Copies.MarkSound(ctx, whole, s.opt.Monotonic.Now().Sub(began))
+	_, err = s.ledger.Copies.MarkSound(ctx, whole, s.opt.Monotonic.Now().Sub(began))
 	return err
 }
 
@@ -179,13 +181,17 @@ func (r *CopyRequest) attrs(from ledger.Object) ledger.Attrs {
 }
 
 // copyBytes reads and writes the source's bytes, verified on the way.
-func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
+func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
+	src, err := s.again(ctx, from)
+	if err != nil {
+		return PutResult{}, err
+	}
 	rd, err := s.open(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey}, src)
 	if err != nil {
 		return PutResult{}, fmt.Errorf("source: %w", err)
 	}
 	defer rd.Body.Close()
-	o := r.object(src.Object)
+	o := r.object(from)
 	p := PutRequest{
 		Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
 		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, If: r.If,

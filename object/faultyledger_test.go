@@ -160,6 +160,10 @@ func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (ledger.
 	return res, err
 }
 
+func (l *faultyLedger) StatObject(ctx context.Context, bucket, key string) (ledger.Object, error) {
+	return around(l, "StatObject", func() (ledger.Object, error) { return l.ObjectLedger.StatObject(ctx, bucket, key) })
+}
+
 // forget lets a blob be one from before there were sums.
 func (l *faultyLedger) forget(blob lethe.ID) {
 	l.mu.Lock()

@@ -28,6 +28,12 @@ func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 
 func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 	const tries = 4
+	if r.If != (ReadCondition{}) {
+		// Most conditions are those of caches whose copy is still right: no byte is read.
+		if _, err := s.head(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	for n := 1; ; n++ {
 		res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
 		if err != nil {
@@ -65,14 +71,19 @@ func (s *Store) count(ctx context.Context, rd *Reader) (*Reader, error) {
 // Head is Get without the body: the object, if it exists, the condition holds and
 // the range or part lies within it.
 func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
-	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
-	if err == nil {
-		_, err = r.accept(res.Object)
-	}
+	o, err := s.head(ctx, &r)
 	if err != nil {
 		return ledger.Object{}, named("head", r.Bucket, r.Key, err)
 	}
-	return res.Object, nil
+	return o, nil
+}
+
+func (s *Store) head(ctx context.Context, r *GetRequest) (ledger.Object, error) {
+	o, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
+	if err == nil {
+		_, err = r.accept(o)
+	}
+	return o, err
 }
 
 // accept checks the request against the object that was found.

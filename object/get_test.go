@@ -224,3 +224,38 @@ func TestExpiredIsHiddenEvenIfCached(t *testing.T) {
 	w.wants(err, lethe.ErrNoSuchKey)
 	w.has("same", "data")
 }
+
+// What needs no byte reads none: HEAD, 304, 412, and the source of a copy.
+func TestBytesAreReadOnlyWhereTheyAreNeeded(t *testing.T) {
+	w := newWorld(t, func(o *object.Options) { o.Inline = small })
+	o := w.put("k", "body")
+	read := func(r object.GetRequest) error {
+		r.Bucket, r.Key = bucket, "k"
+		_, err := w.read(r)
+		return err
+	}
+	for name, c := range map[string]struct {
+		do    func() error
+		want  error
+		reads int
+	}{
+		"head": {func() error {
+			_, err := w.Head(w.ctx, object.GetRequest{Bucket: bucket, Key: "k"})
+			return err
+		}, nil, 0},
+		"not modified":        {func() error { return read(object.GetRequest{If: object.ReadCondition{IfNoneMatch: o.ETag}}) }, lethe.ErrNotModified, 0},
+		"precondition failed": {func() error { return read(object.GetRequest{If: object.ReadCondition{IfMatch: "other"}}) }, lethe.ErrPreconditionFailed, 0},
+		"modified":            {func() error { return read(object.GetRequest{If: object.ReadCondition{IfNoneMatch: "other"}}) }, nil, 1},
+		"get":                 {func() error { return read(object.GetRequest{}) }, nil, 1},
+		"copy": {func() error {
+			_, err := w.Copy(w.ctx, object.CopyRequest{SourceBucket: bucket, SourceKey: "k", Bucket: bucket, Key: "copy"})
+			return err
+		}, nil, 0},
+	} {
+		before := w.ledger.count("Resolve")
+		w.wants(c.do(), c.want)
+		if n := w.ledger.count("Resolve") - before; n != c.reads {
+			t.Errorf("%s: bytes are read %d times, want %d", name, n, c.reads)
+		}
+	}
+}

@@ -84,11 +84,11 @@ func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (
 	if err != nil || !found {
 		return PutResult{}, errors.Join(gone, err)
 	}
-	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
-	if err != nil || res.Object.ID != out.ObjectID || res.Object.ETag != r.etag() {
+	o, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
+	if err != nil || o.ID != out.ObjectID || o.ETag != r.etag() {
 		return PutResult{}, gone
 	}
-	return PutResult{Object: res.Object}, nil
+	return PutResult{Object: o}, nil
 }
 
 // completionOp is the id of the operation that completes an upload; only one can

@@ -71,14 +71,14 @@ func (s *Store) checkPartQuota(ctx context.Context, r *PartRequest) error {
 		return err
 	}
 	b.QuotaObjects = 0
-	res, err := s.ledger.Objects.Resolve(ctx, r.Bucket, r.Key)
+	old, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchKey):
 		return checkQuota(b, r.Size, nil)
 	case err != nil:
 		return err
 	}
-	return checkQuota(b, r.Size, &res.Object)
+	return checkQuota(b, r.Size, &old)
 }
 
 // storePart sends a part's bytes and commits it; the body's end amends the part.

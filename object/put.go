@@ -237,11 +237,11 @@ func (s *Store) abandonBlobs(ctx context.Context, blobs []sent, cause error) err
 func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	res, err := s.ledger.Objects.Resolve(ctx, c.Object.Bucket, c.Object.Key)
-	if err == nil && res.Object.ID == out.ObjectID {
-		return res.Object
+	o, err := s.ledger.Objects.StatObject(ctx, c.Object.Bucket, c.Object.Key)
+	if err == nil && o.ID == out.ObjectID {
+		return o
 	}
-	o := c.Object
+	o = c.Object
 	o.ID, o.ModifiedAt = out.ObjectID, out.At
 	if c.TTL > 0 {
 		o.TTLAt = out.At.Add(c.TTL)
@@ -265,9 +265,9 @@ func (w *write) precheck(ctx context.Context) error {
 		return nil
 	}
 	var old *ledger.Object
-	res, err := w.s.ledger.Objects.Resolve(ctx, w.r.Bucket, w.r.Key)
+	o, err := w.s.ledger.Objects.StatObject(ctx, w.r.Bucket, w.r.Key)
 	if err == nil {
-		old = &res.Object
+		old = &o
 	} else if !errors.Is(err, lethe.ErrNoSuchKey) {
 		return err
 	}

@@ -13,5 +13,6 @@ type CheckResult struct {
 	Kinds    map[string]int64 `json:"kinds,omitempty"` // problems by kind
 	Rows     int64            `json:"rows"`            // live blobs compared with their bytes
 	Keys     int64            `json:"keys"`            // names on backends compared with rows
-	Bytes    int64            `json:"bytes"`           // of those rows
+	Inline   int64            `json:"inline"`          // contents in the ledger compared with their digests
+	Bytes    int64            `json:"bytes"`           // of those rows and contents
 }

@@ -23,7 +23,10 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 	var total int64 // live rows are compared from both sides
 	for _, t := range totals {
 		if t.Backend == ledger.InLedger {
-			continue // the recount looks at them
+			if req.Checksums {
+				total += t.Blobs
+			}
+			continue
 		}
 		total += t.Blobs
 		if t.State == lethe.Live {
@@ -47,7 +50,7 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 		return api.CheckResult{}, err
 	}
 	c := done[v.Name()]
-	return api.CheckResult{Problems: c["problems"], Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Bytes: c["bytes"]}, nil
+	return api.CheckResult{Problems: c["problems"], Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Inline: c["inline"], Bytes: c["bytes"]}, nil
 }
 
 // alone returns a loop of one routine, so that its run is recorded as others

@@ -53,6 +53,9 @@ func (c *cli) check(ctx context.Context, client *api.Client, req api.CheckReques
 	if asJSON {
 		return res, printLine(c.out, res)
 	}
+	if res.Inline > 0 {
+		printf(c.out, "%s read in the ledger, ", words.Plural(res.Inline, "content", "contents"))
+	}
 	printf(c.out, "%s compared with %s on the backends, %s: ", words.Plural(res.Rows, "live blob", "live blobs"), words.Plural(res.Keys, "file", "files"), words.Size(res.Bytes))
 	if res.Problems == 0 {
 		printf(c.out, "nothing is wrong\n")

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -148,8 +149,9 @@ func (h *history) same(what, one, other string) {
 func (h *history) recount() {
 	for i, s := range h.pair {
 		found, err := s.l.Recount(h.ctx)
-		if err != nil || len(found) > 0 {
-			h.Fatalf("step %d: recount of ledger %d: %+v, %v", h.step, i, found, err)
+		bodies, broken := s.l.CheckBodies(h.ctx, "", 1000)
+		if found = append(found, bodies.Wrong...); err != nil || broken != nil || len(found) > 0 {
+			h.Fatalf("step %d: recount of ledger %d: %+v, %v", h.step, i, found, errors.Join(err, broken))
 		}
 	}
 }

@@ -291,6 +291,7 @@ func (h *history) update() {
 
 func (h *history) resolve() {
 	v := h.version()
+	ask(h, "stat "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Object, error) { return l.StatObject(h.ctx, v.Bucket, v.Key) })
 	ask(h, "resolve "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Resolved, error) { return l.Resolve(h.ctx, v.Bucket, v.Key) })
 }
 

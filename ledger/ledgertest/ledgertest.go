@@ -197,10 +197,11 @@ func runOne(t *testing.T, open Open, c test) {
 	w.sound()
 }
 
-// sound fails the test if a recount finds a difference.
+// sound fails the test if a recount finds a difference, or inline bytes that are wrong.
 func (w *world) sound() {
 	w.Helper()
-	for _, d := range must(w.Recount(w.ctx))(w) {
+	wrong := must(w.CheckBodies(w.ctx, "", 1000))(w).Wrong
+	for _, d := range append(must(w.Recount(w.ctx))(w), wrong...) {
 		w.Errorf("recount: %s of %s is %s, should be %s", d.What, d.Name, d.Have, d.Want)
 	}
 }

@@ -87,13 +87,9 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 		return ledger.Resolved{}, err
 	}
 	defer db.leave()
-	b, err := db.find(name)
+	o, err := db.stat(name, key)
 	if err != nil {
 		return ledger.Resolved{}, err
-	}
-	o := db.visible(b, key)
-	if o == nil {
-		return ledger.Resolved{}, fmt.Errorf("memledger: resolve %s/%s: %w", name, key, lethe.ErrNoSuchKey)
 	}
 	segments, err := db.segments(o.content)
 	if err != nil {
@@ -104,6 +100,33 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 		res.Inline = o.content.body
 	}
 	return res, nil
+}
+
+// StatObject returns an object without its bytes and where they are: ErrNoSuchBucket,
+// ErrNoSuchKey.
+func (db *DB) StatObject(ctx context.Context, name, key string) (ledger.Object, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Object{}, err
+	}
+	defer db.leave()
+	o, err := db.stat(name, key)
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	return o.out(), nil
+}
+
+// stat returns the object that readers see under a key: ErrNoSuchBucket, ErrNoSuchKey.
+func (db *DB) stat(name, key string) (*object, error) {
+	b, err := db.find(name)
+	if err != nil {
+		return nil, err
+	}
+	o := db.visible(b, key)
+	if o == nil {
+		return nil, fmt.Errorf("memledger: look up %s/%s: %w", name, key, lethe.ErrNoSuchKey)
+	}
+	return o, nil
 }
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an

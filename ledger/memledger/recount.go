@@ -153,8 +153,8 @@ func (r *recount) content(c *content) {
 		if last != nil {
 			r.differ("segments", "content "+string(c.ID), "bytes in the ledger alone", last.ID)
 		}
-		if c.body.Check(c.Size) != nil || c.body.Digest() != c.Digest {
-			r.differ("inline bytes", "content "+string(c.ID), c.Digest, c.body.Digest())
+		if n := int64(len(c.body.Bytes)); n != c.Size {
+			r.differ("inline bytes", "content "+string(c.ID), c.Size, n)
 		}
 		return
 	}
@@ -287,4 +287,19 @@ func (r *recount) indexes() {
 	if len(r.db.trash.rows) != len(r.db.purge.rows) {
 		r.differ("index", "trash by purge time", len(r.db.trash.rows), len(r.db.purge.rows))
 	}
+}
+
+// CheckBodies compares the inline bytes of a page of contents after an id with their
+// digests.
+func (db *DB) CheckBodies(ctx context.Context, after lethe.ID, limit int) (out ledger.BodyCheck, err error) {
+	if err := db.enter(ctx); err != nil {
+		return out, err
+	}
+	defer db.leave()
+	for _, c := range first(db.contents.from(func(c *content) bool { return c.ID > after }), limit) {
+		if out.Last = c.ID; c.Inline {
+			out.Add(c.ID, c.ContentKey, c.body)
+		}
+	}
+	return out, nil
 }

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -134,24 +135,31 @@ type freed struct {
 	bytes    int64
 }
 
-// intactBodies checks the bytes of every inline content against its digest.
-func intactBodies(rows *sql.Rows) (found []ledger.Discrepancy, err error) {
-	for rows.Next() {
-		var id lethe.ID
-		var digest string
-		var size int64
-		var crc sql.NullInt64
-		var b ledger.Body
-		if err := rows.Scan(&id, &digest, &size, &crc, &b.Bytes); err != nil {
-			return nil, err
+// CheckBodies compares the inline bytes of a page of contents after an id with their
+// digests. A page has up to limit contents, also those on backends.
+func (db *DB) CheckBodies(ctx context.Context, after lethe.ID, limit int) (out ledger.BodyCheck, err error) {
+	err = db.walk(ctx, "check inline bytes", func(t *tx) error {
+		out = ledger.BodyCheck{}
+		if err := t.Row(contentPages, after, bounded(limit)).Scan(&out.Last); err != nil || out.Last == "" {
+			return t.Failed(err)
 		}
-		b.CRC32C = uint32(crc.Int64)
-		if have := b.Digest(); have != digest || b.Check(size) != nil {
-			found = append(found, ledger.Discrepancy{
-				What: "inline bytes", Name: "content " + string(id),
-				Want: fmt.Sprintf("%s of %d bytes", digest, size), Have: fmt.Sprintf("%s of %d bytes", have, len(b.Bytes)),
-			})
+		rows, err := t.Query(wholeBodies, after, out.Last)
+		if err != nil {
+			return err
 		}
-	}
-	return found, rows.Err()
+		defer rows.Close()
+		for rows.Next() {
+			var id lethe.ID
+			var k ledger.ContentKey
+			var crc sql.NullInt64
+			var b ledger.Body
+			if err := rows.Scan(&id, &k.Digest, &k.Size, &crc, &b.Bytes); err != nil {
+				return t.Failed(err)
+			}
+			b.CRC32C = uint32(crc.Int64)
+			out.Add(id, k, b)
+		}
+		return t.Failed(rows.Err())
+	})
+	return out, err
 }

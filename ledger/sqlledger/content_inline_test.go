@@ -37,7 +37,7 @@ var (
 	strayBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (0, ?1)`)
 )
 
-// TestDamagedInlineBytes: readers see that inline bytes are damaged, a recount finds it, and
+// TestDamagedInlineBytes: readers see that inline bytes are damaged, a check finds it, and
 // whoever writes the same bytes again mends them for all.
 func TestDamagedInlineBytes(t *testing.T) {
 	l := newLedger(t)
@@ -47,10 +47,10 @@ func TestDamagedInlineBytes(t *testing.T) {
 	r, err := l.Resolve(l.ctx, "b", "a")
 	l.ok(err)
 	l.refused(r.Inline.Check(r.Object.Size), lethe.ErrCorrupt)
-	found, err := l.Recount(l.ctx)
+	page, err := l.CheckBodies(l.ctx, "", 10)
 	l.ok(err)
-	if len(found) != 1 || found[0].What != "inline bytes" || found[0].Name != "content "+string(first.Object.ContentID) {
-		t.Fatalf("found %+v", found)
+	if page.Last != first.Object.ContentID || page.Contents != 1 || page.Bytes != 4 || len(page.Wrong) != 1 || page.Wrong[0].Name != "content "+string(first.Object.ContentID) {
+		t.Fatalf("found %+v", page)
 	}
 	again, err := l.Commit(l.ctx, l.inlineCommit("b", "body"))
 	l.ok(err)
@@ -179,5 +179,35 @@ func TestLostInlineBytes(t *testing.T) {
 	l.ok(err)
 	if string(r.Inline.Bytes) != "next" {
 		t.Errorf("read %q, want the bytes of its own content", r.Inline.Bytes)
+	}
+}
+
+// TestStatReadsNoBytes: looking an object up does not read the bytes that lie in the ledger.
+func TestStatReadsNoBytes(t *testing.T) {
+	l := newLedger(t)
+	body := strings.Repeat("x", ledger.MaxInline)
+	want, err := l.Commit(l.ctx, l.inlineCommit("a", body))
+	l.ok(err)
+	visited := func(look func()) int64 {
+		before, err := l.PagesVisited(l.ctx)
+		l.ok(err)
+		look()
+		after, err := l.PagesVisited(l.ctx)
+		l.ok(err)
+		return after - before
+	}
+	stat := visited(func() {
+		o, err := l.StatObject(l.ctx, "b", "a")
+		l.ok(err)
+		if o.ID != want.Object.ID || o.Size != ledger.MaxInline {
+			t.Errorf("found %+v", o)
+		}
+	})
+	whole := visited(func() {
+		_, err := l.Resolve(l.ctx, "b", "a")
+		l.ok(err)
+	})
+	if stat >= whole-ledger.MaxInline/8192 {
+		t.Errorf("a look visited %d pages, with the bytes %d", stat, whole)
 	}
 }

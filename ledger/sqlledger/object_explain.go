@@ -27,7 +27,7 @@ type Fate struct {
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
 var (
-	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b
+	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
 		JOIN objects o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1`)
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
@@ -124,9 +124,9 @@ func (t *tx) fateObject(bucket, key string) (*ledger.Object, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	if err == nil {
-		err = t.nameRule(&o, rules)
+	if err != nil {
+		return nil, t.Failed(err)
 	}
 	o.Bucket = bucket
-	return &o, err
+	return &o, t.nameRule(&o, rules)
 }

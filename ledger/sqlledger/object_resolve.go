@@ -65,6 +65,30 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 	return out, err
 }
 
+// StatObject returns an object without its bytes and where they are, in one snapshot:
+// ErrNoSuchBucket, ErrNoSuchKey (also once it has expired).
+func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Object, err error) {
+	found := false
+	stat := func(t *tx) error {
+		o, err := t.fateObject(bucket, key)
+		if found = o != nil && o.VisibleAt(t.Now); found {
+			out = *o
+		}
+		return err
+	}
+	if err = db.glance(ctx, pointRead{"StatObject", "look up a key of", bucket}, stat); err != nil || found {
+		return out, err
+	}
+	err = db.read(ctx, "look up "+bucket+"/"+key, func(t *tx) error {
+		if err := stat(t); err != nil || found {
+			return err
+		}
+		_, err := t.bucket(bucket)
+		return cmp.Or(err, lethe.ErrNoSuchKey)
+	})
+	return out, err
+}
+
 // resolve returns a visible object and its first segment.
 func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err error) {
 	var first []segmentCopy

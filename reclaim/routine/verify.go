@@ -25,6 +25,8 @@ type VerifyLedger interface {
 	Recount(ctx context.Context) ([]ledger.Discrepancy, error)
 	Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error)
 	Marker
+	// CheckBodies compares the inline bytes of a page of contents with their digests.
+	CheckBodies(ctx context.Context, after lethe.ID, limit int) (ledger.BodyCheck, error)
 	// BlobsByID returns the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 	// BlockSums returns the sums of the blocks of a blob from first to last, both
@@ -52,8 +54,8 @@ type Verify struct {
 	Ledger VerifyLedger
 	Stores map[string]blob.Store
 	Store  lethe.ID
-	// Checksums reads every live blob and compares its digest; without it only the
-	// suspect ones are read. Blobs that are read get the sums of their blocks. An
+	// Checksums reads every live blob and all inline bytes, and compares their digests;
+	// without it only suspect blobs are read. Blobs that are read get the sums of their blocks. An
 	// interrupted pass is continued by the next one.
 	Checksums bool
 	Limit     int // rows per step
@@ -90,6 +92,9 @@ func (*Verify) Plan(context.Context) (ledger.Backlog, error) { return ledger.Bac
 // backend, and then through the keys of each backend.
 func (v *Verify) Pass(string) reclaim.Step {
 	stages := []reclaim.Step{v.books, v.receipts()}
+	if v.Checksums {
+		stages = append(stages, v.bodies())
+	}
 	for _, id := range slices.Sorted(maps.Keys(v.Stores)) {
 		stages = append(stages, v.rows(id), v.keys(id))
 	}
@@ -159,6 +164,26 @@ func (v *Verify) heads(add reclaim.Add, walked receipt.Checker, head receipt.Hea
 		return
 	}
 	v.head, v.headAt = head, now
+}
+
+// bodies compares the bytes that lie in the ledger with their digests.
+func (v *Verify) bodies() reclaim.Step {
+	after := v.resume(ledger.InLedger)
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
+		page, err := v.Ledger.CheckBodies(ctx, after, v.Limit)
+		if err != nil {
+			return false, fmt.Errorf("reclaim: check inline bytes: %w", err)
+		}
+		add(reclaim.Items, page.Contents)
+		add("inline", page.Contents)
+		add("bytes", page.Bytes)
+		for _, d := range page.Wrong {
+			v.problem(add, reclaim.Problem{Kind: "damaged", Name: d.Name, Detail: "its bytes in the ledger are " + d.Have + ", should be " + d.Want})
+		}
+		after = page.Last
+		v.stop(ledger.InLedger, after)
+		return after != "", nil
+	}
 }
 
 // rows compares live rows with the bytes: each must exist with its size, and with

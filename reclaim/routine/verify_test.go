@@ -215,3 +215,26 @@ func TestAVerifierThatSleptRenewsNothing(t *testing.T) {
 	w.Must(err)
 	reclaimtest.Want(w, "verified", rows[0].VerifiedAt, began)
 }
+
+// Bytes that lie in the ledger are read with checksums only, a page of contents in a step,
+// and each counts as progress.
+func TestVerifyReadsInlineBytes(t *testing.T) {
+	w := newWorld(t)
+	for _, key := range []string{"a", "b", "c"} {
+		c := w.Commit(key, key, "")
+		c.Blobs, c.Inline = nil, ledger.NewBody([]byte(key))
+		_, err := w.Ledger.Commit(w.Ctx, c)
+		w.Must(err)
+	}
+	r, err := w.Ledger.Resolve(w.Ctx, "b", "b")
+	w.Must(err)
+	r.Inline.Bytes[0] ^= 1
+	if found := w.check(false); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	v := &routine.Verify{Ledger: w.Ledger, Stores: w.Stores, Store: w.Store, Checksums: true, Limit: 2, Boot: w.Clock}
+	got := w.Pass(v)
+	for name, want := range map[string]int64{"inline": 3, "bytes": 3, "problems": 1, "damaged": 1, reclaim.Items: 3} {
+		reclaimtest.Want(w, name, got[name], want)
+	}
+}

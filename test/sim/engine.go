@@ -197,6 +197,10 @@ func (s *seam) Totals(ctx context.Context) ([]ledger.Total, error) { return s.in
 
 func (s *seam) Recount(ctx context.Context) ([]ledger.Discrepancy, error) { return s.in.Recount(ctx) }
 
+func (s *seam) CheckBodies(ctx context.Context, after lethe.ID, limit int) (ledger.BodyCheck, error) {
+	return s.in.CheckBodies(ctx, after, limit)
+}
+
 // A count of what buckets store only reads, and what it keeps decides nothing: neither is an
 // effect.
 

@@ -123,9 +123,17 @@ func (s *seam) Update(ctx context.Context, u ledger.Update) (ledger.Object, erro
 func (s *seam) Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
 	return read(s, "resolve", key, func() (ledger.Resolved, error) {
 		r, err := s.in.Resolve(ctx, bucket, key)
-		s.w.fail(s.w.oracle.resolved(bucket, key, r, err))
+		s.w.fail(s.w.oracle.resolved(bucket, key, r.Object, err))
 		s.w.cur.resolved()
 		return r, err
+	})
+}
+
+func (s *seam) StatObject(ctx context.Context, bucket, key string) (ledger.Object, error) {
+	return read(s, "stat-object", key, func() (ledger.Object, error) {
+		o, err := s.in.StatObject(ctx, bucket, key)
+		s.w.fail(s.w.oracle.resolved(bucket, key, o, err))
+		return o, err
 	})
 }
 

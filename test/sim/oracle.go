@@ -182,20 +182,20 @@ func definite(err error) bool {
 }
 
 // resolved holds a look-up against the rows.
-func (o *oracle) resolved(bucket, key string, r ledger.Resolved, err error) error {
+func (o *oracle) resolved(bucket, key string, r ledger.Object, err error) error {
 	i := slices.IndexFunc(o.view.Objects, func(x ledger.Object) bool { return x.Bucket == bucket && x.Key == key })
 	visible := i >= 0 && (o.view.Objects[i].TTLAt == 0 || o.view.Objects[i].TTLAt > o.w.now)
 	switch {
 	case err == nil && !visible:
 		return broken("%s/%s was resolved although it is gone or past its time", bucket, key)
-	case err == nil && r.Object.ID != o.view.Objects[i].ID:
-		return broken("%s/%s was resolved to %s, the row is %s", bucket, key, r.Object.ID, o.view.Objects[i].ID)
+	case err == nil && r.ID != o.view.Objects[i].ID:
+		return broken("%s/%s was resolved to %s, the row is %s", bucket, key, r.ID, o.view.Objects[i].ID)
 	case errors.Is(err, lethe.ErrNoSuchKey) && visible:
 		return broken("%s/%s is there but was not found", bucket, key)
 	}
 	if a := o.w.cur; err == nil && a != nil && a.op != nil {
-		if a.op.found = r.Object.ID; a.op.kind == "copy" {
-			a.op.source = r.Object.ID
+		if a.op.found = r.ID; a.op.kind == "copy" {
+			a.op.source = r.ID
 		}
 	}
 	return nil
