@@ -211,7 +211,7 @@ func (f *filler) newContent(ctx context.Context, i, refs int) (content lethe.ID,
 	if f.Inline {
 		err = errors.Join(
 			f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made, f.contents),
-			f.rows.add(ctx, "bodies", f.contents, int64(lethe.CRC32C(0, body)), body))
+			f.rows.add(ctx, "bodies", f.contents, int64(ledger.NewBody(digest, body).CRC32C), body))
 		return content, digest, err
 	}
 	blob := f.id()

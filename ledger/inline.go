@@ -20,29 +20,36 @@ const InLedger = ""
 // Body is the bytes of an inline content; the zero value is none.
 type Body struct {
 	Bytes  []byte
-	CRC32C uint32 // Castagnoli, of all bytes
+	Digest string // of the content: hex SHA-256
+	// CRC32C is the CRC-32C (Castagnoli) of the digest and all bytes, so that the row of
+	// another content is not taken for this one's.
+	CRC32C uint32
 }
 
-// NewBody returns a body with its sum.
-func NewBody(data []byte) Body {
-	return Body{data, lethe.CRC32C(0, data)}
+// NewBody returns the body of a content with that digest, which is not compared.
+func NewBody(digest string, data []byte) Body {
+	b := Body{Bytes: data, Digest: digest}
+	b.CRC32C = b.sum()
+	return b
 }
+
+func (b Body) sum() uint32 { return lethe.CRC32C(lethe.CRC32C(0, []byte(b.Digest)), b.Bytes) }
 
 // Inline reports whether there are bytes.
 func (b Body) Inline() bool { return len(b.Bytes) > 0 }
 
-// Digest returns the hex SHA-256 of the bytes.
-func (b Body) Digest() string {
+// Hash returns the hex SHA-256 of the bytes.
+func (b Body) Hash() string {
 	sum := sha256.Sum256(b.Bytes)
 	return hex.EncodeToString(sum[:])
 }
 
-// Check returns ErrCorrupt if the bytes are not size bytes with the sum.
+// Check returns ErrCorrupt if the bytes are not size bytes with the sum of that content.
 func (b Body) Check(size int64) error {
 	switch {
 	case int64(len(b.Bytes)) != size:
 		return fmt.Errorf("inline content has %d bytes, not %d: %w", len(b.Bytes), size, lethe.ErrCorrupt)
-	case lethe.CRC32C(0, b.Bytes) != b.CRC32C:
+	case b.sum() != b.CRC32C:
 		return fmt.Errorf("inline content of %d bytes does not match its checksum: %w", size, lethe.ErrCorrupt)
 	}
 	return nil
@@ -60,7 +67,8 @@ type BodyCheck struct {
 func (p *BodyCheck) Add(id lethe.ID, k ContentKey, b Body) {
 	p.Contents++
 	p.Bytes += k.Size
-	if have := b.Digest(); have != k.Digest || b.Check(k.Size) != nil {
+	b.Digest = k.Digest
+	if have := b.Hash(); have != k.Digest || b.Check(k.Size) != nil {
 		p.Wrong = append(p.Wrong, Discrepancy{
 			What: "inline bytes", Name: "content " + string(id),
 			Want: fmt.Sprintf("%s of %d bytes", k.Digest, k.Size), Have: fmt.Sprintf("%s of %d bytes", have, len(b.Bytes)),
@@ -75,6 +83,9 @@ func (c Commit) CheckInline() error {
 	}
 	if n := len(c.Inline.Bytes); n > MaxInline {
 		return fmt.Errorf("%d bytes are too many to lie in the ledger, the most is %d", n, MaxInline)
+	}
+	if c.Inline.Digest != c.Content.Digest {
+		return fmt.Errorf("the inline bytes are of %s, the content is %s", c.Inline.Digest, c.Content.Digest)
 	}
 	return c.Inline.Check(c.Object.Size)
 }

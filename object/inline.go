@@ -15,7 +15,7 @@ import (
 // the content is known on a backend and not sound there, the bytes join it there.
 func (w *write) inline(ctx context.Context, data []byte) (PutResult, error) {
 	c := w.plan()
-	c.Inline = ledger.Body{Bytes: data, CRC32C: w.in.sums.CRC32C()}
+	c.Inline = ledger.NewBody(c.Content.Digest, data)
 	res, err := w.s.commit(ctx, c, nil)
 	switch {
 	case errors.Is(err, lethe.ErrContentGone):
@@ -32,5 +32,9 @@ func (s *Store) openInline(res ledger.Resolved, w window) (io.ReadCloser, error)
 		s.events.corrupt(ledger.Blob{Backend: ledger.InLedger, State: lethe.Live, Size: res.Object.Size, ContentID: res.Object.ContentID}, err)
 		return nil, fmt.Errorf("content %s: %w", res.Object.ContentID, err)
 	}
-	return io.NopCloser(bytes.NewReader(res.Inline.Bytes[w.offset : w.offset+w.length])), nil
+	// They are in memory already, and at most a block: beyond the budget they are what the
+	// stream of a larger object holds.
+	held := s.bodyMemory.Account("")
+	held.Hold(res.Object.Size)
+	return &memory{Reader: bytes.NewReader(res.Inline.Bytes[w.offset : w.offset+w.length]), held: held}, nil
 }

@@ -76,3 +76,22 @@ func TestSecurityBodiesUnderWayHoldBoundedMemory(t *testing.T) {
 	four.ends()
 	w.put("e", strings.Repeat("x", 10))
 }
+
+// What lies in the ledger is in memory while it is read, and counts.
+func TestSecurityInlineBodiesCount(t *testing.T) {
+	w := newWorld(t, func(o *object.Options) { o.Small, o.Inline, o.BodyMemory = 1<<20, 128<<10, 1<<20 })
+	w.put("k", noise(128<<10, 1))
+	rd, err := w.Get(w.ctx, object.GetRequest{Bucket: bucket, Key: "k"})
+	w.must(err)
+	one := w.begins("a", noise(900<<10, 2))
+	if n := w.seen("begun"); n != 1 {
+		t.Errorf("beside an inline body that is read %d uploads have begun, want 1", n)
+	}
+	one.ends()
+	w.must(rd.Body.Close())
+	two := w.begins("b", noise(900<<10, 3))
+	if n := w.seen("begun"); n != 1 {
+		t.Errorf("once it was read %d uploads have begun, want 1", n)
+	}
+	two.ends()
+}

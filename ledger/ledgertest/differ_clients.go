@@ -242,7 +242,7 @@ func (h *history) commitReference() {
 	body := h.body()
 	c := h.commitOf(h.key(), body)
 	if h.chance(2) {
-		c.Inline = ledger.NewBody([]byte(body))
+		c.Inline = ledger.NewBody(sum(body), []byte(body))
 	}
 	if h.chance(5) {
 		c.Object.Size, c.Content, c.Inline = 0, ledger.ContentKey{}, ledger.Body{}

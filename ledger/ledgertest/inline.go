@@ -26,7 +26,7 @@ func inlineTests() []test {
 // inline returns a commit whose bytes go into the ledger.
 func (w *world) inline(key, body string) ledger.Commit {
 	c := w.reference(key, body)
-	c.Inline = ledger.NewBody([]byte(body))
+	c.Inline = ledger.NewBody(sum(body), []byte(body))
 	return c
 }
 
@@ -168,8 +168,9 @@ func inlineWrong(w *world) {
 	for name, change := range map[string]func(*ledger.Commit){
 		"another size": func(c *ledger.Commit) { c.Object.Size++; c.Content.Size++ },
 		"another sum":  func(c *ledger.Commit) { c.Inline.CRC32C++ },
+		"of another content": func(c *ledger.Commit) { c.Inline = ledger.NewBody(sum("other"), []byte("body")) },
 		"too large": func(c *ledger.Commit) {
-			c.Inline = ledger.NewBody(make([]byte, ledger.MaxInline+1))
+			c.Inline = ledger.NewBody(c.Content.Digest, make([]byte, ledger.MaxInline+1))
 			c.Object.Size, c.Content.Size = ledger.MaxInline+1, ledger.MaxInline+1
 		},
 	} {

@@ -106,7 +106,8 @@ func (db *DB) referInline(w *write) (c *content, duplicate bool) {
 		db.countInline(c, 1)
 	}
 	if c.Inline {
-		c.body = ledger.Body{Bytes: slices.Clone(w.Inline.Bytes), CRC32C: w.Inline.CRC32C}
+		c.body = w.Inline
+		c.body.Bytes = slices.Clone(w.Inline.Bytes)
 	}
 	c.Refs++
 	return c, duplicate

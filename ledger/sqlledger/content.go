@@ -58,7 +58,7 @@ func (w *write) openContent() (c known, err error) {
 	case w.c.Inline.Inline():
 		c.trusted = true // its bytes are compared with those of the write
 	default:
-		c.trusted, err = t.intactBody(c.body, k.Size)
+		c.trusted, err = t.intactBody(c.body, k)
 	}
 	return c, err
 }

@@ -60,7 +60,7 @@ func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) 
 // compareBody compares the bytes of a locked inline content with those that a client sent
 // with the same digest, and replaces damaged or missing ones.
 func (t *tx) compareBody(of known, sent ledger.Body) error {
-	have, err := t.body(of.body)
+	have, err := t.body(of.body, sent.Digest)
 	if err != nil || have.CRC32C == sent.CRC32C && bytes.Equal(have.Bytes, sent.Bytes) {
 		return err
 	}
@@ -68,11 +68,12 @@ func (t *tx) compareBody(of known, sent ledger.Body) error {
 	return err
 }
 
-// body returns the bytes of a number, none if they are missing.
-func (t *tx) body(no int64) (b ledger.Body, err error) {
+// body returns the bytes of a number and the digest of their content, none if they are
+// missing.
+func (t *tx) body(no int64, digest string) (b ledger.Body, err error) {
 	var crc int64
 	err = t.Row(selectBody, no).Scan(&crc, &b.Bytes)
-	b.CRC32C = uint32(crc)
+	b.Digest, b.CRC32C = digest, uint32(crc)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Body{}, nil
 	}
@@ -81,9 +82,9 @@ func (t *tx) body(no int64) (b ledger.Body, err error) {
 
 // intactBody reports whether inline bytes are there and match their sum. What is referred to
 // without bytes has to be (docs/protocol.md, rule 20).
-func (t *tx) intactBody(no, size int64) (bool, error) {
-	b, err := t.body(no)
-	return err == nil && b.Check(size) == nil, err
+func (t *tx) intactBody(no int64, k ledger.ContentKey) (bool, error) {
+	b, err := t.body(no, k.Digest)
+	return err == nil && b.Check(k.Size) == nil, err
 }
 
 // leaveLedger moves a locked inline content whose bytes are damaged to the blobs that were

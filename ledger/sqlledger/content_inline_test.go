@@ -14,10 +14,11 @@ import (
 
 // inlineCommit returns a commit whose bytes go into the ledger.
 func (l *fixture) inlineCommit(key, body string) ledger.Commit {
-	b := ledger.NewBody([]byte(body))
+	b := ledger.Body{Bytes: []byte(body)}
+	b = ledger.NewBody(b.Hash(), b.Bytes)
 	c := commitOf(l.DB, key, ledger.Uploaded{Size: int64(len(body))})
 	c.Blobs, c.Inline = nil, b
-	c.Content = ledger.ContentKey{Kind: lethe.Whole, Digest: b.Digest(), Size: int64(len(body))}
+	c.Content = ledger.ContentKey{Kind: lethe.Whole, Digest: b.Digest, Size: int64(len(body))}
 	return c
 }
 
@@ -32,6 +33,7 @@ func (l *fixture) change(query string, args ...any) {
 
 var (
 	damageBody  = register(`UPDATE bodies SET body = ?2 WHERE no = (SELECT body_no FROM contents WHERE id = ?1)`)
+	otherBody   = register(`UPDATE contents SET body_no = ?2 WHERE id = ?1`)
 	emptyBodies = register(`DELETE FROM bodies`)
 	loseBody    = register(`DELETE FROM bodies WHERE no = (SELECT body_no FROM contents WHERE id = ?1)`)
 	strayBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (0, ?1)`)
@@ -91,6 +93,21 @@ func TestDamagedInlineBytesAreNotReferredTo(t *testing.T) {
 			t.Errorf("%s lies in %+v", key, r)
 		}
 	}
+}
+
+// TestBytesOfAnotherContent: a content that names the row of another one by damage does not
+// hand out its bytes.
+func TestBytesOfAnotherContent(t *testing.T) {
+	l := newLedger(t)
+	one, err := l.Commit(l.ctx, l.inlineCommit("a", "body"))
+	l.ok(err)
+	_, err = l.Commit(l.ctx, l.inlineCommit("b", "wrong"))
+	l.ok(err)
+	l.change(otherBody, one.Object.ContentID, 2)
+	r, err := l.Resolve(l.ctx, "b", "a")
+	l.ok(err)
+	l.refused(r.Inline.Check(int64(len(r.Inline.Bytes))), lethe.ErrCorrupt)
+	l.change(otherBody, one.Object.ContentID, 1)
 }
 
 // TestRecountInline: a recount finds inline contents without bytes, and bytes without one.

@@ -26,7 +26,7 @@ var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <=
 var (
 	// resolveObject returns the object with each copy of its first segment, or its inline
 	// bytes. That is nearly always the whole object, in one row.
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, y.crc32c, y.body, ` + copyColumns + `
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, n.digest, y.crc32c, y.body, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
@@ -111,12 +111,13 @@ func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err e
 // scanResolved scans a row of resolveObject; a copy without an id is absent.
 func (t *tx) scanResolved(r *sql.Rows, out *ledger.Resolved) (c segmentCopy, err error) {
 	var rules string
+	var digest sql.NullString
 	var crc sql.NullInt64
 	var into copied
-	if out.Object, err = scanObject(r, append([]any{&rules, &crc, &out.Inline.Bytes}, into.columns()...)...); err != nil {
+	if out.Object, err = scanObject(r, append([]any{&rules, &digest, &crc, &out.Inline.Bytes}, into.columns()...)...); err != nil {
 		return c, err
 	}
-	out.Inline.CRC32C = uint32(crc.Int64)
+	out.Inline.Digest, out.Inline.CRC32C = digest.String, uint32(crc.Int64)
 	return into.copy(), t.nameRule(&out.Object, rules)
 }
 

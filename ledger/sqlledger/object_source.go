@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-var referable = register(`SELECT body_no FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
+var referable = register(`SELECT body_no, digest FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
 
 // referSource references the content of the object to copy from: ErrNoSuchKey if that
 // version is gone, ErrContentGone if its bytes must be copied.
@@ -29,7 +29,8 @@ func (w *write) referSource() error {
 		return err
 	}
 	var body int64
-	err = w.t.Row(referable, o.ContentID, w.bucket.Domain).Scan(&body)
+	k := ledger.ContentKey{Size: o.Size}
+	err = w.t.Row(referable, o.ContentID, w.bucket.Domain).Scan(&body, &k.Digest)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		err = lethe.ErrContentGone
@@ -39,7 +40,7 @@ func (w *write) referSource() error {
 		err = w.t.verified(o.ContentID)
 	default:
 		var intact bool
-		if intact, err = w.t.intactBody(body, o.Size); err == nil && !intact {
+		if intact, err = w.t.intactBody(body, k); err == nil && !intact {
 			err = lethe.ErrContentGone
 		}
 	}

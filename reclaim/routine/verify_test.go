@@ -222,7 +222,7 @@ func TestVerifyReadsInlineBytes(t *testing.T) {
 	w := newWorld(t)
 	for _, key := range []string{"a", "b", "c"} {
 		c := w.Commit(key, key, "")
-		c.Blobs, c.Inline = nil, ledger.NewBody([]byte(key))
+		c.Blobs, c.Inline = nil, ledger.NewBody(reclaimtest.Digest(key), []byte(key))
 		_, err := w.Ledger.Commit(w.Ctx, c)
 		w.Must(err)
 	}

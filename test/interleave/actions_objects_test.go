@@ -43,7 +43,7 @@ func referenced(body, bucket string) func(*act) (any, error) {
 func inline(body, key string) func(*act) (any, error) {
 	return func(a *act) (any, error) {
 		c := reference(a.op(), "b", key, body)
-		c.Inline = ledger.NewBody([]byte(body))
+		c.Inline = ledger.NewBody(sum(body), []byte(body))
 		return wrap(a.db.Commit(a.ctx, c))
 	}
 }

@@ -142,7 +142,7 @@ func (b *builder) put(bucket, key, body string, ttl time.Duration) ledger.Object
 func (b *builder) inline(key, body string, ttl time.Duration) {
 	b.Helper()
 	c := reference(b.id(), "b", key, body)
-	c.TTL, c.Inline = ttl, ledger.NewBody([]byte(body))
+	c.TTL, c.Inline = ttl, ledger.NewBody(sum(body), []byte(body))
 	b.f.versions["b/"+key] = got(b.db.Commit(b.ctx, c))(b).Object
 	b.clock.Advance(time.Second)
 }

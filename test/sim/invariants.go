@@ -323,7 +323,7 @@ func (o *oracle) inline() error {
 			continue
 		}
 		n++
-		if b := o.body(c.ID); b.Check(c.Size) != nil || b.Digest() != c.Digest {
+		if b := o.body(c.ID); b.Check(c.Size) != nil || b.Hash() != c.Digest {
 			return broken("inline content %s has %d bytes in the ledger that are not its own", c.ID, len(b.Bytes))
 		}
 	}

@@ -38,7 +38,7 @@ CREATE UNIQUE INDEX contents_open ON contents (domain, digest, size, kind) WHERE
 -- whose row was lost must not get the bytes of another.
 CREATE TABLE bodies (
   no     INTEGER PRIMARY KEY AUTOINCREMENT,
-  crc32c BIGINT  NOT NULL, -- Castagnoli, of all bytes
+  crc32c BIGINT  NOT NULL, -- Castagnoli, of the content's digest and all bytes
   body   BLOB    NOT NULL
 );
 
