@@ -55,6 +55,15 @@ func (b Body) Check(size int64) error {
 	return nil
 }
 
+// CheckMove returns ErrDigestMismatch if the bytes are not those of the digest, or too many
+// or too few to lie in the ledger.
+func (b Body) CheckMove() error {
+	if n := len(b.Bytes); n == 0 || n > MaxInline || b.Hash() != b.Digest {
+		return fmt.Errorf("%d bytes to lie in the ledger: %w", n, lethe.ErrDigestMismatch)
+	}
+	return b.Check(int64(len(b.Bytes)))
+}
+
 // BodyCheck is a page of inline contents whose bytes were compared with their digests.
 type BodyCheck struct {
 	Last     lethe.ID // of the page; empty: there are no more contents

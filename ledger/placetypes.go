@@ -67,19 +67,26 @@ type PlacementResult struct {
 	Error   string     // why it is not done; counts as an attempt. Empty: it continues later
 }
 
-// CopyIntent asks for a pending blob that becomes one more copy of a live one.
+// CopyIntent asks for a pending blob that becomes one more copy of a live one, or the first
+// one of an inline content.
 type CopyIntent struct {
 	ID      lethe.ID // of the new blob, made by the caller
 	Backend string
 	Source  lethe.ID      // the live blob; its content and segment, or its upload and part
 	Fence   int64         // of the subject's claim
 	Lease   time.Duration // restarts the claim's lease
+	// Inline, instead of Source, is an inline content; there is no claim. CRC32C is that of
+	// its bytes.
+	Inline lethe.ID
+	CRC32C uint32
 }
 
-// CopyCommit makes a pending copy live; the copy of a part replaces its source.
+// CopyCommit makes a pending copy live; the copy of a part replaces its source, that of an
+// inline content the bytes in the ledger.
 type CopyCommit struct {
 	Blob   lethe.ID
 	Source lethe.ID        // the blob that was copied
+	Inline lethe.ID        // or the inline content
 	Digest string          // hex SHA-256 of what was sent
 	Blocks lethe.BlockSums // of what was sent
 	Late   bool            // an upload under the name may still land
@@ -94,6 +101,29 @@ type Trim struct {
 	Reason  lethe.Reason
 	Fence   int64
 	Lease   time.Duration
+}
+
+// Misplaced asks for a page of the contents that lie on the other side of a limit: up to
+// Inline bytes on backends, above it in the ledger. Contents of uploads in parts stay where
+// they are.
+type Misplaced struct {
+	After  lethe.ID
+	Inline int64 // bytes
+	Limit  int   // contents that a page passes, also those that lie where they should
+}
+
+// Has reports whether the content is misplaced.
+func (m Misplaced) Has(c Content) bool {
+	if c.Inline {
+		return c.Size > m.Inline
+	}
+	return c.Kind == lethe.Whole && c.Size <= m.Inline
+}
+
+// ContentPage is a page of contents.
+type ContentPage struct {
+	Contents []Content // by id
+	Last     lethe.ID  // that the page passed; empty: there are no more contents
 }
 
 // Copy returns the pending copy of the blob.

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,6 +36,7 @@ type body struct {
 	asked  int                // times the object was resolved again
 	askAt  int64              // left when it was last
 
+	inline []byte // the whole content, once it was moved into the ledger
 	held   []byte // verified, to be handed out
 	buffer []byte // of held
 	grace  *graceExtender
@@ -213,6 +215,10 @@ func (b *body) openCopy(from int64) error {
 	_, to := b.check.block(b.end - 1)
 	return b.eachCopyUntil(func(c ledger.Blob) (err error) {
 		b.cur = c
+		if c.Backend == ledger.InLedger {
+			b.in = io.NopCloser(bytes.NewReader(b.inline[from:to]))
+			return nil
+		}
 		b.in, err = b.s.openBlob(b.ctx, c, from, to-from)
 		return err
 	})
@@ -268,6 +274,14 @@ func (b *body) resolve() error {
 		return fmt.Errorf("%w: %w", lethe.ErrUnavailable, errors.Join(err, b.lost()))
 	}
 	b.res.Segments = res.Segments
+	if res.Inline.Inline() {
+		// It was moved into the ledger meanwhile.
+		if b.inline, err = b.s.inlineBytes(res); err != nil {
+			return err
+		}
+		in := ledger.Blob{ID: res.Object.ContentID, Backend: ledger.InLedger, State: lethe.Live, Size: res.Object.Size, Digest: res.Inline.Digest}
+		b.res.Segments = []ledger.Segment{{Size: in.Size, Digest: in.Digest, Blobs: []ledger.Blob{in}}}
+	}
 	clear(b.failed)
 	return nil
 }

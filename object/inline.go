@@ -28,13 +28,22 @@ func (w *write) inline(ctx context.Context, data []byte) (PutResult, error) {
 
 // openInline returns a window of inline bytes, verified.
 func (s *Store) openInline(res ledger.Resolved, w window) (io.ReadCloser, error) {
-	if err := res.Inline.Check(res.Object.Size); err != nil {
-		s.events.corrupt(ledger.Blob{Backend: ledger.InLedger, State: lethe.Live, Size: res.Object.Size, ContentID: res.Object.ContentID}, err)
-		return nil, fmt.Errorf("content %s: %w", res.Object.ContentID, err)
+	data, err := s.inlineBytes(res)
+	if err != nil {
+		return nil, err
 	}
 	// They are in memory already, and at most a block: beyond the budget they are what the
 	// stream of a larger object holds.
 	held := s.bodyMemory.Account("")
 	held.Hold(res.Object.Size)
-	return &memory{Reader: bytes.NewReader(res.Inline.Bytes[w.offset : w.offset+w.length]), held: held}, nil
+	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), held: held}, nil
+}
+
+// inlineBytes returns the bytes of an inline content, verified.
+func (s *Store) inlineBytes(res ledger.Resolved) ([]byte, error) {
+	if err := res.Inline.Check(res.Object.Size); err != nil {
+		s.events.corrupt(ledger.Blob{Backend: ledger.InLedger, State: lethe.Live, Size: res.Object.Size, ContentID: res.Object.ContentID}, err)
+		return nil, fmt.Errorf("content %s: %w", res.Object.ContentID, err)
+	}
+	return res.Inline.Bytes, nil
 }

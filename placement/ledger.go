@@ -16,6 +16,19 @@ type Ledger struct {
 	Copies   CopyLedger
 	Backends BackendLedger
 	Walk     WalkLedger
+	Inline   InlineLedger
+}
+
+// InlineLedger moves contents into the ledger. They leave it by BeginCopy and CommitCopy.
+type InlineLedger interface {
+	// MisplacedContents returns a page of the contents that store.inline has elsewhere.
+	MisplacedContents(ctx context.Context, q ledger.Misplaced) (ledger.ContentPage, error)
+	// InlineBody returns the bytes of an inline content, not checked: ErrContentGone if
+	// it is gone or lies on backends.
+	InlineBody(ctx context.Context, content lethe.ID) (ledger.Body, error)
+	// MoveToLedger writes the bytes of a content that lies on backends, condemns its blobs,
+	// and returns how many: ErrContentGone if it is gone or inline, ErrDigestMismatch.
+	MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body) (int, error)
 }
 
 // QueueLedger hands out queued subjects. A content is queued by the transaction
@@ -38,11 +51,11 @@ type QueueLedger interface {
 
 // CopyLedger begins and ends copies, under the claim of their subject.
 type CopyLedger interface {
-	// BeginCopy commits the pending row of one more copy of a live blob:
-	// ErrContentGone, ErrNoRoom, ErrBackendMismatch, ErrFenced.
+	// BeginCopy commits the pending row of one more copy of a live blob, or of the first
+	// one of an inline content: ErrContentGone, ErrNoRoom, ErrBackendMismatch, ErrFenced.
 	BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob, error)
 	// CommitCopy makes it live. The copy of a part takes the source's place, and
-	// the source is condemned: ErrReaped, ErrContentGone, ErrDigestMismatch,
+	// the source is condemned; that of an inline content takes the place of its bytes: ErrReaped, ErrContentGone, ErrDigestMismatch,
 	// ErrFenced.
 	CommitCopy(ctx context.Context, c ledger.CopyCommit) error
 	// TrimCopies condemns copies, each beside one of the same segment that stays and

@@ -20,6 +20,9 @@ type Options struct {
 
 	Strategy Strategy // where one more copy goes first (default Pack)
 	Replicas int      // copies of each content, each on its own backend (default 1)
+	// Inline is the largest content that Inline moves into the ledger, up to
+	// ledger.MaxInline; larger ones it moves out.
+	Inline int64
 	// Health returns why a backend takes no writes now (intercept.Breaker.Writable), or
 	// nil. Nil: every backend takes writes.
 	Health func(backend string) error
@@ -105,10 +108,12 @@ const (
 	copyFailed  = "copies_failed"
 	trimmed     = "trimmed" // copies condemned
 	verified    = "verified"
-	suspected   = "suspect" // copies found missing or damaged
-	stuck       = "stuck"   // subjects that wait for room or for a backend
-	queued      = "queued"  // subjects that were not queued yet
-	fenced      = "fenced"  // subjects that another worker took over
+	suspected   = "suspect"   // copies found missing or damaged
+	movedIn     = "moved_in"  // contents moved into the ledger
+	movedOut    = "moved_out" // contents moved to a backend
+	stuck       = "stuck"     // subjects that wait for room or for a backend
+	queued      = "queued"    // subjects that were not queued yet
+	fenced      = "fenced"    // subjects that another worker took over
 )
 
 // Events are called as things happen; any may be nil. They return fast.

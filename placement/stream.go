@@ -25,7 +25,7 @@ var errSource = errors.New("the copy could not be read")
 // copier makes one copy under the claim of a subject.
 type copier struct {
 	o     *Options
-	fence int64
+	fence int64    // 0: there is no claim
 	id    lethe.ID // of the subject
 }
 
@@ -33,17 +33,27 @@ type copier struct {
 // (docs/protocol.md, rules 1 and 2). On an error nothing is left that the reaper
 // and the cleaner do not find.
 func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.Blob, error) {
-	store := c.o.Stores[to]
-	if store == nil {
-		return ledger.Blob{}, fmt.Errorf("backend %q is not configured: %w", to, lethe.ErrUnavailable)
-	}
 	body, err := c.open(ctx, src)
 	if err != nil {
 		return ledger.Blob{}, err
 	}
 	defer body.Close()
-	id := c.o.NewID()
-	b, err := c.o.Ledger.Copies.BeginCopy(ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
+	return c.write(ctx, body, to)
+}
+
+// write makes the copy of what is read. Bytes from the ledger are those of a blob without id.
+func (c *copier) write(ctx context.Context, body *verifiedReader, to string) (ledger.Blob, error) {
+	store := c.o.Stores[to]
+	if store == nil {
+		return ledger.Blob{}, fmt.Errorf("backend %q is not configured: %w", to, lethe.ErrUnavailable)
+	}
+	id, src, inline := c.o.NewID(), body.src, lethe.ID("")
+	if src.ID == "" {
+		inline = src.ContentID
+	}
+	b, err := c.o.Ledger.Copies.BeginCopy(ctx, ledger.CopyIntent{
+		ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease, Inline: inline, CRC32C: src.CRC32C,
+	})
 	if err != nil {
 		if errors.Is(err, lethe.ErrUnknownOutcome) {
 			_ = c.abandon(ctx, id, false) // no byte was sent
@@ -52,7 +62,7 @@ func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.B
 	}
 	mayBeReaped, late, err := c.send(ctx, body, store, id)
 	if err == nil {
-		err = c.o.Ledger.Copies.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
+		err = c.o.Ledger.Copies.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Inline: inline, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit did happen, no pending row is found here.
@@ -152,7 +162,11 @@ func (c *copier) open(ctx context.Context, src ledger.Blob) (*verifiedReader, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
-	return &verifiedReader{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), blocks: lethe.NewBlockHash(cmp.Or(src.Block, lethe.BlockSize)), last: c.o.Clock.Now()}, nil
+	return c.verified(ctx, in, src), nil
+}
+
+func (c *copier) verified(ctx context.Context, in io.ReadCloser, src ledger.Blob) *verifiedReader {
+	return &verifiedReader{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), blocks: lethe.NewBlockHash(cmp.Or(src.Block, lethe.BlockSize)), last: c.o.Clock.Now()}
 }
 
 // Read implements io.Reader.
@@ -200,8 +214,10 @@ func (r *verifiedReader) keepAlive() error {
 		return nil
 	}
 	r.last = now
-	if err := r.c.o.Ledger.Queue.KeepPlacement(r.ctx, r.c.id, r.c.fence, r.c.o.Lease); err != nil {
-		return err
+	if r.c.fence != 0 {
+		if err := r.c.o.Ledger.Queue.KeepPlacement(r.ctx, r.c.id, r.c.fence, r.c.o.Lease); err != nil {
+			return err
+		}
 	}
 	if r.beat == "" {
 		return nil

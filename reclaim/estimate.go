@@ -66,6 +66,8 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 	switch do {
 	case "clean":
 		return batchesOf(g.Items, l.batchOf(do))
+	case "inline":
+		return g.Items // one reads a copy, or puts one
 	case "reap":
 		return 2 * g.Items // one looks the blob up, one reads it
 	case "reconcile":

@@ -55,6 +55,7 @@ var routineTraits = map[string]traits{
 	"drain":     {solo: true, placing: true},
 	"rebalance": {solo: true, placing: true},
 	"survey":    {solo: true, placing: true},
+	"inline":    {solo: true},
 	"reconcile": {solo: true, unpaced: true},
 	"recount":   {solo: true},
 	"usage":     {solo: true},
@@ -159,6 +160,8 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 		return placement.NewRebalance(s.placing(c)), nil
 	case "survey":
 		return placement.NewSurvey(s.placing(c)), nil
+	case "inline":
+		return placement.NewInline(s.placing(c)), nil
 	}
 	return nil, fmt.Errorf("no routine is named %s", c.Name)
 }

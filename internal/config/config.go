@@ -195,6 +195,7 @@ type Reclaim struct {
 	Drain     Routine        `yaml:"drain"`
 	Rebalance Routine        `yaml:"rebalance"`
 	Survey    Routine        `yaml:"survey"`
+	Inline    Routine        `yaml:"inline"`
 	Reconcile Routine        `yaml:"reconcile"`
 	Recount   Routine        `yaml:"recount"`
 	Usage     Routine        `yaml:"usage"`
@@ -221,7 +222,8 @@ func (r *Reclaim) Routines() []NamedRoutine {
 		{"lifecycle", r.Lifecycle}, // before expire, which removes what rules end
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"purge", r.Purge},
 		{"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
-		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
+		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"inline", r.Inline},
+		{"reconcile", r.Reconcile},
 		{"recount", r.Recount}, {"usage", r.Usage},
 	}
 }

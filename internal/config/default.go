@@ -67,6 +67,7 @@ func defaultReclaim() Reclaim {
 		Drain:     every(time.Minute, 500, 1),
 		Rebalance: off(every(time.Hour, 500, 1)),
 		Survey:    nightly("0 2 * * 0", 500),
+		Inline:    off(nightly("0 2 * * 0", 500)),
 		Reconcile: reconciling(),
 		Recount:   every(time.Hour, 1000, 1),
 		Usage:     every(6*time.Hour, 1000, 1),

@@ -40,9 +40,10 @@ type PlacementLedger interface {
 	placement.CopyLedger
 	placement.BackendLedger
 	placement.WalkLedger
+	placement.InlineLedger
 }
 
 // ForPlacement returns a ledger in the parts that package placement asks for.
 func ForPlacement(l PlacementLedger) placement.Ledger {
-	return placement.Ledger{Queue: l, Copies: l, Backends: l, Walk: l}
+	return placement.Ledger{Queue: l, Copies: l, Backends: l, Walk: l, Inline: l}
 }

@@ -20,6 +20,10 @@ func inlineTests() []test {
 		{name: "wrong bytes", run: inlineWrong},
 		{name: "due", run: inlineDue},
 		{name: "quota", run: inlineQuota},
+		{name: "moved in", run: inlineMovedIn},
+		{name: "moved out", run: inlineMovedOut},
+		{name: "gone on its way out", run: inlineGoneOnItsWay},
+		{name: "misplaced", run: inlineMisplaced},
 	}
 }
 
@@ -166,8 +170,8 @@ func inlineClosed(w *world) {
 
 func inlineWrong(w *world) {
 	for name, change := range map[string]func(*ledger.Commit){
-		"another size": func(c *ledger.Commit) { c.Object.Size++; c.Content.Size++ },
-		"another sum":  func(c *ledger.Commit) { c.Inline.CRC32C++ },
+		"another size":       func(c *ledger.Commit) { c.Object.Size++; c.Content.Size++ },
+		"another sum":        func(c *ledger.Commit) { c.Inline.CRC32C++ },
 		"of another content": func(c *ledger.Commit) { c.Inline = ledger.NewBody(sum("other"), []byte("body")) },
 		"too large": func(c *ledger.Commit) {
 			c.Inline = ledger.NewBody(c.Content.Digest, make([]byte, ledger.MaxInline+1))
@@ -206,4 +210,88 @@ func inlineQuota(w *world) {
 	c = w.inline("b", "other")
 	c.Object.Bucket = "small"
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrQuotaExceeded) })
+}
+
+// moved moves a content to the ledger, and returns how many blobs it condemned.
+func (w *world) moved(content lethe.ID, body string) (int, error) {
+	return w.MoveToLedger(w.ctx, content, ledger.NewBody(sum(body), []byte(body)))
+}
+
+func inlineMovedIn(w *world) {
+	o := w.put("a", "body")
+	b := w.onlyBlob("a")
+	for name, wrong := range map[string]ledger.Body{
+		"other bytes": ledger.NewBody(sum("body"), []byte("b0dy")), "another content": ledger.NewBody(sum("other"), []byte("other")), "none": {},
+	} {
+		w.unchanged(func() {
+			if err := refused(w.MoveToLedger(w.ctx, o.ContentID, wrong)); err == nil {
+				w.Fatalf("%s was taken", name)
+			}
+		})
+	}
+	equal(w, "condemned", must(w.moved(o.ContentID, "body"))(w), 1)
+	w.reads("a", "body")
+	w.inLedger(1, 4)
+	w.condemned(b.ID, lethe.ReasonRebalance, w.now().Add(readGrace))
+	w.unchanged(func() { w.fails(refused(w.moved(o.ContentID, "body")), lethe.ErrContentGone) })
+	if !w.commit(w.written("b", "body")).Duplicate {
+		w.Fatal("uploaded anew")
+	}
+	w.remove("a", "b")
+	w.inLedger(0, 0)
+	w.unchanged(func() { w.fails(refused(w.moved(o.ContentID, "body")), lethe.ErrContentGone) })
+}
+
+// outward begins to move an inline content to the disk.
+func (w *world) outward(content lethe.ID, body string) ledger.CopyCommit {
+	w.Helper()
+	id := w.id()
+	must(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: id, Backend: disk, Inline: content, CRC32C: crc(body)}))(w)
+	return ledger.CopyCommit{Blob: id, Inline: content, Digest: sum(body), Blocks: blockSums(body)}
+}
+
+func inlineMovedOut(w *world) {
+	o := w.commit(w.inline("a", "body")).Object
+	equal(w, "bytes", string(must(w.InlineBody(w.ctx, o.ContentID))(w).Bytes), "body")
+	one, two := w.outward(o.ContentID, "body"), w.outward(o.ContentID, "body")
+	w.reads("a", "body")
+	w.ok(w.CommitCopy(w.ctx, one))
+	w.inLedger(0, 0)
+	if b := w.onlyBlob("a"); b.ID != one.Blob || b.CRC32C != crc("body") || b.Digest != sum("body") {
+		w.Fatalf("it lies in %+v", b)
+	}
+	w.unchanged(func() { w.fails(w.CommitCopy(w.ctx, two), lethe.ErrContentGone) })
+	w.ok(w.Abandon(w.ctx, two.Blob, false))
+	w.fails(refused(w.InlineBody(w.ctx, o.ContentID)), lethe.ErrContentGone)
+	w.unchanged(func() {
+		w.fails(refused(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: w.id(), Backend: disk, Inline: o.ContentID})), lethe.ErrContentGone)
+	})
+}
+
+// The last reference goes while a content is on its way out: so does what was begun.
+func inlineGoneOnItsWay(w *world) {
+	o := w.commit(w.inline("a", "body")).Object
+	out := w.outward(o.ContentID, "body")
+	w.remove("a")
+	w.inLedger(0, 0)
+	w.totals(0, 0, 1, 0)
+	w.unchanged(func() { w.fails(w.CommitCopy(w.ctx, out), lethe.ErrContentGone) })
+}
+
+func inlineMisplaced(w *world) {
+	big := w.commit(w.inline("a", "large body")).Object
+	w.later(time.Second) // ids are in the order of time
+	small := w.put("b", "body")
+	w.later(time.Second)
+	w.commit(w.inline("c", "in"))
+	w.put("d", "another large body")
+	page := must(w.MisplacedContents(w.ctx, ledger.Misplaced{Inline: 5, Limit: 10}))(w)
+	if len(page.Contents) != 2 || page.Contents[0].ID != big.ContentID || !page.Contents[0].Inline || page.Contents[1].ID != small.ContentID {
+		w.Fatalf("misplaced are %+v", page)
+	}
+	page = must(w.MisplacedContents(w.ctx, ledger.Misplaced{Inline: 5, Limit: 1}))(w)
+	if len(page.Contents) != 1 || page.Last != big.ContentID {
+		w.Fatalf("the first page is %+v", page)
+	}
+	equal(w, "after the last", must(w.MisplacedContents(w.ctx, ledger.Misplaced{After: lethe.ID("z"), Limit: 1}))(w).Last, "")
 }

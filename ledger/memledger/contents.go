@@ -53,7 +53,7 @@ func (db *DB) unknown(c ledger.Commit) error {
 // nextReplica returns the number for one more copy of a content.
 func (db *DB) nextReplica(c *content) int {
 	next := 0
-	for _, b := range db.byContent[c.ID].rows {
+	for _, b := range db.rowsOf(c) {
 		next = max(next, b.Replica+1)
 	}
 	return next
@@ -70,10 +70,8 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 		db.live(c, w.up, 0)
 		db.replicate(c)
 	case !db.trusted(c, w.Reach) && c.Inline:
-		c.Inline, c.body = false, ledger.Body{}
-		db.countInline(c, -1)
-		db.live(c, w.up, 0)
-		db.replicate(c)
+		db.leaveLedger(c)
+		db.live(c, w.up, db.nextReplica(c))
 	case !db.trusted(c, w.Reach):
 		n := db.nextReplica(c)
 		db.live(c, w.up, n)
@@ -111,6 +109,13 @@ func (db *DB) referInline(w *write) (c *content, duplicate bool) {
 	}
 	c.Refs++
 	return c, duplicate
+}
+
+// leaveLedger removes the bytes of an inline content for which blobs become live.
+func (db *DB) leaveLedger(c *content) {
+	c.Inline, c.body = false, ledger.Body{}
+	db.countInline(c, -1)
+	db.replicate(c)
 }
 
 // countInline counts a content that comes to lie in the ledger (1), or leaves it (-1).

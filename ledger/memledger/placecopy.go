@@ -18,9 +18,12 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob,
 		return ledger.Blob{}, err
 	}
 	defer db.mu.Unlock()
-	src, err := db.copied(in.Source)
+	src, err := db.copySource(in.Source, in.Inline)
 	if err != nil {
 		return ledger.Blob{}, err
+	}
+	if in.Inline != "" {
+		src.CRC32C = in.CRC32C
 	}
 	to := db.backend(in.Backend)
 	if to == nil {
@@ -36,8 +39,10 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob,
 	if src.ContentID != "" {
 		b.Replica = db.nextReplica(db.contentOf(src.ContentID))
 	}
-	if err := db.keepSubject(src.Blob, in.Fence, in.Lease); err != nil {
-		return ledger.Blob{}, err
+	if in.Inline == "" {
+		if err := db.keepSubject(src.Blob, in.Fence, in.Lease); err != nil {
+			return ledger.Blob{}, err
+		}
 	}
 	db.insert(b)
 	return b.Blob, nil
@@ -58,6 +63,18 @@ func (db *DB) copied(id lethe.ID) (*blob, error) {
 		return nil, fmt.Errorf("memledger: blob %s is not live: %w", id, lethe.ErrContentGone)
 	}
 	return b, nil
+}
+
+// copySource returns what is copied: a live blob, or an inline content as one.
+func (db *DB) copySource(id, inline lethe.ID) (*blob, error) {
+	if inline == "" {
+		return db.copied(id)
+	}
+	c := db.contentOf(inline)
+	if c == nil || !c.Inline {
+		return nil, fmt.Errorf("memledger: content %s does not lie in the ledger: %w", inline, lethe.ErrContentGone)
+	}
+	return &blob{Blob: ledger.Blob{ContentID: c.ID, Size: c.Size, Digest: c.Digest}}, nil
 }
 
 // keepSubject checks the claim on what the blob belongs to, and restarts its lease. It is
@@ -82,7 +99,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		return err
 	}
 	defer db.mu.Unlock()
-	src, err := db.copied(c.Source)
+	src, err := db.copySource(c.Source, c.Inline)
 	if err != nil {
 		return err
 	}
@@ -94,7 +111,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		return err
 	}
 	part, err := db.partHeld(src)
-	if err == nil {
+	if err == nil && c.Inline == "" {
 		err = db.keepSubject(src.Blob, c.Fence, c.Lease)
 	}
 	if err != nil {
@@ -107,6 +124,9 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 		next.LateUntil = db.now.Add(db.opts.LateWindow)
 	}
 	db.set(b, next)
+	if c.Inline != "" {
+		db.leaveLedger(db.contentOf(c.Inline))
+	}
 	if part != nil {
 		part.BlobID = b.ID
 		db.condemn(src, death{reason: lethe.ReasonRebalance, at: db.now})

@@ -91,18 +91,26 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 	return out, err
 }
 
-// condemnContents condemns all blobs of contents that are gone, with the reason and time of
-// each.
+// condemnContents condemns all blobs of contents, which are gone or lie in the ledger now,
+// with the reason and time of each.
 func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
-	list := sqldb.JSON(gone)
-	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.Now.Add(t.db.o.ReadGrace))
+	out, err := t.condemnLive(gone)
 	if err != nil {
 		return out, err
 	}
-	if found, err := t.exists(anyReplicaPending); err != nil || !found {
-		return out, err
-	}
-	replicas, err := t.condemnBy(lethe.Pending, condemnReplicas, list, t.Now.Add(t.db.o.LateWindow))
+	replicas, err := t.condemnReplicas(gone)
 	out.add(replicas)
 	return out, err
+}
+
+func (t *tx) condemnLive(gone []lossRow) (condemned, error) {
+	return t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(gone), t.Now.Add(t.db.o.ReadGrace))
+}
+
+// condemnReplicas condemns the copies under way.
+func (t *tx) condemnReplicas(gone []lossRow) (condemned, error) {
+	if found, err := t.exists(anyReplicaPending); err != nil || !found {
+		return condemned{}, err
+	}
+	return t.condemnBy(lethe.Pending, condemnReplicas, sqldb.JSON(gone), t.Now.Add(t.db.o.LateWindow))
 }

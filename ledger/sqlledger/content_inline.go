@@ -49,12 +49,18 @@ func (w *write) referInline() error {
 
 // createInline inserts a content with its first reference and its bytes.
 func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) {
-	var no int64
-	if err := t.Row(insertBody, b.CRC32C, b.Bytes).Scan(&no); err != nil {
-		return "", t.Failed(err)
+	no, err := t.insertBody(b)
+	if err != nil {
+		return "", err
 	}
-	t.counts.blob(ledger.InLedger, lethe.Live, 1, k.Size)
 	return t.createContent(k, no)
+}
+
+// insertBody inserts and counts inline bytes, and returns their number.
+func (t *tx) insertBody(b ledger.Body) (no int64, err error) {
+	err = t.Row(insertBody, b.CRC32C, b.Bytes).Scan(&no)
+	t.counts.blob(ledger.InLedger, lethe.Live, 1, int64(len(b.Bytes)))
+	return no, t.Failed(err)
 }
 
 // compareBody compares the bytes of a locked inline content with those that a client sent
@@ -87,8 +93,7 @@ func (t *tx) intactBody(no int64, k ledger.ContentKey) (bool, error) {
 	return err == nil && b.Check(k.Size) == nil, err
 }
 
-// leaveLedger moves a locked inline content whose bytes are damaged to the blobs that were
-// uploaded for it.
+// leaveLedger removes the bytes of a locked inline content for which blobs became live.
 func (t *tx) leaveLedger(c known, size int64) error {
 	gone := fmt.Errorf("inline content %s: %w", c.id, lethe.ErrCorrupt)
 	if err := t.Must(1, gone, leaveBody, c.id, c.body); err != nil {

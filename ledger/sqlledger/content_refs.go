@@ -146,15 +146,20 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if out.freed, err = t.dropBodies(gone, losses); err != nil {
 		return out, err
 	}
-	onBackends := map[lethe.ID]bool{}
+	inline := map[lethe.ID]bool{}
 	for _, c := range gone {
 		out.contents = append(out.contents, c.id)
-		onBackends[c.id] = c.body == 0
+		inline[c.id] = c.body != 0
 	}
-	losses = slices.DeleteFunc(losses, func(l lossRow) bool { return !onBackends[l.ID] })
-	if len(losses) > 0 {
-		out.condemned, err = t.condemnContents(losses)
+	losses = slices.DeleteFunc(losses, func(l lossRow) bool { _, dead := inline[l.ID]; return !dead })
+	onBackends := slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return inline[l.ID] })
+	if len(onBackends) > 0 {
+		if out.condemned, err = t.condemnLive(onBackends); err != nil {
+			return out, err
+		}
 	}
+	replicas, err := t.condemnReplicas(losses) // also those of inline contents that leave the ledger
+	out.condemned.add(replicas)
 	return out, err
 }
 

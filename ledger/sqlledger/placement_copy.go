@@ -33,8 +33,8 @@ var (
 		WHERE b.id = t.id AND b.content_id = ?2 AND b.state = 2 ORDER BY b.segment`)
 )
 
-// BeginCopy commits the pending row of one more copy of a live blob. ErrContentGone if the
-// blob, its content or its upload is gone; ErrNoRoom; ErrBackendMismatch; ErrFenced if the
+// BeginCopy commits the pending row of one more copy of a live blob, or of the first one of an
+// inline content. ErrContentGone if the blob, its content or its upload is gone; ErrNoRoom; ErrBackendMismatch; ErrFenced if the
 // subject's claim was taken over.
 func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (b ledger.Blob, err error) {
 	err = db.batch(ctx, "begin copy "+string(in.ID), func(t *tx) error {
@@ -45,9 +45,12 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (b ledger.Blo
 }
 
 func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
-	src, err := t.copied(in.Source)
+	src, _, err := t.copySource(in.Source, in.Inline)
 	if err != nil {
 		return ledger.Blob{}, err
+	}
+	if in.Inline != "" {
+		src.CRC32C = in.CRC32C
 	}
 	b := in.Copy(src, t.Now)
 	if b.ContentID != "" {
@@ -63,7 +66,20 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 		return b, err
 	}
 	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
+	if in.Inline != "" {
+		return b, nil
+	}
 	return b, t.keepSubject(src, in.Fence, in.Lease)
+}
+
+// copySource locks and returns what is copied: a live blob, or an inline content with the
+// number of its bytes.
+func (t *tx) copySource(blob, inline lethe.ID) (src ledger.Blob, body int64, err error) {
+	if inline != "" {
+		return t.inlineSource(inline)
+	}
+	src, err = t.copied(blob)
+	return src, 0, err
 }
 
 // copied locks what the blob belongs to, and returns the blob: ErrContentGone unless it is
@@ -111,12 +127,12 @@ func (t *tx) keepSubject(b ledger.Blob, fence int64, lease time.Duration) error 
 }
 
 // CommitCopy makes a pending copy live (pending to live). The copy of a part replaces the
-// source, which is condemned. ErrReaped if the copy is not pending any more, ErrContentGone
+// source, which is condemned; that of an inline content replaces its bytes in the ledger. ErrReaped if the copy is not pending any more, ErrContentGone
 // if the source has changed since the copy was begun, ErrDigestMismatch if other bytes were
 // sent, ErrFenced if the subject's claim was taken over. On an error nothing has changed.
 func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	return db.batch(ctx, "commit copy "+string(c.Blob), func(t *tx) error {
-		src, err := t.copied(c.Source)
+		src, body, err := t.copySource(c.Source, c.Inline)
 		if err != nil {
 			return err
 		}
@@ -138,6 +154,9 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 			return err
 		}
 		t.counts.move(ledger.Move{Backend: b.Backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: b.Size})
+		if body != 0 {
+			return t.leaveLedger(known{id: src.ContentID, body: body}, src.Size)
+		}
 		if src.UploadID != "" {
 			if err := t.swapPart(src, b.ID); err != nil {
 				return err

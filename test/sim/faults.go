@@ -48,7 +48,7 @@ var (
 		"expire", "claim", "settle", "recover", "claim-intents", "promote",
 		"condemn-intent", "release-intent", "abort-stale", "purge", "prune",
 		"set-rules", "reapply", "abort-ruled",
-		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
+		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "move-in", "set-draining", "mark",
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 		"add-hold", "release-hold", "return-deferred",
 		"precheck", "allow", "end-trips",

@@ -57,6 +57,9 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 			return broken("version %s left the trash with the receipt %+v", e.Object.ID, r)
 		}
 	}
+	for _, c := range o.view.Contents {
+		here[c.ID] = true // on backends, or in the ledger
+	}
 	for _, b := range before.Bodies {
 		if r := told[b.Content]; !here[b.Content] && (r.Kind != receipt.Bytes || r.How != receipt.Inline || r.Size != int64(len(b.Bytes))) {
 			return broken("the bytes of inline content %s left the ledger with the receipt %+v", b.Content, r)

@@ -43,9 +43,9 @@ func (o *oracle) unburnt(sc scope) error {
 
 // beside: a copy of a content that is referred to is condemned only while another
 // copy of its segment is live, not suspect, and was read lately, or was uploaded by this
-// very step (docs/protocol.md, rule 17).
+// very step, or once the bytes lie in the ledger (docs/protocol.md, rule 17).
 func (o *oracle) beside(gone ledger.Blob) error {
-	if !slices.ContainsFunc(o.view.Contents, func(c ledger.Content) bool { return c.ID == gone.ContentID }) {
+	if !slices.ContainsFunc(o.view.Contents, func(c ledger.Content) bool { return c.ID == gone.ContentID && !c.Inline }) {
 		return nil
 	}
 	for _, b := range o.view.Blobs {

@@ -17,6 +17,15 @@ var inlineMutants = []mutant{
 	}, {
 		name: "a plan frees no inline bytes", rule: "what is predicted is what goes", within: 4000, inlines: true, predicts: true,
 		file: "ledger/memledger/due.go", old: "		d.BlobBytes = c.Size\n", new: "		d.BlobBytes = 0\n",
+	}, {
+		name: "a content that was moved into the ledger keeps its blobs", rule: "23: small bodies need no backend", within: 4000, inlines: true,
+		file: "ledger/memledger/moves.go", old: "			db.condemn(row, death{reason: lethe.ReasonRebalance, at: db.now, silent: row.State == lethe.Pending})\n", new: "_ = row\n",
+	}, {
+		name: "a content leaves the ledger twice", rule: "23: small bodies need no backend", within: 8000, inlines: true,
+		file: "ledger/memledger/placecopy.go", old: "	if c == nil || !c.Inline {\n", new: "	if c == nil {\n",
+	}, {
+		name: "bytes that were moved out stay in the ledger", rule: "23: small bodies need no backend", within: 4000, inlines: true,
+		file: "ledger/memledger/placecopy.go", old: "		db.leaveLedger(db.contentOf(c.Inline))\n", new: "",
 	},
 }
 

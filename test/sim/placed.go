@@ -98,6 +98,17 @@ func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options
 	}
 }
 
+// moves makes the routine that moves contents between backends and ledger, up to the limit of
+// its instance. In the quiet end nobody asks for it.
+func (w *World) moves(l *seam, stores map[string]blob.Store, inline int64) []reclaim.Routine {
+	if !w.cfg.Inline {
+		return nil
+	}
+	o := w.placing(l, stores)
+	o.Inline = inline
+	return []reclaim.Routine{&inTurns{w: w, routines: []reclaim.Routine{&routine.Watch{Ledger: l, Safety: safety, Limit: batch}, placement.NewInline(o)}}}
+}
+
 // survey is the walk that finds what no transaction told of.
 func (w *World) survey(l *seam) reclaim.Routine {
 	return placement.NewSurvey(placement.Options{

@@ -95,13 +95,19 @@ func (s *seam) QueuePlacements(ctx context.Context, subjects []ledger.Subject) (
 }
 
 func (s *seam) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob, error) {
-	return write(s, "begin-copy", string(in.ID), scope{rows: []lethe.ID{s.w.subject(in.Source)}}, func() (ledger.Blob, error) {
+	return write(s, "begin-copy", string(in.ID), scope{rows: []lethe.ID{cmp.Or(in.Inline, s.w.subject(in.Source))}}, func() (ledger.Blob, error) {
+		if in.Inline != "" {
+			return s.in.BeginCopy(s.lasting(ctx), in)
+		}
 		return holding(s, in.Fence, s.w.subject(in.Source), func() (ledger.Blob, error) { return s.in.BeginCopy(s.lasting(ctx), in) })
 	})
 }
 
 func (s *seam) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
-	_, err := write(s, "commit-copy", string(c.Blob), scope{rows: []lethe.ID{c.Blob, s.w.subject(c.Source)}}, func() (struct{}, error) {
+	_, err := write(s, "commit-copy", string(c.Blob), scope{rows: []lethe.ID{c.Blob, cmp.Or(c.Inline, s.w.subject(c.Source))}}, func() (struct{}, error) {
+		if c.Inline != "" {
+			return struct{}{}, s.in.CommitCopy(s.lasting(ctx), c)
+		}
 		return holding(s, c.Fence, s.w.subject(c.Source), func() (struct{}, error) { return struct{}{}, s.in.CommitCopy(s.lasting(ctx), c) })
 	})
 	if content := s.w.contentOf(c.Blob); err == nil && content != "" {
@@ -115,6 +121,20 @@ func (s *seam) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 		s.w.fail(s.w.cur.planned("trim", r.Blobs...))
 		return holding(s, r.Fence, r.Content, func() (int, error) { return s.in.TrimCopies(s.lasting(ctx), r) })
 	})
+}
+
+func (s *seam) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body) (int, error) {
+	return write(s, "move-in", string(content), scope{rows: []lethe.ID{content}}, func() (int, error) {
+		return s.in.MoveToLedger(s.lasting(ctx), content, b)
+	})
+}
+
+func (s *seam) InlineBody(ctx context.Context, content lethe.ID) (ledger.Body, error) {
+	return read(s, "inline-body", string(content), func() (ledger.Body, error) { return s.in.InlineBody(ctx, content) })
+}
+
+func (s *seam) MisplacedContents(ctx context.Context, q ledger.Misplaced) (ledger.ContentPage, error) {
+	return read(s, "misplaced", string(q.After), func() (ledger.ContentPage, error) { return s.in.MisplacedContents(ctx, q) })
 }
 
 func (s *seam) SetDraining(ctx context.Context, backend string, draining bool) error {

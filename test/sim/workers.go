@@ -158,9 +158,10 @@ func (w *World) newNode() *node {
 	for _, id := range w.backends() {
 		stores[id] = &disk{w: w, id: id, in: w.disks[id]}
 	}
+	inline := w.inline()
 	o := object.Options{
 		Ledger: ledgertest.ForObjects(l), Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
-		Clock: w, Monotonic: w, Random: w.ids, Inline: w.inline(), Small: small, Block: block, MinPart: 1,
+		Clock: w, Monotonic: w, Random: w.ids, Inline: inline, Small: small, Block: block, MinPart: 1,
 		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
 	}
 	w.route(&o, l)
@@ -181,7 +182,7 @@ func (w *World) newNode() *node {
 		&routine.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
 		&routine.Purge{Ledger: l, Batch: purge, Drop: drop, Plans: l},
 		&routine.Watch{Ledger: l, Safety: safety, Limit: batch},
-	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
+	}, append(append(w.placement(l, stores), w.moves(l, stores, inline)...), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }
 
 // sleep is how the real code waits: its actor waits until the time has come.
