@@ -2,6 +2,8 @@ package object_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -275,6 +277,49 @@ func TestBodyWritesItselfWhole(t *testing.T) {
 		w.must(rd.Body.Close())
 		if out.String() != strings.Join(parts, "") || n != rd.Length {
 			t.Error(fmt.Sprint(name, ": ", n, " bytes"))
+		}
+	}
+}
+
+// What is read is moved into the ledger, and the blob goes before its bytes were read: the
+// reader goes on with those in the ledger, in the middle of the body too.
+func TestMovedIntoTheLedgerWhileItIsRead(t *testing.T) {
+	for _, begun := range []int{0, 150} {
+		w := newWorld(t, func(o *object.Options) { o.Small, o.Block = 1, 100 })
+		data := noise(1000, 5)
+		o := w.put("k", data)
+		b := w.copies(o)[0]
+		move := func() {
+			sum := sha256.Sum256([]byte(data))
+			_, err := w.db.(interface {
+				MoveToLedger(context.Context, lethe.ID, ledger.Body) (int, error)
+			}).MoveToLedger(w.ctx, o.ContentID, ledger.NewBody(hex.EncodeToString(sum[:]), []byte(data)))
+			w.must(err)
+			w.lose(b)
+		}
+		var got []byte
+		once := true
+		w.breaks("disk1", "", blobtest.Fault{})
+		w.faults["disk1"] = func(call blobtest.Call) blobtest.Fault {
+			if call.Op == blobtest.OpGet && begun == 0 && once {
+				once = false
+				move()
+			}
+			return blobtest.Fault{}
+		}
+		rd, err := w.Get(w.ctx, object.GetRequest{Bucket: bucket, Key: "k", Range: &object.Range{Offset: 20, Length: -1}})
+		w.must(err)
+		if begun > 0 {
+			got = make([]byte, begun)
+			_, err = io.ReadFull(rd.Body, got)
+			w.must(err)
+			move()
+		}
+		rest, err := io.ReadAll(rd.Body)
+		w.must(err)
+		w.must(rd.Body.Close())
+		if string(got)+string(rest) != data[20:] {
+			t.Errorf("after %d bytes: %d others", begun, len(rest))
 		}
 	}
 }

@@ -52,6 +52,11 @@ func (w *write) openContent() (c known, err error) {
 	if err := t.lockContents(c.id, w.losing()); err != nil || c.id == "" {
 		return known{}, err
 	}
+	if t.concurrentWriters() { // it may have been moved before it was locked
+		if _, c.body, err = t.movable(c.id); err != nil {
+			return known{}, err
+		}
+	}
 	switch {
 	case c.body == 0:
 		c.trusted, err = t.trusted(c.id, w.c.Reach)

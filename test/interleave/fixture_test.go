@@ -36,6 +36,7 @@ type fixture struct {
 	solo               []ledger.Blob // two copies of one content
 	one                ledger.Blob
 	copied, copiedPart ledger.Blob // pending copies, of one and of a part
+	leaving            ledger.Blob // pending copy of an inline content
 	walk, tapeWalk     ledger.Walk
 	orphan             string // a key
 	run                lethe.ID
@@ -343,6 +344,7 @@ func (b *builder) placements() {
 	b.f.solo = []ledger.Blob{first, second}
 	got(b.db.MarkSound(b.ctx, []lethe.ID{first.ID, second.ID}, 0))(b)
 	b.f.copied, b.f.copiedPart = begin(b.f.one.ID), begin(part)
+	b.f.leaving = got(b.db.BeginCopy(b.ctx, ledger.CopyIntent{ID: b.id(), Backend: "tape", Inline: b.f.versions["b/is"].ContentID}))(b)
 }
 
 // walks begins walks, one of which has seen the orphan again.

@@ -23,6 +23,10 @@ var table = []mutant{
 		old: "if err := t.lockContents(c.id, w.losing()); err != nil || c.id == \"\" {", new: "if err = nil; c.id == \"\" {",
 		pairs: []string{"Commit solo as n + Delete s", "Commit inline solo over i + Delete is"},
 	}, {
+		name: "where a content lies is not looked at again", file: "content.go",
+		old: "	if t.concurrentWriters() { // it may", new: "	if t.Now < 0 { // it may",
+		pairs: []string{"Commit solo as n + MoveToLedger solo", "Commit inline solo over i + CommitCopy of inline solo"},
+	}, {
 		name: "contents are not locked", file: "locks.go",
 		old: "CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy(\"c.id\"))", new: "CROSS JOIN contents c WHERE c.id = t.id`)",
 		pairs: []string{"Commit solo over a + Delete s and a", "Delete a + Expire"},
