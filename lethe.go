@@ -88,7 +88,7 @@ const (
 	ReasonDuplicate    Reason = "duplicate"     // the content turned out to exist already
 	ReasonUploadOrphan Reason = "upload_orphan" // a write that never committed
 	ReasonPart         Reason = "part"          // a part replaced, aborted or left out
-	ReasonRebalance    Reason = "rebalance"     // moved to another backend
+	ReasonRebalance    Reason = "rebalance"     // moved to another backend, or into the ledger
 	ReasonDamaged      Reason = "damaged"       // a damaged or lost copy beside a sound one
 	ReasonSurplus      Reason = "surplus"       // more replicas than wanted
 	ReasonUnverified   Reason = "unverified"    // a copy not verified recently, beside the same bytes just uploaded

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // A body up to store.inline lies in the ledger, whatever else is said of it; one byte more
@@ -70,4 +71,50 @@ func (w *world) inLedger(when string, contents, bytes int64) {
 // A setting beyond what a ledger may hold is refused.
 func TestTooLargeForTheLedger(t *testing.T) {
 	newWorld(t, "store.inline=1MiB").fails("store.inline: is 1MiB; use at most 128KiB, or none", "config", "validate")
+}
+
+// After a change of store.inline, contents move on request, as a plan listed them.
+func TestContentsMoveOnRequest(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "small", "12345678", "")
+	w.put("first", "other", "1234567", "")
+	w.put("first", "large", "123456789", "")
+	inline := func(limit, when string, contents, bytes int64) {
+		t.Helper()
+		w.stop()
+		w.settings = append(w.settings, "store.inline="+limit)
+		w.start()
+		w.inLedger(when, contents, bytes)
+	}
+	inline("8", "before", 0, 0)
+	path, end := w.planned("reclaim", "--only", "inline")
+	if g := end.Totals.Groups; end.Totals.Items != 2 || !strings.HasPrefix(g[0].Why, "moved into the ledger; condemned on ") || g[0].Blobs != 2 || end.Estimates[0].Calls != 2 {
+		t.Fatalf("planned %+v %+v", end.Totals, end.Estimates)
+	}
+	w.remove("first", "other")
+	if res := w.applied(path); res.Done.Items != 1 || res.Outcomes[plan.Gone] != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	w.inLedger("moved in", 1, 8)
+	for key, body := range map[string]string{"small": "12345678", "large": "123456789"} {
+		if got, err := w.get("first", key); got != body || err != nil {
+			t.Errorf("read %q of %s, %v", got, key, err)
+		}
+	}
+	w.clock.Advance(2 * time.Hour)
+	w.ok("reclaim", "--once", "--only", "clean")
+	w.state("live", 1)
+	w.reclaimed("items", 0, "inline")
+
+	inline("none", "before it is moved out", 1, 8)
+	w.reclaimed("moved_out", 1, "inline")
+	w.inLedger("moved out", 0, 0)
+	w.state("live", 2)
+	if got, err := w.get("first", "small"); got != "12345678" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if out := w.ok("check", "--checksums"); !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("check says %s", out)
+	}
 }

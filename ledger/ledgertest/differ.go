@@ -228,7 +228,7 @@ var actions = weigh(map[int][]func(*history){
 	8: {(*history).begin, (*history).commitUploaded},
 	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).clean},
 	3: {(*history).reap, (*history).settleOld, (*history).beginPart, (*history).commitPart, (*history).complete, (*history).listTrash,
-		(*history).place, (*history).reconcile},
+		(*history).place, (*history).moveInline, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).countRead, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
 		(*history).setRules, (*history).reapply, (*history).hold, (*history).returnDeferred, (*history).limited},

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -39,6 +40,34 @@ func (h *history) place() {
 			res[0].Error = "no room"
 		}
 		ask(h, "settle placement", func(l Ledger) (int, error) { return l.SettlePlacements(h.ctx, claimed.Fence, res) })
+	}
+}
+
+// moveInline moves contents to the other side of a limit, or leaves them on their way.
+func (h *history) moveInline() {
+	q := ledger.Misplaced{Inline: int64(h.number(8)), Limit: h.most(30)}
+	page, err := ask(h, "misplaced contents", func(l Ledger) (ledger.ContentPage, error) { return l.MisplacedContents(h.ctx, q) })
+	if err != nil {
+		return
+	}
+	for _, c := range page.Contents {
+		b, err := ask(h, "inline body", func(l Ledger) (ledger.Body, error) { return l.InlineBody(h.ctx, c.ID) })
+		if err != nil {
+			body := h.body()
+			if i := slices.IndexFunc(bodies, func(b string) bool { return sum(b) == c.Digest }); i >= 0 {
+				body = bodies[i]
+			}
+			ask(h, "move to the ledger", func(l Ledger) (int, error) {
+				return l.MoveToLedger(h.ctx, c.ID, ledger.NewBody(sum(body), []byte(body)))
+			})
+			continue
+		}
+		in := ledger.CopyIntent{ID: h.id(), Backend: h.one(disk, "tape", "nowhere"), Inline: c.ID, CRC32C: crc(string(b.Bytes))}
+		if _, err := ask(h, "move out", func(l Ledger) (ledger.Blob, error) { return l.BeginCopy(h.ctx, in) }); err != nil || h.chance(3) {
+			continue
+		}
+		out := ledger.CopyCommit{Blob: in.ID, Inline: c.ID, Digest: c.Digest, Late: h.chance(3)}
+		ask(h, "moved out", func(l Ledger) (any, error) { return nil, l.CommitCopy(h.ctx, out) })
 	}
 }
 

@@ -26,7 +26,7 @@ var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <=
 var (
 	// resolveObject returns the object with each copy of its first segment, or its inline
 	// bytes. That is nearly always the whole object, in one row.
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, n.digest, y.crc32c, y.body, ` + copyColumns + `
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.body, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2

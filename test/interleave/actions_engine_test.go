@@ -130,6 +130,25 @@ func marked() []action {
 	}
 }
 
+// moved are the ways of contents into the ledger and out of it.
+func moved() []action {
+	moves := func(key, body string) func(*act) (any, error) {
+		return func(a *act) (any, error) {
+			return wrap(a.db.MoveToLedger(a.ctx, a.f.versions["b/"+key].ContentID, ledger.NewBody(sum(body), []byte(body))))
+		}
+	}
+	return []action{
+		{name: "MoveToLedger solo", changes: "content solo", run: moves("s", "solo")},
+		{name: "MoveToLedger one", changes: "content one", run: moves("a", "one")},
+		{name: "BeginCopy of inline solo", eager: lost, changes: "content isolo", reads: "backend tape", run: func(a *act) (any, error) {
+			return wrap(a.db.BeginCopy(a.ctx, ledger.CopyIntent{ID: a.id(), Backend: "tape", Inline: a.f.versions["b/is"].ContentID}))
+		}},
+		{name: "CommitCopy of inline solo", eager: lost, changes: "content isolo, intents", run: func(a *act) (any, error) {
+			return none(a.db.CommitCopy(a.ctx, ledger.CopyCommit{Blob: a.f.leaving.ID, Inline: a.f.leaving.ContentID, Digest: a.f.leaving.Digest}))
+		}},
+	}
+}
+
 // placed are copies.
 func placed() []action {
 	lease := 2 * gracePlaced
@@ -158,20 +177,7 @@ func placed() []action {
 			return wrap(a.db.SettlePlacements(a.ctx, a.f.placed, []ledger.PlacementResult{r}))
 		}
 	}
-	moves := func(key, body string) func(*act) (any, error) {
-		return func(a *act) (any, error) {
-			return wrap(a.db.MoveToLedger(a.ctx, a.f.versions["b/"+key].ContentID, ledger.NewBody(sum(body), []byte(body))))
-		}
-	}
 	return []action{
-		{name: "MoveToLedger solo", changes: "content solo", run: moves("s", "solo")},
-		{name: "MoveToLedger one", changes: "content one", run: moves("a", "one")},
-		{name: "BeginCopy of inline solo", eager: lost, changes: "content isolo", reads: "backend tape", run: func(a *act) (any, error) {
-			return wrap(a.db.BeginCopy(a.ctx, ledger.CopyIntent{ID: a.id(), Backend: "tape", Inline: a.f.versions["b/is"].ContentID}))
-		}},
-		{name: "CommitCopy of inline solo", eager: lost, changes: "content isolo, intents", run: func(a *act) (any, error) {
-			return none(a.db.CommitCopy(a.ctx, ledger.CopyCommit{Blob: a.f.leaving.ID, Inline: a.f.leaving.ContentID, Digest: a.f.leaving.Digest}))
-		}},
 		{name: "TrimCopies here", changes: "content solo", run: trim(0)},
 		{name: "TrimCopies there", changes: "content solo", run: trim(1)},
 		{name: "BeginCopy of solo", eager: lost, changes: "content solo", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.solo[0].ID })},

@@ -72,7 +72,7 @@ var heldBy = map[string]holders{
 	},
 	"21": {tests: []string{"TestSeaweedFS11183_StampsOutliveTheirRule"}},
 	"22": {tests: []string{"TestHarmedFiles", "TestSumsAreLearntOnce", "TestLostSums"}},
-	"23": {tests: []string{"TestDamagedInlineBytes", "TestRecountInline", "TestContentsInTheLedger", "TestInlineContentsNeedNoBackend"}},
+	"23": {tests: []string{"TestDamagedInlineBytes", "TestRecountInline", "TestContentsInTheLedger", "TestInlineContentsNeedNoBackend", "TestMovesMeet"}},
 }
 
 // TestEveryRuleIsHeld checks that each rule that docs/protocol.md numbers has a mutant that
