@@ -87,6 +87,6 @@ const emptySchema = `DO $$ DECLARE name text; BEGIN
 	FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '%[1]s' AND tablename NOT IN ('store', 'migrations') LOOP
 		EXECUTE format('DELETE FROM "%[1]s".%%I', name);
 	END LOOP;
-	UPDATE "%[1]s".store SET clock_high = 0;
+	UPDATE "%[1]s".store SET clock_high = 0, rules_revision = 1;
 	PERFORM setval('"%[1]s".fences', 1, false);
 END $$`

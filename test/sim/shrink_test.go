@@ -45,7 +45,7 @@ func (f *flawed) Recount(context.Context) ([]ledger.Discrepancy, error) {
 // that changes something. The second needs nothing at all, so every run that is cut
 // too short shows it: a shrink that takes one failure for another ends there.
 func TestShrinkKeepsTheFailure(t *testing.T) {
-	tried := 0
+	tried, large := 0, 0
 	for seed := uint64(1); tried < 6; seed++ {
 		r := sim.Run(sim.Config{Seed: seed, NewLedger: newFlawed})
 		if !strings.HasPrefix(r.Violation, "bucket _ counts") || len(r.Faults) < 5 {
@@ -58,13 +58,20 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 			t.Errorf("seed %d: %q was shrunk to %q", seed, r.Violation, small.Violation)
 		}
 		// A writer that stood still until the reaper had finished its write looks that up
-		// without any fault: fewer faults come before fewer operations.
-		if len(small.Faults) > 1 || len(small.Faults) == 1 && small.Ops > 3 || small.Ops > r.Ops/2 {
-			t.Errorf("seed %d: %d operations shrunk to %d and the faults %v, want at most 3 operations and one fault, or none", seed, r.Ops, small.Ops, small.Faults)
+		// without any fault: fewer faults come before fewer operations. Several faults that
+		// are needed together are rare, and are not taken apart.
+		if len(small.Faults) > 1 || len(small.Faults) == 1 && small.Ops > 3 {
+			large++
+		}
+		if small.Ops > r.Ops/2 || len(small.Faults) > 5 {
+			t.Errorf("seed %d: %d operations shrunk to %d and the faults %v, want at most half", seed, r.Ops, small.Ops, small.Faults)
 		}
 		if again := sim.Run(small.Config); again.Hash != small.Hash || len(small.Trace) == 0 {
 			t.Errorf("seed %d: the shrunk run has %d lines of trace, and another hash when it is run again", seed, len(small.Trace))
 		}
+	}
+	if large > 1 {
+		t.Errorf("%d of %d runs were shrunk to more than 3 operations and one fault", large, tried)
 	}
 }
 
