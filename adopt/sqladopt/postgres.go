@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -24,7 +23,7 @@ func (p postgres) pool(url string) (*sql.DB, error) {
 	}
 	// Nothing is prepared, and nothing set for a session, because of poolers.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	return stdlib.OpenDB(*config), nil
+	return sqldb.OpenPostgres(config), nil
 }
 
 func (p postgres) beginnings() (write, read string) {

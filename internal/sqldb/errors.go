@@ -74,7 +74,7 @@ func MapError(err error) error {
 func Spoils(err error) bool {
 	c := Code(err)
 	if c == 0 {
-		return State(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		return State(err) != "" || errors.As(err, new(queuedError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	}
 	return c&0xff != sqlite3.SQLITE_CONSTRAINT
 }

@@ -39,6 +39,7 @@ const (
 	canceled         = "57014"
 	noPrivilege      = "42501"
 	noTable          = "42P01"
+	invalidText      = "22P02"
 )
 
 // contended reports whether the transaction lost a race, was rolled back, and may succeed
@@ -85,6 +86,12 @@ func refusal(err error) bool {
 	state := State(err)
 	// Other errors of MariaDB at COMMIT do not show whether it was done.
 	return busy(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+}
+
+// isGuard reports whether a guarded statement changed another number of rows than it had to.
+func isGuard(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == invalidText && strings.Contains(e.Message, guardText)
 }
 
 // serverAdvice is what an operator should know, by code or class of codes.

@@ -218,9 +218,12 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 	}
 	commit := r.Commit
 	if commit == nil {
-		commit = func(ctx context.Context, s *Session) error { return s.dialect.wire.commit(ctx, s.Conn) }
+		commit = func(ctx context.Context, s *Session) error { return s.Commit(ctx) }
 	}
 	err := commit(ctx, s)
+	if queued := (queuedError{}); errors.As(err, &queued) {
+		return r.failed(s, queued.error) // COMMIT was not done
+	}
 	r.Count.Commits.Add(1)
 	switch {
 	case errors.Is(err, errRolledBack):

@@ -64,6 +64,9 @@ func (s *Session) Script(ctx context.Context, text string) (last []string, err e
 	return s.dialect.wire.script(ctx, s.Conn, text)
 }
 
+// Commit commits the transaction, with what is queued.
+func (s *Session) Commit(ctx context.Context) error { return s.dialect.wire.commit(ctx, s.Conn) }
+
 // Broken reports whether the connection is gone.
 func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 
@@ -71,6 +74,7 @@ func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 func (s *Session) Undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
 	defer cancel()
+	s.dialect.wire.drop(s.Conn)
 	if _, err := s.Script(ctx, cmp.Or(s.dialect.undo, "ROLLBACK")); err != nil {
 		s.Discard()
 	}

@@ -3,10 +3,8 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -18,6 +16,8 @@ type wire interface {
 	script(ctx context.Context, c *sql.Conn, text string) ([]string, error)
 	// commit ends a transaction. It fails with errRolledBack.
 	commit(ctx context.Context, c *sql.Conn) error
+	// drop forgets what is queued.
+	drop(c *sql.Conn)
 	// broken reports whether the connection is gone.
 	broken(c *sql.Conn) bool
 }
@@ -29,8 +29,11 @@ var errRolledBack = fmt.Errorf("the transaction had failed before its end: %w", 
 type pgWire struct{}
 
 func (pgWire) script(ctx context.Context, c *sql.Conn, text string) (last []string, err error) {
-	rerr := rawPostgres(c, func(c *pgx.Conn) error {
-		results, rerr := c.PgConn().Exec(ctx, text).ReadAll()
+	rerr := rawPostgres(c, func(p *pipeline) error {
+		if len(p.queue) > 0 {
+			return errors.New("a script would overtake the queue")
+		}
+		results, rerr := p.Conn.Conn().PgConn().Exec(ctx, text).ReadAll()
 		err = rerr
 		for _, r := range results {
 			last = nil
@@ -52,11 +55,8 @@ func (pgWire) script(ctx context.Context, c *sql.Conn, text string) (last []stri
 }
 
 func (pgWire) commit(ctx context.Context, c *sql.Conn) (err error) {
-	rerr := rawPostgres(c, func(c *pgx.Conn) error {
-		results, rerr := c.PgConn().Exec(ctx, "COMMIT").ReadAll()
-		if err = rerr; err == nil && (len(results) != 1 || results[0].CommandTag.String() != "COMMIT") {
-			err = errRolledBack
-		}
+	rerr := rawPostgres(c, func(p *pipeline) error {
+		err = p.commit(ctx)
 		return nil
 	})
 	if err == nil {
@@ -65,22 +65,29 @@ func (pgWire) commit(ctx context.Context, c *sql.Conn) (err error) {
 	return err
 }
 
+func (pgWire) drop(c *sql.Conn) {
+	_ = rawPostgres(c, func(p *pipeline) error {
+		p.queue = nil
+		return nil
+	})
+}
+
 func (pgWire) broken(c *sql.Conn) bool {
 	closed := true
-	err := rawPostgres(c, func(c *pgx.Conn) error {
-		closed = c.IsClosed()
+	err := rawPostgres(c, func(p *pipeline) error {
+		closed = p.Conn.Conn().IsClosed()
 		return nil
 	})
 	return err != nil || closed
 }
 
-func rawPostgres(c *sql.Conn, fn func(*pgx.Conn) error) error {
+func rawPostgres(c *sql.Conn, fn func(*pipeline) error) error {
 	return c.Raw(func(dc any) error {
-		c, ok := dc.(*stdlib.Conn)
+		p, ok := dc.(*pipeline)
 		if !ok {
-			return fmt.Errorf("a connection of type %T", dc)
+			return fmt.Errorf("a connection of type %T has no queue", dc)
 		}
-		return fn(c.Conn())
+		return fn(p)
 	})
 }
 
@@ -117,6 +124,8 @@ func (sqlWire) commit(ctx context.Context, c *sql.Conn) error {
 	_, err := c.ExecContext(ctx, "COMMIT")
 	return err
 }
+
+func (sqlWire) drop(*sql.Conn) {}
 
 func (sqlWire) broken(c *sql.Conn) bool {
 	return c.Raw(func(any) error { return nil }) != nil

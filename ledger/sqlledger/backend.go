@@ -121,7 +121,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 		if err := t.Must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For, t.Now); err != nil || !s.Doubts() {
 			return err
 		}
-		_, err := t.Exec(distrust, seen.ID, t.Now)
+		_, err := t.Send(distrust, seen.ID, t.Now)
 		return err
 	})
 }

@@ -71,7 +71,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	names := sqldb.JSON(blobs)
 	out, err := t.condemnBy(from, condemnBlobs, names, d.reason, d.at, due, late, from, fence)
 	if err == nil && from == lethe.Pending {
-		_, err = t.Exec(forgetPromotions, names)
+		_, err = t.Send(forgetPromotions, names)
 	}
 	return out, err
 }

@@ -13,10 +13,13 @@ import (
 
 var (
 	insertIntent = register(`INSERT INTO blobs (` + blobColumns + `)
-		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0, 0)`)
-	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
-	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
+		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0, 0) ON CONFLICT (id) DO NOTHING`)
+	promoteIn = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
 		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)
+	// promoteInGated locks the bucket as gatedBucket does.
+	promoteInGated = registerFor(sqldb.PostgresName, `INSERT INTO promotions (blob_id, bucket_id, key, payload)
+		SELECT ?1, id, ?3, ?4 FROM buckets
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?5)) AS gate WHERE name = ?2 FOR SHARE OF buckets`)
 	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Shared)
 	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + engine.Connections + ` FROM blob_counters WHERE backend = ?1`)
 	beatBlob    = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
@@ -63,11 +66,8 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	if err := t.admits(in.Backend, in.Size); err != nil {
 		return b, err
 	}
-	_, err := t.Exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now)
-	if sqldb.IsUnique(err) {
-		return b, fmt.Errorf("the id is taken; every upload needs a new one (%v)", err)
-	}
-	if err != nil {
+	taken := fmt.Errorf("the id %s is taken; every upload needs a new one", b.ID)
+	if err := t.Must(1, taken, insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now); err != nil {
 		return b, err
 	}
 	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
@@ -80,18 +80,11 @@ func (t *tx) promise(in ledger.Intent) error {
 		return nil
 	}
 	o := in.Promotion.Commit.Object
-	if !t.concurrentWriters() {
-		n, err := t.Exec(promoteIn, in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion))
-		if err == nil && n == 0 {
-			err = noBucket(o.Bucket)
-		}
-		return err
+	query, args := promoteIn, []any{in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion)}
+	if t.concurrentWriters() {
+		query, args = promoteInGated, append(args, gateOf("bucket", o.Bucket))
 	}
-	b, err := t.bucket(o.Bucket)
-	if err == nil {
-		_, err = t.Exec(insertPromotion, in.ID, b.ID, o.Key, sqldb.JSON(in.Promotion))
-	}
-	return err
+	return t.Must(1, noBucket(o.Bucket), query, args...)
 }
 
 // reserve returns ErrNoRoom if n more bytes on a backend exceed its quota. The transaction's
@@ -158,7 +151,7 @@ func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 // read grace from now, for a reader that still needs them.
 func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	return db.write(ctx, "extend grace of content "+string(content), func(t *tx) error {
-		_, err := t.Exec(extendGrace, content, t.Now.Add(t.db.o.ReadGrace))
+		_, err := t.Send(extendGrace, content, t.Now.Add(t.db.o.ReadGrace))
 		return err
 	})
 }

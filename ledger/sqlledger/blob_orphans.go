@@ -161,7 +161,7 @@ func (db *DB) CondemnLate(ctx context.Context, b ledger.LateBytes) error {
 		case err != nil:
 			return t.Failed(err)
 		}
-		_, err = t.Exec(keepLate, b.Blob, until)
+		_, err = t.Send(keepLate, b.Blob, until)
 		return err
 	})
 }

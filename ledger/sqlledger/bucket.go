@@ -77,7 +77,7 @@ func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
 	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.Now, 0, 0, 0
 	documents := b.Documents
 	b.Documents, b.Most = nil, 0
-	_, err := t.Exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
+	_, err := t.Send(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
 	for _, kind := range slices.Sorted(maps.Keys(documents)) {
 		if err == nil {
@@ -172,7 +172,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
 		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, deleteUsages, endReapply, unnameBucket} {
-			if _, err := t.Exec(query, b.ID); err != nil {
+			if _, err := t.Send(query, b.ID); err != nil {
 				return err
 			}
 		}

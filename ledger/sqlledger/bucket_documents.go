@@ -53,7 +53,7 @@ func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 	if body == nil {
 		body = []byte{}
 	}
-	_, err := t.Exec(putDocument, bucket, kind, body)
+	_, err := t.Send(putDocument, bucket, kind, body)
 	return err
 }
 
@@ -79,7 +79,7 @@ func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
 		b, err := t.lockBucketMeant(d.Bucket, d.Into)
 		if err == nil {
-			_, err = t.Exec(deleteDocument, b.ID, d.Kind)
+			_, err = t.Send(deleteDocument, b.ID, d.Kind)
 		}
 		return err
 	})

@@ -115,15 +115,15 @@ func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
 func (t *tx) resetTo(now lethe.Time) error {
 	soon := now.Add(max(t.db.o.LateWindow, t.db.o.ReadGrace))
 	for _, query := range resetsNow {
-		if _, err := t.Exec(query, now); err != nil {
+		if _, err := t.Send(query, now); err != nil {
 			return err
 		}
 	}
 	for _, query := range resetsSoon {
-		if _, err := t.Exec(query, soon); err != nil {
+		if _, err := t.Send(query, soon); err != nil {
 			return err
 		}
 	}
-	_, err := t.Exec(resetHigh, now)
+	_, err := t.Send(resetHigh, now)
 	return err
 }

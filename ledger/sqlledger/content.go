@@ -110,7 +110,7 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 func (t *tx) createContent(k ledger.ContentKey, body int64) (lethe.ID, error) {
 	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.Exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, body)
+	_, err := t.Send(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, body)
 	return id, err
 }
 
@@ -151,10 +151,10 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 	}
 	if len(up) == 1 {
 		// Nearly every write has one blob, and for one row a list parameter costs too much.
-		_, err := t.Exec(forgetPromotion, up[0].Blob)
+		_, err := t.Send(forgetPromotion, up[0].Blob)
 		return err
 	}
-	_, err := t.Exec(forgetPromotions, sqldb.JSON(blobsOf(up)))
+	_, err := t.Send(forgetPromotions, sqldb.JSON(blobsOf(up)))
 	return err
 }
 

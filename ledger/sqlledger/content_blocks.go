@@ -68,7 +68,7 @@ func (db *DB) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums le
 		if noted = n == 1; err != nil || !noted {
 			return err
 		}
-		if _, err := t.Exec(dropBlocks, sqldb.JSON([]lethe.ID{blob})); err != nil {
+		if _, err := t.Send(dropBlocks, sqldb.JSON([]lethe.ID{blob})); err != nil {
 			return err
 		}
 		return t.keepBlocks(blob, sums)
@@ -83,7 +83,7 @@ func (t *tx) keepBlocks(blob lethe.ID, sums lethe.BlockSums) error {
 		for _, sum := range run {
 			packed = binary.BigEndian.AppendUint32(packed, sum)
 		}
-		if _, err := t.Exec(insertBlocks, blob, i*ledger.SumsPerRow, packed); err != nil {
+		if _, err := t.Send(insertBlocks, blob, i*ledger.SumsPerRow, packed); err != nil {
 			return err
 		}
 	}
@@ -95,6 +95,6 @@ func (t *tx) dropBlocks(blobs []lethe.ID) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	_, err := t.Exec(dropBlocks, sqldb.JSON(blobs))
+	_, err := t.Send(dropBlocks, sqldb.JSON(blobs))
 	return err
 }

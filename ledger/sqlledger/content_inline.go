@@ -70,7 +70,7 @@ func (t *tx) compareBody(of known, sent ledger.Body) error {
 	if err != nil || have.CRC32C == sent.CRC32C && bytes.Equal(have.Bytes, sent.Bytes) {
 		return err
 	}
-	_, err = t.Exec(repairBody, of.body, sent.CRC32C, sent.Bytes)
+	_, err = t.Send(repairBody, of.body, sent.CRC32C, sent.Bytes)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (t *tx) leaveLedger(c known, size int64) error {
 	if err := t.Must(1, gone, leaveBody, c.id, c.body); err != nil {
 		return err
 	}
-	if _, err := t.Exec(deleteBodies, sqldb.JSON([]bodyRow{{c.body}})); err != nil {
+	if _, err := t.Send(deleteBodies, sqldb.JSON([]bodyRow{{c.body}})); err != nil {
 		return err
 	}
 	t.counts.blob(ledger.InLedger, lethe.Live, -1, -size)
@@ -125,7 +125,7 @@ func (t *tx) dropBodies(gone []droppedContent, by []lossRow) (out freed, err err
 		return out, nil
 	}
 	// Bytes that are missing keep nothing from going: a recount reports them.
-	_, err = t.Exec(deleteBodies, sqldb.JSON(bodies))
+	_, err = t.Send(deleteBodies, sqldb.JSON(bodies))
 	t.counts.blob(ledger.InLedger, lethe.Live, -int64(out.contents), -out.bytes)
 	return out, err
 }

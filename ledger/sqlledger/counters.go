@@ -113,7 +113,7 @@ func addBlobCounters(rows string) string {
 func (c *totals) write(t *engine.Tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.buckets)) {
 		if s := c.buckets[id]; s != (sum{}) {
-			if _, err := t.Exec(addBucketCounter, id, slotOf(t), s.n, s.bytes); err != nil {
+			if _, err := t.Send(addBucketCounter, id, slotOf(t), s.n, s.bytes); err != nil {
 				return err
 			}
 		}
@@ -136,7 +136,7 @@ func (c *totals) writeBlobs(t *engine.Tx) error {
 		for _, k := range some {
 			args = append(args, k.backend, int(k.state), c.blobs[k].n, c.blobs[k].bytes)
 		}
-		if _, err := t.Exec(query, args...); err != nil {
+		if _, err := t.Send(query, args...); err != nil {
 			return err
 		}
 	}

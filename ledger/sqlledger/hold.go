@@ -64,7 +64,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	}
 	n, err := t.Exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.Now)
 	if err == nil && n > 0 {
-		_, err = t.Exec(countHolds, b.ID, n)
+		_, err = t.Send(countHolds, b.ID, n)
 	}
 	if err != nil {
 		return h, err
@@ -90,7 +90,7 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 		if err := t.Must(1, ledger.ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
 			return err
 		}
-		if _, err := t.Exec(countHolds, b.ID, -1); err != nil {
+		if _, err := t.Send(countHolds, b.ID, -1); err != nil {
 			return err
 		}
 		return t.releaseDeferred(b.ID, h.Key)

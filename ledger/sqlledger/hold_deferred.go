@@ -56,13 +56,13 @@ func (t *tx) deferRows(list []deferredRow) error {
 	}
 	rows := sqldb.JSON(list)
 	if list[0].Entry == "" {
-		if _, err := t.Exec(deferObjects, rows); err != nil {
+		if _, err := t.Send(deferObjects, rows); err != nil {
 			return err
 		}
-	} else if _, err := t.Exec(deferTrash, rows, lethe.Forever); err != nil {
+	} else if _, err := t.Send(deferTrash, rows, lethe.Forever); err != nil {
 		return err
 	}
-	_, err := t.Exec(deferRow, rows)
+	_, err := t.Send(deferRow, rows)
 	return err
 }
 
@@ -101,7 +101,7 @@ func (t *tx) deferHeld(s *sifted) error {
 
 // releaseDeferred requests that the deferred rows under a prefix be looked at again.
 func (t *tx) releaseDeferred(bucket lethe.ID, prefix string) error {
-	_, err := t.Exec(insertRelease, bucket, prefix)
+	_, err := t.Send(insertRelease, bucket, prefix)
 	return err
 }
 
@@ -214,6 +214,6 @@ func (t *tx) returnRows(list []deferredRow, holds bool, out *ledger.ReturnedRows
 		return err
 	}
 	out.Returned = int(objects + trash)
-	_, err = t.Exec(deleteDeferred, rows)
+	_, err = t.Send(deleteDeferred, rows)
 	return err
 }

@@ -31,10 +31,10 @@ const instancesKept = 24 * time.Hour
 // BeatInstance records an instance's heartbeat; the first one is its start.
 func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
-		if _, err := t.Exec(beatInstance, id, t.Now, sqldb.JSON(info)); err != nil {
+		if _, err := t.Send(beatInstance, id, t.Now, sqldb.JSON(info)); err != nil {
 			return err
 		}
-		_, err := t.Exec(oldInstances, t.Now.Add(-instancesKept))
+		_, err := t.Send(oldInstances, t.Now.Add(-instancesKept))
 		return err
 	})
 }
@@ -42,7 +42,7 @@ func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceI
 // RemoveInstance removes an instance that stops normally.
 func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 	return db.write(ctx, "end of instance "+id, func(t *tx) error {
-		_, err := t.Exec(dropInstance, id)
+		_, err := t.Send(dropInstance, id)
 		return err
 	})
 }
@@ -99,7 +99,7 @@ func (db *DB) AskedOf(ctx context.Context, id string) (n int64, err error) {
 // stored one. So instances that start at once agree. ErrSealed.
 func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string, err error) {
 	err = db.write(ctx, "secret "+name, func(t *tx) error {
-		if _, err := t.Exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
+		if _, err := t.Send(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
 			return err
 		}
 		err := t.Row(selectSecret, name).Scan(&kept)

@@ -46,7 +46,7 @@ func (t *tx) limitState(kind ledger.LimitKind, subject string) (g ledger.LimitSt
 }
 
 func (t *tx) saveLimit(g ledger.LimitState) error {
-	_, err := t.Exec(saveLimit, g.Kind, g.Subject, g.Hour, g.N, g.TrippedAt, g.TrippedUntil, g.Reason, g.FreeUntil, g.FreeN)
+	_, err := t.Send(saveLimit, g.Kind, g.Subject, g.Hour, g.N, g.TrippedAt, g.TrippedUntil, g.Reason, g.FreeUntil, g.FreeN)
 	return err
 }
 

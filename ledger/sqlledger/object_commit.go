@@ -35,16 +35,22 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline(), ledger.CheckReads(c.Object.ReadsLeft)); err != nil {
 		return ledger.Committed{}, err
 	}
-	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
-		return t.replay(c, err)
+	op, err := t.record(c.Op, c.What, c.Op)
+	if err != nil {
+		return ledger.Committed{}, err
 	}
-	if len(c.Blobs) == 0 {
+	b, rules, err := t.lockKey(c.Object.Bucket, c.Object.Key)
+	if noBucket := errors.Is(err, lethe.ErrNoSuchBucket); (err == nil || noBucket) && op.Rows == 0 {
+		return t.replay(c)
+	}
+	if err == nil && len(c.Blobs) == 0 {
 		// Blobs whose bytes are stored may be committed.
-		if err := t.NeedsRoom(); err != nil {
-			return ledger.Committed{}, err
-		}
+		err = t.NeedsRoom()
 	}
-	w, err := t.takeKey(c)
+	if err != nil {
+		return ledger.Committed{}, err
+	}
+	w, err := t.takeKey(c, b, rules)
 	if err != nil {
 		return ledger.Committed{}, err
 	}
@@ -59,10 +65,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 
 // replay returns the result of a commit that is recorded already: the object if it still
 // exists, else what is known of it.
-func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
-	if err != nil {
-		return ledger.Committed{}, err
-	}
+func (t *tx) replay(c ledger.Commit) (ledger.Committed, error) {
 	o := c.Object
 	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
 		have, err := t.object(b, o.Key)
@@ -111,16 +114,12 @@ type write struct {
 	duplicate bool
 }
 
-// takeKey locks the key of a commit and removes its row, if the precondition holds for it.
-func (t *tx) takeKey(c ledger.Commit) (*write, error) {
-	b, rules, err := t.lockKey(c.Object.Bucket, c.Object.Key)
-	if err == nil {
-		err = isMeant(c.Object.Bucket, b.ID, c.Into)
-	}
-	if err != nil {
+// takeKey removes the row under the locked key of a commit, if the precondition holds for it.
+func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w *write, err error) {
+	if err := isMeant(c.Object.Bucket, b.ID, c.Into); err != nil {
 		return nil, err
 	}
-	w := &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
+	w = &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
 	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
 		return nil, err
 	}

@@ -167,7 +167,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 // apply deletes the chosen rows, in a fixed number of statements.
 func (p *deleting) apply() error {
 	if len(p.clear) > 0 {
-		if _, err := p.t.Exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
+		if _, err := p.t.Send(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (p *deleting) bin() error {
 			list = append(list, row{lethe.NewID(p.t.Now, p.t.Random), o.Key})
 		}
 	}
-	_, err := p.t.Exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
+	_, err := p.t.Send(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
 		p.t.op, encodeCaller(p.t.By))
 	return err
 }

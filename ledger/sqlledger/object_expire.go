@@ -121,7 +121,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 func (t *tx) supersedeAll(keys string) error {
 	found, err := t.exists(anyPromotion)
 	if err == nil && found {
-		_, err = t.Exec(supersededPromotions, keys)
+		_, err = t.Send(supersededPromotions, keys)
 	}
 	return err
 }

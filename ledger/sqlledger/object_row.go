@@ -22,7 +22,7 @@ func (t *tx) insertObject(o *ledger.Object) error {
 	if len(o.Tags) == 0 {
 		o.Tags = nil
 	}
-	_, err := t.Exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+	_, err := t.Send(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
 		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, o.ReadsLeft, nullTime(o.DueAt()))
 	t.counts.bucket(o.BucketID, 1, o.Size)
 	return err
@@ -55,7 +55,7 @@ func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
 	if o.TTLAt != 0 {
 		purge = min(purge, o.TTLAt)
 	}
-	_, err := t.Exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+	_, err := t.Send(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
 		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.Now, purge, reason, t.op, encodeCaller(t.By))
 	return err
 }
@@ -63,6 +63,6 @@ func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
 // supersede removes the promotions of a key that is written or removed (docs/protocol.md,
 // rule 19).
 func (t *tx) supersede(bucket lethe.ID, key string) error {
-	_, err := t.Exec(supersedeKey, bucket, key)
+	_, err := t.Send(supersedeKey, bucket, key)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
@@ -15,24 +16,24 @@ var (
 	selectOp = register(`SELECT id, what, object_id, at FROM ops WHERE id = ?1`)
 )
 
-// record stores what an operation did, in its own transaction (docs/protocol.md, rule 7);
-// false if it is recorded already. An operation without an id is not recorded.
-func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err error) {
+// record stores what an operation did, in its own transaction (docs/protocol.md, rule 7). It
+// changes no row if the operation is recorded already. An operation without an id is not
+// recorded.
+func (t *tx) record(op lethe.ID, what string, object lethe.ID) (*engine.Sent, error) {
 	if op == "" {
-		return true, nil
+		return &engine.Sent{Rows: 1}, nil
 	}
 	t.op = op
-	n, err := t.Exec(recordOp, op, what, object, t.Now)
-	return n == 1, err
+	return t.Send(recordOp, op, what, object, t.Now)
 }
 
 // recordOnce is record for an operation whose result cannot be replayed.
 func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
-	fresh, err := t.record(op, what, object)
-	if err == nil && !fresh {
-		return fmt.Errorf("operation %s was recorded before: look up its outcome", op)
+	if op == "" {
+		return nil
 	}
-	return err
+	t.op = op
+	return t.Must(1, fmt.Errorf("operation %s was recorded before: look up its outcome", op), recordOp, op, what, object, t.Now)
 }
 
 // outcome returns what an operation recorded.

@@ -69,10 +69,10 @@ func (t *tx) anew(why string) error {
 	if err := t.Must(1, lethe.ErrCorrupt, renameStore, lethe.NewID(t.Now, t.Random)); err != nil {
 		return err
 	}
-	if _, err := t.Exec(holdAllBackends, why, ledger.HeldForLedger, t.Now); err != nil {
+	if _, err := t.Send(holdAllBackends, why, ledger.HeldForLedger, t.Now); err != nil {
 		return err
 	}
-	_, err := t.Exec(distrust, "", t.Now)
+	_, err := t.Send(distrust, "", t.Now)
 	return err
 }
 

@@ -57,7 +57,7 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.drained(backend); err != nil {
 			return err
 		}
-		if _, err := t.Exec(dropCounters, backend); err != nil {
+		if _, err := t.Send(dropCounters, backend); err != nil {
 			return err
 		}
 		if err := t.forgetWalks(backend); err != nil {
@@ -78,7 +78,7 @@ func (t *tx) forgetBackendLimits(backend string) error {
 			return err
 		}
 	}
-	_, err := t.Exec(dropBackendLimits, backend)
+	_, err := t.Send(dropBackendLimits, backend)
 	return err
 }
 

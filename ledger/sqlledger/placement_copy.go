@@ -61,7 +61,7 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	if err := t.admits(in.Backend, b.Size); err != nil {
 		return b, err
 	}
-	_, err = t.Exec(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.Now, b.CRC32C)
+	_, err = t.Send(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.Now, b.CRC32C)
 	if err != nil {
 		return b, err
 	}

@@ -68,7 +68,7 @@ func (t *tx) replicate(content lethe.ID) {
 
 func (c *counters) flushPlaces(t *tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.places)) {
-		if _, err := t.Exec(placeNow, id, t.Now); err != nil {
+		if _, err := t.Send(placeNow, id, t.Now); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func TestLostCommit(t *testing.T) {
 		happens bool
 	}{
 		"sent":   {nil, true},
-		"undone": {func(ctx context.Context, s *sqldb.Session) error { _, err := s.Script(ctx, "ROLLBACK"); return err }, false},
+		"undone": {func(_ context.Context, s *sqldb.Session) error { s.Undo(); return nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blob := lethe.RandomID(1)
@@ -130,8 +130,7 @@ func TestLostCommit(t *testing.T) {
 				if c.lose != nil {
 					return errors.Join(errors.New("the answer is lost"), c.lose(ctx, s))
 				}
-				_, err := s.Script(ctx, "COMMIT")
-				return errors.Join(errors.New("the answer is lost"), err)
+				return errors.Join(errors.New("the answer is lost"), s.Commit(ctx))
 			}
 			commit := ledger.Commit{
 				Op: lethe.RandomID(2), What: "put", Object: ledger.Object{Bucket: "b", Key: name, Size: 100, ETag: "e"},
@@ -161,7 +160,7 @@ func TestOutcomeWaits(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- db.write(t.Context(), "slow", func(t *tx) error {
-			_, err := t.record("op", "put", "object")
+			_, err := t.Exec(recordOp, "op", "put", "object", t.Now)
 			close(recorded)
 			<-end
 			return err

@@ -67,7 +67,7 @@ func (c *counters) flushReceipts(t *tx) error {
 	}
 	body, err := receipt.Encode(c.gone)
 	if err == nil {
-		_, err = t.Exec(insertReceipts, t.Now, len(c.gone), body)
+		_, err = t.Send(insertReceipts, t.Now, len(c.gone), body)
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	} else if err := t.NeedsRoom(); err != nil {
 		return err
 	}
-	if _, err := t.Exec(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
+	if _, err := t.Send(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
 		return err
 	}
 	return t.beginReapply(id)

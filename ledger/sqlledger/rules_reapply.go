@@ -40,10 +40,10 @@ var (
 // beginReapply starts to reapply a bucket's rules, from its first object. The row of the store
 // is the last that a change of rules locks.
 func (t *tx) beginReapply(bucket lethe.ID) error {
-	if _, err := t.Exec(beginReapply, bucket, t.Now); err != nil {
+	if _, err := t.Send(beginReapply, bucket, t.Now); err != nil {
 		return err
 	}
-	_, err := t.Exec(reviseRules)
+	_, err := t.Send(reviseRules)
 	return err
 }
 

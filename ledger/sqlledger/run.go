@@ -51,7 +51,7 @@ const newestGood = `SELECT g.id FROM (
 // times are the ledger's.
 func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
-		_, err := t.Exec(insertRun, r.ID, r.Routine, r.Worker, t.Now, sqldb.JSON(r.Counts))
+		_, err := t.Send(insertRun, r.ID, r.Routine, r.Worker, t.Now, sqldb.JSON(r.Counts))
 		return err
 	})
 }

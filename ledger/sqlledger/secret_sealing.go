@@ -159,7 +159,7 @@ func (db *DB) SealAll(ctx context.Context) (sealed int, err error) {
 				if err != nil {
 					return err
 				}
-				if _, err := t.Exec(table.update, k.name, k.text, db.sealing.seal(table.called(k.name), secret)); err != nil {
+				if _, err := t.Send(table.update, k.name, k.text, db.sealing.seal(table.called(k.name), secret)); err != nil {
 					return err
 				}
 				sealed++

@@ -198,7 +198,7 @@ func (t *tx) pruneBuckets(limit int64) (int64, error) {
 	}
 	list := sqldb.JSON(empty)
 	for _, query := range []string{deleteBucketCounters, dropLimits} {
-		if _, err := t.Exec(query, list); err != nil {
+		if _, err := t.Send(query, list); err != nil {
 			return 0, err
 		}
 	}

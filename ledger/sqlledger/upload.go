@@ -52,7 +52,7 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 		u.ID = lethe.NewID(t.Now, t.Random)
 	}
 	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.Now, t.Now
-	_, err = t.Exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
+	_, err = t.Send(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
 		micros(u.TTL), u.TTLAt, t.Now, u.Reads)
 	return u, err
 }
@@ -83,7 +83,7 @@ func (t *tx) commitPart(p ledger.Part, c ledger.PartCommit) error {
 			return err
 		}
 	}
-	_, err := t.Exec(insertPart, p.UploadID, p.Number, null(p.BlobID), p.Size, p.ETag, p.Digest, encodeTags(p.Checksums), p.CreatedAt)
+	_, err := t.Send(insertPart, p.UploadID, p.Number, null(p.BlobID), p.Size, p.ETag, p.Digest, encodeTags(p.Checksums), p.CreatedAt)
 	return err
 }
 
@@ -129,7 +129,7 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {
 		return err
 	}
-	_, err = t.Exec(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
+	_, err = t.Send(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
 	return err
 }
 
@@ -163,7 +163,7 @@ func (t *tx) endUpload(id lethe.ID, taken map[lethe.ID]bool) error {
 			left = append(left, b)
 		}
 	}
-	if _, err := t.Exec(deleteParts, id); err != nil {
+	if _, err := t.Send(deleteParts, id); err != nil {
 		return err
 	}
 	if err := t.condemnParts(left); err != nil {

@@ -58,7 +58,11 @@ func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
 	if err := t.recordOnce(c.Op, "complete", c.Op); err != nil {
 		return ledger.Committed{}, err
 	}
-	w, err := t.takeKey(commit)
+	b, rules, err := t.lockKey(commit.Object.Bucket, commit.Object.Key)
+	if err != nil {
+		return ledger.Committed{}, err
+	}
+	w, err := t.takeKey(commit, b, rules)
 	if err != nil {
 		return ledger.Committed{}, err
 	}

@@ -136,16 +136,16 @@ func (db *DB) SaveUsage(ctx context.Context, r ledger.UsageRecord, keep time.Dur
 		if named, err := t.exists(namedBucket, r.Bucket); err != nil || !named {
 			return cmp.Or(err, lethe.ErrNoSuchBucket)
 		}
-		if _, err := t.Exec(replaceUsages, r.Bucket, r.TakenAt, r.TakenAt.Add(-keep)); err != nil {
+		if _, err := t.Send(replaceUsages, r.Bucket, r.TakenAt, r.TakenAt.Add(-keep)); err != nil {
 			return err
 		}
-		if _, err := t.Exec(insertUsage, r.Bucket, r.TakenAt, notNil(r.Brief), notNil(r.Document)); err != nil {
+		if _, err := t.Send(insertUsage, r.Bucket, r.TakenAt, notNil(r.Brief), notNil(r.Document)); err != nil {
 			return err
 		}
-		if _, err := t.Exec(shortenUsages, r.Bucket, r.TakenAt, []byte{}); err != nil {
+		if _, err := t.Send(shortenUsages, r.Bucket, r.TakenAt, []byte{}); err != nil {
 			return err
 		}
-		_, err := t.Exec(thinUsages, r.Bucket, r.TakenAt.Add(-24*time.Hour))
+		_, err := t.Send(thinUsages, r.Bucket, r.TakenAt.Add(-24*time.Hour))
 		return err
 	})
 }

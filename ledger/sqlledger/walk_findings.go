@@ -149,7 +149,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 		if err := t.Must(1, lethe.ErrFenced, endWalk, w.ID, t.Now, cleanText(e.Outcome), sqldb.JSON(counts)); err != nil {
 			return err
 		}
-		_, err = t.Exec(oldWalks, w.Backend, walksKept)
+		_, err = t.Send(oldWalks, w.Backend, walksKept)
 		return err
 	})
 	return out, err
@@ -158,7 +158,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 // forgetWalks removes the walks and findings of a backend that is removed.
 func (t *tx) forgetWalks(backend string) error {
 	for _, query := range forgetBackend {
-		if _, err := t.Exec(query, backend); err != nil {
+		if _, err := t.Send(query, backend); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -123,7 +122,7 @@ func (p *Server) pool(config *pgx.ConnConfig, k Kind, facts serverFacts) *sql.DB
 			c.RuntimeParams[s.name] = s.value
 		}
 	}
-	pool := stdlib.OpenDB(*c)
+	pool := sqldb.OpenPostgres(c)
 	n := map[Kind]int{Request: p.o.Requests, Batch: p.o.Routines}[k]
 	pool.SetMaxOpenConns(n)
 	pool.SetMaxIdleConns(n)

@@ -97,20 +97,12 @@ func (t *Tx) KeepChecks(n int, fn func() error) error {
 	if t.e.Server == nil || n < manyRows {
 		return fn()
 	}
-	if err := t.set("SET LOCAL plan_cache_mode = auto"); err != nil {
+	if _, err := t.Send("SET LOCAL plan_cache_mode = auto"); err != nil {
 		return err
 	}
 	if err := fn(); err != nil {
 		return err
 	}
-	return t.set("SET LOCAL plan_cache_mode TO DEFAULT")
-}
-
-// set changes a setting of PostgreSQL until the transaction ends.
-func (t *Tx) set(text string) error {
-	if t.spoilt != nil {
-		return t.spoilt
-	}
-	_, err := t.s.Script(t.ctx, text)
-	return t.Failed(err)
+	_, err := t.Send("SET LOCAL plan_cache_mode TO DEFAULT")
+	return err
 }

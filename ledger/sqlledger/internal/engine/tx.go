@@ -70,6 +70,24 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
+// Sent is a statement that was sent without waiting for its answer.
+type Sent = sqldb.Queued
+
+// Send is Exec for a statement whose answer is not needed yet. PostgreSQL gets it in one
+// round trip with the next one that is answered, which sets Sent.Rows and returns its error,
+// or with COMMIT.
+func (t *Tx) Send(query string, args ...any) (*Sent, error) {
+	if t.e.Server == nil {
+		n, err := t.Exec(query, args...)
+		return &Sent{Rows: n}, err
+	}
+	if t.spoilt != nil {
+		return nil, t.spoilt
+	}
+	sent, err := t.s.Queue(query, args)
+	return sent, t.Failed(err)
+}
+
 // Query runs a statement that returns rows; see sqldb.Collect.
 func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	if err := t.ready(query); err != nil {
@@ -100,8 +118,16 @@ func (t *Tx) Failed(err error) error {
 	return mapped
 }
 
-// Must checks that a guarded statement changed exactly n rows, and returns refused if not.
+// Must sends a guarded statement that has to change exactly n rows: refused if it does not.
+// On PostgreSQL that may be the error of the next statement that is answered, or of COMMIT,
+// which then does nothing.
 func (t *Tx) Must(n int64, refused error, query string, args ...any) error {
+	if t.e.Server != nil {
+		if t.spoilt != nil {
+			return t.spoilt
+		}
+		return t.Failed(t.s.Guard(n, refused, query, args))
+	}
 	got, err := t.Exec(query, args...)
 	if err == nil && got != n {
 		return refused

@@ -1,0 +1,234 @@
+package sqldb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// OpenPostgres returns a pool of connections to PostgreSQL, whose sessions have a queue.
+func OpenPostgres(config *pgx.ConnConfig) *sql.DB {
+	return sql.OpenDB(connector{stdlib.GetConnector(*config)})
+}
+
+type connector struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (p connector) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := p.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline{Conn: c.(*stdlib.Conn)}, nil
+}
+
+// Queued is a statement of PostgreSQL that waits for the next one that is answered.
+type Queued struct {
+	// Rows is the number of rows that it changed, First the first row that it returned. The
+	// next answer sets them.
+	Rows  int64
+	First []any
+
+	text    string
+	args    []any
+	refused error // of a guard that found another number of rows
+}
+
+// Queue queues a statement. It goes to the server in one round trip with the next one that
+// is answered, or with COMMIT. If it fails, that one returns its error, and the server runs
+// nothing that follows. A rollback drops it.
+func (s *Session) Queue(text string, args []any) (*Queued, error) {
+	return s.queue(Queued{text: text, args: args})
+}
+
+// Guard queues a statement that has to change n rows. If it does not, it fails with refused,
+// at the server, so that COMMIT does nothing.
+func (s *Session) Guard(n int64, refused error, text string, args []any) error {
+	_, err := s.queue(Queued{text: guarded(text, n), args: args, refused: refused})
+	return err
+}
+
+func (s *Session) queue(q Queued) (_ *Queued, err error) {
+	if q.text, q.args, err = s.bind(q.text, q.args); err != nil {
+		return nil, err
+	}
+	return &q, rawPostgres(s.Conn, func(p *pipeline) error {
+		p.queue = append(p.queue, &q)
+		return nil
+	})
+}
+
+// guardText is in the error of a guard that finds another number of rows.
+const guardText = "rows changed by a guarded statement: "
+
+// guarded returns a statement that fails unless text changes n rows.
+func guarded(text string, n int64) string {
+	return fmt.Sprintf(`WITH changed AS (%s RETURNING 1)
+		SELECT CASE WHEN count(*) <> %d THEN CAST('%s' || count(*) AS BIGINT) END FROM changed`, text, n, guardText)
+}
+
+// queuedError is the error of a queued statement: what was sent after it was not done.
+type queuedError struct{ error }
+
+// Unwrap returns the error itself.
+func (e queuedError) Unwrap() error { return e.error }
+
+// failed returns the error of the statement.
+func (q *Queued) failed(err error) error {
+	switch {
+	case q.refused != nil && isGuard(err):
+		return queuedError{q.refused}
+	case refusal(err):
+		return queuedError{err}
+	}
+	return err
+}
+
+// pipeline is a connection with a queue.
+type pipeline struct {
+	*stdlib.Conn
+	queue []*Queued
+}
+
+// QueryContext implements driver.QueryerContext.
+func (p *pipeline) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if len(p.queue) == 0 {
+		return p.Conn.QueryContext(ctx, query, args)
+	}
+	results, err := p.flush(ctx, query, plainValues(args))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		results.Close()
+		return nil, err
+	}
+	return &answer{Rows: rows, types: p.Conn.Conn().TypeMap(), results: results}, nil
+}
+
+// ExecContext implements driver.ExecerContext.
+func (p *pipeline) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if len(p.queue) == 0 {
+		return p.Conn.ExecContext(ctx, query, args)
+	}
+	tag, err := p.last(ctx, query, plainValues(args))
+	return driver.RowsAffected(tag.RowsAffected()), err
+}
+
+func plainValues(args []driver.NamedValue) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		out[i] = a.Value
+	}
+	return out
+}
+
+// last sends the queue with a statement that returns no rows.
+func (p *pipeline) last(ctx context.Context, query string, args []any) (pgconn.CommandTag, error) {
+	results, err := p.flush(ctx, query, args)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	tag, err := results.Exec()
+	return tag, cmp.Or(err, results.Close())
+}
+
+// flush sends the queue and one more statement, whose result is left to the caller.
+func (p *pipeline) flush(ctx context.Context, query string, args []any) (pgx.BatchResults, error) {
+	if p.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	queue := p.queue
+	p.queue = nil
+	var b pgx.Batch
+	for _, q := range queue {
+		b.Queue(q.text, q.args...)
+	}
+	b.Queue(query, args...)
+	results := p.Conn.Conn().SendBatch(ctx, &b)
+	for _, q := range queue {
+		if err := q.read(results); err != nil {
+			results.Close()
+			return nil, q.failed(err)
+		}
+	}
+	return results, nil
+}
+
+// read takes the statement's result.
+func (q *Queued) read(results pgx.BatchResults) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		if q.First, err = rows.Values(); err != nil {
+			return err
+		}
+	}
+	rows.Close()
+	q.Rows = rows.CommandTag().RowsAffected()
+	return rows.Err()
+}
+
+// commit sends the queue with COMMIT.
+func (p *pipeline) commit(ctx context.Context) error {
+	tag, err := p.last(ctx, "COMMIT", nil)
+	if err == nil && tag.String() != "COMMIT" {
+		err = errRolledBack
+	}
+	return err
+}
+
+// answer is the rows of a statement that was sent with the queue.
+type answer struct {
+	pgx.Rows
+	types   *pgtype.Map
+	results pgx.BatchResults
+}
+
+// Columns implements driver.Rows.
+func (a *answer) Columns() []string {
+	fields := a.FieldDescriptions()
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = f.Name
+	}
+	return out
+}
+
+// Next implements driver.Rows.
+func (a *answer) Next(dest []driver.Value) (err error) {
+	if !a.Rows.Next() {
+		return cmp.Or(a.Err(), io.EOF)
+	}
+	fields := a.FieldDescriptions()
+	for i, raw := range a.RawValues() {
+		if dest[i] = nil; raw == nil {
+			continue
+		}
+		of := fields[i].DataTypeOID
+		if t, known := a.types.TypeForOID(of); !known {
+			dest[i] = string(raw)
+		} else if dest[i], err = t.Codec.DecodeDatabaseSQLValue(a.types, of, fields[i].Format, raw); err != nil {
+			return fmt.Errorf("column %s: %w", fields[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// Close implements driver.Rows.
+func (a *answer) Close() error {
+	a.Rows.Close()
+	return a.results.Close()
+}

@@ -1,0 +1,172 @@
+package sqlledger
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// trips counts the round trips of a client to PostgreSQL, as it passes what they send.
+type trips struct {
+	n    atomic.Int64
+	mu   sync.Mutex
+	text []string // of statements, and a dash where the client waits
+}
+
+// through returns the URL of a database by way of the counter.
+func (c *trips) through(t *testing.T, database string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := u.Host
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { c.serve(client, to) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		serving.Wait()
+	})
+	u.Host = l.Addr().String()
+	return u.String()
+}
+
+func (c *trips) serve(client net.Conn, to string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		_, _ = io.Copy(client, server)
+		client.Close()
+	}()
+	names := map[string]string{}
+	for head := 4; ; head = 5 { // the first message has no kind
+		m := make([]byte, head)
+		if _, err := io.ReadFull(client, m); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(m[head-4:])-4)
+		if _, err := io.ReadFull(client, body); err != nil {
+			return
+		}
+		if head == 5 {
+			c.note(m[0], strings.Split(string(body), "\x00"), names)
+		}
+		if _, err := server.Write(append(m, body...)); err != nil {
+			return
+		}
+	}
+}
+
+// note counts the message if the client waits for its answer.
+func (c *trips) note(kind byte, words []string, names map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch kind {
+	case 'P':
+		names[words[0]] = words[1]
+	case 'B':
+		c.text = append(c.text, strings.Join(strings.Fields(names[words[1]]), " "))
+	case 'Q':
+		c.text = append(c.text, words[0], "-")
+		c.n.Add(1)
+	case 'S':
+		c.text = append(c.text, "-")
+		c.n.Add(1)
+	}
+}
+
+// of returns how many round trips do takes.
+func (c *trips) of(t *testing.T, name string, do func()) int64 {
+	c.n.Store(0)
+	c.text = nil
+	do()
+	for _, s := range c.text {
+		t.Logf("%s: %.120s", name, s)
+	}
+	return c.n.Load()
+}
+
+// TestRoundTrips: to read or write a small object takes no more round trips to PostgreSQL
+// than this.
+func TestRoundTrips(t *testing.T) {
+	var c trips
+	clock := newTestClock()
+	db := openServerAt(t, c.through(t, servers.Postgres(t)), ledger.Options{Clock: clock})
+	setUp(t, db)
+	l := &fixture{DB: db, t: t, ctx: context.Background(), clock: clock}
+	send := func(key, body string) {
+		blob := l.id()
+		cm := commitOf(db, key, ledger.Uploaded{Blob: blob, Size: 100, Digest: body})
+		_, err := l.Begin(l.ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 100, Unknown: true, Promotion: &ledger.Promotion{Commit: cm}})
+		l.ok(err)
+		_, err = l.Commit(l.ctx, cm)
+		l.ok(err)
+	}
+	refer := func(key, body string) {
+		cm := commitOf(db, key, ledger.Uploaded{Size: 100, Digest: body})
+		cm.Blobs = nil
+		_, err := l.Commit(l.ctx, cm)
+		l.ok(err)
+	}
+	inline := func(key, body string) {
+		_, err := l.Commit(l.ctx, l.inlineCommit(key, body))
+		l.ok(err)
+	}
+	read := func(key string) {
+		_, err := l.Resolve(l.ctx, "b", key)
+		l.ok(err)
+	}
+	for _, x := range []struct {
+		name string
+		most int64
+		do   func(n string) // with a number of its own
+	}{
+		{"put on a backend", 0, func(n string) { send("new"+n, "new"+n) }},
+		{"put over another", 0, func(n string) { send("old", "old"+n) }},
+		{"put of known bytes", 0, func(n string) { refer("known"+n, "new0") }},
+		{"put into the ledger", 0, func(n string) { inline("inline"+n, "inline"+n) }},
+		{"put of known bytes in the ledger", 0, func(n string) { inline("same"+n, "inline0") }},
+		{"put over another in the ledger", 0, func(n string) { inline("over", "over"+n) }},
+		{"get", 0, func(n string) { read("new" + n) }},
+		{"get out of the ledger", 0, func(n string) { read("inline" + n) }},
+		{"get of nothing", 0, func(n string) {
+			_, err := l.Resolve(l.ctx, "b", "none")
+			l.refused(err, lethe.ErrNoSuchKey)
+		}},
+		{"delete", 0, func(n string) { l.remove("new" + n) }},
+		{"delete from the ledger", 0, func(n string) { l.remove("over") }},
+		{"delete of one of two references", 0, func(n string) { l.remove("same" + n) }},
+		{"delete of nothing", 0, func(n string) { l.remove("none") }},
+	} {
+		x.do("0")
+		x.do("1") // statements are prepared
+		if n := c.of(t, x.name, func() { x.do("2") }); n > x.most {
+			t.Errorf("%s: %d round trips, want at most %d", x.name, n, x.most)
+		}
+	}
+}
