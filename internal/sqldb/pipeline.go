@@ -32,8 +32,8 @@ func (p connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // Queued is a statement of PostgreSQL that waits for the next one that is answered.
 type Queued struct {
-	// Rows is the number of rows that it changed, First the first row that it returned. The
-	// next answer sets them.
+	// Rows is the number of rows that it changed, First the first row that it returned, empty
+	// if it returned none. The next answer sets them; First is nil until then.
 	Rows  int64
 	First []any
 
@@ -171,6 +171,7 @@ func (q *Queued) read(results pgx.BatchResults) error {
 		return err
 	}
 	defer rows.Close()
+	q.First = []any{}
 	if rows.Next() {
 		if q.First, err = rows.Values(); err != nil {
 			return err

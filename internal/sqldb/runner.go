@@ -108,6 +108,11 @@ func (r *Runner) Read(ctx context.Context, t Transaction) error {
 	return r.repeat(ctx, func() (outcome, error) { return r.readOnce(ctx, t) })
 }
 
+// Glance runs do, which asks outside of a transaction; it ends with ctx.
+func (r *Runner) Glance(ctx context.Context, do func(ctx context.Context, s *Session) error) error {
+	return r.repeat(ctx, func() (outcome, error) { return r.glanceOnce(ctx, do) })
+}
+
 func (r *Runner) repeat(ctx context.Context, try func() (outcome, error)) error {
 	var n tries
 	for {
@@ -262,4 +267,25 @@ func (r *Runner) readOnce(ctx context.Context, t Transaction) (outcome, error) {
 		return ended, ctx.Err()
 	}
 	return f, err
+}
+
+func (r *Runner) glanceOnce(ctx context.Context, do func(ctx context.Context, s *Session) error) (outcome, error) {
+	s, err := r.Session(ctx)
+	if err != nil {
+		return ended, err
+	}
+	defer s.Give()
+	err = do(ctx, s)
+	s.dialect.wire.drop(s.Conn)
+	switch {
+	case err == nil:
+		return ended, nil
+	case ctx.Err() != nil:
+		return ended, ctx.Err()
+	case s.Broken(), fatal(err):
+		return unstarted, err
+	case contended(err):
+		return raced, err
+	}
+	return ended, err
 }

@@ -132,12 +132,9 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 		return out, err
 	}
 	if n := len(losses) - len(gone); n > 0 {
-		counted, err := t.Exec(loseRefs, list)
-		if err != nil {
+		missing := fmt.Errorf("of %d contents that had references not all are there: %w", n, lethe.ErrCorrupt)
+		if err := t.Must(int64(n), missing, loseRefs, list); err != nil {
 			return out, err
-		}
-		if counted != int64(n) {
-			return out, fmt.Errorf("%d contents had references, %d are there: %w", n, counted, lethe.ErrCorrupt)
 		}
 	}
 	if len(gone) == 0 {

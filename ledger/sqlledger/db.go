@@ -132,14 +132,14 @@ func (db *DB) look(ctx context.Context, k engine.Kind, what string, fn func(*tx)
 }
 
 // glance runs fn, which reads a few rows by their keys, one statement at a time. Each
-// statement sees its own snapshot. With SQLite that saves BEGIN, COMMIT and watching ctx,
-// which would take longer than the read.
+// statement sees its own snapshot, and the time is known once the first one is answered. That
+// saves BEGIN and COMMIT, which would take longer than the read.
 func (db *DB) glance(ctx context.Context, g pointRead, fn func(*tx) error) error {
-	if db.engine.File == nil || db.snapshotOf(ctx) != nil {
+	if db.snapshotOf(ctx) != nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Name: g.method}, fn)
-	err := db.engine.File.Glance(ctx, func(x *engine.Tx) error { return fn(&tx{Tx: x, db: db}) })
+	err := db.engine.Glance(ctx, func(x *engine.Tx) error { return fn(&tx{Tx: x, db: db}) })
 	if err != nil {
 		err = fmt.Errorf("ledger: %s %s: %w", g.what, g.of, err)
 	}

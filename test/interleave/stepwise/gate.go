@@ -72,10 +72,11 @@ func (g *gate) serve(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	w := &wire{g: g, client: client, server: server, texts: map[string]string{}}
+	w := &wire{g: g, client: client, server: server, texts: map[string]string{}, answers: make(chan struct{}, 1)}
 	var answers sync.WaitGroup
 	answers.Go(func() {
 		w.down()
+		close(w.answers)
 		client.Close()
 	})
 	w.up()
@@ -89,10 +90,16 @@ type wire struct {
 	client, server net.Conn
 	texts          map[string]string // of prepared statements, by name
 	pid            atomic.Uint32
-	asked          atomic.Bool // a statement that was let pass is not answered yet
+	asked          atomic.Int32 // the message of a statement that was let pass and is not answered yet
+	failed         atomic.Bool  // the server skips what it gets until the next 'S'
+	answers        chan struct{}
 }
 
-// up carries what the client sends, as far as the gate lets it.
+// flush asks the server to answer what it got so far.
+var flush = []byte{'H', 0, 0, 0, 4}
+
+// up carries what the client sends, as far as the gate lets it. Statements that the client
+// sends together pass one by one.
 func (w *wire) up() {
 	first, err := message(w.client, 0)
 	if err != nil {
@@ -112,17 +119,21 @@ func (w *wire) up() {
 		if text := w.runs(m); text != "" {
 			statement = text
 		}
-		if m[0] != 'S' && m[0] != 'Q' && m[0] != 'X' {
-			continue // the server is asked when the client says that it is all
+		if m[0] != 'E' && m[0] != 'S' && m[0] != 'Q' && m[0] != 'X' {
+			continue
 		}
-		if statement != "" {
-			w.stop(statement)
-		}
+		passed := statement != "" && !w.failed.Load() && w.stop(statement, m[0])
 		statement = ""
+		if passed && m[0] == 'E' {
+			some.Write(flush)
+		}
 		if _, err := w.server.Write(some.Bytes()); err != nil {
 			return
 		}
 		some.Reset()
+		if passed {
+			<-w.answers
+		}
 	}
 }
 
@@ -144,16 +155,17 @@ func (w *wire) runs(m []byte) string {
 	return ""
 }
 
-// stop waits until the statement may pass.
-func (w *wire) stop(text string) {
+// stop waits until the statement may pass. It reports whether its answer is awaited.
+func (w *wire) stop(text string, by byte) bool {
 	w.g.passed.Add(1)
 	if !w.g.shut.Load() {
-		return
+		return false
 	}
 	pass := make(chan struct{})
 	w.g.events <- event{actor: w.g.actor, kind: arrived, text: text, pid: w.pid.Load(), pass: pass}
 	<-pass
-	w.asked.Store(true)
+	w.asked.Store(int32(by))
+	return true
 }
 
 // down carries what the server sends, and tells when a statement is answered.
@@ -170,14 +182,25 @@ func (w *wire) down() {
 			if bytes.Contains(m, []byte("\x00C40P01\x00")) {
 				w.g.deadlocks.Add(1)
 			}
+			w.failed.Store(true)
+			w.answer('E')
+		case 'C', 'I':
+			w.answer('E')
 		case 'Z':
-			if w.asked.CompareAndSwap(true, false) {
-				w.g.events <- event{actor: w.g.actor, kind: answered}
-			}
+			w.failed.Store(false)
+			w.answer('Q')
 		}
 		if _, err := w.client.Write(m); err != nil {
 			return
 		}
+	}
+}
+
+// answer tells that a statement is answered, if a message of this kind asked it.
+func (w *wire) answer(by byte) {
+	if w.asked.CompareAndSwap(int32(by), 0) {
+		w.g.events <- event{actor: w.g.actor, kind: answered}
+		w.answers <- struct{}{}
 	}
 }
 

@@ -160,8 +160,9 @@ func (p *Server) settings(k Kind, facts serverFacts) []setting {
 	return out
 }
 
-// texts are the statements that begin transactions, each in one round trip.
-type texts struct{ write, read, walk string }
+// texts are the statements that begin transactions, each in one round trip, and one that
+// returns the time without a transaction, empty behind a pooler.
+type texts struct{ write, read, walk, clock string }
 
 func (p *Server) beginnings(k Kind, facts serverFacts) texts {
 	settings := ""
@@ -171,15 +172,19 @@ func (p *Server) beginnings(k Kind, facts serverFacts) texts {
 		}
 	}
 	const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	clock := "; SELECT 0, clock_high FROM store WHERE one = 1"
+	clock := "SELECT 0, clock_high FROM store WHERE one = 1"
 	if p.clock.fake == nil {
-		clock = "; SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
+		clock = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
 	}
-	return texts{
-		write: "BEGIN ISOLATION LEVEL READ COMMITTED" + settings + clock,
-		read:  read + settings + clock,
-		walk:  read + settings + "; SET LOCAL statement_timeout = 0" + clock,
+	out := texts{
+		write: "BEGIN ISOLATION LEVEL READ COMMITTED" + settings + "; " + clock,
+		read:  read + settings + "; " + clock,
+		walk:  read + settings + "; SET LOCAL statement_timeout = 0; " + clock,
 	}
+	if !facts.pooled {
+		out.clock = clock
+	}
+	return out
 }
 
 // literal returns a setting's value in the syntax of SET; the search path is a name.

@@ -85,8 +85,24 @@ func (p *Server) View(ctx context.Context, k Kind, fn func(*Tx) error) error {
 	})
 }
 
+// Glance implements database. Behind a pooler settings last as long as a transaction, so there
+// has to be one.
+func (p *Server) Glance(ctx context.Context, fn func(*Tx) error) error {
+	text := p.texts[Request].clock
+	if text == "" {
+		return p.View(ctx, Request, fn)
+	}
+	return p.Runners[Request].Glance(ctx, func(ctx context.Context, s *sqldb.Session) error {
+		time, err := s.Queue(text, nil)
+		if err != nil {
+			return err
+		}
+		return fn(&Tx{ctx: ctx, e: p.e, s: s, glances: time})
+	})
+}
+
 // manyRows is the number of rows from which it pays to keep the plans of foreign key checks:
-// two short round trips against one plan per row.
+// two short statements against one plan per row.
 const manyRows = 16
 
 // KeepChecks runs fn, which deletes n rows that others may refer to, with cached plans for

@@ -111,9 +111,7 @@ func (f *File) View(ctx context.Context, _ Kind, fn func(*Tx) error) error {
 	return fn(&Tx{ctx: ctx, Now: f.clock.now(), e: f.e, s: s})
 }
 
-// Glance runs fn, which reads a few rows by their keys, one statement at a time. Each
-// statement sees its own snapshot. That saves BEGIN, COMMIT and watching ctx, which would
-// take longer than the read.
+// Glance implements database. It does not watch ctx, which would take longer than the read.
 func (f *File) Glance(ctx context.Context, fn func(*Tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

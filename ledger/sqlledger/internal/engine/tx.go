@@ -26,6 +26,9 @@ type Tx struct {
 	ctx context.Context
 	e   *Engine
 	s   *sqldb.Session
+	// glances is the query for the time that goes with the first statement, where nothing
+	// begins a transaction. Now is 0 until that is answered.
+	glances *Sent
 	// spoilt is the first error that may have aborted the transaction. No statement runs
 	// after it, because that would be committed on its own.
 	spoilt error
@@ -64,8 +67,8 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	res, err := t.s.Execute(t.ctx, query, args)
-	if err != nil {
-		return 0, t.Failed(err)
+	if err = t.answered(err); err != nil {
+		return 0, err
 	}
 	return res.RowsAffected()
 }
@@ -94,7 +97,7 @@ func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 		return nil, err
 	}
 	rows, err := t.s.Ask(t.ctx, query, args)
-	return rows, t.Failed(err)
+	return rows, t.answered(err)
 }
 
 // Row runs a statement that returns at most one row; Scan returns sql.ErrNoRows if there is
@@ -103,7 +106,22 @@ func (t *Tx) Row(query string, args ...any) sqldb.Scanner {
 	if err := t.ready(query); err != nil {
 		return sqldb.NoRow{Err: err}
 	}
-	return t.s.AskOne(t.ctx, query, args)
+	row := t.s.AskOne(t.ctx, query, args)
+	if err := t.answered(nil); err != nil {
+		return sqldb.NoRow{Err: err}
+	}
+	return row
+}
+
+// answered takes the time that came with an answer, if it did, and returns the error of the
+// statement.
+func (t *Tx) answered(err error) error {
+	if err != nil || t.glances == nil || t.glances.First == nil {
+		return t.Failed(err)
+	}
+	t.Now, err = t.e.Server.clock.readValues(t.glances.First)
+	t.glances = nil
+	return t.Failed(err)
 }
 
 // Failed notes an error that may have aborted the transaction, and returns it.
