@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -32,14 +34,14 @@ func (p connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // Queued is a statement of PostgreSQL that waits for the next one that is answered.
 type Queued struct {
-	// Rows is the number of rows that it changed, First the first row that it returned, empty
-	// if it returned none. The next answer sets them; First is nil until then.
-	Rows  int64
-	First []any
+	// Rows is the number of rows that it changed or returned. The next answer sets it.
+	Rows int64
 
-	text    string
-	args    []any
-	refused error // of a guard that found another number of rows
+	answered bool
+	first    []driver.Value // nil: it returned no row
+	text     string
+	args     []any
+	refused  error // of a guard that found another number of rows
 }
 
 // Queue queues a statement. It goes to the server in one round trip with the next one that
@@ -64,6 +66,59 @@ func (s *Session) queue(q Queued) (_ *Queued, err error) {
 		p.queue = append(p.queue, &q)
 		return nil
 	})
+}
+
+// Answered reports whether the statement was answered.
+func (q *Queued) Answered() bool { return q.answered }
+
+// Scan returns the first row that the answered statement returned, or sql.ErrNoRows.
+func (q *Queued) Scan(dest ...any) error {
+	switch {
+	case !q.answered:
+		return errors.New("the statement is not answered yet")
+	case q.first == nil:
+		return sql.ErrNoRows
+	case len(q.first) != len(dest):
+		return fmt.Errorf("%d columns for %d values", len(q.first), len(dest))
+	}
+	for i, v := range q.first {
+		if err := assign(dest[i], v); err != nil {
+			return fmt.Errorf("column %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// assign stores a value as database/sql does.
+func assign(dest any, v driver.Value) error {
+	if s, ok := dest.(sql.Scanner); ok {
+		return s.Scan(v)
+	}
+	to := reflect.ValueOf(dest).Elem()
+	var text sql.NullString
+	var number sql.NullInt64
+	var truth sql.NullBool
+	switch kind := to.Kind(); {
+	case v == nil && kind != reflect.Slice:
+		return errors.New("NULL has no value of the type")
+	case kind == reflect.String:
+		err := text.Scan(v)
+		to.SetString(text.String)
+		return err
+	case to.CanInt():
+		err := number.Scan(v)
+		to.SetInt(number.Int64)
+		return err
+	case kind == reflect.Bool:
+		err := truth.Scan(v)
+		to.SetBool(truth.Bool)
+		return err
+	case kind == reflect.Slice:
+		b, _ := v.([]byte)
+		to.SetBytes(b)
+		return nil
+	}
+	return fmt.Errorf("a value of type %T for one of type %T", v, dest)
 }
 
 // guardText is in the error of a guard that finds another number of rows.
@@ -112,7 +167,7 @@ func (p *pipeline) QueryContext(ctx context.Context, query string, args []driver
 		results.Close()
 		return nil, err
 	}
-	return &answer{Rows: rows, types: p.Conn.Conn().TypeMap(), results: results}, nil
+	return &answer{rows, p.Conn.Conn().TypeMap(), results}, nil
 }
 
 // ExecContext implements driver.ExecerContext.
@@ -156,7 +211,7 @@ func (p *pipeline) flush(ctx context.Context, query string, args []any) (pgx.Bat
 	b.Queue(query, args...)
 	results := p.Conn.Conn().SendBatch(ctx, &b)
 	for _, q := range queue {
-		if err := q.read(results); err != nil {
+		if err := q.read(results, p.Conn.Conn().TypeMap()); err != nil {
 			results.Close()
 			return nil, q.failed(err)
 		}
@@ -165,20 +220,22 @@ func (p *pipeline) flush(ctx context.Context, query string, args []any) (pgx.Bat
 }
 
 // read takes the statement's result.
-func (q *Queued) read(results pgx.BatchResults) error {
+func (q *Queued) read(results pgx.BatchResults, types *pgtype.Map) error {
 	rows, err := results.Query()
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	q.First = []any{}
-	if rows.Next() {
-		if q.First, err = rows.Values(); err != nil {
-			return err
-		}
+	first := make([]driver.Value, len(rows.FieldDescriptions()))
+	switch err := (&answer{rows, types, nil}).Next(first); err {
+	case nil:
+		q.first = first
+	case io.EOF:
+	default:
+		rows.Close()
+		return err
 	}
 	rows.Close()
-	q.Rows = rows.CommandTag().RowsAffected()
+	q.answered, q.Rows = true, rows.CommandTag().RowsAffected()
 	return rows.Err()
 }
 

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -48,13 +49,9 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.FixedDigest(),
 		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.Now, BeatAt: t.Now,
 	}
+	var known sqldb.Scanner
 	if in.Unknown && in.Promotion != nil {
-		if err := t.unknown(in.Promotion.Commit); err != nil {
-			return b, err
-		}
-	}
-	if err := t.NeedsRoom(); err != nil {
-		return b, err
+		known = t.askKnown(in.Promotion.Commit)
 	}
 	if in.UploadID != "" {
 		// The end of an upload condemns its intents, so this one must be inserted before
@@ -63,7 +60,16 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 			return b, cmp.Or(err, lethe.ErrNoSuchUpload)
 		}
 	}
-	if err := t.admits(in.Backend, in.Size); err != nil {
+	on, err := t.backend(in.Backend)
+	if known != nil && (err == nil || errors.Is(err, lethe.ErrBackendMismatch)) {
+		if err := t.unknown(in.Promotion.Commit, known); err != nil {
+			return b, err
+		}
+	}
+	if err := cmp.Or(err, t.NeedsRoom()); err != nil {
+		return b, err
+	}
+	if err := t.admits(on, in.Size); err != nil {
 		return b, err
 	}
 	taken := fmt.Errorf("the id %s is taken; every upload needs a new one", b.ID)

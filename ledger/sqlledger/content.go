@@ -45,7 +45,7 @@ type known struct {
 // takes a reference from.
 func (w *write) openContent() (c known, err error) {
 	t, k := w.t, w.key()
-	err = t.Row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&c.id, &c.body)
+	err = w.open.Scan(&c.id, &c.body)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return known{}, t.Failed(err)
 	}
@@ -78,12 +78,11 @@ func (w *write) losing() lethe.ID {
 }
 
 // unknown returns ErrContentKnown if the commit can reference its content without the bytes,
-// or ErrNoSuchBucket. It is a hint that locks nothing.
-func (t *tx) unknown(c ledger.Commit) error {
+// or ErrNoSuchBucket. It is a hint that locks nothing. asked is the answer of askKnown.
+func (t *tx) unknown(c ledger.Commit, asked sqldb.Scanner) error {
 	var id sql.Null[lethe.ID]
 	var trusted bool
-	k := c.Content
-	err := t.Row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id, &trusted)
+	err := asked.Scan(&id, &trusted)
 	if err != nil {
 		return t.bucketError(c.Object.Bucket, err)
 	}
@@ -97,6 +96,12 @@ func (t *tx) unknown(c ledger.Commit) error {
 		err = lethe.ErrContentKnown
 	}
 	return err
+}
+
+// askKnown asks for a content with the identity of the commit's.
+func (t *tx) askKnown(c ledger.Commit) sqldb.Scanner {
+	k := c.Content
+	return t.Ask(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind)
 }
 
 // replica returns the number for one more copy of a content.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
@@ -109,6 +110,7 @@ type write struct {
 	old    *ledger.Object // the row under the key, expired or not
 	end    lethe.Time
 	refs   refs
+	open   sqldb.Scanner // the answer of openContent
 
 	content   lethe.ID
 	duplicate bool
@@ -120,6 +122,9 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 		return nil, err
 	}
 	w = &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
+	if k := w.key(); c.Source == nil {
+		w.open = t.Ask(openContent, k.Domain, k.Digest, k.Size, k.Kind)
+	}
 	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
 		return nil, err
 	}

@@ -31,13 +31,9 @@ func (db *DB) SetDraining(ctx context.Context, backend string, draining bool) er
 }
 
 // admits returns ErrNoRoom for new bytes on a backend that is draining, or beyond its quota.
-func (t *tx) admits(id string, n int64) error {
-	b, err := t.backend(id)
-	if err == nil && b.Draining {
-		err = fmt.Errorf("backend %s is being drained: %w", id, lethe.ErrNoRoom)
-	}
-	if err != nil {
-		return err
+func (t *tx) admits(b ledger.Backend, n int64) error {
+	if b.Draining {
+		return fmt.Errorf("backend %s is being drained: %w", b.ID, lethe.ErrNoRoom)
 	}
 	return t.fits(b, n)
 }

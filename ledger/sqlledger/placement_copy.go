@@ -58,7 +58,11 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 			return b, err
 		}
 	}
-	if err := t.admits(in.Backend, b.Size); err != nil {
+	on, err := t.backend(in.Backend)
+	if err == nil {
+		err = t.admits(on, b.Size)
+	}
+	if err != nil {
 		return b, err
 	}
 	_, err = t.Send(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.Now, b.CRC32C)

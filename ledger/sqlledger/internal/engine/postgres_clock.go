@@ -63,15 +63,6 @@ func (c *serverClock) read(row []string) (lethe.Time, error) {
 	return lethe.Time(raise(&c.high, max(int64(c.jump.Corrected(lethe.Time(wall))), saved))), nil
 }
 
-// readValues is read for a row of values.
-func (c *serverClock) readValues(row []any) (lethe.Time, error) {
-	text := make([]string, len(row))
-	for i, v := range row {
-		text[i] = fmt.Sprint(v)
-	}
-	return c.read(text)
-}
-
 // raise raises v to at least to, and returns it.
 func raise(v *atomic.Int64, to int64) int64 {
 	for {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 
 	"github.com/lethe-storage/lethe"
@@ -91,6 +92,26 @@ func (t *Tx) Send(query string, args ...any) (*Sent, error) {
 	return sent, t.Failed(err)
 }
 
+// Ask is Row for a statement that locks and changes nothing and whose answer is not needed
+// yet. PostgreSQL gets it in one round trip with the next one that is answered, and only
+// then may it be scanned.
+func (t *Tx) Ask(query string, args ...any) sqldb.Scanner {
+	if t.e.Server == nil {
+		return later(func(dest ...any) error { return t.Row(query, args...).Scan(dest...) })
+	}
+	sent, err := t.Send(query, args...)
+	if err != nil {
+		return sqldb.NoRow{Err: err}
+	}
+	return sent
+}
+
+// later is a question that is asked when its answer is scanned.
+type later func(dest ...any) error
+
+// Scan implements sqldb.Scanner.
+func (l later) Scan(dest ...any) error { return l(dest...) }
+
 // Query runs a statement that returns rows; see sqldb.Collect.
 func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	if err := t.ready(query); err != nil {
@@ -116,10 +137,16 @@ func (t *Tx) Row(query string, args ...any) sqldb.Scanner {
 // answered takes the time that came with an answer, if it did, and returns the error of the
 // statement.
 func (t *Tx) answered(err error) error {
-	if err != nil || t.glances == nil || t.glances.First == nil {
+	if err != nil || t.glances == nil || !t.glances.Answered() {
 		return t.Failed(err)
 	}
-	t.Now, err = t.e.Server.clock.readValues(t.glances.First)
+	row := make([]string, 2)
+	if err = t.glances.Scan(&row[0], &row[1]); errors.Is(err, sql.ErrNoRows) {
+		row, err = nil, nil
+	}
+	if err == nil {
+		t.Now, err = t.e.Server.clock.read(row)
+	}
 	t.glances = nil
 	return t.Failed(err)
 }
