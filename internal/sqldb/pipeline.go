@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,8 +52,8 @@ func (s *Session) Queue(text string, args []any) (*Queued, error) {
 	return s.queue(Queued{text: text, args: args})
 }
 
-// Guard queues a statement that has to change n rows. If it does not, it fails with refused,
-// at the server, so that COMMIT does nothing.
+// Guard queues a statement that has to change n rows, or to lock them. If it does not, it
+// fails with refused, at the server, so that COMMIT does nothing.
 func (s *Session) Guard(n int64, refused error, text string, args []any) error {
 	_, err := s.queue(Queued{text: guarded(text, n), args: args, refused: refused})
 	return err
@@ -122,12 +123,15 @@ func assign(dest any, v driver.Value) error {
 }
 
 // guardText is in the error of a guard that finds another number of rows.
-const guardText = "rows changed by a guarded statement: "
+const guardText = "rows of a guarded statement: "
 
-// guarded returns a statement that fails unless text changes n rows.
+// guarded returns a statement that fails unless text changes or locks n rows.
 func guarded(text string, n int64) string {
-	return fmt.Sprintf(`WITH changed AS (%s RETURNING 1)
-		SELECT CASE WHEN count(*) <> %d THEN CAST('%s' || count(*) AS BIGINT) END FROM changed`, text, n, guardText)
+	if !strings.HasPrefix(text, "SELECT") {
+		text += " RETURNING 1"
+	}
+	return fmt.Sprintf(`WITH guarded AS (%s)
+		SELECT CASE WHEN count(*) <> %d THEN CAST('%s' || count(*) AS BIGINT) END FROM guarded`, text, n, guardText)
 }
 
 // queuedError is the error of a queued statement: what was sent after it was not done.

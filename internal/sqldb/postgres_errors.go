@@ -88,7 +88,7 @@ func refusal(err error) bool {
 	return busy(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
-// isGuard reports whether a guarded statement changed another number of rows than it had to.
+// isGuard reports whether a guarded statement found another number of rows than it had to.
 func isGuard(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == invalidText && strings.Contains(e.Message, guardText)

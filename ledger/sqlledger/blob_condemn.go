@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"database/sql"
+	"errors"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -91,26 +92,26 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 	return out, err
 }
 
-// condemnContents condemns all blobs of contents, which are gone or lie in the ledger now,
-// with the reason and time of each.
-func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
-	out, err := t.condemnLive(gone)
-	if err != nil {
-		return out, err
+// condemnContents condemns the live blobs of contents on backends, and the copies under way of
+// all, which are gone or lie in the ledger now, with the reason and time of each.
+func (t *tx) condemnContents(onBackends, all []lossRow) (out condemned, err error) {
+	ask := t.Ask
+	if len(onBackends) == 0 {
+		ask = t.Row // no answer follows that it could go with
 	}
-	replicas, err := t.condemnReplicas(gone)
+	pending := ask(anyReplicaPending)
+	if len(onBackends) > 0 {
+		out, err = t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(onBackends), t.Now.Add(t.db.o.ReadGrace))
+		if err != nil {
+			return out, err
+		}
+	}
+	if err := pending.Scan(new(int64)); errors.Is(err, sql.ErrNoRows) {
+		return out, nil
+	} else if err != nil {
+		return out, t.Failed(err)
+	}
+	replicas, err := t.condemnBy(lethe.Pending, condemnReplicas, sqldb.JSON(all), t.Now.Add(t.db.o.LateWindow))
 	out.add(replicas)
 	return out, err
-}
-
-func (t *tx) condemnLive(gone []lossRow) (condemned, error) {
-	return t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(gone), t.Now.Add(t.db.o.ReadGrace))
-}
-
-// condemnReplicas condemns the copies under way.
-func (t *tx) condemnReplicas(gone []lossRow) (condemned, error) {
-	if found, err := t.exists(anyReplicaPending); err != nil || !found {
-		return condemned{}, err
-	}
-	return t.condemnBy(lethe.Pending, condemnReplicas, sqldb.JSON(gone), t.Now.Add(t.db.o.LateWindow))
 }

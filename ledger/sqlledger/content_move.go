@@ -85,7 +85,8 @@ func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body)
 		if err := t.Must(1, lethe.ErrContentGone, enterLedger, content, no); err != nil {
 			return err
 		}
-		gone, err := t.condemnContents([]lossRow{{ID: content, Died: t.Now, Reason: lethe.ReasonRebalance}})
+		moved := []lossRow{{ID: content, Died: t.Now, Reason: lethe.ReasonRebalance}}
+		gone, err := t.condemnContents(moved, moved)
 		blobs = gone.blobs
 		return err
 	})

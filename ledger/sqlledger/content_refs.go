@@ -150,13 +150,8 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	}
 	losses = slices.DeleteFunc(losses, func(l lossRow) bool { _, dead := inline[l.ID]; return !dead })
 	onBackends := slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return inline[l.ID] })
-	if len(onBackends) > 0 {
-		if out.condemned, err = t.condemnLive(onBackends); err != nil {
-			return out, err
-		}
-	}
-	replicas, err := t.condemnReplicas(losses) // also those of inline contents that leave the ledger
-	out.condemned.add(replicas)
+	// Copies under way are also those of inline contents that leave the ledger.
+	out.condemned, err = t.condemnContents(onBackends, losses)
 	return out, err
 }
 

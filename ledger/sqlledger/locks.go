@@ -1,7 +1,6 @@
 package sqlledger
 
 import (
-	"database/sql"
 	"hash/fnv"
 	"slices"
 
@@ -35,8 +34,9 @@ var (
 	lockedBackend  = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
 	lockedObject   = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
 	lockedUpload   = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
-	lockedContents = register(`SELECT c.id, c.closed FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy("c.id"))
-	contentsOf     = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+	lockedContents = register(`SELECT c.id FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c
+		WHERE c.id = t.id AND (c.closed = 0 OR c.id <> ?2) ` + sqldb.ExclusiveBy("c.id"))
+	contentsOf = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
 )
 
@@ -136,29 +136,17 @@ func (t *tx) lockContents(open lethe.ID, others ...lethe.ID) error {
 	if want = slices.Compact(want); len(want) == 0 {
 		return nil
 	}
-	found, closed, err := t.lockExisting(want, open)
-	if err == nil && (found != len(want) || closed) {
-		err = sqldb.ErrAgain
-	}
-	return err
+	t.noteLocked(want)
+	return t.Must(int64(len(want)), sqldb.ErrAgain, lockedContents, sqldb.JSON(want), open)
 }
 
-// lockExisting locks those of the contents that exist. It returns how many, and whether open
-// takes no more references.
-func (t *tx) lockExisting(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
-	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
-		var c bool
-		err = r.Scan(&id, &c)
-		closed = closed || c && id == open
-		return id, err
-	}, lockedContents, sqldb.JSON(contents))
+func (t *tx) noteLocked(contents []lethe.ID) {
 	if t.locked == nil {
-		t.locked = make(map[lethe.ID]bool, len(found))
+		t.locked = make(map[lethe.ID]bool, len(contents))
 	}
-	for _, id := range found {
+	for _, id := range contents {
 		t.locked[id] = true
 	}
-	return len(found), closed, err
 }
 
 // lockContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
@@ -169,7 +157,8 @@ func (t *tx) lockContentsOf(blobs []lethe.ID) error {
 	}
 	contents, err := all(t, sqldb.One[lethe.ID], contentsOf, sqldb.JSON(blobs))
 	if err == nil && len(contents) > 0 {
-		_, _, err = t.lockExisting(contents, "")
+		contents, err = all(t, sqldb.One[lethe.ID], lockedContents, sqldb.JSON(contents), "")
+		t.noteLocked(contents)
 	}
 	return err
 }
