@@ -158,7 +158,7 @@ func TestRoundTrips(t *testing.T) {
 		}},
 		{"delete", 6, func(n string) { l.remove("new" + n) }},
 		{"delete of one of two references", 5, func(n string) { l.remove("same" + n) }},
-		{"delete from the ledger", 6, func(n string) { l.remove("inline" + n) }},
+		{"delete from the ledger", 5, func(n string) { l.remove("inline" + n) }},
 		{"delete of nothing", 5, func(n string) { l.remove("none") }},
 	} {
 		x.do("0")
