@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -63,7 +65,7 @@ func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 // decodeAttrs is the inverse of encodeTags and, for attributes, asJSON.
 func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err error) {
 	if attrs != "{}" {
-		err = json.Unmarshal([]byte(attrs), &a)
+		a, err = plainAttrs.decode(attrs)
 	}
 	if tags != "{}" {
 		err = errors.Join(err, json.Unmarshal([]byte(tags), &t))
@@ -72,6 +74,39 @@ func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err e
 		return a, t, fmt.Errorf("%w: attributes or tags: %w", lethe.ErrCorrupt, err)
 	}
 	return a, t, nil
+}
+
+// attrsCache has attributes by their JSON. Most objects share few of them, and to decode them
+// took 3 % of a small get. Those with maps or lists, which callers could change, are not kept.
+type attrsCache [64]atomic.Pointer[cachedAttrs]
+
+type cachedAttrs struct {
+	text  string
+	attrs ledger.Attrs
+}
+
+var (
+	plainAttrs attrsCache
+	attrsSeed  = maphash.MakeSeed()
+)
+
+// longestCached is how long the JSON of cached attributes may be, in bytes.
+const longestCached = 256
+
+func (c *attrsCache) decode(text string) (a ledger.Attrs, err error) {
+	if len(text) > longestCached {
+		err = json.Unmarshal([]byte(text), &a)
+		return a, err
+	}
+	at := &c[maphash.String(attrsSeed, text)%uint64(len(c))]
+	if have := at.Load(); have != nil && have.text == text {
+		return have.attrs, nil
+	}
+	err = json.Unmarshal([]byte(text), &a)
+	if err == nil && a.User == nil && a.Checksums == nil && a.Parts == nil && a.ACL == nil {
+		at.Store(&cachedAttrs{text, a})
+	}
+	return a, err
 }
 
 // encodeTags returns the same text for a nil and an empty map.

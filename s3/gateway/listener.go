@@ -114,8 +114,9 @@ type trackedConn struct {
 	hard    atomic.Int64 // the web server's read deadline in microseconds; 0: none
 	used    atomic.Bool  // bytes were read from it
 
-	mu   sync.Mutex
-	body *netlimit.Patience // with the body that is being read; nil between bodies
+	mu    sync.Mutex
+	timed bool              // a body is being read
+	body  netlimit.Patience // with it
 }
 
 func (c *trackedConn) Read(p []byte) (int, error) {
@@ -143,7 +144,7 @@ func (c *trackedConn) Read(p []byte) (int, error) {
 func (c *trackedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.body == nil {
+	if !c.timed {
 		return 0, false
 	}
 	c.body.Waited(d, n)
@@ -153,13 +154,12 @@ func (c *trackedConn) waits(d time.Duration, n int) (left time.Duration, ok bool
 // reads starts or ends the timing of a body: the web server marks the start by
 // a deadline as far off as longestBody, and the end by another one.
 func (c *trackedConn) reads(until time.Time) {
-	var p *netlimit.Patience
-	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
-		p = new(c.tracker.pace.Patience())
-	}
+	timed := !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.body = p
+	if c.timed = timed; timed {
+		c.body = c.tracker.pace.Patience()
+	}
 }
 
 func (c *trackedConn) Write(p []byte) (int, error) {
