@@ -28,6 +28,9 @@ var (
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
 )
 
+// errTaken is returned for an intent whose id a blob has.
+var errTaken = errors.New("the id is taken; every upload needs a new one")
+
 // Begin commits a pending row (docs/protocol.md, rule 1). Errors: ErrContentKnown, if the
 // intent is for unknown bytes only; ErrNoRoom; ErrBackendMismatch for an unknown backend;
 // ErrNoSuchUpload; ErrNoSuchBucket and ErrInvalidKey of a promotion.
@@ -72,8 +75,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	if err := t.admits(on, in.Size); err != nil {
 		return b, err
 	}
-	taken := fmt.Errorf("the id %s is taken; every upload needs a new one", b.ID)
-	if err := t.Must(1, taken, insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now); err != nil {
+	if err := t.Must(1, errTaken, insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now); err != nil {
 		return b, err
 	}
 	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
