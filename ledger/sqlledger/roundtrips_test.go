@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -165,6 +166,36 @@ func TestRoundTrips(t *testing.T) {
 		x.do("1") // statements are prepared
 		if n := c.of(t, x.name, func() { x.do("2") }); n != x.want {
 			t.Errorf("%s: %d round trips, want %d", x.name, n, x.want)
+		}
+	}
+}
+
+// TestGuardFailsWithCommit: a guard that goes with COMMIT undoes the transaction, and its error
+// is known. One that goes with a question fails that.
+func TestGuardFailsWithCommit(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	setUp(t, db)
+	refused := errors.New("refused")
+	for name, ask := range map[string]bool{"with COMMIT": false, "with a question": true} {
+		err := db.write(t.Context(), "guard", func(x *tx) error {
+			if _, err := x.record(lethe.ID(name), "put", ""); err != nil {
+				return err
+			}
+			if err := x.Must(1, refused, forgetPromotion, "none"); err != nil {
+				return err
+			}
+			if ask {
+				if _, err := x.bucket("b"); !errors.Is(err, refused) {
+					t.Errorf("%s: the question was answered: %v", name, err)
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, refused) || errors.Is(err, lethe.ErrUnknownOutcome) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if _, found, err := db.Outcome(t.Context(), lethe.ID(name)); found || err != nil {
+			t.Errorf("%s: the transaction happened: %v", name, err)
 		}
 	}
 }

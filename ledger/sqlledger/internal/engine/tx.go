@@ -77,12 +77,18 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 // Sent is a statement that was sent without waiting for its answer.
 type Sent = sqldb.Queued
 
+// fewRows are answers of SQLite that most statements get, so that they are not allocated.
+var fewRows = [2]Sent{{Rows: 0}, {Rows: 1}}
+
 // Send is Exec for a statement whose answer is not needed yet. PostgreSQL gets it in one
 // round trip with the next one that is answered, which sets Sent.Rows and returns its error,
 // or with COMMIT.
 func (t *Tx) Send(query string, args ...any) (*Sent, error) {
 	if t.e.Server == nil {
 		n, err := t.Exec(query, args...)
+		if n < int64(len(fewRows)) {
+			return &fewRows[n], err
+		}
 		return &Sent{Rows: n}, err
 	}
 	if t.spoilt != nil {
