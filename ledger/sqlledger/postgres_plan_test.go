@@ -69,7 +69,7 @@ func TestPostgresPlans(t *testing.T) {
 		{claimTurn, "Index Scan using blobs_turns", []any{"disk", 0, now, 100, "w", 1, "", 0}},
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
 		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
-		{lockedContents, "contents_pkey", []any{sqldb.JSON(names)}},
+		{lockedContents, "contents_pkey", []any{sqldb.JSON(names), ""}},
 		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
 		{loseRefs, "contents_pkey", []any{sqldb.JSON(contents)}},
 		{condemnLive, "blobs_content", []any{sqldb.JSON(contents), now}},
