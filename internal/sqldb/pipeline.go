@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -55,7 +56,7 @@ func (s *Session) Queue(text string, args []any) (*Queued, error) {
 // Guard queues a statement that has to change n rows, or to lock them. If it does not, it
 // fails with refused, at the server, so that COMMIT does nothing.
 func (s *Session) Guard(n int64, refused error, text string, args []any) error {
-	_, err := s.queue(Queued{text: guarded(text, n), args: args, refused: refused})
+	_, err := s.queue(Queued{text: guarded(text, len(args)+1), args: append(slices.Clone(args), n), refused: refused})
 	return err
 }
 
@@ -125,13 +126,14 @@ func assign(dest any, v driver.Value) error {
 // guardText is in the error of a guard that finds another number of rows.
 const guardText = "rows of a guarded statement: "
 
-// guarded returns a statement that fails unless text changes or locks n rows.
-func guarded(text string, n int64) string {
+// guarded returns a statement that fails unless text changes or locks as many rows as the
+// parameter says. The number is not in the text, which is prepared once.
+func guarded(text string, param int) string {
 	if !strings.HasPrefix(text, "SELECT") {
 		text += " RETURNING 1"
 	}
 	return fmt.Sprintf(`WITH guarded AS (%s)
-		SELECT CASE WHEN count(*) <> %d THEN CAST('%s' || count(*) AS BIGINT) END FROM guarded`, text, n, guardText)
+		SELECT CASE WHEN count(*) <> CAST(?%d AS BIGINT) THEN CAST('%s' || count(*) AS BIGINT) END FROM guarded`, text, param, guardText)
 }
 
 // queuedError is the error of a queued statement: what was sent after it was not done.
@@ -147,6 +149,8 @@ func (q *Queued) failed(err error) error {
 		return queuedError{q.refused}
 	case refusal(err):
 		return queuedError{err}
+	case pgconn.SafeToRetry(err):
+		return driver.ErrBadConn // as database/sql's drivers say that nothing was sent
 	}
 	return err
 }

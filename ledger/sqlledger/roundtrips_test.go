@@ -11,9 +11,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -196,6 +199,61 @@ func TestGuardFailsWithCommit(t *testing.T) {
 		}
 		if _, found, err := db.Outcome(t.Context(), lethe.ID(name)); found || err != nil {
 			t.Errorf("%s: the transaction happened: %v", name, err)
+		}
+	}
+}
+
+// TestGuardIsPreparedOnce: a guard has one text for every number of rows, so that connections
+// do not fill up with prepared statements.
+func TestGuardIsPreparedOnce(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	setUp(t, db)
+	var contents []lethe.ID
+	for _, name := range []string{"k", "l", "m"} {
+		contents = append(contents, mustPut(t, db, name, hexSum(name)).Object.ContentID)
+	}
+	prepared := 0
+	err := db.write(t.Context(), "guards", func(x *tx) error {
+		for n := range contents {
+			if err := x.Must(int64(n), lethe.ErrFenced, lockedContents, sqldb.JSON(contents[:n]), ""); err != nil {
+				return err
+			}
+		}
+		return x.Row(`SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'WITH guarded%c.closed = 0%'`).Scan(&prepared)
+	})
+	if err != nil || prepared != 1 {
+		t.Errorf("%d prepared statements: %v", prepared, err)
+	}
+}
+
+// TestQueueBeyondTheLimit: the limit of a transaction is not the caller's deadline. It was
+// not done, unless COMMIT was sent in time.
+func TestQueueBeyondTheLimit(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	for name, c := range map[string]struct {
+		queued  string
+		ask     bool
+		instead error
+	}{
+		"asked after it":     {"SELECT 1", true, lethe.ErrUnavailable},
+		"committed after it": {"SELECT 1", false, lethe.ErrUnavailable},
+		"committed in time":  {"SELECT pg_sleep(1)", false, lethe.ErrUnknownOutcome},
+	} {
+		err := db.engine.Server.Runners[engine.Request].Write(t.Context(), sqldb.Transaction{
+			Begin: "BEGIN", Longest: 100 * time.Millisecond,
+			Do: func(ctx context.Context, s *sqldb.Session, _ []string) error {
+				_, err := s.Queue(c.queued, nil)
+				if c.instead == lethe.ErrUnavailable {
+					<-ctx.Done()
+				}
+				if err == nil && c.ask {
+					_, err = s.Execute(ctx, "SELECT 1", nil)
+				}
+				return err
+			},
+		})
+		if !errors.Is(err, c.instead) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want %v", name, err, c.instead)
 		}
 	}
 }
