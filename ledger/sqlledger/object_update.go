@@ -57,7 +57,10 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	if err != nil {
 		return ledger.Object{}, err
 	}
-	return *o, t.supersede(b.ID, o.Key)
+	if err := t.supersede(b.ID, o.Key); err != nil {
+		return ledger.Object{}, err
+	}
+	return *o, t.recorded()
 }
 
 // mayUpdate returns an error unless the object may be changed as asked.

@@ -36,6 +36,16 @@ func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 	return t.Must(1, fmt.Errorf("operation %s was recorded before: look up its outcome", op), recordOp, op, what, object, t.Now)
 }
 
+// recorded returns once the record is there, in a transaction that asks nothing else after it.
+// What is on its way together with COMMIT, Outcome cannot wait for.
+func (t *tx) recorded() error {
+	if t.op == "" || !t.concurrentWriters() {
+		return nil
+	}
+	_, _, err := t.outcome(t.op)
+	return err
+}
+
 // outcome returns what an operation recorded.
 func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = t.Row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)

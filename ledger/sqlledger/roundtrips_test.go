@@ -173,6 +173,61 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// TestRecordsComeBeforeCommit: the record of an operation is there when its COMMIT is sent.
+// Else Outcome could not wait for it: it would report that nothing happened, and then the
+// server would read both.
+func TestRecordsComeBeforeCommit(t *testing.T) {
+	var c trips
+	clock := newTestClock()
+	db := openServerAt(t, c.through(t, servers.Postgres(t)), ledger.Options{Clock: clock})
+	setUp(t, db)
+	l := &fixture{DB: db, t: t, ctx: context.Background(), clock: clock}
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
+	l.ok(err)
+	check := func(name string, op func() error) {
+		c.of(t, name, func() { l.ok(op()) })
+		if sent := strings.Join(c.text, " "); !strings.Contains(sent, "INTO ops") {
+			t.Errorf("%s: no record: %s", name, sent)
+		}
+		for together := range strings.SplitSeq(strings.Join(c.text, "\n"), "\n-") {
+			if strings.Contains(together, "INTO ops") && strings.Contains(together, "COMMIT") {
+				t.Errorf("%s: the record goes with COMMIT:%s", name, together)
+			}
+		}
+	}
+	check("commit", func() error {
+		_, err := l.Commit(l.ctx, l.inlineCommit("k", "body"))
+		return err
+	})
+	check("update", func() error {
+		_, err := l.Update(l.ctx, ledger.Update{Op: l.id(), Bucket: "b", Key: "k", Tags: &map[string]string{"a": "b"}})
+		return err
+	})
+	check("delete", func() error {
+		_, err := l.Delete(l.ctx, ledger.Deletion{Op: l.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
+		return err
+	})
+	check("restore", func() error {
+		trash, err := l.Trash(l.ctx, ledger.TrashQuery{Bucket: "b", Limit: 1})
+		l.ok(err)
+		c.text = nil
+		_, err = l.Restore(l.ctx, l.id(), trash[0].ID, false)
+		return err
+	})
+	u := l.upload("k", 0)
+	var part ledger.Part
+	check("part", func() (err error) {
+		part, err = l.CommitPart(l.ctx, ledger.PartCommit{Op: l.id(), Part: ledger.Part{UploadID: u.ID, Number: 1, ETag: "e"}})
+		return err
+	})
+	check("complete", func() error {
+		_, err := l.Complete(l.ctx, l.completion(u, part))
+		return err
+	})
+	u = l.upload("k", 0)
+	check("abort", func() error { return l.AbortUpload(l.ctx, l.id(), "b", "k", u.ID) })
+}
+
 // TestGuardFailsWithCommit: a guard that goes with COMMIT undoes the transaction, and its error
 // is known. One that goes with a question fails that.
 func TestGuardFailsWithCommit(t *testing.T) {
