@@ -161,6 +161,13 @@ type pipeline struct {
 	queue []*Queued
 }
 
+// ResetSession implements driver.SessionResetter: the next session's queue is empty, whatever
+// the last one left.
+func (p *pipeline) ResetSession(ctx context.Context) error {
+	p.queue = nil
+	return p.Conn.ResetSession(ctx)
+}
+
 // QueryContext implements driver.QueryerContext.
 func (p *pipeline) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(p.queue) == 0 {

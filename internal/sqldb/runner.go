@@ -276,7 +276,6 @@ func (r *Runner) glanceOnce(ctx context.Context, do func(ctx context.Context, s 
 	}
 	defer s.Give()
 	err = do(ctx, s)
-	s.dialect.wire.drop(s.Conn)
 	switch {
 	case err == nil:
 		return ended, nil

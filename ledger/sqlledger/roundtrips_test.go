@@ -312,3 +312,24 @@ func TestQueueBeyondTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestNextSessionHasNoQueue: what a look at the ledger queued and did not ask is not left to
+// the next user of its connection, even after a panic, which the web server recovers from.
+func TestNextSessionHasNoQueue(t *testing.T) {
+	db := openServerAt(t, servers.Postgres(t), ledger.Options{}, Postgres(PostgresOptions{Requests: 1, Routines: 1}))
+	setUp(t, db)
+	for name, look := range map[string]func(*tx) error{
+		"nothing asked": func(*tx) error { return nil },
+		"a panic":       func(*tx) error { panic("a fault") },
+	} {
+		func() {
+			defer func() { _ = recover() }()
+			if err := db.glance(t.Context(), pointRead{}, look); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}()
+		if _, err := put(db, "k", hexSum(name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
