@@ -168,6 +168,9 @@ func (p *pipeline) ResetSession(ctx context.Context) error {
 	return p.Conn.ResetSession(ctx)
 }
 
+// IsValid implements driver.Validator: a connection that broke is not given to one who waits.
+func (p *pipeline) IsValid() bool { return !p.Conn.Conn().IsClosed() }
+
 // QueryContext implements driver.QueryerContext.
 func (p *pipeline) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(p.queue) == 0 {

@@ -333,3 +333,20 @@ func TestNextSessionHasNoQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenConnectionIsNotKept: who waits for a connection does not get one that broke.
+func TestBrokenConnectionIsNotKept(t *testing.T) {
+	pool := openServer(t, ledger.Options{}).engine.Server.Runners[engine.Request].Pool
+	pool.SetMaxOpenConns(1)
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())"); err == nil {
+		t.Error("the connection did not break")
+	}
+	conn.Close()
+	if s := pool.Stats(); s.OpenConnections != 0 {
+		t.Errorf("it is kept: %+v", s)
+	}
+}
