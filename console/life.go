@@ -223,6 +223,9 @@ func trashLine(t api.TrashEntry) string {
 	case t.Due:
 		return fmt.Sprintf("%s in the trash: %s.", words.Size(t.Size), cmp.Or(t.Limited, "the next run of purge removes it"))
 	}
+	if t.Held {
+		return fmt.Sprintf("%s in the trash: a hold keeps it, also after %s.", words.Size(t.Size), stamp(t.PurgeAt))
+	}
 	return fmt.Sprintf("%s in the trash: it can be restored until %s.", words.Size(t.Size), stamp(t.PurgeAt))
 }
 

@@ -37,6 +37,8 @@ type HoldSet struct {
 	Held Amount `json:"held"`
 	// Below is how many keys begin with the held key and a slash, if no object has the key.
 	Below int64 `json:"below,omitempty"`
+	// Trash is how many entries of the trash the hold keeps, if it keeps no object.
+	Trash int64 `json:"trash,omitempty"`
 	// AtLeast reports that there are more: the count ended early.
 	AtLeast bool `json:"at_least,omitempty"`
 }

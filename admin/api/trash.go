@@ -28,7 +28,9 @@ type TrashEntry struct {
 	Reason    string    `json:"reason"`
 	DeletedAt time.Time `json:"deleted_at"`
 	PurgeAt   time.Time `json:"purge_at"`
-	// Due and Stays are told by an explanation only: its undo window is over, and why it stays
+	// Held reports that a hold keeps it, also after PurgeAt.
+	Held bool `json:"held,omitempty"`
+	// Due reports that its undo window is over. An explanation tells in Stays why it stays
 	// nonetheless.
 	Due   bool   `json:"due,omitempty"`
 	Stays string `json:"stays,omitempty"`

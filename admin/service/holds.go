@@ -53,6 +53,18 @@ func holdInfo(h ledger.Hold) api.HoldInfo {
 	return api.HoldInfo{Bucket: h.Bucket, Scope: h.Scope.String(), Key: h.Key, Reason: h.Reason, By: h.By, At: h.At}
 }
 
+// trashKept counts the trash entries that a hold keeps; AtLeast is set if there may be more.
+func (s *Service) trashKept(ctx context.Context, h ledger.Hold, out *api.HoldSet) error {
+	if h.Scope != ledger.HoldPrefix {
+		fate, err := s.o.Ledger.Fate(ctx, h.Bucket, h.Key)
+		out.Trash = int64(len(fate.Trash))
+		return err
+	}
+	list, err := s.o.Objects.Trash(ctx, ledger.TrashQuery{Bucket: h.Bucket, Prefix: h.Key, Limit: page})
+	out.Trash, out.AtLeast = int64(len(list)), len(list) == page
+	return err
+}
+
 // AddHold sets a hold: what it covers is not deleted, replaced, expired or
 // purged until it is removed. It counts the objects that the hold keeps now.
 func (s *Service) AddHold(ctx context.Context, req api.HoldRequest) (api.HoldSet, error) {
@@ -68,7 +80,11 @@ func (s *Service) AddHold(ctx context.Context, req api.HoldRequest) (api.HoldSet
 		return api.HoldSet{}, err
 	}
 	s.audit(ctx, "hold_set", h.Reason, slog.String("bucket", h.Bucket), slog.String("scope", h.Scope.String()), slog.String("key", h.Key))
-	return s.keptBy(ctx, h)
+	out, err := s.keptBy(ctx, h)
+	if err == nil && out.Held.Objects == 0 {
+		err = s.trashKept(ctx, h, &out)
+	}
+	return out, err
 }
 
 // maxHeldCounted is how many objects under a hold are counted for an answer.

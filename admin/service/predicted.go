@@ -46,20 +46,13 @@ func (s *Service) addStays(ctx context.Context, o ledger.Object, e *api.Explanat
 
 // addTrash adds the earlier versions of a key, with what keeps those that are due for purge.
 func (s *Service) addTrash(ctx context.Context, list []ledger.TrashEntry, e *api.Explanation) error {
-	ids := make([]lethe.ID, len(list))
-	for i, entry := range list {
-		ids[i] = entry.ID
-	}
-	named, err := s.o.Ledger.TrashNamed(ctx, ids)
+	rows, err := s.purges(ctx, list)
 	if err != nil {
 		return err
 	}
-	rows := map[lethe.ID]ledger.Due{}
-	for _, d := range named {
-		rows[d.ID] = d
-	}
 	for _, entry := range list {
 		out, d := trashEntry(entry), rows[entry.ID]
+		out.Held = d.Held
 		if out.Due = d.At <= lethe.FromTime(e.Now); out.Due {
 			out.PurgeAt = toTime(d.At)
 			if out.Stays, out.Limited, err = s.stays(ctx, e, d); err != nil {

@@ -26,14 +26,34 @@ func (s *Service) Trash(ctx context.Context, req api.TrashRequest) (api.TrashLis
 	list, err := s.o.Objects.Trash(ctx, ledger.TrashQuery{
 		Bucket: req.Bucket, Prefix: req.Prefix, After: lethe.ID(req.After), Limit: limit,
 	})
-	out := api.TrashList{Entries: []api.TrashEntry{}}
+	if err != nil {
+		return api.TrashList{}, err
+	}
+	rows, err := s.purges(ctx, list)
+	now, out := s.o.Clock.Now(), api.TrashList{Entries: []api.TrashEntry{}}
 	for _, e := range list {
-		out.Entries = append(out.Entries, trashEntry(e))
+		entry := trashEntry(e)
+		entry.Held, entry.Due = rows[e.ID].Held, e.PurgeAt <= now
+		out.Entries = append(out.Entries, entry)
 	}
 	if len(list) == limit {
 		out.Next = string(list[limit-1].ID)
 	}
 	return out, err
+}
+
+// purges returns when and whether trash entries are purged, by their ids.
+func (s *Service) purges(ctx context.Context, list []ledger.TrashEntry) (map[lethe.ID]ledger.Due, error) {
+	ids := make([]lethe.ID, len(list))
+	for i, entry := range list {
+		ids[i] = entry.ID
+	}
+	named, err := s.o.Ledger.TrashNamed(ctx, ids)
+	rows := map[lethe.ID]ledger.Due{}
+	for _, d := range named {
+		rows[d.ID] = d
+	}
+	return rows, err
 }
 
 // RestoreTrash restores an entry. It fails with ErrTrashNotFound, or with

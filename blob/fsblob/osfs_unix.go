@@ -87,6 +87,10 @@ func (f *osFS) inPlace() error {
 	now, err := os.Stat(f.opt.Root)
 	switch {
 	case err != nil:
+		var named *fs.PathError
+		if errors.As(err, &named) {
+			err = named.Err
+		}
 		return fmt.Errorf("%w: %w: folder %s: %s", blob.ErrDown, blob.ErrMisplaced, f.opt.Root, err)
 	case !os.SameFile(now, f.at.Load().is):
 		return fmt.Errorf("%w: %w: another folder lies at %s than the one that was opened: a disk was mounted or unmounted there",

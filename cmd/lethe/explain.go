@@ -140,6 +140,8 @@ func (c *cli) explain(e api.Explanation) {
 		purged := "purged " + words.When(t.PurgeAt, e.Now)
 		if t.Due {
 			purged = "due for purge since " + stamp(t.PurgeAt)
+		} else if t.Held {
+			purged = "held: not purged, also after " + stamp(t.PurgeAt)
 		}
 		if t.Stays != "" {
 			purged += "; it stays, as " + t.Stays

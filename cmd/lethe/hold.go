@@ -74,6 +74,9 @@ func (c *cli) printHeld(h api.HoldSet) {
 	switch {
 	case h.Held.Objects > 0:
 		printf(c.out, "  now:     %s%s, %s\n", least, words.Plural(h.Held.Objects, "object", "objects"), words.Size(h.Held.Bytes))
+	case h.Trash > 0:
+		printf(c.out, "  now:     no object, but %s%s: %s\n", least, words.Plural(h.Trash, "entry of the trash", "entries of the trash"),
+			c.command("trash", "list", "--bucket", h.Bucket, "--prefix", h.Key))
 	case h.Below > 0:
 		printf(c.out, "  now:     nothing: no object has this key; %s%s with %s/: %s\n", least, words.Plural(h.Below, "begins", "begin"), h.Key,
 			c.command("hold", "add", "s3://"+h.Bucket+"/"+h.Key+"/"))

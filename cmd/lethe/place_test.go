@@ -73,7 +73,7 @@ func (w *world) missing(well moment, mount func()) {
 	if s := asked[api.Status](w, "status"); s.Backends[0].Misplaced == "" || !s.Backends[0].Missing {
 		w.t.Errorf("status says %+v", s.Backends[0])
 	}
-	if text := w.ok("status"); !strings.Contains(text, "backend main is not in its place") {
+	if text := w.ok("status"); !strings.Contains(text, "backend main is not in its place") || strings.Contains(text, ": stat /") {
 		w.t.Errorf("status says\n%s", text)
 	}
 	w.fails("not in its place", "check", "--checksums")

@@ -163,7 +163,10 @@ func (c *cli) applyCommand() *cobra.Command {
 the transaction that acts on it: items that are gone, changed, held or no longer due
 stay as they are and are reported. Nothing outside the plan is changed. A plan is
 refused if it was altered or cut off, is of another store or of a ledger before a
-restore, or is older than reclaim.grace.plan_age.`,
+restore, or is older than reclaim.grace.plan_age.
+
+The exit code is 1 if an item failed, or if nothing was done although items are still
+there.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
@@ -223,7 +226,10 @@ func (c *cli) apply(ctx context.Context, client *api.Client, f io.Reader, force,
 		return err
 	}
 	if asJSON {
-		return printLine(c.out, res)
+		if err := printLine(c.out, res); err != nil {
+			return err
+		}
+		return failedApply(res)
 	}
 	if named > told {
 		printf(c.out, "... and %s more that were not done; --json lists all\n", words.Number(int64(named-told)))
@@ -234,6 +240,18 @@ func (c *cli) apply(ctx context.Context, client *api.Client, f io.Reader, force,
 			printf(c.out, "; %s %s", words.Number(n), o)
 		}
 	}
-	_, err = printf(c.out, "\n")
-	return err
+	if _, err = printf(c.out, "\n"); err != nil {
+		return err
+	}
+	return failedApply(res)
+}
+
+// failedApply is the error of a plan that had failures, or of which nothing was done although
+// items are still to be done. The result was printed already.
+func failedApply(res api.ApplyResult) error {
+	over := res.Done.Items + res.Outcomes[plan.Already] + res.Outcomes[plan.Gone]
+	if res.Outcomes[plan.Failed] > 0 || res.Done.Items == 0 && over < res.Items {
+		return &exitError{exitFailure, nil}
+	}
+	return nil
 }

@@ -32,10 +32,14 @@ func (w *world) planned(args ...string) (path string, end plan.End) {
 // applied applies a plan and returns its result.
 func (w *world) applied(path string, args ...string) (res api.ApplyResult) {
 	w.t.Helper()
-	out := w.ok(append([]string{"apply", path, "--json"}, args...)...)
+	code, out, errs := w.lethe(append([]string{"apply", path, "--json"}, args...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &res); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	left := res.Items - res.Done.Items - res.Outcomes[plan.Already] - res.Outcomes[plan.Gone]
+	if want := res.Outcomes[plan.Failed] > 0 || res.Done.Items == 0 && left > 0; (code == exitFailure) != want || errs != "" {
+		w.t.Errorf("exit code %d and %q for %+v", code, errs, res)
 	}
 	return res
 }

@@ -117,8 +117,12 @@ func (c *cli) chainHolds(chain api.Chain) error {
 	if !chain.DroppedUntil.IsZero() {
 		printf(c.out, "receipts of deletions until %s were dropped by age\n", stamp(chain.DroppedUntil))
 	}
-	_, err := printf(c.out, "the chain is intact: %s in %s, %s not sealed yet\nhead %d:%s\n",
+	_, err := printf(c.out, "the chain is intact: %s in %s, %s not sealed yet\n",
 		words.Plural(chain.Receipts, "receipt", "receipts"), words.Plural(chain.Segments, "segment", "segments"),
-		words.Plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
+		words.Plural(chain.Unsealed, "receipt", "receipts"))
+	if chain.Head.Hash == "" {
+		return err
+	}
+	_, err = printf(c.out, "head %d:%s\n", chain.Head.Seq, chain.Head.Hash)
 	return err
 }

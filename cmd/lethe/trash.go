@@ -38,7 +38,7 @@ func (c *cli) trashListCommand() *cobra.Command {
 				}
 				rows := [][]string{{"ENTRY", "OBJECT", "SIZE", "WHY", "DELETED", "PURGED"}}
 				for _, e := range list {
-					rows = append(rows, []string{e.ID, "s3://" + e.Bucket + "/" + e.Key, words.Size(e.Size), e.Reason, stamp(e.DeletedAt), stamp(e.PurgeAt)})
+					rows = append(rows, []string{e.ID, "s3://" + e.Bucket + "/" + e.Key, words.Size(e.Size), e.Reason, stamp(e.DeletedAt), purgedAt(e)})
 				}
 				return table(c.out, rows)
 			})
@@ -47,6 +47,17 @@ func (c *cli) trashListCommand() *cobra.Command {
 	c.trashFilter(cmd, &req)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+// purgedAt tells when an entry is purged, or that it is due or held.
+func purgedAt(e api.TrashEntry) string {
+	switch {
+	case e.Held:
+		return "held"
+	case e.Due:
+		return "due"
+	}
+	return stamp(e.PurgeAt)
 }
 
 func (c *cli) trashFilter(cmd *cobra.Command, req *api.TrashRequest) {
