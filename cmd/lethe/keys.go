@@ -153,7 +153,7 @@ func access(k api.Key) string {
 func (c *cli) keysListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
+		Use: "list", Short: "List keys besides the root key, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
 				list, err := api.Call[[]api.Key](cmd.Context(), client, "keys/list", api.None{})

@@ -148,6 +148,8 @@ func ofHold(req *api.HoldRequest) question {
 			what := "no object is there"
 			if e.Object != nil {
 				what = "1 object of " + words.Size(e.Object.Size)
+			} else if len(e.Trash) > 0 {
+				what = words.Plural(int64(len(e.Trash)), "entry of the trash", "entries of the trash")
 			}
 			return fmt.Sprintf("Release the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,9 @@ func TestHeldTrash(t *testing.T) {
 			t.Errorf("trash list says %s", line)
 		}
 	}
+	shown := newScreen(t)
+	run(context.Background(), w.args("hold", "rm", "s3://first/a/held"), streams{terminal(t, "n\n"), io.Discard, shown.file})
+	contains(t, "the question of hold rm", shown.read(), "on s3://first/a/held, 1 entry of the trash?")
 	if out := w.ok("receipts", "verify"); strings.Contains(out, "head") {
 		t.Errorf("a chain without seals has a head:\n%s", out)
 	}
