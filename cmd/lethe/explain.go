@@ -137,16 +137,7 @@ func (c *cli) explain(e api.Explanation) {
 		}
 	}
 	for _, t := range e.Trash {
-		purged := "purged " + words.When(t.PurgeAt, e.Now)
-		if t.Due {
-			purged = "due for purge since " + stamp(t.PurgeAt)
-		} else if t.Held {
-			purged = "held: not purged, also after " + stamp(t.PurgeAt)
-		}
-		if t.Stays != "" {
-			purged += "; it stays, as " + t.Stays
-		}
-		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, words.When(t.DeletedAt, e.Now), purged)
+		printf(c.out, "\ntrash    entry %s, %s, %s %s, %s\n", t.ID, words.Size(t.Size), t.Reason, words.When(t.DeletedAt, e.Now), purgedWhen(t, e.Now))
 	}
 	for _, content := range e.Contents {
 		c.explainContent(e, content)
@@ -239,4 +230,19 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 		}
 		printf(c.out, "\n")
 	}
+}
+
+// purgedWhen tells when an entry of the trash is purged, or why it stays.
+func purgedWhen(t api.TrashEntry, now time.Time) string {
+	purged := "purged " + words.When(t.PurgeAt, now)
+	switch {
+	case t.Due:
+		purged = "due for purge since " + stamp(t.PurgeAt)
+	case t.Held:
+		purged = "held: not purged, also after " + stamp(t.PurgeAt)
+	}
+	if t.Stays != "" {
+		purged += "; it stays, as " + t.Stays
+	}
+	return purged
 }
