@@ -41,9 +41,14 @@ func (m *Inline) Pass(string) Step {
 			return false, fmt.Errorf("placement: contents: %w", err)
 		}
 		for _, c := range page.Contents {
-			if err := m.o.mover(&a, c, add).move(ctx); ctx.Err() != nil {
+			err := m.o.mover(&a, c, add).move(ctx)
+			switch {
+			case ctx.Err() != nil:
 				return false, ctx.Err()
-			} else if err != nil && m.o.Events.Stuck != nil {
+			case err == nil, errors.Is(err, lethe.ErrContentGone):
+			case !c.Inline && errors.Is(err, lethe.ErrNoRoom):
+				return false, fmt.Errorf("placement: %w", err) // so has no other content
+			case m.o.Events.Stuck != nil:
 				m.o.Events.Stuck(ledger.Subject{ID: c.ID}, err.Error(), 0)
 			}
 		}
@@ -66,7 +71,8 @@ func (o *Options) mover(a *aims, c ledger.Content, add func(string, int64)) *mov
 	return &mover{work{o: o, aims: a, add: add, copier: copier{o: o, id: c.ID}}, c}
 }
 
-// move moves the content to the other side. What was deleted or moved meanwhile is no error.
+// move moves the content to the other side: ErrContentGone if it was deleted or moved
+// meanwhile.
 func (m *mover) move(ctx context.Context) error {
 	m.add(items, 1)
 	move, done := m.in, movedIn
@@ -77,9 +83,7 @@ func (m *mover) move(ctx context.Context) error {
 	switch {
 	case err == nil:
 		m.add(done, 1)
-	case errors.Is(err, lethe.ErrContentGone):
-		return nil
-	default:
+	case !errors.Is(err, lethe.ErrContentGone):
 		m.add(stuck, 1)
 	}
 	return err

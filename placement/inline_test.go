@@ -116,6 +116,47 @@ func (m *meanwhile) InlineBody(ctx context.Context, content lethe.ID) (ledger.Bo
 	return b, err
 }
 
+// fullLedger has no room for bytes.
+type fullLedger struct{ placement.InlineLedger }
+
+func (fullLedger) MoveToLedger(context.Context, lethe.ID, ledger.Body) (int, error) {
+	return 0, lethe.ErrNoRoom
+}
+
+// Once the ledger has no room, a pass reads no more copies.
+func TestFullLedgerEndsThePass(t *testing.T) {
+	w := newWorld(t, 1, threeDisks())
+	w.put("a", "k", 100)
+	w.put("a", "l", 100)
+	w.opt.Inline, w.opt.Ledger.Inline = 100, fullLedger{w.opt.Ledger.Inline}
+	tried := int64(0)
+	more, err := placement.NewInline(w.opt).Pass("w")(w.ctx, func(name string, n int64) {
+		if name == "items" {
+			tried += n
+		}
+	})
+	if more || !errors.Is(err, lethe.ErrNoRoom) || tried != 1 {
+		t.Errorf("%d contents tried, more %v, error %v", tried, more, err)
+	}
+}
+
+// What an item names is deleted while it is applied: that is not said to be moved.
+func TestPlannedMoveOfWhatGoes(t *testing.T) {
+	w := newWorld(t, 1, threeDisks())
+	w.put("a", "k", 100)
+	w.opt.Inline = 100
+	var list []plan.Item
+	w.must(placement.NewInline(w.opt).Items(w.ctx, func(i plan.Item) error { list = append(list, i); return nil }))
+	o := w.opt
+	o.Ledger.Inline = &meanwhile{w.opt.Ledger.Inline, func() {
+		_, err := w.db.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
+		w.must(err)
+	}}
+	out, err := placement.NewInline(o).Apply(w.ctx, "w", list, func(string, int64) {})
+	w.must(err)
+	w.want("deleted meanwhile", out[0].Outcome, plan.Changed)
+}
+
 // Two movers and a delete at the worst moment: one moves, the other finds nothing to do.
 func TestMovesMeet(t *testing.T) {
 	for _, limit := range []int64{100, 0} {

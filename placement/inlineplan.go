@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -122,7 +123,10 @@ func (m *Inline) applied(ctx context.Context, one *mover, i plan.Item) plan.Resu
 		one.add(items, 1)
 		res.Outcome, res.Detail = plan.Changed, "it lies on the other side now"
 	default:
-		if err := one.move(ctx); err != nil {
+		switch err := one.move(ctx); {
+		case errors.Is(err, lethe.ErrContentGone):
+			res.Outcome, res.Detail = plan.Changed, "it was changed meanwhile"
+		case err != nil:
 			res.Outcome, res.Detail = plan.Failed, err.Error()
 		}
 	}

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
@@ -31,13 +32,16 @@ func TestFullDiskRefusesGrowth(t *testing.T) {
 	db := openTest(t, path, ledger.Options{}, Ballast(mib))
 	setUp(t, db)
 	l := &fixture{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
-	id := l.begin(10)
+	body := strings.Repeat("m", 100)
+	id, moved := l.begin(10), l.putTTL("moved", hexSum(body), 0).Object.ContentID
 	l.ok(db.Close())
 	l.ok(os.Truncate(path+".ballast", 0))
 	l.DB = openTest(t, path, ledger.Options{}, Ballast(mib), func(s *settings) {
 		s.engine.FreeBytes = func(string) (int64, error) { return 0, nil }
 	})
 	l.refusesGrowth()
+	_, err := l.MoveToLedger(l.ctx, moved, ledger.NewBody(hexSum(body), []byte(body)))
+	l.refused(err, lethe.ErrNoRoom)
 	l.ok(l.Abandon(l.ctx, id, true))
 }
 
