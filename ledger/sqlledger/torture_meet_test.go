@@ -14,7 +14,7 @@ import (
 )
 
 // tortureCounts count what has to have happened.
-type tortureCounts struct{ copies, trims, parts, completions, held, rules atomic.Int64 }
+type tortureCounts struct{ in, out, copies, trims, parts, completions, held, rules atomic.Int64 }
 
 // rival does something with a key that all clients write and read, and records it.
 func (h *hand) rival() {

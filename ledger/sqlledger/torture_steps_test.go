@@ -141,7 +141,9 @@ func (h *hand) look() {
 
 // work is a step of the engine.
 func (h *hand) work() {
-	switch h.dice.IntN(14) {
+	switch h.dice.IntN(15) {
+	case 14:
+		h.move()
 	case 0, 1:
 		_, err := h.db.Expire(h.ctx, ledger.Batch{Limit: 20, MaxBlobs: 30})
 		h.fine(err)
@@ -166,6 +168,44 @@ func (h *hand) work() {
 		_, err := h.db.RecoverClaims(h.ctx, 50*time.Millisecond, 10)
 		h.fine(err)
 	}
+}
+
+// inline lets a commit bring its bytes for the ledger, instead of what was uploaded.
+func (h *hand) inline(c *ledger.Commit) {
+	h.fine(h.db.Abandon(h.ctx, c.Blobs[0].Blob, false))
+	c.Blobs, c.Inline = nil, ledger.NewBody(c.Content.Digest, bytesOf(c.Content))
+}
+
+func bytesOf(k ledger.ContentKey) []byte { return []byte(bodyOf(int(k.Size) - 100)) }
+
+// move moves contents to where some limit has them, as instances with different ones do.
+func (h *hand) move() {
+	page, err := h.db.MisplacedContents(h.ctx, ledger.Misplaced{Inline: int64(99 + h.dice.IntN(bodies+1)), Limit: 20})
+	if !h.fine(err) {
+		return
+	}
+	for _, c := range page.Contents {
+		if c.Inline {
+			h.moveOut(c)
+		} else if _, err := h.db.MoveToLedger(h.ctx, c.ID, ledger.NewBody(c.Digest, bytesOf(c.ContentKey))); h.fine(err) {
+			h.counts.in.Add(1)
+		}
+	}
+}
+
+func (h *hand) moveOut(c ledger.Content) {
+	id := h.id()
+	if _, err := h.db.BeginCopy(h.ctx, ledger.CopyIntent{ID: id, Backend: h.backend(), Inline: c.ID, CRC32C: 7}); !h.fine(err) {
+		return
+	}
+	if h.dice.IntN(8) == 0 {
+		return // gone without a word: the reaper's
+	}
+	if !h.fine(h.db.CommitCopy(h.ctx, ledger.CopyCommit{Blob: id, Inline: c.ID, Digest: c.Digest, Late: h.dice.IntN(4) == 0})) {
+		h.fine(h.db.Abandon(h.ctx, id, true))
+		return
+	}
+	h.counts.out.Add(1)
 }
 
 func (h *hand) clean(backend string) int {
@@ -227,7 +267,9 @@ func (x *torture) drain() {
 	}
 	found, err := h.db.Recount(x.ctx)
 	x.fine(err)
-	for _, d := range found {
+	page, err := h.db.CheckBodies(x.ctx, "", 1000)
+	x.fine(err)
+	for _, d := range append(found, page.Wrong...) {
 		x.Error(d)
 	}
 	blobs, err := h.db.Blobs(x.ctx, ledger.BlobQuery{})
@@ -277,11 +319,12 @@ func (x *torture) report() (deadlocks int64) {
 		deadlocks += db.engine.Server.Count.Deadlocks.Load()
 		torn += db.engine.Server.Count.Torn.Load()
 	}
+	x.Logf("%d contents moved into the ledger, %d out of it", x.counts.in.Load(), x.counts.out.Load())
 	x.Logf("%d copies, %d trims, %d parts and %d completions of shared uploads, %d holds that held, %d changes of rules",
 		x.counts.copies.Load(), x.counts.trims.Load(), x.counts.parts.Load(), x.counts.completions.Load(), x.counts.held.Load(), x.counts.rules.Load())
 	for what, n := range map[string]*atomic.Int64{
 		"copies": &x.counts.copies, "trims": &x.counts.trims, "parts": &x.counts.parts, "completions": &x.counts.completions,
-		"holds": &x.counts.held, "rules": &x.counts.rules,
+		"holds": &x.counts.held, "rules": &x.counts.rules, "moves in": &x.counts.in, "moves out": &x.counts.out,
 	} {
 		if n.Load() == 0 && !testing.Short() {
 			x.Errorf("there were no %s", what)

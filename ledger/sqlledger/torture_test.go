@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -208,10 +209,15 @@ func (h *hand) key() (bucket, key string) {
 	return tortureBuckets[h.dice.IntN(len(tortureBuckets))].Name, fmt.Sprint("key", h.dice.IntN(15))
 }
 
-// body is one of few, of a size that goes with it.
+// bodies are few, of a size that goes with each.
+const bodies = 6
+
+func bodyOf(n int) string { return strings.Repeat(fmt.Sprint(n), 100+n) }
+
+// body is one of few.
 func (h *hand) body() (digest string, size int64) {
-	n := h.dice.IntN(6)
-	return hexSum(fmt.Sprint(n)), int64(100 + n)
+	b := bodyOf(h.dice.IntN(bodies))
+	return hexSum(b), int64(len(b))
 }
 
 // settled resolves an unknown outcome by the operation's id.
@@ -333,6 +339,9 @@ func (h *hand) putOwn() {
 	c, ok := h.upload("plain", key)
 	if !ok {
 		return
+	}
+	if h.dice.IntN(3) == 0 {
+		h.inline(&c)
 	}
 	c.If, c.TTL = ledger.Precondition{}, 0
 	_, err := h.db.Commit(h.ctx, c)
