@@ -81,7 +81,7 @@ func (w *observer) placing() *placement.Events {
 			w.log.Error("a copy is missing or damaged", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
 		Stuck: func(s ledger.Subject, why string, retry lethe.Time) {
-			w.log.Debug("fewer copies can be made than configured", "content", s.ID, "why", why, "again", retry.String())
+			w.log.Debug("a content waits for its next attempt to be copied or moved", "content", s.ID, "why", why, "again", retry.String())
 		},
 	}
 }
