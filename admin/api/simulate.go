@@ -10,6 +10,9 @@ type Simulation struct {
 	TTL Ends `json:"ttl"`
 	// Read is what was read for the last time.
 	Read Ends `json:"read"`
+	// Abandoned are the incomplete uploads that nobody adds to
+	// (reclaim.grace.multipart_stale), before any rule aborts them.
+	Abandoned UploadForecast `json:"abandoned"`
 	// Limits are the verdicts of reclaim.limits.rules on what expires today,
 	// and on the later day on which the most would at once.
 	Limits []Verdict `json:"limits"`

@@ -186,7 +186,7 @@ func (d *dayRows) uploads(ctx context.Context) error {
 	if d.at.Bucket == "" {
 		return d.nextBucket(ctx)
 	}
-	u, rules := d.service.usage(), ledger.BucketRules{}
+	rules := ledger.BucketRules{}
 	q := ledger.UploadQuery{Bucket: d.at.Bucket, AfterKey: d.at.Key, AfterUpload: d.at.Upload, Limit: d.limit - len(d.rows)}
 	list, err := d.service.o.Ledger.OpenUploads(ctx, q)
 	if err == nil && len(list) > 0 {
@@ -202,7 +202,7 @@ func (d *dayRows) uploads(ctx context.Context) error {
 		d.at.Digest = digest
 	}
 	for _, one := range list {
-		one.SetStale(ledger.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn})
+		one.SetStale(d.service.stale())
 		d.add(one.Ends(rules.Rules), api.ForecastRow{Bucket: d.at.Bucket, Key: one.Upload.Key, Size: one.Bytes, Held: one.Held})
 		d.at.Key, d.at.Upload = one.Upload.Key, one.Upload.ID
 	}

@@ -43,8 +43,8 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 		return out, err
 	}
 	out.Rules = forecastsOf(f.Forecasts())
-	own := forecastsOf([]predict.Forecast{f.TTL(), f.Read()})
-	out.TTL, out.Read = own[0].Ends, own[1].Ends
+	own := forecastsOf([]predict.Forecast{f.TTL(), f.Read(), f.Abandoned()})
+	out.TTL, out.Read, out.Abandoned = own[0].Ends, own[1].Ends, own[2].Uploads
 	out.Limits, err = s.verdicts(ctx, b, f)
 	return out, err
 }
@@ -92,17 +92,17 @@ func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *
 }
 
 func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict.Forecaster, to walkedEnds) error {
-	q := ledger.UploadQuery{Bucket: bucket, Limit: 1000}
+	q, stale := ledger.UploadQuery{Bucket: bucket, Limit: 1000}, s.stale()
 	for {
 		list, err := s.o.Ledger.OpenUploads(ctx, q)
 		if err != nil {
 			return err
 		}
 		for _, u := range list {
-			one := predict.Upload{Key: u.Upload.Key, ID: u.Upload.ID, Begun: u.Upload.CreatedAt, Bytes: u.Bytes}
-			f.Upload(one, u.Held)
-			if e, within := f.Aborts(one); to.all && within {
-				to.report(e, api.ForecastRow{Bucket: bucket, Key: one.Key, Size: one.Bytes, Held: u.Held})
+			u.SetStale(stale)
+			f.Upload(u)
+			if e, within := f.Aborts(u); to.all && within {
+				to.report(e, api.ForecastRow{Bucket: bucket, Key: u.Upload.Key, Size: u.Bytes, Held: u.Held})
 			}
 			q.AfterKey, q.AfterUpload = u.Upload.Key, u.Upload.ID
 		}
@@ -110,6 +110,12 @@ func (s *Service) forecastUploads(ctx context.Context, bucket string, f *predict
 			return nil
 		}
 	}
+}
+
+// stale is when an upload counts as abandoned.
+func (s *Service) stale() ledger.Stale {
+	u := s.usage()
+	return ledger.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn}
 }
 
 func forecastsOf(list []predict.Forecast) []api.Forecast {
@@ -125,7 +131,7 @@ func forecastsOf(list []predict.Forecast) []api.Forecast {
 		}
 		for _, e := range f.UploadExamples {
 			one.Uploads.Examples = append(one.Uploads.Examples, api.UploadExample{
-				Key: e.Upload.Key, ID: string(e.Upload.ID), Bytes: e.Upload.Bytes, BegunAt: toTime(e.Upload.Begun), EndsAt: toTime(e.At),
+				Key: e.Upload.Upload.Key, ID: string(e.Upload.Upload.ID), Bytes: e.Upload.Bytes, BegunAt: toTime(e.Upload.Upload.CreatedAt), EndsAt: toTime(e.At),
 			})
 		}
 		out = append(out, one)

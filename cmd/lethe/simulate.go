@@ -79,7 +79,7 @@ func (c *cli) simulate(ctx context.Context, client *api.Client, s simulated) (er
 // printSteps names the commands that go on from a simulation.
 func (c *cli) printSteps(found api.Simulation, s simulated) {
 	args := []string{"lifecycle", "simulate", s.Bucket}
-	goes, enabled := found.TTL.Days.Objects, ""
+	goes, enabled := found.TTL.Days.Objects+found.Read.Days.Objects+found.Abandoned.Days.Uploads, ""
 	for _, f := range found.Rules {
 		if !f.Disabled && enabled == "" {
 			enabled = f.ID
@@ -120,6 +120,11 @@ func (c *cli) printForecasts(bucket string, found api.Simulation, days int) {
 		printf(c.out, "as they were read for the last time:\n")
 		c.printEnds(bucket, r, api.UploadForecast{}, days)
 	}
+	if a := found.Abandoned; a.Days.Uploads+a.Held.Uploads > 0 {
+		printf(c.out, "abandoned, before a rule aborts them:\n")
+		c.printEnds(bucket, api.Ends{}, a, days)
+		c.printUploads(bucket, a)
+	}
 	if len(found.Rules) == 0 {
 		printf(c.out, "there are no rules, so rules end nothing\n")
 		return
@@ -131,12 +136,16 @@ func (c *cli) printForecasts(bucket string, found api.Simulation, days int) {
 		}
 		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
 		c.printEnds(bucket, f.Ends, f.Uploads, days)
-		for _, e := range f.Uploads.Examples {
-			printf(c.out, "    upload %s to %s, %s, begun %s, goes %s\n", e.ID, cell("s3://"+bucket+"/"+e.Key), words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
-		}
+		c.printUploads(bucket, f.Uploads)
 	}
 	for _, v := range found.Limits {
 		c.printVerdict(v)
+	}
+}
+
+func (c *cli) printUploads(bucket string, u api.UploadForecast) {
+	for _, e := range u.Examples {
+		printf(c.out, "    upload %s to %s, %s, begun %s, goes %s\n", e.ID, cell("s3://"+bucket+"/"+e.Key), words.Size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
 	}
 }
 

@@ -61,7 +61,7 @@ func TestUploadsThatAreLeftLying(t *testing.T) {
 // objects separately, uploads with bytes and names, and the decision of the
 // limits.
 func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
-	w := newWorld(t, "reclaim.limits.rules.share=0", "reclaim.limits.rules.ask=2").start()
+	w := newWorld(t, "reclaim.limits.rules.share=0", "reclaim.limits.rules.ask=2", "reclaim.grace.multipart_stale=30d").start()
 	w.bucket("bucket")
 	for _, key := range []string{"drafts/a", "drafts/b", "drafts/c", "drafts/held", "later/a"} {
 		w.put("bucket", key, "bytes", "")
@@ -103,5 +103,30 @@ func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	w.clock.Advance(48 * time.Hour)
 	if out := w.ok("reclaim", "--once", "--only", "lifecycle"); !strings.Contains(out, "aborted 1") {
 		t.Errorf("what was simulated is not what goes: %s", out)
+	}
+}
+
+// A simulation and a forecast name the same moment for an upload that is abandoned before a rule
+// aborts it.
+func TestSimulationOfAbandonedUploads(t *testing.T) {
+	w := newWorld(t, "reclaim.grace.multipart_stale=1d").start()
+	w.bucket("bucket")
+	w.upload("bucket", "up", "four")
+	file := filepath.Join(t.TempDir(), "rules.json")
+	const rules = `{"Rules":[{"ID":"uploads","Filter":{"Prefix":""},"Status":"Enabled","AbortIncompleteMultipartUpload":{"DaysAfterInitiation":2}}]}`
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("lifecycle", "set", "bucket", file)
+	sim := asked[api.Simulation](w, "lifecycle", "simulate", "bucket")
+	if a := sim.Abandoned; sim.Rules[0].Uploads.Days.Uploads != 0 || a.Days != (api.UploadAmount{Uploads: 1, Bytes: 4}) || len(a.Examples) != 1 {
+		t.Fatalf("simulated %+v", sim)
+	}
+	at := sim.Abandoned.Examples[0].EndsAt
+	contains(t, "a simulation", w.ok("lifecycle", "simulate", "bucket"), "abandoned, before a rule aborts them:", stamp(at))
+	for _, args := range [][]string{{"lifecycle", "simulate", "bucket", "--all"}, {"forecast", "s3://bucket", "--day", at.Format(time.DateOnly)}} {
+		if out := w.ok(args...); !strings.Contains(out, stamp(at)) || !strings.Contains(out, "s3://bucket/up") {
+			t.Errorf("%v lacks the upload at %s:\n%s", args, stamp(at), out)
+		}
 	}
 }

@@ -38,17 +38,9 @@ type Example struct {
 	At       lethe.Time
 }
 
-// Upload is an incomplete upload.
-type Upload struct {
-	Key   string
-	ID    lethe.ID
-	Begun lethe.Time
-	Bytes int64 // of its stored parts
-}
-
 // UploadExample is an incomplete upload that would be aborted.
 type UploadExample struct {
-	Upload Upload
+	Upload ledger.OverdueUpload
 	At     lethe.Time
 }
 
@@ -63,6 +55,7 @@ type Forecaster struct {
 	today, until lethe.Time
 	out          []Forecast
 	ttl, read    Forecast
+	abandoned    Forecast             // of uploads alone
 	later, held  map[lethe.Time]int64 // objects that rules end after today, by when; and held ones
 }
 
@@ -85,13 +78,11 @@ func (f *Forecaster) Ends(o ledger.Object) (e ledger.Ending, within bool) {
 	return e, e.At != 0 && e.At <= f.until
 }
 
-// Aborts returns when and by which rule an upload is aborted, and whether within the days.
-func (f *Forecaster) Aborts(u Upload) (e ledger.Ending, within bool) {
-	rule, at := f.rules.Aborts(u.Key, u.Begun)
-	if rule == nil || at > f.until {
-		return e, false
-	}
-	return ledger.Ending{At: at, By: ledger.EndsByAbort, Rule: rule.ID}, true
+// Aborts returns when and by what an upload is aborted, and whether within the days. At is when it
+// counts as abandoned.
+func (f *Forecaster) Aborts(u ledger.OverdueUpload) (e ledger.Ending, within bool) {
+	e = u.Ends(f.rules)
+	return e, e.At <= f.until
 }
 
 // Object adds an object. held reports whether a hold keeps it.
@@ -131,23 +122,27 @@ func (a *Amount) add(bytes int64) {
 	a.Bytes += bytes
 }
 
-// Upload adds an incomplete upload. held reports whether a hold keeps it.
-func (f *Forecaster) Upload(u Upload, held bool) {
-	rule, at := f.rules.Aborts(u.Key, u.Begun)
-	if rule == nil || at > f.until {
+// Upload adds an incomplete upload. At is when it counts as abandoned.
+func (f *Forecaster) Upload(u ledger.OverdueUpload) {
+	end, within := f.Aborts(u)
+	if !within {
 		return
 	}
-	r := &f.out[rule.Number-1]
-	if held {
+	r := &f.abandoned
+	if end.Rule != "" {
+		rule, _ := f.rules.Aborts(u.Upload.Key, u.Upload.CreatedAt)
+		r = &f.out[rule.Number-1]
+	}
+	if u.Held {
 		r.HeldUploads.add(u.Bytes)
 		return
 	}
 	r.Uploads.add(u.Bytes)
-	if at <= f.today {
+	if end.At <= f.today {
 		r.UploadsToday.add(u.Bytes)
 	}
 	if len(r.UploadExamples) < maxExamples {
-		r.UploadExamples = append(r.UploadExamples, UploadExample{u, at})
+		r.UploadExamples = append(r.UploadExamples, UploadExample{u, end.At})
 	}
 }
 
@@ -159,6 +154,9 @@ func (f *Forecaster) TTL() Forecast { return f.ttl }
 
 // Read returns what goes as it was read for the last time.
 func (f *Forecaster) Read() Forecast { return f.read }
+
+// Abandoned returns the uploads that are aborted as abandoned, before any rule aborts them.
+func (f *Forecaster) Abandoned() Forecast { return f.abandoned }
 
 // Peak returns the midnight after today at which most objects of all rules go at once, how many,
 // and how many more are held then; 0 if none.

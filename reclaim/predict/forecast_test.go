@@ -40,10 +40,20 @@ func TestForecast(t *testing.T) {
 		}
 		f.Object(ledger.Object{Key: o.key, Size: 10, ModifiedAt: at(o.modified), TTLAt: ttl}, o.key == "a/held")
 	}
-	f.Upload(Upload{Key: "x", ID: "over", Begun: at("2031-01-01T00:00:00Z"), Bytes: 3}, false)
-	f.Upload(Upload{Key: "x", ID: "later", Begun: at("2031-01-09T00:00:00Z"), Bytes: 4}, false)
-	f.Upload(Upload{Key: "x", ID: "held", Begun: at("2031-01-01T00:00:00Z"), Bytes: 5}, true)
-	f.Upload(Upload{Key: "x", Begun: at("2031-02-09T00:00:00Z"), Bytes: 6}, false)
+	for _, u := range []struct {
+		id, begun, abandoned string
+		bytes                int64
+	}{
+		{"over", "2031-01-01T00:00:00Z", "2031-03-01T00:00:00Z", 3},
+		{"later", "2031-01-09T00:00:00Z", "2031-03-01T00:00:00Z", 4},
+		{"held", "2031-01-01T00:00:00Z", "2031-03-01T00:00:00Z", 5},
+		{"beyond", "2031-02-09T00:00:00Z", "2031-03-01T00:00:00Z", 6},
+		{"abandoned", "2031-01-09T00:00:00Z", "2031-01-10T00:00:00Z", 7}, // before the rule aborts it
+	} {
+		f.Upload(ledger.OverdueUpload{
+			Upload: ledger.Upload{Key: "x", ID: lethe.ID(u.id), CreatedAt: at(u.begun)}, At: at(u.abandoned), Bytes: u.bytes, Held: u.id == "held",
+		})
+	}
 	got := f.Forecasts()
 	if got[0].Today != (Amount{2, 20}) || got[0].Days != (Amount{4, 40}) || len(got[0].Examples) != 4 || got[0].Examples[0].Key != "a/over" {
 		t.Errorf("week: %+v", got[0])
@@ -52,8 +62,11 @@ func TestForecast(t *testing.T) {
 		t.Errorf("off: %+v", got[1])
 	}
 	if u := got[2]; u.Uploads != (Amount{2, 7}) || u.UploadsToday != (Amount{1, 3}) || u.HeldUploads != (Amount{1, 5}) || u.Days.Objects != 0 ||
-		len(u.UploadExamples) != 2 || u.UploadExamples[0].Upload.ID != "over" {
+		len(u.UploadExamples) != 2 || u.UploadExamples[0].Upload.Upload.ID != "over" {
 		t.Errorf("uploads: %+v", u)
+	}
+	if a := f.Abandoned(); a.Uploads != (Amount{1, 7}) || a.UploadsToday != (Amount{1, 7}) || a.UploadExamples[0].Upload.Upload.ID != "abandoned" {
+		t.Errorf("abandoned: %+v", a)
 	}
 	if got[0].Held != (Amount{1, 10}) {
 		t.Errorf("held: %+v", got[0].Held)
