@@ -148,6 +148,7 @@ func (c *cli) status(ctx context.Context, client *api.Client, asJSON bool) (code
 	}
 	printf(c.out, "\n")
 	err = printRoutines(c.out, s)
+	c.printUnapplied(s)
 	printSlowed(c.out, s)
 	return code, err
 }
@@ -216,6 +217,16 @@ func printRoutines(w io.Writer, s api.Status) error {
 		rows = append(rows, []string{r.Name, words.Number(r.Backlog.Due), words.Size(r.Backlog.Bytes), age, later(r.Backlog, s.Now), last, outcome, words.When(r.NextRun, s.Now)})
 	}
 	return table(w, rows)
+}
+
+// printUnapplied says that LATER does not have what changed rules will end.
+func (c *cli) printUnapplied(s api.Status) {
+	for _, r := range s.Routines {
+		if n := r.Backlog.Due; r.Name == "lifecycle" && n > 0 {
+			printf(c.out, "\nchanged rules are still to be applied to %s: LATER has what the old ones end; what the new ones will end: %s\n",
+				words.Plural(n, "object", "objects"), c.command("forecast"))
+		}
+	}
 }
 
 // later describes what waits, and when the first of it is due.

@@ -290,6 +290,27 @@ func TestExitCodesOfStatus(t *testing.T) {
 	w.leads(exitWarning, "no server runs on this store")
 }
 
+// While changed rules are still to be applied, status says that it does not count what they will end.
+func TestStatusOfChangedRules(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "k", "bytes", "")
+	const note = "changed rules are still to be applied to 1 object"
+	if out := w.ok("status"); strings.Contains(out, note) {
+		t.Errorf("without rules: %s", out)
+	}
+	rules := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"Rules":[{"ID":"week","Filter":{"Prefix":"k"},"Status":"Enabled","Expiration":{"Days":7}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("lifecycle", "set", "first", rules)
+	contains(t, "status", w.ok("status"), note, "lethe forecast")
+	w.ok("reclaim", "--once", "--only", "lifecycle")
+	if out := w.ok("status"); strings.Contains(out, note) {
+		t.Errorf("once they are applied: %s", out)
+	}
+}
+
 // -w works with a value behind a space, as one word, and without a value.
 func TestStatusIsRepeated(t *testing.T) {
 	w := newWorld(t).start()
