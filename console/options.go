@@ -43,14 +43,6 @@ type Links struct {
 // of secrets are left out.
 type Setting struct{ Key, Value, From string }
 
-// AuditLine is an audit line: what was decided, why, and its other attributes.
-type AuditLine struct {
-	At            lethe.Time
-	Event, Reason string
-	Who           string
-	What          []Setting // without From
-}
-
 // Options of a Handler. Operators, Objects, Buckets and Command are required.
 type Options struct {
 	Operators *service.Operators
@@ -69,10 +61,6 @@ type Options struct {
 	// Command writes a lethe command that can be pasted into a shell.
 	Command  func(args ...string) string
 	Settings []Setting
-	// Audit returns the last audit lines of this process, the latest first; optional.
-	Audit func() []AuditLine
-	// Instance names this process among those that share the ledger; empty: none does.
-	Instance string
 	Clock    lethe.Clock // of the times that pages show (default lethe.SystemClock)
 	// Stopwatch is the clock of sessions (default lethe.Monotonic).
 	Stopwatch lethe.Clock
@@ -93,9 +81,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.Random = cmp.Or(o.Random, rand.Reader)
 	if o.Links.Endpoint == nil {
 		o.Links.Endpoint = func() string { return "" }
-	}
-	if o.Audit == nil {
-		o.Audit = func() []AuditLine { return nil }
 	}
 	if o.Failed == nil {
 		o.Failed = func(string, error) {}

@@ -140,7 +140,7 @@ func (v *visit) removeKey() (note, error) {
 // audits is what the page of audit lines shows.
 type audits struct {
 	Contains string
-	Lines    []AuditLine
+	Lines    []api.AuditLine
 	From     int // the first of Lines, counted from the latest
 	Matching int
 	Kept     int
@@ -150,17 +150,22 @@ type audits struct {
 }
 
 func (v *visit) audit() (templ.Component, error) {
-	q, kept := v.r.URL.Query(), v.h.opt.Audit()
-	a := audits{Contains: q.Get("contains"), Kept: len(kept), Now: v.now.Time(), Instance: v.h.opt.Instance}
-	if len(kept) > 0 {
-		a.Since = instant(kept[len(kept)-1].At)
+	q := v.r.URL.Query()
+	req := api.AuditRequest{Contains: q.Get("contains")}
+	have, err := api.Call[api.AuditLines](v.as(), v.h.admin, "audit/list", req)
+	if err != nil {
+		return nil, err
 	}
-	found := slices.DeleteFunc(kept, func(l AuditLine) bool { return !l.contains(a.Contains) })
+	a := audits{Contains: req.Contains, Kept: have.Kept, Since: have.Since, Now: v.now.Time(), Instance: have.Instance}
 	if n, err := strconv.Atoi(q.Get("from")); err == nil {
-		a.From = min(max(n, 0), len(found))
+		a.From = min(max(n, 0), len(have.Lines))
 	}
-	v.commands = append(v.commands, "journalctl -u lethe | grep -E 'audit\"?[=:]true'")
-	a.Matching, a.Lines = len(found), found[a.From:min(a.From+shownRows, len(found))]
+	command := []string{"audit"}
+	if req.Contains != "" {
+		command = append(command, "--contains", req.Contains)
+	}
+	v.commands = append(v.commands, v.h.opt.Command(command...))
+	a.Matching, a.Lines = len(have.Lines), have.Lines[a.From:min(a.From+shownRows, len(have.Lines))]
 	return auditPage(v.frame(), a), nil
 }
 
@@ -178,15 +183,6 @@ func (a audits) keptText() string {
 		return "This process has decided nothing yet."
 	}
 	return "The last decisions of this process: " + words.Plural(int64(a.Kept), "line", "lines") + " since " + stamp(a.Since) + "."
-}
-
-func (l AuditLine) contains(text string) bool {
-	for _, s := range l.What {
-		if strings.Contains(s.Value, text) {
-			return true
-		}
-	}
-	return strings.Contains(l.Event+" "+l.Reason+" "+l.Who, text)
 }
 
 func (v *visit) configuration() (templ.Component, error) {

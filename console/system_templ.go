@@ -1111,7 +1111,7 @@ func auditPage(f frame, a audits) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = at(instant(l.At), a.Now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = at(l.At, a.Now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -22,6 +22,7 @@ func storeRoutes() []Route {
 		asks[BlobObjectsRequest, BlobObjects]("blobs/objects", Read, "All objects, trash entries and uploads that need a blob, page by page"),
 		asks[ReceiptRequest, ReceiptPage]("receipts/list", Read, "Receipts of deletions, segment by segment"),
 		asks[ChainRequest, Chain]("receipts/verify", Read, "Recompute the chain of receipts"),
+		asks[AuditRequest, AuditLines]("audit/list", Read, "The last decisions of the process that answers"),
 		asks[None, Clock]("clock/show", Read, "The ledger's clock compared with the machine's"),
 		changes[ClockRequest, Clock]("clock/reset", Destroy, "Set the ledger's clock back to the machine's"),
 		reports[CheckRequest, CheckResult]("check", Operate, "Recount the counters and compare rows with bytes; deletes nothing"),

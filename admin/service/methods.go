@@ -68,6 +68,7 @@ func storeMethods() map[string]served {
 		"trash/list":           asked((*Service).Trash),
 		"trash/restore":        changed((*Service).RestoreTrash, (*Service).trashState),
 		"trash/purge":          changed((*Service).PurgeTrash, (*Service).trashesState),
+		"audit/list":           asked((*Service).AuditLines),
 		"keys/list":            asked((*Service).Keys),
 		"keys/add":             changed((*Service).AddKey, nil),
 		"keys/remove":          changed((*Service).RemoveKey, (*Service).keyState),

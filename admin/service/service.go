@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
@@ -59,6 +60,10 @@ type Options struct {
 	RootKey func() string
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
+	// Audited returns the last of these decisions, the latest first; nil if none are kept.
+	Audited func() []api.AuditLine
+	// Instance names this process among those that share the ledger; empty: none does.
+	Instance string
 }
 
 // Service implements the operations of the admin API. It is safe for concurrent

@@ -31,7 +31,7 @@ const (
 var classes = map[string]class{
 	"serve": harmless, "demo": harmless, "version": reads, "completion": reads, "help": reads,
 	"usage": reads, "forecast": reads, "ls": reads, "du": reads,
-	"status": reads, "explain": reads, "check": reads, "backup": reads,
+	"status": reads, "audit": reads, "explain": reads, "check": reads, "backup": reads,
 	"config init": reads, "config validate": reads, "config print": reads, "config settings": reads,
 	"reclaim": asks, "apply": asks, "reconcile": asks, "import": asks,
 	"cleanup-queue list": reads, "pending-objects list": reads,

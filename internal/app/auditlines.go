@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/console"
+	"github.com/lethe-storage/lethe/admin/api"
 )
 
 // Bounds of the audit lines that a process keeps to show; the log has all.
@@ -18,13 +18,13 @@ const (
 // auditLines are the last audit lines of this process.
 type auditLines struct {
 	mu   sync.Mutex
-	list []console.AuditLine // a ring, from next
+	list []api.AuditLine // a ring, from next
 	next int
 }
 
 // add keeps a line as it was written to the log.
 func (a *auditLines) add(at lethe.Time, event, reason string, attrs []slog.Attr) {
-	line := console.AuditLine{At: at, Event: event, Reason: reason}
+	line := api.AuditLine{At: at.Time(), Event: event, Reason: reason}
 	for _, attr := range attrs {
 		text := attr.Value.String()
 		if len(text) > maxAuditText {
@@ -33,7 +33,7 @@ func (a *auditLines) add(at lethe.Time, event, reason string, attrs []slog.Attr)
 		if attr.Key == "who" {
 			line.Who = text
 		} else {
-			line.What = append(line.What, console.Setting{Key: attr.Key, Value: text})
+			line.What = append(line.What, api.AuditAttribute{Key: attr.Key, Value: text})
 		}
 	}
 	a.mu.Lock()
@@ -47,7 +47,7 @@ func (a *auditLines) add(at lethe.Time, event, reason string, attrs []slog.Attr)
 }
 
 // latest returns the lines, the latest first.
-func (a *auditLines) latest() []console.AuditLine {
+func (a *auditLines) latest() []api.AuditLine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	lines := slices.Concat(a.list[a.next:], a.list[:a.next])

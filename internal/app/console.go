@@ -39,8 +39,8 @@ func (a *App) openConsole(ctx context.Context) error {
 			Endpoint: a.endpoint, Region: a.Config.Server.Region, Access: a.Root.Access, Secret: a.Root.Secret.Reveal(),
 		},
 		Hosts: hosts, Secure: secure, AnyAddress: anyAddress, Idle: c.Idle.Std(), Lifetime: c.Lifetime.Std(),
-		Settings: settingsShown(settings), Audit: a.watch.kept.latest, Instance: a.instanceName(),
-		Command: a.opt.Command, Clock: a.opt.Clock, Stopwatch: a.opt.Stopwatch,
+		Settings: settingsShown(settings),
+		Command:  a.opt.Command, Clock: a.opt.Clock, Stopwatch: a.opt.Stopwatch,
 		Failed: func(path string, err error) {
 			a.opt.Log.Warn("a page of the console failed", "path", path, "error", err)
 		},
@@ -56,12 +56,12 @@ func (a *App) openConsole(ctx context.Context) error {
 }
 
 // instanceName names this process for people where others may share its ledger; empty: none do.
-func (a *App) instanceName() string {
-	if !a.shared() {
+func (s *Store) instanceName() string {
+	if !s.shared() {
 		return ""
 	}
 	host, _ := os.Hostname() // empty if there is none
-	return strings.TrimSpace(host + " " + a.worker)
+	return strings.TrimSpace(host + " " + s.worker)
 }
 
 func settingsShown(values []config.Value) []console.Setting {
