@@ -149,7 +149,8 @@ func allows(c *stepwise.Trace, list []action, may outcome) bool {
 	for i, x := range list {
 		for j := range list {
 			at, of := c.Actors[i], c.Actors[j]
-			commit, recorded := at.Last("COMMIT").Answered, of.Last("INSERT INTO ops").Passed
+			commit := at.Last("COMMIT").Answered
+			recorded := max(of.Last("INSERT INTO ops").Passed, of.Last("WITH guarded AS (INSERT INTO ops").Passed)
 			switch {
 			case i == j:
 			case x.closes && commit > 0 && of.Last("COMMIT").Answered > commit && !before(i, j):
