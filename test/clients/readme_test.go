@@ -129,7 +129,7 @@ func TestAskingIt(t *testing.T) {
 	sh := newShell(t)
 	sh.serves(t, binary+" serve", anyPorts...)
 	sh.run(t, "s3() { aws --endpoint-url $(sed -n 's/^  S3 *//p' serve-1.out) s3 \"$@\"; }; export AWS_SHARED_CREDENTIALS_FILE=lethe-data/credentials AWS_REGION=us-east-1")
-	sh.run(t, `s3 mb s3://bucket; echo bytes | s3 cp - s3://bucket/key --metadata ttl=1d; echo '{"Rules":[{"ID":"old","Status":"Enabled","Filter":{"Prefix":"logs/"},"Expiration":{"Days":30}}]}' > rules.json`)
+	sh.run(t, `s3 mb s3://bucket; echo bytes | s3 cp - s3://bucket/key --metadata ttl=1d; echo '{"Rules":[{"ID":"rule","Status":"Enabled","Filter":{"Prefix":"logs/"},"Expiration":{"Days":30}}]}' > rules.json`)
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -141,8 +141,12 @@ func TestAskingIt(t *testing.T) {
 		t.Fatalf("the table has only the commands %q", commands)
 	}
 	for _, c := range commands {
-		if c[1] == "lethe apply file" {
+		switch c[1] {
+		case "lethe apply file":
 			sh.run(t, "lethe lifecycle set bucket rules.json --plan file")
+			c[1] += " --yes"
+		case "lethe lifecycle disable bucket rule":
+			sh.run(t, "lethe lifecycle set bucket rules.json --yes")
 			c[1] += " --yes"
 		}
 		if got := sh.run(t, c[1]+" || echo code $?"); strings.Contains(got, "\ncode ") {
