@@ -7,7 +7,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // home is what the first page shows.
@@ -63,38 +62,4 @@ func stateOf(b api.BackendStatus, state lethe.State) api.StateTotal {
 		}
 	}
 	return api.StateTotal{}
-}
-
-const notConfigured = "not in the configuration"
-
-// downOf says why a backend is not used at all; empty: it is used.
-func downOf(b api.BackendStatus) string {
-	switch {
-	case b.Misplaced != "":
-		return "not in its place"
-	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
-		return "does not answer"
-	case b.Missing:
-		return notConfigured
-	}
-	return ""
-}
-
-// roomOf describes the room of a backend.
-func roomOf(b api.BackendStatus) string {
-	switch {
-	case downOf(b) != "":
-		return downOf(b)
-	case b.Draining:
-		return "is being drained"
-	case b.Quota > 0:
-		var used int64
-		for _, st := range b.States {
-			used += st.Bytes
-		}
-		return words.Size(max(b.Quota-used, 0)) + " of " + words.Size(b.Quota) + " free"
-	case b.Free != nil:
-		return words.Size(*b.Free) + " free on the disk"
-	}
-	return "no quota"
 }

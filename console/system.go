@@ -33,26 +33,19 @@ var backendActs = []backendAction{
 // is neither stopped nor resumed. What cannot be read is not offered to be copied elsewhere; a
 // backend without contents is drained before it is removed, wherever it is.
 func (a backendAction) fits(s api.Status, b api.BackendStatus) bool {
-	down := downOf(b)
+	down := b.Unused()
+	blobs, _ := b.Totals()
 	switch a.Route {
 	case "backends/hold":
-		return b.Held == "" && down != notConfigured
+		return b.Held == "" && down != api.NotConfigured
 	case "backends/accept":
-		return b.Held != "" && down != notConfigured
+		return b.Held != "" && down != api.NotConfigured
 	case "backends/drain":
-		return !b.Draining && (down == "" || blobsOn(b) == 0) && slices.ContainsFunc(s.Backends, func(o api.BackendStatus) bool {
-			return o.ID != b.ID && !o.Draining && downOf(o) == ""
+		return !b.Draining && (down == "" || blobs == 0) && slices.ContainsFunc(s.Backends, func(o api.BackendStatus) bool {
+			return o.ID != b.ID && !o.Draining && o.Unused() == ""
 		})
 	}
 	return b.Draining
-}
-
-// blobsOn is how many blobs have rows on a backend.
-func blobsOn(b api.BackendStatus) (n int64) {
-	for _, st := range b.States {
-		n += st.Blobs
-	}
-	return n
 }
 
 func (v *visit) backends() (templ.Component, error) {

@@ -99,6 +99,49 @@ type BackendStatus struct {
 	Compared *Walk `json:"last_compared,omitempty"`
 }
 
+// NotConfigured is what Unused returns for a backend that only the ledger knows.
+const NotConfigured = "not in the configuration"
+
+// Unused returns why the backend is neither read nor written; empty if it is used.
+func (b BackendStatus) Unused() string {
+	switch {
+	case b.Misplaced != "":
+		return "not in its place"
+	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
+		return "does not answer"
+	case b.Missing:
+		return NotConfigured
+	}
+	return ""
+}
+
+// Totals returns the number of blobs on the backend and their bytes, in all states.
+func (b BackendStatus) Totals() (blobs, bytes int64) {
+	for _, st := range b.States {
+		blobs, bytes = blobs+st.Blobs, bytes+st.Bytes
+	}
+	return blobs, bytes
+}
+
+// Room describes for people how much the backend still takes, or why it takes nothing. size
+// formats a number of bytes.
+func (b BackendStatus) Room(size func(int64) string) string {
+	_, used := b.Totals()
+	switch {
+	case b.Unused() != "":
+		return b.Unused()
+	case b.S3 != nil && b.S3.NoWrites != "":
+		return "refuses writes"
+	case b.Draining:
+		return "is being drained"
+	case b.Quota > 0:
+		return size(max(b.Quota-used, 0)) + " of " + size(b.Quota) + " free"
+	case b.Free != nil:
+		return size(*b.Free) + " free on the disk"
+	}
+	return "no quota"
+}
+
 // StateTotal is the exact number and bytes of blobs in a state.
 type StateTotal struct {
 	State string `json:"state"`

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,7 +70,16 @@ func TestAdoptStatusTellsWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.sql(`UPDATE pastes SET deletion_status = 'DELETION_IN_PROGRESS', deletion_initiated_at = now() - INTERVAL '3 hours'`)
-	a.ok([]string{"WRONG pastes: 1 row has been in progress for longer than grace.watchdog"}, "status", a.file)
+	a.ok([]string{"WRONG pastes: 1 row has been in progress for longer than grace.watchdog\n"}, "status", a.file)
+	described, err := os.ReadFile(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(t.TempDir(), "report.yaml")
+	if err := os.WriteFile(report, bytes.ReplaceAll(described, []byte("mode: reclaim"), []byte("mode: report")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"longer than grace.watchdog; in mode report nothing is put back"}, "status", report)
 	if code, out := a.run("run", a.file, "--once"); code != exitProblems {
 		t.Errorf("a run without a guard: exit code %d\n%s", code, out)
 	}

@@ -128,12 +128,20 @@ func wrong(b adoption.Backlog) (out []string) {
 		out = append(out, words.Plural(n, "count was wrong", "counts were wrong")+` (see "lethe adopt recount")`)
 	}
 	if n := b.Wrong.Stuck; n > 0 {
-		out = append(out, words.Plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
+		out = append(out, words.Plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog"+whyStuck(b.Mode))
 	}
 	if b.Suspended.Why != "" {
 		out = append(out, "not worked on, by the instance that looked last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
 	}
 	return out
+}
+
+// whyStuck says why rows stay in progress in a collection that is only looked at.
+func whyStuck(m adopt.Mode) string {
+	if m != adopt.Report {
+		return ""
+	}
+	return "; in mode report nothing is put back: set mode: reclaim again, or set their status back by hand"
 }
 
 // waits describes what waits in a collection.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -163,36 +162,12 @@ func printBackends(w io.Writer, list []api.BackendStatus, inline api.InlineTotal
 		for i, st := range b.States {
 			name, room := "", ""
 			if i == 0 {
-				name, room = b.ID, roomOf(b)
+				name, room = b.ID, b.Room(words.Size)
 			}
 			rows = append(rows, []string{name, st.State, words.Number(st.Blobs), words.Size(st.Bytes), room})
 		}
 	}
 	return table(w, rows)
-}
-
-func roomOf(b api.BackendStatus) string {
-	switch {
-	case b.Misplaced != "":
-		return "not in its place"
-	case b.Breaker != nil && b.Breaker.Open, b.Unreachable != "":
-		return "does not answer"
-	case b.Missing:
-		return "not configured"
-	case b.S3 != nil && b.S3.NoWrites != "":
-		return "refuses writes"
-	case b.Draining:
-		return "is being drained"
-	case b.Quota > 0:
-		used := int64(0)
-		for _, st := range b.States {
-			used += st.Bytes
-		}
-		return fmt.Sprintf("%s of %s free", words.Size(b.Quota-used), words.Size(b.Quota))
-	case b.Free != nil:
-		return words.Size(*b.Free) + " free on the disk"
-	}
-	return cmp.Or(b.Place, "-")
 }
 
 func printRoutines(w io.Writer, s api.Status) error {

@@ -78,10 +78,7 @@ func ofRoom(s api.Status) (list []api.StatusFinding) {
 
 // roomOf describes a lack of room; empty if there is enough.
 func roomOf(b api.BackendStatus) (what string, full bool) {
-	used := int64(0)
-	for _, st := range b.States {
-		used += st.Bytes
-	}
+	_, used := b.Totals()
 	left := max(b.Quota-used, 0)
 	switch {
 	case b.Draining:
