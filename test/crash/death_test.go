@@ -19,7 +19,7 @@ func (k *killer) pointed(ctx context.Context, f *folder, point string) error {
 		if sc.prepare != nil {
 			first.turn = sc.prepare
 		}
-		first.alone = true
+		first.alone, first.sets = true, slices.Concat(first.sets, sc.before)
 		if err := k.drive(ctx, f, death{sc.earlier, 1, "e", first}); err != nil {
 			return fmt.Errorf("earlier: %w", err)
 		}

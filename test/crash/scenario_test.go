@@ -15,6 +15,7 @@ type scenario struct {
 	earlier string
 	// prepare brings the earlier process there; if nil, the turn of its scenario.
 	prepare func(context.Context, *client) error
+	before  []string // settings of the process before
 	sets    []string // settings beside the common ones
 	most    int      // how many times the point is passed for certain
 	alone   bool     // no other client may work
@@ -29,8 +30,11 @@ func (f *folder) inLedger() []string {
 	if f.random.IntN(2) == 0 {
 		return nil
 	}
-	return []string{"store.inline=64KiB"}
+	return intoLedger
 }
+
+// intoLedger is how a process keeps small contents in the ledger.
+var intoLedger = []string{"store.inline=64KiB"}
 
 // scenarios are by step; every step of failpoint.Points has one.
 var scenarios = map[string]scenario{
@@ -60,9 +64,12 @@ var scenarios = map[string]scenario{
 	"interrupt-runs":  {turn: restTurn, earlier: "finish-run/before", most: 1, starts: true},
 	"open-lock":       start, "open-ledger": start, "open-backends": start, "open-settle": start, "open-admin": start,
 	"open-front": start, "add-backend": start, "sweep": start,
-	"set-epoch":    {turn: restTurn, most: 4, starts: true},
-	"epoch-put":    {turn: restTurn, most: 2, starts: true},
-	"epoch-unlink": {turn: restTurn, most: 1, starts: true},
+	"move-to-ledger": {turn: moveTurn, earlier: "commit/after", prepare: smallTurn, most: 1, sets: intoLedger},
+	"begin-copy":     {turn: moveTurn, earlier: "commit/after", prepare: smallTurn, before: intoLedger, most: 1},
+	"commit-copy":    {turn: moveTurn, earlier: "commit/after", prepare: smallTurn, before: intoLedger, most: 1},
+	"set-epoch":      {turn: restTurn, most: 4, starts: true},
+	"epoch-put":      {turn: restTurn, most: 2, starts: true},
+	"epoch-unlink":   {turn: restTurn, most: 1, starts: true},
 }
 
 var start = scenario{turn: restTurn, most: 1, starts: true}
@@ -287,6 +294,9 @@ func restTurn(ctx context.Context, c *client) error {
 }
 
 func watchTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "watch") }
+
+// moveTurn moves contents to where the setting of the process has them.
+func moveTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "inline") }
 
 func reapTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "reap") }
 

@@ -19,6 +19,7 @@ var steps = []string{
 	"restore", "purge-trash", "create-bucket", "configure-bucket", "delete-bucket",
 	"return-deferred", "precheck", "expire", "claim", "settle", "recover",
 	"claim-intents", "promote", "condemn-intent", "release-intent", "abort-stale", "purge", "prune",
+	"move-to-ledger", "begin-copy", "commit-copy",
 	"add-backend", "set-epoch", "begin-run", "start-run", "beat-run", "finish-run", "interrupt-runs",
 	"put", "unlink", "epoch-put", "epoch-unlink", "sweep", "cache-drop",
 }
@@ -35,6 +36,7 @@ var transitions = map[string]string{
 	"ReleaseIntent": "release-intent", "AbortStale": "abort-stale", "Purge": "purge", "Prune": "prune",
 	"AddBackend": "add-backend", "SetEpoch": "set-epoch", "BeginRun": "begin-run", "StartRun": "start-run",
 	"BeatRun": "beat-run", "FinishRun": "finish-run", "InterruptRuns": "interrupt-runs",
+	"MoveToLedger": "move-to-ledger", "BeginCopy": "begin-copy", "CommitCopy": "commit-copy",
 }
 
 // within are points in the middle of an effect: of a body half of which was

@@ -21,7 +21,9 @@ var withoutPoints = map[string]string{
 	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndTrips": repeated, "EndStaleRuns": repeated,
 	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
 	"MarkSuspect": repeated, "MarkSound": repeated, "SaveUsage": repeated, "ReapplyRules": repeated, "AbortRuled": "as AbortStale, which has points",
-	"CountRead":    "one transaction of a reader, who has had the read once it is done, with no effect beside it",
+	"CountRead":       "one transaction of a reader, who has had the read once it is done, with no effect beside it",
+	"ClaimPlacements": repeated, "KeepPlacement": repeated, "QueuePlacements": repeated, "SettlePlacements": repeated, "TrimCopies": repeated,
+	"SetDraining": bySomeone, "RemoveBackend": bySomeone,
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
 
@@ -36,6 +38,7 @@ const (
 type ledger interface {
 	ledgertest.ObjectLedger
 	ledgertest.EngineLedger
+	ledgertest.PlacementLedger
 }
 
 // A transition of the ledger without points is one that no process dies at.
