@@ -23,6 +23,8 @@ variants=(
 	PROMOTE_STALE:S4
 	COMPENSATE:S1
 	NOT_DURABLE:S3
+	MOVE_UNGUARDED:S2
+	MOVE_BEFORE_BYTES:S1
 )
 
 work=$(mktemp -d)
@@ -50,7 +52,7 @@ figures() {
 }
 
 # right NAME OPTION...: the model must hold, and must have been searched to the
-# end.
+# end; every statement must have been reached unless PARTLY is set.
 right() {
 	local name=$1
 	shift
@@ -61,7 +63,7 @@ right() {
 		echo "model: $name does not hold, or was not searched to the end" >&2
 		exit 1
 	fi
-	if grep -E '^\s+\([1-9][0-9]* of [0-9]+ states\)' out >&2; then
+	if [ -z "${PARTLY:-}" ] && grep -E '^\s+\([1-9][0-9]* of [0-9]+ states\)' out >&2; then
 		sed -n '/^unreached/,$p' out >&2
 		echo "model: parts of $name were never reached, so nothing was shown about them" >&2
 		exit 1
@@ -101,6 +103,10 @@ case ${1:-} in
 	(right "the protocol") &
 	timed=$!
 	wait "$timed"
+	(right "the protocol with contents in the ledger" -DMOVES -DRECLAIMERS=1)
+	(right "the same with three blobs and one client" -DMOVES -DRECLAIMERS=1 -DCLIENTS=1 -DBLOBS=3)
+	# One client cannot do everything that is written there.
+	(PARTLY=1 right "the same with two reclaimers and one client" -DMOVES -DCLIENTS=1)
 	(right "the protocol that leaves duplicates to the reaper" -DLEAVE_DUPLICATES) &
 	left=$!
 	wait "$untimed"

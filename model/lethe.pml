@@ -9,8 +9,15 @@
  *
  * A transaction is one atomic block; so is an effect on the backend; nothing
  * is both. All bodies have the same digest, so that everything can be
- * deduplicated. A content is one blob, and its row is the blob's row.
+ * deduplicated. A content is one blob, and its row is the blob's row. A
+ * content in the ledger has a name as well, and no bytes on the backend; it
+ * moves out to a new blob, and a blob's content moves in under a new name.
  */
+
+#if defined(MOVE_UNGUARDED) || defined(MOVE_BEFORE_BYTES)
+#define MOVES
+#define RECLAIMERS 1
+#endif
 
 #ifndef BLOBS
 #define BLOBS 2
@@ -26,6 +33,7 @@
 #endif
 
 #define NONE 7 /* no blob, no claim */
+#define COPY KEYS
 
 /* States of a blob's row. UNUSED: the name was not yet given out. */
 #define UNUSED    0
@@ -34,14 +42,15 @@
 #define CONDEMNED 3
 #define DEAD      4
 #define GONE      5
+#define INLINE    6 /* its bytes lie in the ledger */
 
 /* The ledger. */
 byte st[BLOBS];     /* state */
 byte refs[BLOBS];   /* references, as counted by the transactions */
 byte claim[BLOBS];  /* who claimed the row last; stands for the fence */
-byte ikey[BLOBS];   /* the key that an intent is for */
+byte ikey[BLOBS];   /* the key that an intent is for; COPY: for a content */
 byte obj[KEYS];     /* the blob of each object row */
-byte cnt[6];        /* counters: blobs by state; GONE counts what was freed */
+byte cnt[7];        /* counters: blobs by state; GONE counts what was freed */
 byte next = 0;      /* the next name; names are never used twice */
 byte stale = 0;     /* set of intents whose key was written or removed since */
 
@@ -71,13 +80,16 @@ hidden byte i, j, n;
 #define name(b) (b)
 #endif
 
+/* A content that may be referred to. */
+#define stored(b) (st[b] == LIVE || st[b] == INLINE)
+
 /* What must hold after every step. */
 
 /* S1: what an object refers to has its bytes. */
-#define S1_bytes_of_references (obj[j] == NONE || in(bytes, name(obj[j])))
+#define S1_bytes_of_references (obj[j] == NONE || st[obj[j]] == INLINE || in(bytes, name(obj[j])))
 /* S2: references and counters equal a recount; what is freed is counted once. */
 #define S2_references_exact    (refs[i] == n)
-#define S2_live_is_referenced  ((refs[i] > 0) == (st[i] == LIVE))
+#define S2_live_is_referenced  ((refs[i] > 0) == stored(i))
 #define S2_counters_exact      (cnt[i] == n)
 /* S3: a delete is issued for what was condemned only. */
 #define S3_condemned_first     (st[b] == CONDEMNED || st[b] == DEAD || st[b] == GONE)
@@ -110,7 +122,7 @@ inline check() {
 		od;
 		i = PENDING;
 		do
-		:: i <= GONE ->
+		:: i <= INLINE ->
 			n = 0; j = 0;
 			do
 			:: j < BLOBS -> n = n + (st[j] == i); j++
@@ -163,12 +175,17 @@ inline touch(k) {
 	i = 0
 }
 
-/* A reference is gone; with the last one the blob is condemned. */
+/* A reference is gone; with the last one the blob is condemned, and what lies
+ * in the ledger is gone. */
 inline dereference(blob) {
 	refs[blob]--;
+	if
+	:: refs[blob] == 0 && st[blob] == INLINE -> move(blob, GONE)
+	:: else
+	fi;
 #ifndef NO_TOMBSTONE
 	if
-	:: refs[blob] == 0 -> move(blob, CONDEMNED)
+	:: refs[blob] == 0 && st[blob] == LIVE -> move(blob, CONDEMNED)
 	:: else
 	fi
 #endif
@@ -208,6 +225,31 @@ inline link(k, blob) {
 	}
 }
 
+/* All references go from one content to another one of the same bytes. */
+inline replace(old, new) {
+	d_step {
+		settled();
+		refs[new] = refs[old]; refs[old] = 0; i = 0;
+		do
+		:: i < KEYS ->
+			if
+			:: obj[i] == old -> obj[i] = new
+			:: else
+			fi;
+			i++
+		:: else -> break
+		od;
+		i = 0
+	}
+}
+
+/* Whether the content is there. */
+#if BLOBS > 2
+#define known (stored(0) || stored(1) || stored(2))
+#else
+#define known (stored(0) || stored(1))
+#endif
+
 /* Forget the operation, whether it came to its end or crashed, and go on. */
 #define leave_client() b = NONE; c = NONE; k = 0; goto again
 
@@ -243,10 +285,16 @@ again:
 #endif
 		/* Put a small body: look for a content with this digest. Nothing is
 		 * locked, what was found may be condemned and deleted before use. */
-		:: st[0] == LIVE -> c = 0; goto reference
-		:: st[1] == LIVE -> c = 1; goto reference
+		:: stored(0) -> c = 0; goto reference
+		:: stored(1) -> c = 1; goto reference
 #if BLOBS > 2
-		:: st[2] == LIVE -> c = 2; goto reference
+		:: stored(2) -> c = 2; goto reference
+#endif
+#ifdef MOVES
+		/* Put into the ledger: one transaction. */
+		:: next < BLOBS && !known ->
+			b = next; next++; st[b] = INLINE; cnt[INLINE]++; link(k, b);
+			check(); leave_client()
 #endif
 		/* Put with an upload: the intent comes first. */
 		:: next < BLOBS -> b = next; next++; upload[b] = SENDING;
@@ -286,10 +334,10 @@ again:
 		:: st[b] == PENDING ->
 #endif
 			if /* known after all: refer to the old one, the new one is surplus */
-			:: st[0] == LIVE && b != 0 -> surplus(b); link(k, 0)
-			:: st[1] == LIVE && b != 1 -> surplus(b); link(k, 1)
+			:: stored(0) && b != 0 -> surplus(b); link(k, 0)
+			:: stored(1) && b != 1 -> surplus(b); link(k, 1)
 #if BLOBS > 2
-			:: st[2] == LIVE && b != 2 -> surplus(b); link(k, 2)
+			:: stored(2) && b != 2 -> surplus(b); link(k, 2)
 #endif
 			:: move(b, LIVE); link(k, b); decided(b)
 			fi
@@ -322,7 +370,7 @@ reference:
 #ifdef UNCHECKED_REFERENCE
 		:: link(k, c)
 #else
-		:: st[c] == LIVE -> link(k, c) /* its row is locked until the end */
+		:: stored(c) -> link(k, c) /* its row is locked until the end */
 		:: else /* upload instead: another turn */
 #endif
 		fi;
@@ -363,13 +411,20 @@ end_client:
 #endif
 
 /* Forget the pass, whether it came to its end or crashed, and go on. */
+#ifdef MOVES
+#define leave_reclaimer() final = 0; b = 0; x = NONE; goto again
+#else
 #define leave_reclaimer() final = 0; b = 0; goto again
+#endif
 
 proctype Reclaimer(byte me) {
 	byte b = 0;
 	/* The bytes are gone for good: deleted, with an answer, and late uploads
 	 * were over when the delete was issued. */
 	bit final = 0;
+#ifdef MOVES
+	byte x = NONE; /* the content in the ledger that is moved */
+#endif
 
 again:
 	atomic {
@@ -389,7 +444,19 @@ again:
 #ifdef PROMOTE_UNPROVEN
 		:: st[b] == PENDING -> goto promote
 #else
-		:: st[b] == PENDING && in(bytes, name(b)) -> goto promote
+		:: st[b] == PENDING && in(bytes, name(b)) && ikey[b] != COPY -> goto promote
+#endif
+#ifdef MOVES
+		/* Move a content into the ledger, or out of it to a new blob. What is
+		 * read here may be gone when it is written. */
+		:: st[b] == LIVE && next < BLOBS -> goto move_in
+		:: st[b] == INLINE && next < BLOBS ->
+			x = b; b = next; next++; upload[b] = SENDING;
+			settled(); st[b] = PENDING; cnt[PENDING]++; ikey[b] = COPY;
+#ifdef MOVE_BEFORE_BYTES
+			move(b, LIVE); replace(x, b); decided(b); move(x, GONE);
+#endif
+			check(); goto move_out
 #endif
 		/* Clean. Another's claim is no obstacle: it may have expired. */
 		:: unwanted(b) -> claim[b] = me
@@ -457,6 +524,45 @@ promote:
 		fi;
 		check(); leave_reclaimer()
 	}
+
+#ifdef MOVES
+move_in:
+	/* Its bytes were read and proven. */
+	atomic {
+		if
+#ifdef MOVE_UNGUARDED
+		:: next < BLOBS ->
+#else
+		:: st[b] == LIVE && next < BLOBS ->
+#endif
+			x = next; next++; st[x] = INLINE; cnt[INLINE]++;
+			replace(b, x); move(b, CONDEMNED)
+		:: else /* deleted or moved meanwhile */
+		fi;
+		check(); leave_reclaimer()
+	}
+
+move_out:
+	/* One or more PUTs, as by a client. */
+	atomic {
+		if
+		:: add(bytes, name(b)); upload[b] = CLOSED
+		:: add(bytes, name(b)); upload[b] = LATE
+		:: upload[b] = LATE; leave_reclaimer() /* unknown, or a crash */
+		fi
+	}
+	atomic {
+		if
+		:: leave_reclaimer() /* crash */
+		:: st[b] == PENDING && st[x] == INLINE ->
+			replace(x, b); move(b, LIVE); decided(b); move(x, GONE)
+		:: st[b] == PENDING && st[x] != INLINE -> /* deleted, or moved by another */
+			settled(); move(b, CONDEMNED); decided(b)
+		:: else /* it was reaped */
+		fi;
+		check(); leave_reclaimer()
+	}
+#endif
 
 end_reclaimer:
 	skip
