@@ -28,9 +28,10 @@ func (*Inline) Name() string { return "inline" }
 // Plan is empty: only the walk shows whether there is something to do.
 func (*Inline) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
-// Pass walks all contents once.
+// Pass walks all contents once. At its end it fails if some could not be moved.
 func (m *Inline) Pass(string) Step {
 	q := m.query()
+	left, first := 0, error(nil)
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		a, err := m.o.aims(ctx)
 		if err != nil {
@@ -48,11 +49,13 @@ func (m *Inline) Pass(string) Step {
 			case err == nil, errors.Is(err, lethe.ErrContentGone):
 			case !c.Inline && errors.Is(err, lethe.ErrNoRoom):
 				return false, fmt.Errorf("placement: %w", err) // so has no other content
-			case m.o.Events.Stuck != nil:
-				m.o.Events.Stuck(ledger.Subject{ID: c.ID}, err.Error(), 0)
+			default:
+				left, first = left+1, cmp.Or(first, err)
 			}
 		}
-		q.After = page.Last
+		if q.After = page.Last; page.Last == "" && left > 0 {
+			return false, fmt.Errorf("placement: contents that could not be moved: %d; the first: %w", left, first)
+		}
 		return page.Last != "", nil
 	}
 }
