@@ -243,7 +243,7 @@ compat:
 	@set -o pipefail; LETHE_COMPAT=1 $(GO) test -count=1 -v -timeout 20m -run '^TestCompatibility$$' ./blob/s3blob | grep -Ev '^(=== | +--- PASS)'
 
 # The ledger's suite, plans, migrations and random histories on the PostgreSQL whose
-# programs lie in the folder POSTGRES=; docs/testing.md has the results.
+# programs lie in the folder POSTGRES=; test/README.md has the results.
 postgres:
 	PATH=$(abspath $(POSTGRES)):$$PATH postgres --version
 	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./ledger/sqlledger/...
