@@ -23,6 +23,23 @@ func floorOf(rows, last int64, least float64, setting string) (int64, error) {
 	return part(max(last, rows)), nil
 }
 
+// provesNothing is the number of things without a row up to which the first run
+// does not doubt the description.
+const provesNothing = 10
+
+// firstRun returns ErrFewRows if the first run of a collection finds a smaller
+// part of the things in the bucket named by rows than a later one demands of
+// the rows: a query that leaves out a table looks like that. things are objects
+// or folders, setting what allows it anyway.
+func firstRun(named, without int64, least float64, things, setting string) error {
+	all := named + without
+	if without < provesNothing || float64(named) >= least*float64(all) {
+		return nil
+	}
+	return fmt.Errorf("%w: a row names %d of %d %s at the first run, and a query that leaves out a table looks the same; nothing is touched. If that is right, set %s to %.3g until a run has succeeded",
+		ErrFewRows, named, all, things, setting, float64(named)/float64(all)*0.99)
+}
+
 // leastOr returns the part of the last run's rows that has to be present.
 func leastOr(least *float64) float64 {
 	if least == nil {

@@ -145,6 +145,12 @@ func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) 
 		return FolderPlan{}, fmt.Errorf("%w: none of %d folders has a row, and none of %d rows a folder; nothing is touched. A folder is %q, %s",
 			ErrBadNames, len(listed), v.Rows, listed[0].Name, example(v.Live))
 	}
+	if v.Last == 0 {
+		without := int64(len(p.Notice)+len(p.Mark)+len(p.Purge)) + p.Waiting
+		if err := firstRun(p.Live, without, r.Least, "folders", "folders.least"); err != nil {
+			return FolderPlan{}, err
+		}
+	}
 	p.Mark, p.Purge = p.limit(p.Mark, r.Most), p.limit(p.Purge, r.Most)
 	return p, nil
 }

@@ -3,6 +3,7 @@ package adopt
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -105,13 +106,55 @@ func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (
 		if k.Only == nil {
 			c.hook = k.Hook
 		}
-		return false, c.run(ctx, k.Only == nil)
+		if err := c.run(ctx); err != nil || k.Only != nil {
+			return false, err
+		}
+		if err := c.plausible(); err != nil {
+			return false, err
+		}
+		return false, k.Rows.End(ctx, c.below, c.at)
 	}
 }
 
 // Report passes the orphans and the keys without an object to two functions, and
 // changes nothing.
 func (k *Keys) Report(ctx context.Context, orphans func([]OrphanObject), missing func([]string)) error {
+	return k.report(orphans, missing).run(ctx)
+}
+
+// KeyCensus is what a comparison finds.
+type KeyCensus struct {
+	Named, Orphans, Missing int64
+	Bytes                   int64  // of the orphans
+	Such                    string // an orphan
+}
+
+// String describes a comparison in one line.
+func (c KeyCensus) String() string {
+	text := fmt.Sprintf("objects with a row: %d; old enough and without one: %d", c.Named, c.Orphans)
+	if c.Orphans > 0 {
+		text += fmt.Sprintf(" (%d bytes), such as %s", c.Bytes, c.Such)
+	}
+	return text + fmt.Sprintf("; keys of rows without an object: %d", c.Missing)
+}
+
+// Census counts what a run would find, and changes nothing. It fails with
+// ErrFewRows where a run would.
+func (k *Keys) Census(ctx context.Context) (out KeyCensus, err error) {
+	c := k.report(func(list []OrphanObject) {
+		for _, o := range list {
+			out.Orphans, out.Bytes, out.Such = out.Orphans+1, out.Bytes+o.Size, cmp.Or(out.Such, o.Key)
+		}
+	}, func(keys []string) { out.Missing += int64(len(keys)) })
+	if err := c.run(ctx); err != nil {
+		return out, err
+	}
+	out.Named, c.without = c.matched, out.Orphans
+	return out, c.plausible()
+}
+
+// report returns a comparison that changes nothing.
+func (k *Keys) report(orphans func([]OrphanObject), missing func([]string)) *comparison {
 	c := &comparison{Keys: k, add: func(string, int64) {}, missed: missing}
 	c.orphans = func(ctx context.Context, c *comparison, found []OrphanObject) error {
 		keys := make([]string, len(found))
@@ -132,7 +175,7 @@ func (k *Keys) Report(ctx context.Context, orphans func([]OrphanObject), missing
 		orphans(out)
 		return nil
 	}
-	return c.run(ctx, false)
+	return c
 }
 
 func set(keys []string) map[string]bool {
@@ -160,6 +203,7 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject)
 	if err != nil {
 		return err
 	}
+	c.without += int64(seen.Orphans)
 	c.add("orphans", int64(seen.Orphans))
 	c.add("held", int64(seen.Held))
 	if len(seen.Condemned) == 0 {
@@ -192,14 +236,17 @@ type comparison struct {
 	left    int // that may be deleted
 
 	at      lethe.Time // when the rows were read
+	first   bool       // no run before has succeeded
 	below   int64      // keys below the prefix
+	matched int64      // objects that have a row
+	without int64      // objects that have none
 	rows    *keyBuffer
 	found   []OrphanObject // not yet checked again
 	missing []string
 }
 
 // run reads the keys, lists the objects, and merges them.
-func (c *comparison) run(ctx context.Context, record bool) (err error) {
+func (c *comparison) run(ctx context.Context) (err error) {
 	c.rows = new(keyBuffer)
 	defer func() { err = errors.Join(err, c.rows.close()) }()
 	var last int64
@@ -208,6 +255,9 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	}
 	if err := c.Rules.Enough(c.below, last); err != nil {
 		return err
+	}
+	if c.first = last == 0; c.first {
+		c.left = 0 // whether the description is plausible is known at the end
 	}
 	if err := c.rows.rewind(); err != nil {
 		return err
@@ -221,10 +271,16 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(c.flushOrphans(ctx), c.flushMissing(ctx)); err != nil || !record {
-		return err
+	return errors.Join(c.flushOrphans(ctx), c.flushMissing(ctx))
+}
+
+// plausible returns ErrFewRows if the first run shows that the description may
+// be wrong.
+func (c *comparison) plausible() error {
+	if !c.first {
+		return nil
 	}
-	return c.Rows.End(ctx, c.below, c.at)
+	return firstRun(c.matched, c.without, c.Rules.Least, "objects", "keys.least")
 }
 
 // named adds a key that a row names. A key elsewhere says nothing about the
@@ -245,6 +301,7 @@ func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 		}
 	}
 	if c.rows.key == key {
+		c.matched++
 		return c.rows.next()
 	}
 	if c.at.Sub(i.ModTime) < c.Rules.MinAge || i.ModTime == 0 || blob.CheckForeign(i.Key) != nil {

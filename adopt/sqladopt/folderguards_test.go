@@ -138,6 +138,23 @@ func TestGuardsStopARun(t *testing.T) {
 	}
 }
 
+// Rows that name few of the folders stop the first run, not a later one: a
+// query that leaves out a table would look the same.
+func TestFewFoldersWithARowStopTheFirstRun(t *testing.T) {
+	s := newShelf(t)
+	for i := range 10 {
+		s.put(fmt.Sprintf("forgotten%d/topics/t/data", i), 30*24*time.Hour)
+	}
+	if _, err := s.run(); !errors.Is(err, adopt.ErrFewRows) || !strings.Contains(err.Error(), "names 2 of 12 folders") {
+		t.Fatalf("a run: %v", err)
+	}
+	s.is()
+	s.Rules.Least = 0.16
+	s.ran(map[string]int64{"noticed": 10})
+	s.Rules.Least = 0.5
+	s.ran(map[string]int64{"marked": 10})
+}
+
 // A policy that hides rows from the user would make their folders look
 // abandoned.
 func TestHiddenRowsStopARun(t *testing.T) {

@@ -20,18 +20,22 @@ const clockSkew = time.Minute
 
 // Check tests what each collection relies on: its statements, its guard, its
 // bucket and the keys in it, the cache, the clocks; and it reports what a run
-// would do with folders. It writes only an object below each prefix, by which
+// would do with folders and keys. It writes only an object below each prefix, by which
 // it probes the service, and removes that.
 func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error) {
 	out, err := a.check(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for name := range a.folders {
-		if adopt.Problems(out[name]) {
+	for _, name := range a.Description.Names() {
+		report := a.reportFolders
+		switch {
+		case adopt.Problems(out[name]) || a.collections[name] != nil:
 			continue
+		case a.keys[name] != nil:
+			report = a.reportKeys
 		}
-		found, err := a.reportFolders(ctx, name)
+		found, err := report(ctx, name)
 		found, err = a.isolated(ctx, found, err)
 		if err != nil {
 			return nil, err
@@ -41,7 +45,7 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 	return out, nil
 }
 
-// check is Check without a listing of all folders.
+// check is Check without a listing of all folders and objects.
 func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error) {
 	database, err := a.checkDatabase(ctx)
 	if err != nil {

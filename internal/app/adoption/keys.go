@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -31,6 +32,22 @@ func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 		Collection: name, Prefix: c.Prefix, Rules: c.Keys.Rules(), Rows: rows, Store: bucket, Remove: remover, Batch: defaultBatch,
 		Hook: hookOf(name, c), Boot: a.o.Boot, Events: a.adoptEvents(),
 	}, nil
+}
+
+// reportKeys returns what a run would find.
+func (a *Adoption) reportKeys(ctx context.Context, name string) ([]adopt.Finding, error) {
+	k, err := a.Keys(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	switch c, err := k.Census(ctx); {
+	case errors.Is(err, adopt.ErrFewRows):
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct keys.query"}}, nil
+	case err != nil:
+		return nil, err
+	default:
+		return []adopt.Finding{{What: c.String()}}, nil
+	}
 }
 
 // keyRoutines returns those of a collection of keys: at most one instance runs

@@ -105,6 +105,9 @@ func (f *files) row(names ...string) {
 // waited lets the retention of recorded objects pass.
 func (f *files) waited() { f.exec(`UPDATE lethe.orphans SET since_at = since_at - 7200000000`) }
 
+// ranBefore records a run: the first one deletes nothing.
+func (f *files) ranBefore() { f.exec(`INSERT INTO lethe.live_rows VALUES ('files', 1, 1)`) }
+
 // passes runs the comparison and checks its counts.
 func (f *files) passes(want map[string]int64) {
 	f.t.Helper()
@@ -191,6 +194,45 @@ func TestKeysFewRows(t *testing.T) {
 	f.left("a", "b", "c", "d")
 }
 
+// A query that leaves out most of what lies in the bucket removes nothing,
+// however long that lasts. It is right if the description says so.
+func TestKeysOfAQueryThatLeavesMostOut(t *testing.T) {
+	least := 0.5
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Least = &least })
+	all := []string{"a"}
+	for i := range 10 {
+		all = append(all, fmt.Sprint("forgotten ", i))
+	}
+	f.put(all...)
+	f.row("a")
+	for range 3 {
+		if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrFewRows) {
+			t.Fatalf("a row for one of eleven objects: %v", err)
+		}
+		f.waited()
+	}
+	f.left(all...)
+	found, err := f.Check(t.Context())
+	if text := fmt.Sprint(found["files"]); err != nil || !adopt.Problems(found["files"]) || !strings.Contains(text, "names 1 of 11 objects") || !strings.Contains(text, "keys.least to 0.09") {
+		t.Errorf("a check finds %s, %v", text, err)
+	}
+	least = 0.09
+	if found, err = f.Check(t.Context()); err != nil || adopt.Problems(found["files"]) || !strings.Contains(fmt.Sprint(found["files"]), "without one: 10 (") {
+		t.Errorf("a check of what is right finds %v, %v", found, err)
+	}
+	k, err := f.Keys(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := k.Pass("")
+	for range 2 {
+		if _, err := runs(t.Context(), func(string, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.left("a")
+}
+
 // Objects with ambiguous names stay, and stop nothing.
 func TestKeysThatAreNoKeys(t *testing.T) {
 	none := adopt.Duration(0)
@@ -202,6 +244,7 @@ func TestKeysThatAreNoKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.ranBefore()
 	f.passes(map[string]int64{"orphans": 1, "objects": 1})
 	f.passes(map[string]int64{"orphans": 0, "objects": 0})
 }
@@ -212,6 +255,7 @@ func TestKeysMost(t *testing.T) {
 	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention, s.Most = &none, 2 })
 	f.put("a", "b", "c", "d")
 	f.row("a")
+	f.ranBefore()
 	f.passes(map[string]int64{"orphans": 3, "objects": 2})
 	f.left("a", "d")
 }

@@ -14,7 +14,9 @@ import (
 // newVault is files whose orphans are moved at once, and stay for a week.
 func newVault(t *testing.T) *files {
 	none := adopt.Duration(0)
-	return newCollection(t, func(s *adopt.KeySpec) { s.Retention = &none }, adopt.Collection{Quarantine: &adopt.QuarantineSpec{Prefix: "kept/"}})
+	f := newCollection(t, func(s *adopt.KeySpec) { s.Retention = &none }, adopt.Collection{Quarantine: &adopt.QuarantineSpec{Prefix: "kept/"}})
+	f.ranBefore()
+	return f
 }
 
 // cares runs everything once, and checks the counts of the quarantine.
