@@ -227,22 +227,23 @@ func (f *Folder) add(i blob.Info, rest string) {
 	}
 }
 
-// backendNow reads the backend's clock by the time of an object that it puts.
-func (f *Folders) backendNow(ctx context.Context) (lethe.Time, error) {
-	if _, err := f.Store.Delete(ctx, []string{clockProbe}); err != nil {
+// BackendNow reads a backend's clock, to the second, by the time of an object that
+// it puts and removes. Two calls at once may disturb each other.
+func BackendNow(ctx context.Context, store FolderStore) (lethe.Time, error) {
+	if _, err := store.Delete(ctx, []string{clockProbe}); err != nil {
 		return 0, err
 	}
-	if err := f.Store.Put(ctx, clockProbe, strings.NewReader(""), 0); err != nil && !errors.Is(err, blob.ErrExist) {
+	if err := store.Put(ctx, clockProbe, strings.NewReader(""), 0); err != nil && !errors.Is(err, blob.ErrExist) {
 		return 0, fmt.Errorf("put an object to read the backend's clock: %w", err)
 	}
-	info, err := f.Store.Stat(ctx, clockProbe)
+	info, err := store.Stat(ctx, clockProbe)
 	if err != nil {
 		return 0, err
 	}
 	if info.ModTime == 0 {
 		return 0, errors.New("the backend does not report the times of objects, so the age of a marker is unknown")
 	}
-	_, err = f.Store.Delete(ctx, []string{clockProbe})
+	_, err = store.Delete(ctx, []string{clockProbe})
 	return second(info.ModTime), err
 }
 
@@ -296,7 +297,7 @@ func (p *folderPass) step(ctx context.Context, add func(string, int64)) (more bo
 }
 
 func (p *folderPass) begin(ctx context.Context, add func(string, int64)) error {
-	plan, view, err := p.Folders.plan(ctx, func(FolderView) (lethe.Time, error) { return p.backendNow(ctx) })
+	plan, view, err := p.Folders.plan(ctx, func(FolderView) (lethe.Time, error) { return BackendNow(ctx, p.Store) })
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ const (
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
 	countWaiting = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
 		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 LIMIT ?3) AS w`
+	countInGrace = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
+		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at > ?2 LIMIT ?3) AS w`
 )
 
 // busyFor is the delay for contents that the application had locked.
@@ -332,6 +334,15 @@ func (c *Collection) Unmark(ctx context.Context, limit int) (n int, err error) {
 func (c *Collection) Waiting(ctx context.Context) (out adopt.Backlog, err error) {
 	err = c.read(ctx, "count contents", func(t *tx) error {
 		return t.row(countWaiting, c.name, t.now, adopt.MaxCounted).Scan(&out.Due, &out.Oldest)
+	})
+	return out, err
+}
+
+// InGrace counts contents whose objects are not yet due to be deleted, and
+// returns when the first is.
+func (c *Collection) InGrace(ctx context.Context) (out adopt.Backlog, err error) {
+	err = c.read(ctx, "count contents in their grace", func(t *tx) error {
+		return t.row(countInGrace, c.name, t.now, adopt.MaxCounted).Scan(&out.Due, &out.Oldest)
 	})
 	return out, err
 }

@@ -168,6 +168,15 @@ func TestAdoptCommands(t *testing.T) {
 	}
 }
 
+// Objects that are not due yet are work to come: status says how many, and from when on.
+func TestAdoptStatusTellsWhatGoesLater(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer())
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	a.create("waits")
+	a.ok([]string{"unreferenced 1", "1 object goes later, the first from 2"}, "run", a.file, "--once")
+	a.ok([]string{"\"objects\": 0", "\"objects_later\": 1"}, "status", a.file, "--json")
+}
+
 // Wrong counts are listed, and repaired only on request.
 func TestAdoptRecount(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer())

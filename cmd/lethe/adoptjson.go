@@ -20,6 +20,8 @@ type collectionJSON struct {
 	Objects int64 `json:"objects"`
 	Folders int64 `json:"folders"`
 	Orphans int64 `json:"orphans"`
+	// Later is the objects without a reference that are not due yet.
+	Later int64 `json:"objects_later"`
 
 	Quarantined int64         `json:"quarantined"`
 	Holds       int           `json:"holds"`
@@ -38,7 +40,7 @@ type findingJSON struct {
 func collectionOf(b adoption.Backlog, found []adopt.Finding) collectionJSON {
 	out := collectionJSON{
 		Collection: b.Collection, Kind: b.Kind, Mode: b.Mode, Rows: b.Rows.Due, Objects: b.Contents.Due, Folders: b.Folders.Due,
-		Orphans: b.Orphans.Due, Quarantined: b.Quarantined.Due, Holds: len(b.Holds), Wrong: wrong(b), Problem: b.Problem,
+		Orphans: b.Orphans.Due, Later: b.InGrace.Due, Quarantined: b.Quarantined.Due, Holds: len(b.Holds), Wrong: wrong(b), Problem: b.Problem,
 	}
 	for _, f := range found {
 		out.Findings = append(out.Findings, findingJSON{f.Problem, f.What, f.Do})

@@ -162,5 +162,8 @@ func waits(b adoption.Backlog) string {
 	if b.Contents.Due > 0 {
 		text += "; " + words.Plural(b.Contents.Due, "object waits to be deleted", "objects wait to be deleted")
 	}
+	if b.InGrace.Due > 0 {
+		text += "; " + words.Plural(b.InGrace.Due, "object goes", "objects go") + " later, the first from " + b.InGrace.Oldest.String() + " on"
+	}
 	return text
 }

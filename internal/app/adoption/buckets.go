@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
@@ -126,6 +127,13 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 	case noPut != "" && c.Kind == adopt.OfFolders:
 		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noPut, Do: "nothing could be marked"})
 	}
+	if len(out) == 0 && ages(c) {
+		skewed, err := a.checkClock(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, skewed...)
+	}
 	found, err := compare(ctx, store)
 	if err == nil {
 		var more []adopt.Finding
@@ -133,6 +141,26 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		found = append(found, more...)
 	}
 	return append(out, found...), err
+}
+
+// ages reports whether a collection relies on the ages of objects.
+func ages(c adopt.Collection) bool {
+	return c.Kind == adopt.OfKeys || c.Kind == adopt.OfFolders || c.Graces().ObjectAge > 0
+}
+
+// checkClock compares the bucket's clock with the database's. A clock that
+// cannot be read now is no finding: another check may be reading it.
+func (a *Adoption) checkClock(ctx context.Context, store bucket) ([]adopt.Finding, error) {
+	now, err := a.DB.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, err := adopt.BackendNow(ctx, store)
+	if skew := at.Sub(now); err == nil && skew.Abs() > clockSkew {
+		return []adopt.Finding{{What: fmt.Sprintf("the bucket's clock differs from the database's by %s; the ages of objects go by the bucket's", skew.Round(time.Second)),
+			Do: "set both by NTP, or make min_age and grace.object_age longer by that"}}, nil
+	}
+	return nil, ctx.Err()
 }
 
 // isolated adds to the findings of a collection what bucket or database refuse

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -258,6 +260,39 @@ func TestKeysMost(t *testing.T) {
 	f.ranBefore()
 	f.passes(map[string]int64{"orphans": 3, "objects": 2})
 	f.left("a", "d")
+}
+
+// lagging is a bucket whose clock is behind.
+type lagging struct {
+	bucket
+	by time.Duration
+}
+
+// Stat implements adopt.Stater.
+func (l lagging) Stat(ctx context.Context, key string) (blob.Info, error) {
+	info, err := l.bucket.Stat(ctx, key)
+	info.ModTime = info.ModTime.Add(-l.by)
+	return info, err
+}
+
+// Objects of a bucket whose clock is behind look older than they are: a check
+// reports that.
+func TestCheckReadsTheBucketsClock(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a")
+	f.row("a")
+	store, err := f.Adoption.bucket(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []time.Duration{0, 5 * time.Minute} {
+		f.buckets.open[folder{"files", "files/"}] = lagging{store, by}
+		found, err := f.Check(t.Context())
+		if told := strings.Contains(fmt.Sprint(found), "the bucket's clock differs from the database's by -"); err != nil || told != (by > 0) {
+			t.Errorf("behind by %s: %v, %v", by, found, err)
+		}
+	}
+	f.left("a")
 }
 
 // A young object is not an orphan, and a report changes nothing.

@@ -65,7 +65,9 @@ func (k ofRecords) holder() adopt.Holder { return k.rows }
 
 func (k ofRecords) backlog(ctx context.Context, installed bool, b *Backlog) (err error) {
 	if b.Rows, err = k.rows.Due(ctx); err == nil && installed && k.c.HasObjects() {
-		b.Contents, err = k.rows.Waiting(ctx)
+		if b.Contents, err = k.rows.Waiting(ctx); err == nil {
+			b.InGrace, err = k.rows.InGrace(ctx)
+		}
 	}
 	return err
 }

@@ -24,6 +24,7 @@ type Backlog struct {
 	Mode       adopt.Mode
 	Rows       adopt.Backlog // that have expired
 	Contents   adopt.Backlog // whose objects are to be deleted
+	InGrace    adopt.Backlog // whose objects are not due yet; Oldest is when the first is
 	Folders    adopt.Backlog // that are marked, and whose retention is over
 	Orphans    adopt.Backlog // recorded objects that no row names
 	// Quarantined are moved objects that are not purged yet.
