@@ -45,18 +45,24 @@ const (
 const serverFacts = `SHOW GLOBAL VARIABLES WHERE Variable_name IN
 	('version', 'read_only', 'super_read_only', 'innodb_read_only', 'wsrep_on', 'log_bin', 'binlog_format')`
 
+// replication counts the servers that MariaDB replicates from now. Asking for the
+// others as well would need a privilege.
+const replication = `SHOW GLOBAL STATUS WHERE Variable_name = 'Slaves_running'`
+
 // probe refuses a server that reports that it is not a primary: a replica that
-// is not read-only looks like one.
+// is not read-only looks like one while it does not replicate, and on MySQL.
 func (m mysql) probe(t *tx) error {
 	facts := map[string]string{}
-	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
-		var name, value string
-		err = r.Scan(&name, &value)
-		facts[strings.ToLower(name)] = value
-		return none, err
-	}, serverFacts)
-	if err != nil {
-		return err
+	for _, query := range []string{serverFacts, replication} {
+		_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+			var name, value string
+			err = r.Scan(&name, &value)
+			facts[strings.ToLower(name)] = value
+			return none, err
+		}, query)
+		if err != nil {
+			return err
+		}
 	}
 	on := func(name string) bool { return facts[name] != "" && facts[name] != "OFF" }
 	switch kind, least, have := mysqlVersion(facts["version"]); {
@@ -64,6 +70,8 @@ func (m mysql) probe(t *tx) error {
 		return fmt.Errorf("%s is of version %s: at least %d.%d is needed", kind, facts["version"], least/100, least%100)
 	case on("read_only"), on("super_read_only"), on("innodb_read_only"):
 		return errors.New("this server is read-only: give the URL of the primary")
+	case facts["slaves_running"] != "" && facts["slaves_running"] != "0":
+		return errors.New("this server replicates from another one, whose rows it may not have yet: give the URL of the primary")
 	case on("wsrep_on"):
 		return errors.New("this is a Galera cluster, whose nodes do not see each other's locks: objects that are in use could be deleted")
 	case on("log_bin") && facts["binlog_format"] == "STATEMENT":
