@@ -97,9 +97,9 @@ func (c *totals) add(o totals) {
 func (c totals) empty() bool { return len(c.blobs) == 0 && len(c.buckets) == 0 }
 
 var (
-	addBlobCounter   = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5)`))
-	moveBlobCounter  = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5), (?6, ?7, ?1, ?8, ?9)`))
-	addBucketCounter = register(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, ?2, ?3, ?4)
+	addBlobCounter   = register(addBlobCounters(`(?1, ?2, ` + engine.Slot + `, ?3, ?4)`))
+	moveBlobCounter  = register(addBlobCounters(`(?1, ?2, ` + engine.Slot + `, ?3, ?4), (?5, ?6, ` + engine.Slot + `, ?7, ?8)`))
+	addBucketCounter = register(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, ` + engine.Slot + `, ?2, ?3)
 		ON CONFLICT (bucket_id, slot) DO UPDATE SET n = bucket_counters.n + excluded.n, bytes = bucket_counters.bytes + excluded.bytes`)
 )
 
@@ -113,7 +113,7 @@ func addBlobCounters(rows string) string {
 func (c *totals) write(t *engine.Tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.buckets)) {
 		if s := c.buckets[id]; s != (sum{}) {
-			if _, err := t.Send(addBucketCounter, id, slotOf(t), s.n, s.bytes); err != nil {
+			if _, err := t.Send(addBucketCounter, id, s.n, s.bytes); err != nil {
 				return err
 			}
 		}
@@ -129,7 +129,7 @@ func (c *totals) writeBlobs(t *engine.Tx) error {
 		return cmp.Or(cmp.Compare(a.backend, b.backend), cmp.Compare(a.state, b.state))
 	})
 	for some := range slices.Chunk(keys, 2) {
-		query, args := addBlobCounter, []any{slotOf(t)}
+		query, args := addBlobCounter, []any(nil)
 		if len(some) == 2 {
 			query = moveBlobCounter
 		}
@@ -141,17 +141,6 @@ func (c *totals) writeBlobs(t *engine.Tx) error {
 		}
 	}
 	return nil
-}
-
-// counterSlots is how many rows share one counter where many transactions write at once.
-const counterSlots = 16
-
-// slotOf chooses the counter row of a transaction.
-func slotOf(t *engine.Tx) int {
-	if t.Alone() {
-		return 0
-	}
-	return int(t.Now % counterSlots)
 }
 
 // common are the totals of the members of a group, which share one row for each counter.

@@ -10,6 +10,10 @@ const (
 	LastFence = "{last fence}"
 	// Connections is the most transactions at once.
 	Connections = "{connections}"
+	// Slot is the number of the row that a transaction uses where several rows share one
+	// counter. Transactions on different connections seldom use the same one, so that none
+	// waits for the COMMIT of another.
+	Slot = "{slot}"
 )
 
 var (
@@ -17,10 +21,12 @@ var (
 		NextFence:   "UPDATE store SET fence = fence + 1 WHERE one = 1 RETURNING fence",
 		LastFence:   "(SELECT fence FROM store WHERE one = 1)",
 		Connections: "1",
+		Slot:        "0",
 	})
 	postgresDialect = sqldb.Postgres(map[string]string{
 		NextFence:   "SELECT nextval('fences')",
 		LastFence:   "(SELECT last_value FROM fences)",
 		Connections: "CAST(current_setting('max_connections') AS BIGINT)",
+		Slot:        "pg_backend_pid() % 64",
 	})
 )
