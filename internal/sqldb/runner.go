@@ -35,10 +35,13 @@ type Counts struct{ Members, Commits, Raced, Deadlocks, Torn atomic.Int64 }
 type Transaction struct {
 	// Begin is the text that begins it, with anything else for that round trip.
 	Begin string
+	// Queue: Begin is a single statement of PostgreSQL, which goes with the first one of Do
+	// that is answered.
+	Queue bool
 	// Longest limits its duration: a server that does not reply must not block callers
 	// forever.
 	Longest time.Duration
-	// Do is its body; began is the last row that Begin returned. It may be called more than
+	// Do is its body; began is the last row that Begin returned, if that was not queued. It may be called more than
 	// once, and must set its results anew each time.
 	Do func(ctx context.Context, s *Session, began []string) error
 	// Committed, if set, is called after COMMIT.
@@ -167,20 +170,24 @@ func (r *Runner) try(ctx context.Context, t Transaction) (outcome, error) {
 	defer s.Give()
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Longest)
 	defer cancel()
-	began, f, err := begin(own, s, t.Begin)
+	began, f, err := begin(own, s, t)
 	if err != nil {
 		return f, err
 	}
 	r.Count.Members.Add(1)
 	if err := t.Do(own, s, began); err != nil {
-		return r.failed(s, err)
+		return r.failed(own, s, err)
 	}
 	return r.finish(own, s, t.Committed)
 }
 
-// begin begins a transaction, in one round trip.
-func begin(ctx context.Context, s *Session, text string) ([]string, outcome, error) {
-	began, err := s.Script(ctx, text)
+// begin begins a transaction in one round trip, or queues its beginning.
+func begin(ctx context.Context, s *Session, t Transaction) (began []string, f outcome, err error) {
+	if t.Queue {
+		s.begin, err = s.Queue(t.Begin, nil)
+		return nil, ended, err
+	}
+	began, err = s.Script(ctx, t.Begin)
 	if err == nil {
 		return began, ended, nil
 	}
@@ -193,12 +200,14 @@ func begin(ctx context.Context, s *Session, text string) ([]string, outcome, err
 }
 
 // failed rolls back a transaction before its COMMIT was sent.
-func (r *Runner) failed(s *Session, err error) (outcome, error) {
+func (r *Runner) failed(ctx context.Context, s *Session, err error) (outcome, error) {
 	broken := s.Broken()
 	if !broken {
 		s.Undo()
 	}
 	switch {
+	case broken && s.begin != nil && !s.begin.Answered() && ctx.Err() == nil:
+		return unstarted, err
 	case broken, fatal(err):
 		r.Count.Torn.Add(1)
 		return torn, err
@@ -227,7 +236,7 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 	}
 	err := commit(ctx, s)
 	if queued := (queuedError{}); errors.As(err, &queued) {
-		return r.failed(s, queued.error) // COMMIT was not done
+		return r.failed(ctx, s, queued.error) // COMMIT was not done
 	}
 	r.Count.Commits.Add(1)
 	switch {
@@ -236,7 +245,7 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 	case err != nil && (pgconn.SafeToRetry(err) || errors.Is(err, driver.ErrBadConn)):
 		return torn, err
 	case err != nil && refusal(err) && !s.Broken():
-		return r.failed(s, err)
+		return r.failed(ctx, s, err)
 	case err != nil:
 		s.Discard()
 		// Not ErrUnavailable as well: that means that nothing happened.
@@ -254,14 +263,14 @@ func (r *Runner) readOnce(ctx context.Context, t Transaction) (outcome, error) {
 		return ended, err
 	}
 	defer s.Give()
-	began, f, err := begin(ctx, s, t.Begin)
+	began, f, err := begin(ctx, s, t)
 	if err == nil {
 		err = t.Do(ctx, s, began)
 		if err == nil {
 			s.Undo()
 			return ended, nil
 		}
-		f, err = r.failed(s, err)
+		f, err = r.failed(ctx, s, err)
 	}
 	if ctx.Err() != nil {
 		return ended, ctx.Err()

@@ -17,6 +17,7 @@ type Session struct {
 	// failed: a statement of a Runner's transaction failed. MariaDB may have rolled back the
 	// transaction, and would commit later statements on their own.
 	failed bool
+	begin  *Queued // the statement that begins the transaction; nil: it was not queued
 }
 
 // NewSession returns a session on a connection. It keeps its prepared statements until
@@ -70,11 +71,14 @@ func (s *Session) Commit(ctx context.Context) error { return s.dialect.wire.comm
 // Broken reports whether the connection is gone.
 func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 
-// Undo rolls back a transaction that failed.
+// Undo rolls back a transaction that failed, if it was begun.
 func (s *Session) Undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
 	defer cancel()
 	s.dialect.wire.drop(s.Conn)
+	if s.dialect.wire.idle(s.Conn) {
+		return
+	}
 	if _, err := s.Script(ctx, cmp.Or(s.dialect.undo, "ROLLBACK")); err != nil {
 		s.Discard()
 	}

@@ -18,6 +18,8 @@ type wire interface {
 	commit(ctx context.Context, c *sql.Conn) error
 	// drop forgets what is queued.
 	drop(c *sql.Conn)
+	// idle reports whether it is known that no transaction is in progress.
+	idle(c *sql.Conn) bool
 	// broken reports whether the connection is gone.
 	broken(c *sql.Conn) bool
 }
@@ -70,6 +72,14 @@ func (pgWire) drop(c *sql.Conn) {
 		p.queue = nil
 		return nil
 	})
+}
+
+func (pgWire) idle(c *sql.Conn) (idle bool) {
+	_ = rawPostgres(c, func(p *pipeline) error {
+		idle = p.Conn.Conn().PgConn().TxStatus() == 'I'
+		return nil
+	})
+	return idle
 }
 
 func (pgWire) broken(c *sql.Conn) bool {
@@ -126,6 +136,8 @@ func (sqlWire) commit(ctx context.Context, c *sql.Conn) error {
 }
 
 func (sqlWire) drop(*sql.Conn) {}
+
+func (sqlWire) idle(*sql.Conn) bool { return false }
 
 func (sqlWire) broken(c *sql.Conn) bool {
 	return c.Raw(func(any) error { return nil }) != nil

@@ -40,7 +40,7 @@ func (db *DB) Begin(ctx context.Context, in ledger.Intent) (b ledger.Blob, err e
 			return b, fmt.Errorf("ledger: begin blob %s: %w", in.ID, err)
 		}
 	}
-	err = db.write(ctx, "begin blob "+string(in.ID), func(t *tx) error {
+	err = db.writeAsking(ctx, "begin blob "+string(in.ID), func(t *tx) error {
 		b, err = t.begin(in)
 		return err
 	})
@@ -50,7 +50,7 @@ func (db *DB) Begin(ctx context.Context, in ledger.Intent) (b ledger.Blob, err e
 func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	b := ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.FixedDigest(),
-		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.Now, BeatAt: t.Now,
+		UploadID: in.UploadID, Part: in.Part,
 	}
 	var known sqldb.Scanner
 	if in.Unknown && in.Promotion != nil {
@@ -75,6 +75,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	if err := t.admits(on, in.Size); err != nil {
 		return b, err
 	}
+	b.CreatedAt, b.BeatAt = t.Now, t.Now
 	if err := t.Must(1, errTaken, insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.Now); err != nil {
 		return b, err
 	}

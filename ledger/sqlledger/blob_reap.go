@@ -178,12 +178,13 @@ func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
 // The writer may still be sending, so the bytes keep a row until after the late window. The
 // sums are those of the bytes read as proof; they are stored if the writer had none.
 func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out ledger.Committed, err error) {
+	var c ledger.Commit
 	err = db.batch(ctx, "promote intent "+string(blob), func(t *tx) error {
 		bucket, p, err := t.promotion(fence, blob)
 		if err != nil {
 			return err
 		}
-		c := p.Commit
+		c = p.Commit
 		b, err := t.bucket(c.Object.Bucket)
 		if err != nil {
 			return err
@@ -195,5 +196,5 @@ func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums leth
 		out, err = t.commit(c, fence)
 		return err
 	})
-	return out, err
+	return db.replayed(ctx, c, out, err)
 }

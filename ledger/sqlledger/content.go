@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
@@ -25,7 +26,10 @@ var (
 		FROM blobs b WHERE b.content_id = ?1`)
 	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
 	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at, body_no)
-		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)`)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, 0)`)
+	// insertInline inserts the content of the bytes that were inserted just before.
+	insertInline = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at, body_no)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ` + engine.LastNumber + `)`)
 	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)
 	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
 			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9, block = ?10
@@ -110,12 +114,11 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 	return n, t.Failed(err)
 }
 
-// createContent inserts a content with its first reference, and the number of its inline
-// bytes, 0 if it has none.
-func (t *tx) createContent(k ledger.ContentKey, body int64) (lethe.ID, error) {
+// createContent inserts a content with its first reference, by insertContent or insertInline.
+func (t *tx) createContent(k ledger.ContentKey, insert string) (lethe.ID, error) {
 	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.Send(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now, body)
+	_, err := t.Send(insert, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now)
 	return id, err
 }
 

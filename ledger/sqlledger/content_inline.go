@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	insertBody = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2) RETURNING no`)
+	insertBody = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2)`)
 	selectBody = register(`SELECT crc32c, body FROM bodies WHERE no = ?1`)
 	leaveBody  = register(`UPDATE contents SET body_no = 0 WHERE id = ?1 AND body_no = ?2`)
 	repairBody = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
@@ -49,18 +49,17 @@ func (w *write) referInline() error {
 
 // createInline inserts a content with its first reference and its bytes.
 func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) {
-	no, err := t.insertBody(b)
-	if err != nil {
+	if err := t.insertBody(b); err != nil {
 		return "", err
 	}
-	return t.createContent(k, no)
+	return t.createContent(k, insertInline)
 }
 
-// insertBody inserts and counts inline bytes, and returns their number.
-func (t *tx) insertBody(b ledger.Body) (no int64, err error) {
-	err = t.Row(insertBody, b.CRC32C, b.Bytes).Scan(&no)
+// insertBody inserts and counts inline bytes. The next statement takes their number.
+func (t *tx) insertBody(b ledger.Body) error {
 	t.counts.blob(ledger.InLedger, lethe.Live, 1, int64(len(b.Bytes)))
-	return no, t.Failed(err)
+	_, err := t.Send(insertBody, b.CRC32C, b.Bytes)
+	return err
 }
 
 // compareBody compares the bytes of a locked inline content with those that a client sent

@@ -7,13 +7,14 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
 	misplacedContents = register(`SELECT ` + contentColumns + ` FROM contents WHERE id > ?1 AND id <= ?2
 		AND CASE WHEN body_no <> 0 THEN size > ?3 ELSE kind = 'whole' AND size <= ?3 END ORDER BY id`)
 	movedContent = register(`SELECT digest, size, kind, body_no FROM contents WHERE id = ?1`)
-	enterLedger  = register(`UPDATE contents SET body_no = ?2 WHERE id = ?1 AND body_no = 0`)
+	enterLedger  = register(`UPDATE contents SET body_no = ` + engine.LastNumber + ` WHERE id = ?1 AND body_no = 0`)
 )
 
 // MisplacedContents returns a page of the contents that store.inline has elsewhere. A page
@@ -83,10 +84,10 @@ func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body)
 		case k.Kind != lethe.Whole || k.Digest != b.Digest || k.Size != int64(len(b.Bytes)):
 			return fmt.Errorf("content %s: %w", content, lethe.ErrDigestMismatch)
 		}
-		if no, err = t.insertBody(b); err != nil {
+		if err := t.insertBody(b); err != nil {
 			return err
 		}
-		if err := t.Must(1, lethe.ErrContentGone, enterLedger, content, no); err != nil {
+		if err := t.Must(1, lethe.ErrContentGone, enterLedger, content); err != nil {
 			return err
 		}
 		moved := []lossRow{{ID: content, Died: t.Now, Reason: lethe.ReasonRebalance}}

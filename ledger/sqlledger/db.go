@@ -75,32 +75,37 @@ func opened(ctx context.Context, e *engine.Engine, err error, with settings) (*D
 // fn begins, fn never runs. Once it has begun it runs to its end, and write returns its
 // result. ErrUnknownOutcome: the transaction may or may not have happened.
 func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.submit(ctx, engine.Request, what, fn)
+	return db.submit(ctx, engine.Request, what, engine.Job{}, fn)
+}
+
+// writeAsking is write for an fn that asks a question before it sends anything else or uses
+// the time, which are known with its answer. That saves a round trip to PostgreSQL.
+func (db *DB) writeAsking(ctx context.Context, what string, fn func(*tx) error) error {
+	return db.submit(ctx, engine.Request, what, engine.Job{Asks: true}, fn)
 }
 
 // batch is write for the engine. Its groups alternate with those of clients, or use
 // connections of their own.
 func (db *DB) batch(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.submit(ctx, engine.Batch, what, fn)
+	return db.submit(ctx, engine.Batch, what, engine.Job{}, fn)
 }
 
-func (db *DB) submit(ctx context.Context, k engine.Kind, what string, fn func(*tx) error) error {
+func (db *DB) submit(ctx context.Context, k engine.Kind, what string, j engine.Job, fn func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ledger: %s: %w", what, err)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Write: true}, fn)
 	var t *tx // of the last try
-	err := db.engine.Write(ctx, k, engine.Job{
-		Do: func(x *engine.Tx) error {
-			t = &tx{Tx: x, db: db}
-			if err := fn(t); err != nil {
-				return err
-			}
-			return t.counts.flush(t)
-		},
-		By:        lethe.CallerOf(ctx),
-		Committed: func() { t.counts.publish(db.moved) },
-	})
+	j.Do = func(x *engine.Tx) error {
+		t = &tx{Tx: x, db: db}
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.counts.flush(t)
+	}
+	j.By = lethe.CallerOf(ctx)
+	j.Committed = func() { t.counts.publish(db.moved) }
+	err := db.engine.Write(ctx, k, j)
 	if err != nil {
 		err = fmt.Errorf("ledger: %s: %w", what, err)
 	}

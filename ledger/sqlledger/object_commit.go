@@ -20,11 +20,11 @@ var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE buc
 // ErrInvalidTTL, ErrInvalidReads. An operation that is recorded already is not applied again; Commit returns
 // the object that it made.
 func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed, err error) {
-	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
+	err = db.writeAsking(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
 		out, err = t.commit(c, 0)
 		return err
 	})
-	return out, err
+	return db.replayed(ctx, c, out, err)
 }
 
 // commit makes an object of uploaded blobs with the fence: 0, or that of the reaper that
@@ -36,22 +36,18 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if err := cmp.Or(ledger.CheckKey(c.Object.Key), c.CheckBlocks(), c.CheckInline(), ledger.CheckReads(c.Object.ReadsLeft)); err != nil {
 		return ledger.Committed{}, err
 	}
-	op, err := t.record(c.Op, c.What, c.Op)
+	b, rules, err := t.lockKey(c.Object.Bucket, c.Object.Key)
 	if err != nil {
 		return ledger.Committed{}, err
 	}
-	b, rules, err := t.lockKey(c.Object.Bucket, c.Object.Key)
-	if noBucket := errors.Is(err, lethe.ErrNoSuchBucket); (err == nil || noBucket) && op.Rows == 0 {
-		return t.replay(c)
+	if err := t.record(c.Op, c.What, c.Op); err != nil {
+		return ledger.Committed{}, err
 	}
+	w, err := t.takeKey(c, b, rules)
 	if err == nil && len(c.Blobs) == 0 {
 		// Blobs whose bytes are stored may be committed.
 		err = t.NeedsRoom()
 	}
-	if err != nil {
-		return ledger.Committed{}, err
-	}
-	w, err := t.takeKey(c, b, rules)
 	if err != nil {
 		return ledger.Committed{}, err
 	}
@@ -64,24 +60,44 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	return w.put()
 }
 
+// errRecorded is returned for an operation that is recorded already.
+var errRecorded = fmt.Errorf("the operation was recorded before: %w", lethe.ErrUnavailable)
+
+// replayed returns the result of a commit that is recorded already, in place of the error that
+// may come from that.
+func (db *DB) replayed(ctx context.Context, c ledger.Commit, out ledger.Committed, err error) (ledger.Committed, error) {
+	if c.Op == "" || !errors.Is(err, errRecorded) && !errors.Is(err, lethe.ErrNoSuchBucket) {
+		return out, err
+	}
+	found := false
+	lookUp := db.write(ctx, "look up operation "+string(c.Op), func(t *tx) (err error) {
+		out, found, err = t.replay(c)
+		return err
+	})
+	if lookUp == nil && found {
+		err = nil
+	}
+	return out, cmp.Or(lookUp, err)
+}
+
 // replay returns the result of a commit that is recorded already: the object if it still
 // exists, else what is known of it.
-func (t *tx) replay(c ledger.Commit) (ledger.Committed, error) {
+func (t *tx) replay(c ledger.Commit) (ledger.Committed, bool, error) {
 	o := c.Object
 	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
 		have, err := t.object(b, o.Key)
 		if err == nil && have != nil && have.ID == c.Op {
 			have.NameRule(rules)
-			return ledger.Committed{Object: *have}, nil
+			return ledger.Committed{Object: *have}, true, nil
 		}
 		if err != nil {
-			return ledger.Committed{}, err
+			return ledger.Committed{}, false, err
 		}
 		o.BucketID = b.ID
 	}
-	out, _, err := t.outcome(c.Op)
+	out, found, err := t.outcome(c.Op)
 	o.ID, o.ModifiedAt = c.Op, out.At
-	return ledger.Committed{Object: o}, err
+	return ledger.Committed{Object: o}, found, err
 }
 
 // object returns the row under a key, expired or not; nil if there is none.
@@ -127,6 +143,9 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 	}
 	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
 		return nil, err
+	}
+	if t.sentOp != nil && t.sentOp.Rows == 0 {
+		return nil, errRecorded
 	}
 	if err := c.If.Holds(w.seen()); err != nil {
 		return nil, err
@@ -192,7 +211,7 @@ func (w *write) referUploaded(fence int64) error {
 	case err != nil:
 		return err
 	case known.id == "":
-		if w.content, err = w.t.createContent(w.key(), 0); err != nil {
+		if w.content, err = w.t.createContent(w.key(), insertContent); err != nil {
 			return err
 		}
 		w.t.replicate(w.content)

@@ -37,7 +37,7 @@ func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletio
 		return out, err
 	}
 	var lost []string
-	err = db.write(ctx, "delete from "+d.Bucket, func(t *tx) error {
+	err = db.writeAsking(ctx, "delete from "+d.Bucket, func(t *tx) error {
 		out, lost, err = t.delete(d, lost)
 		return err
 	})

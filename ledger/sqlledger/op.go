@@ -8,7 +8,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
 var (
@@ -17,14 +16,15 @@ var (
 )
 
 // record stores what an operation did, in its own transaction (docs/protocol.md, rule 7). It
-// changes no row if the operation is recorded already. An operation without an id is not
-// recorded.
-func (t *tx) record(op lethe.ID, what string, object lethe.ID) (*engine.Sent, error) {
+// changes no row if the operation is recorded already: takeKey then returns errRecorded. An
+// operation without an id is not recorded.
+func (t *tx) record(op lethe.ID, what string, object lethe.ID) (err error) {
 	if op == "" {
-		return &engine.Sent{Rows: 1}, nil
+		return nil
 	}
 	t.op = op
-	return t.Send(recordOp, op, what, object, t.Now)
+	t.sentOp, err = t.Send(recordOp, op, what, object, t.Now)
+	return err
 }
 
 // recordOnce is record for an operation whose result cannot be replayed.

@@ -215,7 +215,7 @@ func TestVacuumShrinksTheFile(t *testing.T) {
 	ctx := context.Background()
 	db := openTest(t, filePath(t), ledger.Options{})
 	fill := func(t *tx) error {
-		_, err := t.record("big", strings.Repeat("x", 4<<20), "")
+		err := t.record("big", strings.Repeat("x", 4<<20), "")
 		return err
 	}
 	empty := func(t *tx) error {

@@ -18,6 +18,7 @@ type tx struct {
 	db     *DB
 	counts counters
 	op     lethe.ID          // the operation that it records, if any
+	sentOp *engine.Sent      // of a record that may be there already
 	locked map[lethe.ID]bool // contents that are locked
 	doomed []CondemnedBlob   // blobs that it condemned
 }

@@ -109,7 +109,7 @@ func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	case err != nil:
 		return err
 	case known.id == "":
-		if w.content, err = w.t.createContent(w.key(), 0); err == nil {
+		if w.content, err = w.t.createContent(w.key(), insertContent); err == nil {
 			w.t.replicate(w.content)
 			err = w.t.joinSegments(upload, blobs, place{content: w.content})
 		}

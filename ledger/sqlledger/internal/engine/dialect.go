@@ -8,6 +8,9 @@ const (
 	// expression for the highest.
 	NextFence = "{next fence}"
 	LastFence = "{last fence}"
+	// LastNumber is the number that the last row got which was inserted into a table that
+	// numbers its rows.
+	LastNumber = "{last number}"
 	// Connections is the most transactions at once.
 	Connections = "{connections}"
 	// Slot is the number of the row that a transaction uses where several rows share one
@@ -20,12 +23,14 @@ var (
 	sqliteDialect = sqldb.SQLite(map[string]string{
 		NextFence:   "UPDATE store SET fence = fence + 1 WHERE one = 1 RETURNING fence",
 		LastFence:   "(SELECT fence FROM store WHERE one = 1)",
+		LastNumber:  "last_insert_rowid()",
 		Connections: "1",
 		Slot:        "0",
 	})
 	postgresDialect = sqldb.Postgres(map[string]string{
 		NextFence:   "SELECT nextval('fences')",
 		LastFence:   "(SELECT last_value FROM fences)",
+		LastNumber:  "lastval()",
 		Connections: "CAST(current_setting('max_connections') AS BIGINT)",
 		Slot:        "pg_backend_pid() % 64",
 	})

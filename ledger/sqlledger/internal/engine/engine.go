@@ -90,7 +90,10 @@ type clock interface {
 // Job is one write.
 type Job struct {
 	Do func(*Tx) error
-	By lethe.Caller
+	// Asks: Do asks a question before it sends anything else or uses the time, which is
+	// known once that is answered. So the transaction begins in the same round trip.
+	Asks bool
+	By   lethe.Caller
 	// Committed is called once its COMMIT has succeeded.
 	Committed func()
 }

@@ -160,8 +160,8 @@ func (p *Server) settings(k Kind, facts serverFacts) []setting {
 	return out
 }
 
-// texts are the statements that begin transactions, each in one round trip, and one that
-// returns the time without a transaction, empty behind a pooler.
+// texts are what begins transactions. walk, and behind a pooler all, are a round trip each,
+// which returns the time. Else clock is the statement that does; behind a pooler it is empty.
 type texts struct{ write, read, walk, clock string }
 
 func (p *Server) beginnings(k Kind, facts serverFacts) texts {
@@ -176,15 +176,12 @@ func (p *Server) beginnings(k Kind, facts serverFacts) texts {
 	if p.clock.fake == nil {
 		clock = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
 	}
-	out := texts{
-		write: "BEGIN ISOLATION LEVEL READ COMMITTED" + settings + "; " + clock,
-		read:  read + settings + "; " + clock,
-		walk:  read + settings + "; SET LOCAL statement_timeout = 0; " + clock,
-	}
+	const write = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	walk := read + settings + "; SET LOCAL statement_timeout = 0; " + clock
 	if !facts.pooled {
-		out.clock = clock
+		return texts{write: write, read: read, walk: walk, clock: clock}
 	}
-	return out
+	return texts{write: write + settings + "; " + clock, read: read + settings + "; " + clock, walk: walk}
 }
 
 // literal returns a setting's value in the syntax of SET; the search path is a name.

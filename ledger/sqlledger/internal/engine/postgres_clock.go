@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -61,6 +63,19 @@ func (c *serverClock) read(row []string) (lethe.Time, error) {
 	c.wall.Store(wall)
 	c.seen.Store(int64(lethe.Monotonic{}.Now()))
 	return lethe.Time(raise(&c.high, max(int64(c.jump.Corrected(lethe.Time(wall))), saved))), nil
+}
+
+// from is read for a row that is scanned.
+func (c *serverClock) from(r sqldb.Scanner) (lethe.Time, error) {
+	row := make([]string, 2)
+	err := r.Scan(&row[0], &row[1])
+	if errors.Is(err, sql.ErrNoRows) {
+		row, err = nil, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return c.read(row)
 }
 
 // raise raises v to at least to, and returns it.

@@ -17,15 +17,18 @@ func (p *Server) Write(ctx context.Context, k Kind, j Job) error {
 	var now lethe.Time
 	return p.Runners[k].Write(ctx, sqldb.Transaction{
 		Begin:   p.texts[k].write,
+		Queue:   p.texts[k].clock != "",
 		Longest: p.longest(k),
 		Do: func(ctx context.Context, s *sqldb.Session, began []string) error {
-			t, err := p.begun(ctx, s, began)
+			t, err := p.begun(ctx, s, began, j.Asks)
 			if err != nil {
 				return err
 			}
 			random.rewind()
-			now, t.Writes, t.Random, t.By = t.Now, true, random, j.By
-			return runJob(t, j)
+			t.Writes, t.Random, t.By = true, random, j.By
+			err = runJob(t, j)
+			now = t.Now
+			return err
 		},
 		Committed: func(ctx context.Context, s *sqldb.Session) {
 			if j.Committed != nil {
@@ -45,13 +48,19 @@ func (p *Server) longest(k Kind) time.Duration {
 	return d
 }
 
-// begun returns a transaction with the time that its beginning returned.
-func (p *Server) begun(ctx context.Context, s *sqldb.Session, began []string) (*Tx, error) {
-	now, err := p.clock.read(began)
-	if err != nil {
-		return nil, err
+// begun returns a transaction with the time that its beginning returned, or that it asks for,
+// or that comes with the answer of its first question.
+func (p *Server) begun(ctx context.Context, s *sqldb.Session, began []string, asks bool) (t *Tx, err error) {
+	t = &Tx{ctx: ctx, e: p.e, s: s}
+	switch {
+	case began != nil:
+		t.Now, err = p.clock.read(began)
+	case asks:
+		t.clock, err = s.Queue(p.texts[Request].clock, nil)
+	default:
+		t.Now, err = p.clock.from(s.AskOne(ctx, p.texts[Request].clock, nil))
 	}
-	return &Tx{ctx: ctx, Now: now, e: p.e, s: s}, nil
+	return t, err
 }
 
 // runJob runs the job. A panic becomes an error.
@@ -69,20 +78,18 @@ func runJob(t *Tx, j Job) (err error) {
 
 // View implements database.
 func (p *Server) View(ctx context.Context, k Kind, fn func(*Tx) error) error {
-	text := p.texts[k].read
+	begin := sqldb.Transaction{Begin: p.texts[k].read, Queue: p.texts[k].clock != ""}
 	if k == Batch {
-		text = p.texts[k].walk
+		begin = sqldb.Transaction{Begin: p.texts[k].walk}
 	}
-	return p.Runners[k].Read(ctx, sqldb.Transaction{
-		Begin: text,
-		Do: func(ctx context.Context, s *sqldb.Session, began []string) error {
-			t, err := p.begun(ctx, s, began)
-			if err != nil {
-				return err
-			}
-			return fn(t)
-		},
-	})
+	begin.Do = func(ctx context.Context, s *sqldb.Session, began []string) error {
+		t, err := p.begun(ctx, s, began, false)
+		if err != nil {
+			return err
+		}
+		return fn(t)
+	}
+	return p.Runners[k].Read(ctx, begin)
 }
 
 // Glance implements database. Behind a pooler settings last as long as a transaction, so there
@@ -97,7 +104,7 @@ func (p *Server) Glance(ctx context.Context, fn func(*Tx) error) error {
 		if err != nil {
 			return err
 		}
-		return fn(&Tx{ctx: ctx, e: p.e, s: s, glances: time})
+		return fn(&Tx{ctx: ctx, e: p.e, s: s, clock: time})
 	})
 }
 

@@ -27,9 +27,9 @@ type Tx struct {
 	ctx context.Context
 	e   *Engine
 	s   *sqldb.Session
-	// glances is the query for the time that goes with the first statement, where nothing
-	// begins a transaction. Now is 0 until that is answered.
-	glances *Sent
+	// clock is the query for the time that goes with the first question. Now is 0 until that
+	// is answered. Nil: Now is known.
+	clock *Sent
 	// spoilt is the first error that may have aborted the transaction. No statement runs
 	// after it, because that would be committed on its own.
 	spoilt error
@@ -94,9 +94,15 @@ func (t *Tx) Send(query string, args ...any) (*Sent, error) {
 	if t.spoilt != nil {
 		return nil, t.spoilt
 	}
+	if t.clock != nil {
+		return nil, errTimeless
+	}
 	sent, err := t.s.Queue(query, args)
 	return sent, t.Failed(err)
 }
+
+// errTimeless is returned for a statement that needs the time before that is known.
+var errTimeless = errors.New("the transaction has to ask a question first")
 
 // Ask is Row for a statement that locks and changes nothing and whose answer is not needed
 // yet. PostgreSQL gets it in one round trip with the next one that is answered, and only
@@ -105,8 +111,11 @@ func (t *Tx) Ask(query string, args ...any) sqldb.Scanner {
 	if t.e.Server == nil {
 		return later(func(dest ...any) error { return t.Row(query, args...).Scan(dest...) })
 	}
-	sent, err := t.Send(query, args...)
-	if err != nil {
+	if t.spoilt != nil {
+		return sqldb.NoRow{Err: t.spoilt}
+	}
+	sent, err := t.s.Queue(query, args)
+	if err := t.Failed(err); err != nil {
 		return sqldb.NoRow{Err: err}
 	}
 	return sent
@@ -143,17 +152,11 @@ func (t *Tx) Row(query string, args ...any) sqldb.Scanner {
 // answered takes the time that came with an answer, if it did, and returns the error of the
 // statement.
 func (t *Tx) answered(err error) error {
-	if err != nil || t.glances == nil || !t.glances.Answered() {
+	if err != nil || t.clock == nil || !t.clock.Answered() {
 		return t.Failed(err)
 	}
-	row := make([]string, 2)
-	if err = t.glances.Scan(&row[0], &row[1]); errors.Is(err, sql.ErrNoRows) {
-		row, err = nil, nil
-	}
-	if err == nil {
-		t.Now, err = t.e.Server.clock.read(row)
-	}
-	t.glances = nil
+	t.Now, err = t.e.Server.clock.from(t.clock)
+	t.clock = nil
 	return t.Failed(err)
 }
 
@@ -176,6 +179,9 @@ func (t *Tx) Must(n int64, refused error, query string, args ...any) error {
 	if t.e.Server != nil {
 		if t.spoilt != nil {
 			return t.spoilt
+		}
+		if t.clock != nil {
+			return errTimeless
 		}
 		return t.Failed(t.s.Guard(n, refused, query, args))
 	}
