@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lethe-storage/lethe"
 )
 
@@ -22,12 +24,11 @@ type Used struct {
 	CPU     time.Duration
 	Flushes int64 // of files and file systems, see Flushes
 	Written int64 // bytes, to files and connections
-	Disk    int64 // bytes of pages of files that became dirty, which go to the disk in time
 	Calls   int64 // of the system, all of them; 0 unless they are traced
 }
 
 func (u Used) minus(v Used) Used {
-	return Used{u.CPU - v.CPU, u.Flushes - v.Flushes, u.Written - v.Written, u.Disk - v.Disk, u.Calls - v.Calls}
+	return Used{u.CPU - v.CPU, u.Flushes - v.Flushes, u.Written - v.Written, u.Calls - v.Calls}
 }
 
 // Effort is what a server did, and the database that it uses.
@@ -35,10 +36,11 @@ type Effort struct {
 	Server, Database Used
 	Transactions     int64 // of Lethe's ledger, and looks into it
 	Trips            int64 // round trips to the database; 0 unless they are counted
+	Disk             int64 // bytes that the disks got meanwhile, from whatever runs
 }
 
 func (e Effort) minus(v Effort) Effort {
-	return Effort{e.Server.minus(v.Server), e.Database.minus(v.Database), e.Transactions - v.Transactions, e.Trips - v.Trips}
+	return Effort{e.Server.minus(v.Server), e.Database.minus(v.Database), e.Transactions - v.Transactions, e.Trips - v.Trips, e.Disk - v.Disk}
 }
 
 // DatabaseAt is the database whose effort is looked at.
@@ -54,7 +56,6 @@ func usedBy(f *Flushes, pids ...int) (u Used) {
 		io := keyed("/proc/" + strconv.Itoa(p) + "/io")
 		u.CPU += cpuOf(p)
 		u.Written += io["wchar"]
-		u.Disk += io["write_bytes"]
 	}
 	u.Flushes = f.Count()
 	return u
@@ -89,6 +90,7 @@ func (s *server) during(ctx context.Context, db DatabaseAt, strace string, fn fu
 			}
 		}
 	}
+	disk := s.toDisk()
 	before, err := s.effort(ctx, db)
 	if err == nil {
 		err = fn()
@@ -96,11 +98,35 @@ func (s *server) during(ctx context.Context, db DatabaseAt, strace string, fn fu
 	if err == nil {
 		e, err = s.effort(ctx, db)
 		e = e.minus(before)
+		e.Disk = s.toDisk() - disk
 	}
 	var failed [2]error
 	e.Server.Calls, failed[0] = ends[0]()
 	e.Database.Calls, failed[1] = ends[1]()
 	return e, errors.Join(err, failed[0], failed[1])
+}
+
+// toDisk flushes all files and returns how many bytes the disks of the server's folder and of
+// temporary files, where databases lie, have got so far; 0 where the system does not say. The
+// write_bytes of a process would not do: a page that becomes dirty counts with all that the
+// page cache keeps as one piece with it, up to some MiB.
+func (s *server) toDisk() (n int64) {
+	unix.Sync()
+	disks := map[uint64]bool{}
+	for _, path := range []string{s.log, os.TempDir()} {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) == nil {
+			disks[uint64(st.Dev)] = true
+		}
+	}
+	for d := range disks {
+		data, _ := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(d), unix.Minor(d)))
+		if f := strings.Fields(string(data)); len(f) > 6 {
+			sectors, _ := strconv.ParseInt(f[6], 10, 64)
+			n += 512 * sectors
+		}
+	}
+	return n
 }
 
 func none() (int64, error) { return 0, nil }

@@ -32,7 +32,7 @@ var smallColumns = []column{
 	{"transactions", each(func(s Step) float64 { return float64(s.Transactions) })},
 	{"trips", each(func(s Step) float64 { return float64(s.Trips) })},
 	{"KiB written", both(func(u Used) int64 { return u.Written })},
-	{"KiB to disk", both(func(u Used) int64 { return u.Disk })},
+	{"KiB to disk", each(func(s Step) float64 { return float64(s.Disk) })},
 	{"calls", both(func(u Used) int64 { return u.Calls })},
 }
 
