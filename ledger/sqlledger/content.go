@@ -14,8 +14,10 @@ import (
 var (
 	openContent = register(`SELECT id, body_no FROM contents
 		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
+	// knownContent looks the domain up by itself. PostgreSQL may plan a join, while contents is
+	// small, by the whole index without the domain, and keep that plan.
 	knownContent = register(`SELECT c.id, CASE WHEN c.body_no <> 0 THEN 1 ELSE 0 END FROM buckets b LEFT JOIN contents c
-		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
+		ON c.domain = (SELECT domain FROM buckets WHERE name = ?1) AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
 		WHERE b.name = ?1`)
 	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
 			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + ` THEN b.segment END)

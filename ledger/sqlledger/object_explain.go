@@ -28,7 +28,7 @@ const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at
 
 var (
 	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
-		JOIN objects o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1`)
+		JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + ` WHERE b.name = ?1`)
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)

@@ -25,16 +25,21 @@ var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <=
 
 var (
 	// resolveObject returns the object with each copy of its first segment, or its inline
-	// bytes. That is nearly always the whole object, in one row.
+	// bytes. That is nearly always the whole object, in one row. Each column of an index that
+	// is looked up depends on the table before: PostgreSQL may plan a join, while the ledger is
+	// new, by one column of an index without its first, and keep that plan.
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.body, ` + copyColumns + `
-		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
+		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
-		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
+		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = CASE WHEN o.size >= 0 THEN 0 END AND c.state = 2
 		` + copySums + `
 		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
 	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c ` + copySums + `
 		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
 )
+
+// keyIn is parameter 2, a key, as an expression that depends on the bucket.
+func keyIn(bucket string) string { return `CASE WHEN ` + bucket + `.created_at >= 0 THEN ?2 END` }
 
 // Resolve returns an object and where its bytes are, in one snapshot: ErrNoSuchBucket,
 // ErrNoSuchKey (also once it has expired), ErrCorrupt if its segments do not make up its

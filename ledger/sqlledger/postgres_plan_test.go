@@ -115,3 +115,45 @@ func serverPlan(t *testing.T, db *DB, s *sqldb.Session, text string, args []any)
 	}
 	return strings.Join(lines, "\n")
 }
+
+// TestPostgresPlansOfNewLedger: the plans that connections keep from when the ledger was new
+// look up each row of a put or a get by all columns of its index.
+func TestPostgresPlansOfNewLedger(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	setUp(t, db)
+	conn, err := db.engine.Server.Runners[engine.Request].Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Give()
+	if _, err := conn.Script(t.Context(), "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Discard()
+	for i, c := range []struct {
+		query string
+		args  int
+		want  []string // in the plan
+	}{
+		{knownContent, 4, []string{`"Index Cond": "((domain = `}},
+		{openContent, 4, []string{`"Index Cond": "((domain = `}},
+		{takeObject, 2, []string{`"Index Cond": "((bucket_id = `}},
+		{ruledObject, 2, []string{`"Index Cond": "((bucket_id = `}},
+		{resolveObject, 2, []string{`"Index Cond": "((bucket_id = `, `"Index Cond": "((content_id = `}},
+	} {
+		name := fmt.Sprint("new", i)
+		nulls := strings.TrimSuffix(strings.Repeat("NULL, ", c.args), ", ")
+		if _, err := conn.Script(t.Context(), "PREPARE "+name+" AS "+db.engine.Dialect.Expand(c.query)); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := conn.Script(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE "+name+"("+nulls+")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(plan[0], want) {
+				t.Errorf("%s: not by %q\n%s", c.query, want, plan[0])
+			}
+		}
+	}
+}
