@@ -17,9 +17,11 @@ var (
 		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
 	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
 		FROM ` + sqldb.Rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
+	// Due times are added to 0 where rows are named: the index of due times would join each
+	// named row with each due one. By old statistics PostgreSQL may take none to be due.
 	deleteDue = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
-			AND due_at IS NOT NULL AND due_at <= ?2
+			AND due_at IS NOT NULL AND due_at + 0 <= ?2
 		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag, reads_left`)
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions

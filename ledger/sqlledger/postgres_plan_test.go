@@ -68,6 +68,8 @@ func TestPostgresPlans(t *testing.T) {
 		{turnObjects, "Index Scan using objects_turns", []any{"x", 0, now, 100}},
 		{claimTurn, "Index Scan using blobs_turns", []any{"disk", 0, now, 100, "w", 1, "", 0}},
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), 1}}, // by the statistics nothing is due
+		{dueNamed, "objects_pkey", []any{sqldb.JSON(keys), 1}},
 		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
 		{lockedContents, "contents_pkey", []any{sqldb.JSON(names), ""}},
 		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},

@@ -31,10 +31,10 @@ const (
 var (
 	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.id
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at + 0 <= ?2
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + sqldb.Locked)
 	trashNamed = register(`SELECT r.id, r.purge_at, r.content_id, r.bucket, r.key
-		FROM ` + sqldb.Rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
+		FROM ` + sqldb.Rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at + 0 <= ?2
 		ORDER BY r.purge_at, r.size, r.id ` + sqldb.Locked)
 	claimNamed = register(`WITH due AS MATERIALIZED (
 			SELECT b.id FROM ` + sqldb.IDs(2) + ` CROSS JOIN blobs b

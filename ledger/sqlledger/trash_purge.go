@@ -15,7 +15,7 @@ var (
 	dueTrash = register(`SELECT id, purge_at, content_id, bucket, key FROM trash
 		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + sqldb.Locked)
 	deleteTrash = register(`DELETE FROM trash
-		WHERE id IN (SELECT key FROM ` + sqldb.Rows(1, "key text") + `) AND purge_at <= ?2
+		WHERE id IN (SELECT key FROM ` + sqldb.Rows(1, "key text") + `) AND purge_at + 0 <= ?2
 		RETURNING ` + trashColumns + `, coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '')`)
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 	// As bucketsNamed, without locks.

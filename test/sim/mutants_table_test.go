@@ -123,7 +123,7 @@ var mutants = []mutant{
 	}, {
 		name: "objects expire ten minutes early", rule: "an object lives until its time", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/object_expire.go", old: "dueObjects, b.After, t.Now, oneMore(b.Limit))", new: "dueObjects, b.After, t.Now+600e6, oneMore(b.Limit))",
-		also: []edit{{"			AND due_at IS NOT NULL AND due_at <= ?2\n", "			AND due_at IS NOT NULL AND due_at <= ?2 + 600000000\n"}},
+		also: []edit{{"			AND due_at IS NOT NULL AND due_at + 0 <= ?2\n", "			AND due_at IS NOT NULL AND due_at + 0 <= ?2 + 600000000\n"}},
 	}, {
 		name: "expired objects stay visible", rule: "hidden at once when its ttl_at has passed", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/object_resolve.go", old: "|| !out.Object.VisibleAt(t.Now) {", new: "{",
