@@ -41,11 +41,10 @@ var codec = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 func Encode(list []Receipt) ([]byte, error) {
 	var text []byte
 	for i := range list {
-		line, err := list[i].line()
-		if err != nil {
+		var err error
+		if text, err = list[i].appendLine(text); err != nil {
 			return nil, err
 		}
-		text = append(text, line...)
 	}
 	return pack(text), nil
 }

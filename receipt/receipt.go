@@ -183,12 +183,3 @@ func Sort(list []Receipt) {
 			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Blob, b.Blob), cmp.Compare(a.Content, b.Content))
 	})
 }
-
-// line returns the receipt's canonical form, which is stored, exported and hashed.
-func (r *Receipt) line() ([]byte, error) {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("receipt: %w", err)
-	}
-	return append(b, '\n'), nil
-}
