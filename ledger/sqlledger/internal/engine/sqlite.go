@@ -34,6 +34,7 @@ type File struct {
 	ballast *ballast
 	w       *writer
 	r       *readers
+	c       *checkpointer
 	closing sync.Once
 	closed  error
 }
@@ -80,7 +81,7 @@ func (f *File) open(ctx context.Context) error {
 	if err := f.migrate(ctx, s); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	f.r = newReaders(f)
+	f.r, f.c = newReaders(f), startCheckpointer(f)
 	f.w = startWriter(f, s)
 	return nil
 }
@@ -123,8 +124,7 @@ var (
 	writerPragmas = []string{
 		"auto_vacuum = INCREMENTAL",
 		"journal_mode = WAL",
-		"synchronous = FULL",
-		"wal_autocheckpoint = 2000",
+		"wal_autocheckpoint = 0", // see checkpointer
 		fmt.Sprintf("journal_size_limit = %d", walLimit),
 		"cache_size = -65536",
 	}
@@ -136,10 +136,15 @@ var (
 
 // writing returns the pragmas of the connection that writes.
 func (f *File) writing() []string {
-	if !f.e.o.NoSync {
-		return writerPragmas
+	return slices.Concat(writerPragmas, f.syncing())
+}
+
+// syncing returns those of a connection that writes to the disk.
+func (f *File) syncing() []string {
+	if f.e.o.NoSync {
+		return []string{"synchronous = OFF"}
 	}
-	return append(slices.Clone(writerPragmas), "synchronous = OFF")
+	return []string{"synchronous = FULL"}
 }
 
 // session opens one more connection.
@@ -186,6 +191,9 @@ func (f *File) Waiting() int { return f.w.queue.length(Request) }
 // release releases what open has acquired, as far as it got.
 func (f *File) release() error {
 	var errs []error
+	if f.c != nil {
+		errs = append(errs, f.c.stop())
+	}
 	if f.r != nil {
 		errs = append(errs, f.r.close())
 	}

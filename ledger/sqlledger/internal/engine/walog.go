@@ -17,23 +17,38 @@ const (
 	walWait = 100 * time.Millisecond
 )
 
-// walog bounds the write-ahead log. By itself SQLite restarts the log only if no reader uses
-// it at the end of a checkpoint. With overlapping reads that may never happen, and the log
-// would grow as long as the load lasts.
+// walog bounds the write-ahead log. SQLite restarts the log only if all of it is copied back
+// and no reader uses it. With overlapping reads, or writes beside each checkpoint, that may
+// never happen, and the log would grow as long as the load lasts.
 type walog struct {
-	limit int64
-	every time.Duration
-	next  lethe.Time // not to be tried before, by the monotonic clock
+	limit   int64
+	every   time.Duration
+	next    lethe.Time // not to be tried before, by the monotonic clock
+	written int64      // pages, when the last checkpoint was asked for
 }
 
-// bound blocks reads briefly if the log is long, and writes all of it back, so that the next
-// write restarts it. It is called between transactions. If a long read prevents it, it tries
-// again later.
-func (w *writer) bound() {
-	l := &w.log
+// tend asks for a checkpoint when enough was written, and restarts a long log. It is called
+// between transactions.
+func (w *writer) tend() {
 	if w.f.path == Memory || w.s == nil {
 		return
 	}
+	written := pagesWritten(w.s)
+	if written < w.log.written { // another connection
+		w.log.written = 0
+	}
+	if written-w.log.written >= checkpointPages {
+		w.log.written = written
+		w.f.c.due()
+	}
+	w.bound()
+}
+
+// bound blocks reads briefly if the log is long, and writes all of it back, so that the next
+// write restarts it. Most is written back before. If a long read prevents it, it tries again
+// later.
+func (w *writer) bound() {
+	l := &w.log
 	info, err := os.Stat(w.f.path + "-wal")
 	if err != nil || info.Size() <= l.limit {
 		return
@@ -42,12 +57,13 @@ func (w *writer) bound() {
 	if now < l.next {
 		return
 	}
-	l.next = now.Add(l.every)
-	if w.f.r.pause(walWait) {
-		// A failure here recurs in the next COMMIT, which reports it.
-		_ = w.s.Run("PRAGMA wal_checkpoint(PASSIVE)")
-		w.f.r.resume(maxReaders)
+	w.f.c.by(w.s)
+	if !w.f.r.pause(walWait) {
+		l.next = now.Add(l.every)
+		return
 	}
+	w.f.c.by(w.s)
+	w.f.r.resume(maxReaders)
 }
 
 // pause blocks new reads and waits at most the given time until those in progress have

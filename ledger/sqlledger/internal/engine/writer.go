@@ -119,7 +119,7 @@ func (w *writer) turn(k Kind) int {
 	}
 	g.run()
 	w.groups.Add(1)
-	w.bound()
+	w.tend()
 	return len(g.ran)
 }
 

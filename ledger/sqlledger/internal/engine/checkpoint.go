@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// checkpointPages is how many pages go to the write-ahead log between two checkpoints.
+const checkpointPages = 4000
+
+const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
+
+// checkpointer copies the write-ahead log back into the file beside the writer. In a COMMIT,
+// where SQLite does so by itself, all other writes would wait for it.
+type checkpointer struct {
+	f     *File
+	wake  chan struct{}
+	ended chan struct{}
+	mu    sync.Mutex // held during a checkpoint, as SQLite refuses a second one
+	s     *sqldb.Session
+}
+
+func startCheckpointer(f *File) *checkpointer {
+	c := &checkpointer{f: f, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go c.loop()
+	return c
+}
+
+// due asks for a checkpoint, and does not wait for it.
+func (c *checkpointer) due() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+func (c *checkpointer) loop() {
+	defer close(c.ended)
+	for range c.wake {
+		c.run()
+	}
+}
+
+// run copies what it can. What fails is tried again at the next one, and by the writer once
+// the log is at its limit.
+func (c *checkpointer) run() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.s == nil {
+		s, err := c.f.session(context.Background(), c.f.syncing())
+		if err != nil {
+			return
+		}
+		c.s = s
+	}
+	if c.s.Run(checkpoint) != nil {
+		_ = c.s.Close()
+		c.s = nil
+	}
+}
+
+// by makes a checkpoint on another session, once none is under way.
+func (c *checkpointer) by(s *sqldb.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A failure here recurs in the next COMMIT, which reports it.
+	_ = s.Run(checkpoint)
+}
+
+// stop ends it, and waits for a checkpoint that is under way.
+func (c *checkpointer) stop() error {
+	close(c.wake)
+	<-c.ended
+	if c.s == nil {
+		return nil
+	}
+	return c.s.Close()
+}
+
+// pagesWritten returns how many pages a session has written to the log; 0 if it cannot say.
+func pagesWritten(s *sqldb.Session) (n int64) {
+	_ = s.Conn.Raw(func(conn any) error {
+		if status, ok := conn.(sqlite.DBStatus); ok {
+			some, _, err := status.Status(sqlite.DBStatusCacheWrite, false)
+			n = int64(some)
+			return err
+		}
+		return nil
+	})
+	return n
+}
