@@ -11,8 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
+// bodyNumber is the number of an object's inline bytes; 0 or NULL: there are none.
+const bodyNumber = `(SELECT c.body_no FROM contents c WHERE c.id = objects.content_id)`
+
 var (
-	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
+	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, ` + bodyNumber + ` FROM objects
 		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
 		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
 	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
@@ -171,6 +174,7 @@ type dueRow struct {
 	Key     string     `json:"key"`
 	Due     lethe.Time `json:"-"`
 	content lethe.ID
+	inline  bool     // its content is known to lie in the ledger
 	rule    int64    // if only a rule ends it: the client's time to live has not passed
 	version lethe.ID // of an object in Batch.Only
 }
@@ -181,8 +185,10 @@ func (d dueRow) byRule() bool { return d.rule != 0 }
 // scanDueObject scans a due row, and the rule if only a rule ends it.
 func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
+	var body sql.NullInt64
 	var ttl lethe.Time
-	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl)
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &body)
+	d.inline = body.Int64 != 0
 	return d.ending(t.Now, content, ttl), err
 }
 
@@ -237,7 +243,12 @@ type weight struct{ refs, blobs int }
 func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	lost := refs{}
 	for _, d := range found {
-		lost.lose(d.content, end{})
+		if !d.inline {
+			lost.lose(d.content, end{})
+		}
+	}
+	if len(lost) == 0 {
+		return nil, nil
 	}
 	list := make([]lossRow, 0, len(lost))
 	for id, c := range lost {
