@@ -147,7 +147,9 @@ CREATE TABLE objects (
   bucket_id   TEXT   NOT NULL REFERENCES buckets(id),
   key         TEXT   NOT NULL,
   id          TEXT   NOT NULL, -- of this version: the operation that wrote it
-  content_id  TEXT   REFERENCES contents(id), -- NULL: zero bytes
+  -- NULL: zero bytes. References to contents are checked at COMMIT: to be able to undo a
+  -- statement that drops contents, SQLite would copy each page that it changes.
+  content_id  TEXT   REFERENCES contents(id) DEFERRABLE INITIALLY DEFERRED,
   size        BIGINT NOT NULL,
   etag        TEXT   NOT NULL,
   modified_at BIGINT NOT NULL,
@@ -171,7 +173,7 @@ CREATE TABLE trash (
   bucket      TEXT   NOT NULL, -- by name: the bucket may be gone
   key         TEXT   NOT NULL,
   object_id   TEXT   NOT NULL,
-  content_id  TEXT   REFERENCES contents(id),
+  content_id  TEXT   REFERENCES contents(id) DEFERRABLE INITIALLY DEFERRED,
   size        BIGINT NOT NULL,
   etag        TEXT   NOT NULL,
   modified_at BIGINT NOT NULL,
