@@ -47,14 +47,10 @@ func TestPostgresPlans(t *testing.T) {
 	if _, err := conn.Script(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
 		t.Fatal(err)
 	}
-	contents, blobs, keys := make([]lossRow, 1000), make([]lethe.ID, 1000), make([]dueRow, 1000)
+	contents, names, blobs, keys := make([]lossRow, 1000), make([]lethe.ID, 1000), make([]lethe.ID, 1000), make([]dueRow, 1000)
 	for i := range contents {
 		id := lethe.ID(fmt.Sprintf("%09d", 7*i+1))
-		contents[i], blobs[i], keys[i] = lossRow{ID: id, N: 1}, "b"+id, dueRow{Bucket: "x", Key: fmt.Sprint("k", i)}
-	}
-	names := make([]lethe.ID, len(contents))
-	for i, c := range contents {
-		names[i] = c.ID
+		contents[i], names[i], blobs[i], keys[i] = lossRow{ID: id, N: 1}, id, "b"+id, dueRow{Bucket: "x", Key: fmt.Sprint("k", i)}
 	}
 	whole := regexp.MustCompile(`Seq Scan on (objects|contents|blobs|receipt_pages)\b`)
 	for _, c := range []struct {
