@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -25,15 +26,17 @@ var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <=
 
 var (
 	// resolveObject returns the object with each copy of its first segment, or its inline
-	// bytes. That is nearly always the whole object, in one row. Each column of an index that
-	// is looked up depends on the table before: PostgreSQL may plan a join, while the ledger is
-	// new, by one column of an index without its first, and keep that plan.
+	// bytes. That is nearly always the whole object, in one row, which SQLite would copy with
+	// its bytes to sort it: resolve sorts. Each column of an index that is looked up depends on
+	// the table before: PostgreSQL may plan a join, while the ledger is new, by one column of an
+	// index without its first, and keep that plan.
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.body, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
-		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = CASE WHEN o.size >= 0 THEN 0 END AND c.state = 2
+		LEFT JOIN blobs c ON c.content_id = CASE WHEN y.no IS NULL THEN o.content_id END
+			AND c.segment = CASE WHEN o.size >= 0 THEN 0 END AND c.state = 2
 		` + copySums + `
-		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
+		WHERE b.name = ?1`)
 	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c ` + copySums + `
 		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
 )
@@ -109,6 +112,7 @@ func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err e
 		return ledger.Resolved{}, false, err
 	}
 	out.Object.Bucket, out.Now = bucket, t.Now
+	slices.SortFunc(first, better)
 	out.Segments = bySegment(first, out.Object.ContentID)
 	return out, true, nil
 }
@@ -149,6 +153,17 @@ type copied struct {
 type segmentCopy struct {
 	ledger.Blob
 	sums lethe.BlockSums
+}
+
+// better is the order in which copies of a segment are read: that of liveBlobs.
+func better(a, b segmentCopy) int {
+	suspect := func(c segmentCopy) int {
+		if c.Suspect {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(suspect(a), suspect(b)), cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.ID, b.ID))
 }
 
 func (c *copied) columns() []any {
