@@ -77,7 +77,7 @@ func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err e
 }
 
 // attrsCache has attributes by their JSON. Most objects share few of them, and to decode them
-// took 3 % of a small get. Those with maps or lists, which callers could change, are not kept.
+// took 3 % of a small get. Maps and lists, which callers could change, are not kept.
 type attrsCache [64]atomic.Pointer[cachedAttrs]
 
 type cachedAttrs struct {
@@ -93,20 +93,54 @@ var (
 // longestCached is how long the JSON of cached attributes may be, in bytes.
 const longestCached = 256
 
+// decode takes the checksums, which each object has its own of, from the text, and the rest
+// from the cache.
 func (c *attrsCache) decode(text string) (a ledger.Attrs, err error) {
 	if len(text) > longestCached {
 		err = json.Unmarshal([]byte(text), &a)
 		return a, err
 	}
-	at := &c[maphash.String(attrsSeed, text)%uint64(len(c))]
-	if have := at.Load(); have != nil && have.text == text {
-		return have.attrs, nil
+	plain, sums, ok := withoutChecksums(text)
+	if !ok {
+		plain = text
 	}
-	err = json.Unmarshal([]byte(text), &a)
-	if err == nil && a.User == nil && a.Checksums == nil && a.Parts == nil && a.ACL == nil {
-		at.Store(&cachedAttrs{text, a})
+	at := &c[maphash.String(attrsSeed, plain)%uint64(len(c))]
+	if have := at.Load(); have != nil && have.text == plain {
+		a = have.attrs
+		a.Checksums = sums
+		return a, nil
 	}
-	return a, err
+	if err = json.Unmarshal([]byte(plain), &a); err != nil {
+		return a, err
+	}
+	if a.User == nil && a.Checksums == nil && a.Parts == nil && a.ACL == nil {
+		at.Store(&cachedAttrs{plain, a})
+	}
+	if ok {
+		a.Checksums = sums
+	}
+	return a, nil
+}
+
+// withoutChecksums splits attributes into the JSON of all others and the checksums; false
+// for a text that is not of the plain form that most are.
+func withoutChecksums(text string) (plain string, sums map[string]string, ok bool) {
+	before, rest, ok := strings.Cut(text, `"ck":{`)
+	if !ok || strings.ContainsRune(text, '\\') || strings.LastIndexAny(before, "{[") != 0 {
+		return "", nil, false
+	}
+	list, after, ok := strings.Cut(rest, "}")
+	sums = make(map[string]string, 1)
+	for more := ok; more; {
+		var pair string
+		pair, list, more = strings.Cut(list, ",")
+		name, value, split := strings.Cut(pair, `":"`)
+		if !split || strings.Count(pair, `"`) != 4 || !strings.HasPrefix(name, `"`) || !strings.HasSuffix(value, `"`) {
+			return "", nil, false
+		}
+		sums[name[1:]] = value[:len(value)-1]
+	}
+	return before + `"ck":null` + after, sums, ok
 }
 
 // encodeTags returns the same text for a nil and an empty map.
