@@ -42,16 +42,25 @@ func NewDocumentCache(s Store) *DocumentCache {
 	return &DocumentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
 }
 
+// Cached returns a document without reading it, if it is cached; nil if there is none.
+// Callers do not change it.
+func (c *DocumentCache) Cached(bucket, kind string) (body []byte, ok bool) {
+	now := c.clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have, ok := c.by[documentName{bucket, kind}]
+	return have.body, ok && now.Sub(have.at) < documentsFor
+}
+
 // Document reads a document; callers do not change it.
 func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
+	if body, ok := c.Cached(bucket, kind); ok {
+		return body, nil
+	}
 	name, now := documentName{bucket, kind}, c.clock.Now()
 	c.mu.Lock()
-	have, ok := c.by[name]
 	seen := c.changes
 	c.mu.Unlock()
-	if ok && now.Sub(have.at) < documentsFor {
-		return have.body, nil
-	}
 	body, err := c.DocumentStore.Document(ctx, bucket, kind)
 	if err != nil {
 		return nil, err

@@ -54,11 +54,14 @@ var bucketLists = bucketAction{
 // listRefused reports whether versitygw refused such a list, after it had
 // verified the request.
 func (s *Server) listRefused(ctx fiber.Ctx, req *request) bool {
+	if req.event.Operation != "PutBucketAcl" || req.routed == "" {
+		return false
+	}
 	codes := []string{
 		s3err.GetAPIError(s3err.ErrMalformedACL).Code, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, "").BaseError().Code,
 		s3err.GetAPIError(s3err.ErrInternalError).Code,
 	}
-	return req.event.Operation == "PutBucketAcl" && req.routed != "" && slices.Contains(codes, req.event.Code) && utils.ContextKeyParsedAcl.IsSet(ctx)
+	return slices.Contains(codes, req.event.Code) && utils.ContextKeyParsedAcl.IsSet(ctx)
 }
 
 // putBucketList reads a list by S3's rules and stores it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3api/middlewares"
@@ -24,6 +25,8 @@ const crc64 = types.ChecksumAlgorithmCrc64nvme
 // smallestRead is the smallest read, in bytes: versitygw's readers of chunked
 // bodies make no progress below a chunk's header.
 const smallestRead = 4 << 10
+
+var bodyBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, smallestRead) }}
 
 // given are the checksums in a request's headers, by algorithm; nil if missing.
 type given [10]struct {
@@ -76,7 +79,9 @@ type sums struct {
 // else the given one, which the body has to match, else that of the fallback
 // algorithm.
 func (r *request) newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, error) {
-	s := &sums{body: &bodyReader{r: bufio.NewReaderSize(body, smallestRead), req: r}}
+	buffer := bodyBuffers.Get().(*bufio.Reader)
+	buffer.Reset(body)
+	s := &sums{body: &bodyReader{r: buffer, req: r}}
 	s.reader = s.body
 	if t, ok := body.(middlewares.ChecksumReader); ok && t.Algorithm() != "" {
 		s.trailer, s.algorithm = t, types.ChecksumAlgorithm(strings.ToUpper(t.Algorithm()))
@@ -134,12 +139,30 @@ var errCutOff = errors.New("s3: the body was cut off")
 // bodyReader keeps the error that ended the body: versitygw's readers take it
 // for a regular end.
 type bodyReader struct {
-	r   io.Reader
 	req *request // measures the time spent waiting for bytes
 	err error
+
+	mu sync.Mutex    // a backend that was given up may still be reading
+	r  *bufio.Reader // nil after release
+}
+
+// release ends reading, and returns the buffer unless it is in use.
+func (b *bodyReader) release() {
+	if !b.mu.TryLock() {
+		return
+	}
+	defer b.mu.Unlock()
+	b.r.Reset(nil)
+	bodyBuffers.Put(b.r)
+	b.r = nil
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.r == nil {
+		return 0, errCutOff
+	}
 	if b.err != nil {
 		return 0, b.err
 	}

@@ -22,9 +22,13 @@ import (
 // is none (0: none).
 func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
 	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
-	own, cancel := b.context(o.req, false)
-	defer cancel()
-	doc, err := b.store.Documents.Document(own, bucket, kind)
+	doc, ok := b.cache.Cached(bucket, kind)
+	var err error
+	if !ok {
+		own, cancel := b.context(o.req, false)
+		defer cancel()
+		doc, err = b.store.Documents.Document(own, bucket, kind)
+	}
 	if err == nil && doc == nil && missing != 0 {
 		err = s3err.GetBucketErr(missing, bucket)
 	}

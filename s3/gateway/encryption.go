@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,16 +31,25 @@ const (
 // supported.
 func unkept(ctx fiber.Ctx, req *request) s3err.S3Error {
 	for name, value := range ctx.Request().Header.All() {
-		if e := refuseUnkept(req.event.Method, string(name), string(value)); e != nil {
+		if e := unkeptLine(req, name, value); e != nil {
 			return e
 		}
 	}
 	for name, value := range ctx.Request().URI().QueryArgs().All() {
-		if e := refuseUnkept(req.event.Method, string(name), string(value)); e != nil {
+		if e := unkeptLine(req, name, value); e != nil {
 			return e
 		}
 	}
 	return nil
+}
+
+// unkeptLine copies only what can be refused: other headers come with every request.
+func unkeptLine(req *request, name, value []byte) s3err.S3Error {
+	const own = "X-Amz-"
+	if len(name) < len(own) || !bytes.EqualFold(name[:len(own)], []byte(own)) {
+		return nil
+	}
+	return refuseUnkept(req.event.Method, string(name), string(value))
 }
 
 // unkeptFields refuses the fields of a form likewise.

@@ -74,6 +74,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	}
 	r.TTL, r.TTLAt, r.Reads = life.TTL, life.At, life.Reads
 	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
+	defer s.body.release()
 	if err != nil {
 		return res, err
 	}
