@@ -203,11 +203,28 @@ func (a *App) reload() {
 // memoryBase is what the process needs besides its cache, in bytes.
 const memoryBase = 112 << 20
 
+// unused is never touched, so it takes no memory, but the garbage collector counts it as in
+// use and runs less often. Requests keep little and make much garbage: without it a sixth of
+// the processor time of small gets went into collecting.
+var unused []byte
+
+// unusedSize is in bytes. The process grows by about as much; four times as much brought
+// nothing more.
+const unusedSize = 16 << 20
+
+// collectLess makes the garbage collector run less often. GOGC overrides it.
+var collectLess = sync.OnceFunc(func() {
+	if os.Getenv("GOGC") == "" {
+		unused = make([]byte, unusedSize)
+	}
+})
+
 // limitMemory makes the garbage collector work harder before the process exceeds
 // the memory that streaming needs. GOMEMLIMIT overrides it.
 func limitMemory(c *config.Config) {
+	collectLess()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		limit := memoryBase + int64(c.Cache.Size)
+		limit := memoryBase + int64(len(unused)) + int64(c.Cache.Size)
 		for _, b := range c.Backends {
 			if b.Kind == "s3" {
 				limit += s3Memory(b.S3)
