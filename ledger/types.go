@@ -70,6 +70,8 @@ type Bucket struct {
 	Objects, Bytes int64
 	// Holds is the number of holds in the bucket (Hold).
 	Holds int64
+	// Notify holds the notification rules, encoded (notification.Rules.Encode).
+	Notify string
 	// Documents are written with the bucket by CreateBucket, by kind, so that access rules
 	// hold from its first moment. They are not read back.
 	Documents map[string][]byte

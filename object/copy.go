@@ -193,7 +193,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 	defer rd.Body.Close()
 	o := r.object(from)
 	p := PutRequest{
-		Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
+		What: "copy", Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
 		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, If: r.If,
 	}
 	if len(src.Segments) == 1 {

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,7 @@ func (w *write) plan() ledger.Commit {
 		etag = w.etag
 	}
 	c := ledger.Commit{
-		Op: w.op, What: "put", If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
+		Op: w.op, What: cmp.Or(w.r.What, "put"), If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
 		Object: ledger.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
 			TTLAt: w.r.TTLAt, ReadsLeft: w.r.Reads, Attrs: w.r.Attrs, Tags: w.r.Tags,

@@ -15,6 +15,8 @@ type PutRequest struct {
 	// one has the name when the body has been read.
 	BucketID lethe.ID
 	Key      string
+	// What is recorded of the write: "post" of a form, "copy" of a copy; empty: "put".
+	What string
 	// Send sends the body even if its content is known. Then the client cannot
 	// measure whether others have it.
 	Send bool

@@ -53,6 +53,9 @@ type Events struct {
 	RunTakenOver func(r ledger.Run)
 	// Found: verify found a problem.
 	Found func(p Problem)
+	// Delivered: a batch of events of a target was settled; failure is one of its failures,
+	// nil if there was none.
+	Delivered func(target string, s ledger.EventsSettled, failure error)
 	// RunEnded: a run that did something, or failed, ended.
 	RunEnded func(r ledger.Run, err error)
 	// Sealed: receipts of deletion were sealed as a link of their chain.
@@ -197,6 +200,13 @@ func (e *Events) EmitFound(p Problem) {
 func (e *Events) emitRunEnded(r ledger.Run, err error) {
 	if e != nil && e.RunEnded != nil {
 		e.RunEnded(r, err)
+	}
+}
+
+// EmitDelivered calls Delivered.
+func (e *Events) EmitDelivered(target string, s ledger.EventsSettled, failure error) {
+	if e != nil && e.Delivered != nil {
+		e.Delivered(target, s, failure)
 	}
 }
 

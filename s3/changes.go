@@ -20,6 +20,8 @@ const (
 	ChangedOwner     = "owner"
 	ChangedLifecycle = "lifecycle"
 	ChangedLegalHold = "legal_hold"
+
+	ChangedNotifications = "notifications"
 )
 
 // ShownDocument returns a document in the form of a Change, nil if there is

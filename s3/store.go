@@ -5,6 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -16,6 +17,8 @@ type Store struct {
 	Objects   ObjectStore
 	Uploads   UploadStore
 	Holds     HoldStore
+	// Notifications are the rules by which targets are told of objects.
+	Notifications NotificationStore
 }
 
 // BucketStore keeps buckets.
@@ -38,6 +41,14 @@ type DocumentStore interface {
 type RuleStore interface {
 	SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error)
 	Rules(ctx context.Context, bucket string) (ledger.BucketRules, error)
+}
+
+// NotificationStore keeps the notification rules of buckets.
+type NotificationStore interface {
+	SetNotifications(ctx context.Context, c ledger.NotificationChange) error
+	Notifications(ctx context.Context, bucket string) (notification.Rules, error)
+	// HasTarget reports whether a target is in the configuration.
+	HasTarget(name string) bool
 }
 
 // HoldStore keeps holds.

@@ -45,6 +45,7 @@ var routineTraits = map[string]traits{
 	"multipart": {},
 	"lifecycle": {solo: true, takes: "aborted"},
 	"purge":     {},
+	"deliver":   {},
 	// watch takes back what dead workers held, in a few short transactions, and its
 	// delay would block all others.
 	"watch":     {unthrottled: true},
@@ -142,6 +143,8 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}, nil
+	case "deliver":
+		return s.deliver(c.Batch, events), nil
 	case "reconcile":
 		return s.Reconciler(nil, false, nil), nil
 	case "receipts":

@@ -40,7 +40,7 @@ func (a *App) openFront(context.Context) (err error) {
 	c := a.Config.Server
 	store := newBuckets{tracedObjects{a.Objects, a.watch.trace}, settingsOf(a.Config.Store), a.mayName}
 	o := gateway.Options{
-		Store: s3.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
+		Store: s3.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store, Notifications: notifications{a.Ledger, a.Config}},
 		Keys:  a.Ledger, Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),

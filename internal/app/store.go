@@ -29,6 +29,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/routine"
+	"github.com/lethe-storage/lethe/reclaim/webhook"
 )
 
 // Options of a Store and an App. The zero value has the defaults.
@@ -127,6 +128,7 @@ type Store struct {
 	pairingTold  sync.Map              // what was last logged about the epoch of each backend
 	unswept      map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	rules        ruleBook
+	sender       *webhook.Sender
 	worker       string
 	closes       []func() error
 }
@@ -136,7 +138,7 @@ type Store struct {
 // and those of ledger and backends.
 func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error) {
 	s := &Store{Config: c, opt: o.withDefaults()}
-	if err := s.readRules(c); err != nil {
+	if err := errors.Join(s.readRules(c), s.openTargets()); err != nil {
 		return nil, err
 	}
 	err := s.inOrder(ctx, []step{

@@ -29,6 +29,7 @@ type Config struct {
 	Lifecycle LifecycleRules `yaml:"lifecycle"`
 	Reclaim   Reclaim        `yaml:"reclaim"`
 	Receipts  Receipts       `yaml:"receipts"`
+	Events    Events         `yaml:"events"`
 	Log       Log            `yaml:"log"`
 	Tracing   Tracing        `yaml:"tracing"`
 }
@@ -187,6 +188,7 @@ type Reclaim struct {
 	Multipart Routine        `yaml:"multipart"`
 	Lifecycle Routine        `yaml:"lifecycle"`
 	Purge     Routine        `yaml:"purge"`
+	Deliver   Routine        `yaml:"deliver"`
 	Watch     Routine        `yaml:"watch"`
 	Receipts  Routine        `yaml:"receipts"`
 	Verify    Routine        `yaml:"verify"`
@@ -221,6 +223,7 @@ func (r *Reclaim) Routines() []NamedRoutine {
 	return []NamedRoutine{
 		{"lifecycle", r.Lifecycle}, // before expire, which removes what rules end
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"purge", r.Purge},
+		{"deliver", r.Deliver},
 		{"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"inline", r.Inline},
 		{"reconcile", r.Reconcile},

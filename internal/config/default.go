@@ -46,6 +46,7 @@ func Default() *Config {
 		Lifecycle: LifecycleRules{},
 		Reclaim:   defaultReclaim(),
 		Receipts:  Receipts{Keep: 30 * day},
+		Events:    Events{Targets: []EventTarget{}, MaxWaiting: 100_000, GiveUp: 3 * day, BackoffMin: Duration(time.Second), BackoffMax: Duration(5 * time.Minute)},
 		Log:       Log{Level: "info", Format: "auto"},
 		Tracing:   Tracing{SampleRatio: 0.1, AcceptParent: true},
 	}
@@ -59,6 +60,7 @@ func defaultReclaim() Reclaim {
 		Multipart: every(time.Hour, 100, 1),
 		Lifecycle: every(time.Minute, 1000, 1),
 		Purge:     every(time.Minute, 1000, 1),
+		Deliver:   every(2*time.Second, 200, 1),
 		Watch:     every(time.Minute, 1000, 1),
 		Receipts:  every(time.Minute, 1000, 1),
 		Verify:    nightly("0 3 * * *", 500),

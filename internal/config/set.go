@@ -38,7 +38,7 @@ func leavesOf(prefix string, v reflect.Value) []leaf {
 
 // Set sets one key by its path and a text, as the environment and flags do:
 // Set("cache.size", "1GiB"). Lists of texts are separated by commas; backends
-// are written as in the file, on one line.
+// and targets of events are written as in the file, on one line.
 func (c *Config) Set(path, text string) error {
 	leaves := c.leaves()
 	names := make([]string, 0, len(leaves))
@@ -56,8 +56,8 @@ func (c *Config) Set(path, text string) error {
 
 // setLeaf sets v, or leaves it unchanged after an error, which has the name.
 func setLeaf(name string, v reflect.Value, text string) error {
-	if v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[Backend]() {
-		return setBackends(name, v, text)
+	if t := v.Type(); t == reflect.TypeFor[[]Backend]() || t == reflect.TypeFor[[]EventTarget]() {
+		return setList(name, v, text)
 	}
 	if err := yamlfile.SetText(v, text); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, name, err)
@@ -65,13 +65,24 @@ func setLeaf(name string, v reflect.Value, text string) error {
 	return nil
 }
 
-func setBackends(name string, v reflect.Value, text string) error {
+// setList sets a list of sections.
+func setList(name string, v reflect.Value, text string) error {
 	d := yamlfile.New(name, []byte(text))
 	fresh := reflect.New(v.Type()).Elem()
-	d.Decode(fresh.Addr().Interface(), "backends")
+	d.Decode(fresh.Addr().Interface(), keyOf(name))
 	if err := Problems(d.Problems).err(); err != nil {
 		return err
 	}
 	v.Set(fresh)
 	return nil
+}
+
+// keyOf returns the key that a name in an error is of: of a variable, or the key itself.
+func keyOf(name string) string {
+	for _, l := range Default().leaves() {
+		if l.env() == name {
+			return l.path
+		}
+	}
+	return name
 }

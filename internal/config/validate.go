@@ -48,6 +48,7 @@ func (c *Config) Validate() error {
 	c.validatePlacement(&p)
 	c.validateLifecycle(&p)
 	c.Reclaim.validate(&p)
+	c.Events.validate(&p)
 	c.Tracing.validate(&p)
 	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",
 		"%q is not known; use debug, info, warn or error", yamlfile.Brief(c.Log.Level))

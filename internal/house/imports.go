@@ -21,7 +21,7 @@ var rooms = map[string]int{
 	// Values: lifecycle rules, which the ledger evaluates where it writes; receipts of
 	// deletion, which it writes where it deletes; plans, schedules, and how fast the
 	// engine may go.
-	"lifecycle": 5, "receipt": 5, "reclaim/plan": 5, "reclaim/schedule": 5, "reclaim/throttle": 5,
+	"lifecycle": 5, "receipt": 5, "notification": 5, "reclaim/plan": 5, "reclaim/schedule": 5, "reclaim/throttle": 5,
 	// The contracts, and the ledger's two engines.
 	"blob": 10, "ledger": 10, "cache": 10,
 	"ledger/memledger": 11, "ledger/sqlledger": 12,
@@ -53,7 +53,7 @@ var confined = map[string]string{
 
 // light are the packages that are linked with the types and the client of the admin API:
 // they import each other, the standard library and lightLibrary.
-var light = []string{"admin/api", "", "cache", "ledger", "lifecycle", "receipt", "reclaim/plan"}
+var light = []string{"admin/api", "", "cache", "ledger", "lifecycle", "notification", "receipt", "reclaim/plan"}
 
 // lightLibrary compresses receipts.
 const lightLibrary = "github.com/klauspost/compress/"

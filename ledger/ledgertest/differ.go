@@ -70,6 +70,7 @@ type history struct {
 	trash    []lethe.ID
 	ops      []lethe.ID
 	runs     []lethe.ID
+	events   []ledger.ClaimedEvents
 	planted  []lethe.ID // names without a row
 }
 
@@ -231,12 +232,12 @@ var actions = weigh(map[int][]func(*history){
 		(*history).place, (*history).moveInline, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).countRead, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
-		(*history).setRules, (*history).reapply, (*history).hold, (*history).returnDeferred, (*history).limited},
+		(*history).setRules, (*history).reapply, (*history).notify, (*history).deliver, (*history).hold, (*history).returnDeferred, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
 		(*history).backend, (*history).prune, (*history).abandon, (*history).condemnLate, (*history).purgeTrash, (*history).ruledUploads,
 		(*history).misplace, (*history).drain, (*history).blocks, (*history).named, (*history).changeHold, (*history).receipts,
-		(*history).usage},
+		(*history).usage, (*history).deadEvents},
 })
 
 func weigh(by map[int][]func(*history)) (out []func(*history)) {

@@ -56,6 +56,12 @@ func dump(t testing.TB, l Ledger) string {
 		}
 	}
 	add("totals")(wrap(l.Totals(ctx)))
+	targets, err := l.EventTargets(ctx)
+	add("targets")(targets, err)
+	for _, t := range targets {
+		add("events of " + t.Name)(wrap(l.Events(ctx, ledger.EventQuery{Target: t.Name})))
+		add("dead events of " + t.Name)(wrap(l.Events(ctx, ledger.EventQuery{Target: t.Name, Dead: true})))
+	}
 	add("to expire")(wrap(l.ExpireBacklog(ctx)))
 	add("to purge")(wrap(l.PurgeBacklog(ctx)))
 	add("to reap")(wrap(l.ReapBacklog(ctx, time.Minute)))

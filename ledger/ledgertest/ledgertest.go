@@ -19,6 +19,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
@@ -48,6 +49,8 @@ type EngineLedger interface {
 	routine.ReceiptLedger
 	routine.WatchLedger
 	routine.UsageLedger
+	routine.EventLedger
+	eventLedger
 	reclaim.RunLedger
 	pairing.Ledger
 	operatedLedger
@@ -84,6 +87,16 @@ type deadLedger interface {
 	// whose upload may still land stay.
 	WriteOff(ctx context.Context, ids []lethe.ID) (int, error)
 	Totals(ctx context.Context) ([]ledger.Total, error)
+}
+
+// eventLedger keeps notification rules, and shows what waits to be delivered.
+type eventLedger interface {
+	SetNotifications(ctx context.Context, c ledger.NotificationChange) error
+	Notifications(ctx context.Context, bucket string) (notification.Rules, error)
+	Events(ctx context.Context, q ledger.EventQuery) ([]ledger.Event, error)
+	// RequeueEvents and DropEvents change dead letters only, and return how many.
+	RequeueEvents(ctx context.Context, s ledger.EventSelection) (int, error)
+	DropEvents(ctx context.Context, s ledger.EventSelection) (int, error)
 }
 
 // limitLedger records what a tripped limit has stopped.
@@ -167,7 +180,7 @@ func Run(t *testing.T, open Open) {
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},
-		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
+		{"solo", soloTests()}, {"receipts", receiptTests()}, {"events", eventTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()}, {"blocks", blockTests()}, {"usage", usageTests()},
 		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},
 	}

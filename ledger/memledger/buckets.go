@@ -36,7 +36,7 @@ func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket,
 	if b.Domain == "" {
 		b.Domain = b.Owner
 	}
-	b.CreatedAt, b.Objects, b.Bytes, b.Holds = db.now, 0, 0, 0
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds, b.Notify = db.now, 0, 0, 0, ""
 	documents := make(map[string][]byte, len(b.Documents))
 	for kind, body := range b.Documents {
 		documents[kind] = append([]byte{}, body...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 // write is a commit that was checked: it can no longer fail.
@@ -230,6 +231,7 @@ func (db *DB) apply(w *write) ledger.Committed {
 	o.stamp(w.bucket.rules)
 	db.add(w.bucket, o)
 	db.record(w.Op, w.What, o.ID)
+	db.happened(w.bucket, notification.Created(w.What), o.Object, "")
 	out.Object, out.Dropped = o.out(), g.sorted()
 	return out
 }

@@ -64,6 +64,7 @@ type DB struct {
 	limits    map[limitKey]*ledger.LimitState
 	solo      map[string]lethe.ID // the last exclusive run of each routine
 	receipts  receipts
+	events    events
 	// rulesRevision is DuePage.Rules.
 	rulesRevision int64
 }
@@ -83,6 +84,7 @@ func New(o ledger.Options) *DB {
 
 func (db *DB) init() {
 	db.solo = map[string]lethe.ID{}
+	db.events.targets = map[string]*ledger.EventTarget{}
 	db.rulesRevision = 1
 	db.inline = ledger.Total{Backend: ledger.InLedger, State: lethe.Live}
 	db.backends.order = backendsByID

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 // dying is a row that a batch removes, with the reference that it holds.
@@ -115,6 +116,7 @@ func (db *DB) expire(b ledger.Batch, going []*object, out *ledger.Reclaimed) {
 		}
 		db.supersede(o.bucket, o.Key)
 		db.lostByAge(o)
+		db.happened(o.bucket, notification.Expired, o.Object, o.reason(db.now))
 		db.take(o)
 	}
 	db.reclaim(&d, out)

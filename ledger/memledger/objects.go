@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -43,6 +44,7 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	case !o.visible(db.now):
 		g.add(o.content, db.release(o.content, death{reason: o.EndReason(), at: o.DueAt(), bucket: o.BucketID}))
 		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
+		db.happened(o.bucket, notification.Expired, o.Object, o.EndReason())
 	case o.bucket.Undo > 0 && !o.Counted():
 		db.bin(o, reason)
 	default:
@@ -175,6 +177,7 @@ func (db *DB) delete(b *bucket, item ledger.DeleteItem, g *gone) ledger.Deleted 
 	if o != nil {
 		out.Existed, out.ID = true, o.ID
 		db.discard(o, lethe.ReasonDelete, g)
+		db.happened(b, notification.Deleted, o.Object, lethe.ReasonDelete)
 	}
 	return out
 }
@@ -196,6 +199,9 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error
 	o.stamp(o.bucket.rules)
 	db.add(o.bucket, o)
 	db.record(u.Op, "update", o.ID)
+	if u.Attrs != nil { // it was copied onto itself
+		db.happened(o.bucket, notification.Copy, o.Object, "")
+	}
 	return o.out(), nil
 }
 

@@ -35,8 +35,9 @@ type segment struct {
 	list  []receipt.Receipt
 }
 
-// leave ends a transaction and stores its receipts.
+// leave ends a transaction and stores its receipts and events.
 func (db *DB) leave() {
+	db.storeEvents()
 	if list := db.receipts.taken; len(list) > 0 {
 		db.receipts.lastID++
 		db.receipts.all = nil

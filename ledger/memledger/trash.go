@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -112,6 +113,7 @@ func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) ledger.Obje
 	o.stamp(b.rules)
 	db.add(b, o)
 	db.record(op, "restore", o.ID)
+	db.happened(b, notification.Put, o.Object, notification.ReasonRestored)
 	return o.out()
 }
 

@@ -17,7 +17,7 @@ import (
 
 const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
 
-const bucketColumns = newBucketColumns + `, holds`
+const bucketColumns = newBucketColumns + `, holds, notify`
 
 const bucketTotals = `, (SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = buckets.id),
 	(SELECT coalesce(sum(bytes), 0) FROM bucket_counters WHERE bucket_id = buckets.id)`
@@ -74,7 +74,7 @@ func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
 		b.ID = lethe.NewID(t.Now, t.Random)
 	}
 	b.Domain = cmp.Or(b.Domain, b.Owner)
-	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.Now, 0, 0, 0
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds, b.Notify = t.Now, 0, 0, 0, ""
 	documents := b.Documents
 	b.Documents, b.Most = nil, 0
 	_, err := t.Send(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
@@ -224,7 +224,7 @@ func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, leth
 func scanBucket(r sqldb.Scanner, b *ledger.Bucket, more ...any) error {
 	var deflt, longest, undo int64
 	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
-		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds}, more...)...)
+		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds, &b.Notify}, more...)...)
 	b.DefaultTTL, b.MaxTTL, b.Undo = duration(deflt), duration(longest), duration(undo)
 	return err
 }

@@ -19,6 +19,7 @@ type counters struct {
 	moves  moves             // for subscribers of OnMoves
 	places map[lethe.ID]bool // contents that placement must look at
 	gone   []receipt.Receipt
+	events []eventRow
 }
 
 // move counts blobs that go from one state to another.
@@ -35,6 +36,9 @@ func (c *counters) flush(t *tx) error {
 		return err
 	}
 	if err := c.flushReceipts(t); err != nil {
+		return err
+	}
+	if err := c.flushEvents(t); err != nil {
 		return err
 	}
 	if err := t.Spoilt(); err != nil { // the rest would be rolled back

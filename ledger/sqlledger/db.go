@@ -10,6 +10,8 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
+	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 //go:embed migrations/*/*.sql
@@ -29,7 +31,8 @@ type DB struct {
 	engine  *engine.Engine
 	moved   func([]ledger.Move)
 	watch   Watch
-	rules   ruleCache
+	rules   textCache[lifecycle.Rules]
+	notify  textCache[notification.Rules]
 	sealing *SealingKeys // encrypts secrets; nil: they are stored in clear
 	near    nearQuota
 	// recountPage is how many contents or blobs one snapshot of a recount, or of a walk of all
@@ -64,6 +67,7 @@ func opened(ctx context.Context, e *engine.Engine, err error, with settings) (*D
 		return nil, err
 	}
 	db := &DB{o: with.engine.Ledger, engine: e}
+	db.rules.read, db.notify.read = lifecycle.Decode, notification.Decode
 	if err := db.settlePlace(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

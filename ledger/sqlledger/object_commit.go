@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
@@ -256,6 +257,9 @@ func (w *write) put() (ledger.Committed, error) {
 		if err := t.discard(w.bucket, *w.old, lethe.ReasonOverwrite, w.refs); err != nil {
 			return out, err
 		}
+	}
+	if err := t.happened(w.bucket, notification.Created(w.c.What), *o, ""); err != nil {
+		return out, err
 	}
 	d, err := t.settleRefs(w.refs)
 	if err != nil {

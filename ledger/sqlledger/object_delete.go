@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -188,6 +189,9 @@ func (p *deleting) apply() error {
 			lost.lose(o.ContentID, end{p.t.Now, lethe.ReasonDelete, p.bucket.ID})
 			o.BucketID = p.bucket.ID
 			p.t.gone(p.bucket.Name, o, receipt.Receipt{Reason: lethe.ReasonDelete})
+		}
+		if err := p.t.happened(p.bucket, notification.Deleted, o, lethe.ReasonDelete); err != nil {
+			return err
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)

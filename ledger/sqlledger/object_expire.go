@@ -118,6 +118,9 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 	}
 	out.SortRules()
 	t.goneByAge(gone, rules)
+	if err := t.expired(gone, rules); err != nil {
+		return err
+	}
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -38,6 +39,7 @@ func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r re
 	case !o.VisibleAt(t.Now):
 		r.lose(o.ContentID, end{o.DueAt(), o.EndReason(), b.ID})
 		t.gone(b.Name, o, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
+		return t.happened(b, notification.Expired, o, o.EndReason())
 	case b.Undo > 0 && !o.Counted():
 		return t.bin(b, o, reason)
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
@@ -59,6 +60,11 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	}
 	if err := t.supersede(b.ID, o.Key); err != nil {
 		return ledger.Object{}, err
+	}
+	if u.Attrs != nil { // it was copied onto itself
+		if err := t.happened(b, notification.Copy, *o, ""); err != nil {
+			return ledger.Object{}, err
+		}
 	}
 	return *o, t.recorded()
 }

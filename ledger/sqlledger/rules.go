@@ -22,35 +22,35 @@ var (
 	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id WHERE b.name = ?1`)
 	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id
 		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
-	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets
+	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds, owner, notify FROM buckets
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 )
 
-// ruleCache keeps decoded rules, by their text: a transaction always gets the rules that it
+// textCache keeps decoded rules, by their text: a transaction always gets the rules that it
 // has read.
-type ruleCache struct {
+type textCache[T any] struct {
+	read   func(text string) (T, error)
 	mu     sync.Mutex
-	byText map[string]lifecycle.Rules
+	byText map[string]T
 }
 
 // maxCachedRules bounds the cache; few texts are in use at a time.
 const maxCachedRules = 1000
 
-func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
+func (c *textCache[T]) decode(text string) (rs T, err error) {
 	if text == "" {
-		return nil, nil
+		return rs, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rs, ok := c.byText[text]; ok {
 		return rs, nil
 	}
-	rs, err := lifecycle.Decode(text)
-	if err != nil {
-		return nil, err
+	if rs, err = c.read(text); err != nil {
+		return rs, err
 	}
 	if c.byText == nil || len(c.byText) >= maxCachedRules {
-		c.byText = map[string]lifecycle.Rules{}
+		c.byText = map[string]T{}
 	}
 	c.byText[text] = rs
 	return rs, nil
@@ -167,6 +167,8 @@ type namedRules struct {
 	was   string // the name, present or former
 	rules lifecycle.Rules
 	holds int64
+
+	owner, notify string
 }
 
 // rulesByID returns the rules of buckets, which cannot change before the transaction ends.
@@ -180,7 +182,7 @@ func (t *tx) rulesOfBuckets(query string, buckets []lethe.ID) (map[lethe.ID]name
 		var id lethe.ID
 		var b namedRules
 		var text string
-		if err = r.Scan(&id, &b.name, &b.was, &text, &b.holds); err == nil {
+		if err = r.Scan(&id, &b.name, &b.was, &text, &b.holds, &b.owner, &b.notify); err == nil {
 			b.rules, err = t.db.rules.decode(text)
 		}
 		out[id] = b

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -94,6 +95,9 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 		if err := t.discard(b, *old, lethe.ReasonOverwrite, replaced); err != nil {
 			return o, err
 		}
+	}
+	if err := t.happened(b, notification.Put, o, notification.ReasonRestored); err != nil {
+		return o, err
 	}
 	if _, err := t.settleRefs(replaced); err != nil {
 		return o, err

@@ -408,7 +408,7 @@ func TestAccountsAreDecidedOn(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
 	hers := s.makes(alice, s.bucket+"-hers")
-	b := gateway.NewBackend(gateway.BackendOptions{Store: storeOf(w.store), Keys: w.db})
+	b := gateway.NewBackend(gateway.BackendOptions{Store: storeOf(w.store, w.db), Keys: w.db})
 	_, err := b.HeadBucket(locals{s.ctx, auth.Account{Access: name}}, &awss3.HeadBucketInput{Bucket: &hers})
 	if e, ok := err.(s3err.S3Error); !ok || e.StatusCode() != 403 {
 		t.Errorf("%v", err)

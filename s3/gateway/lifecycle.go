@@ -52,7 +52,7 @@ func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
 	if s.policyRefused(ctx, req) {
 		return taggedPolicies, true
 	}
-	for _, known := range []map[string]bucketAction{lifecycleActions, publicAccessActions, unconfiguredActions} {
+	for _, known := range []map[string]bucketAction{lifecycleActions, notificationActions, publicAccessActions, unconfiguredActions} {
 		if a, ok = known[req.event.Operation]; ok {
 			break
 		}

@@ -118,14 +118,20 @@ func newWorld(dir string) (*world, error) {
 }
 
 // storeOf returns the parts of a store.
-func storeOf(s *object.Store) s3.Store {
-	return s3.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s}
+func storeOf(s *object.Store, db *sqlledger.DB) s3.Store {
+	return s3.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s, Notifications: notified{db}}
 }
+
+// notified are the notification rules of buckets, which may name one target.
+type notified struct{ *sqlledger.DB }
+
+// HasTarget implements s3.NotificationStore.
+func (notified) HasTarget(name string) bool { return name == "app" }
 
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)
 	server, err := gateway.New(gateway.Options{
-		Store: interpose(storeOf(w.store), &w.beforeChange), Keys: w.db, Root: root, Region: region, Domain: domain,
+		Store: interpose(storeOf(w.store, w.db), &w.beforeChange), Keys: w.db, Root: root, Region: region, Domain: domain,
 		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
 		Events: s3.Events{Request: w.request, Failure: w.failure},

@@ -53,7 +53,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 		return res, err
 	}
 	if _, form := formOf(ctx); form {
-		r.Size = -1
+		r.Size, r.What = -1, "post"
 	}
 	if r.If, err = putCondition(condition{str(in.IfMatch), str(in.IfNoneMatch)}); err != nil {
 		return res, err

@@ -89,7 +89,7 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 		return
 	}
 	server, err := gateway.New(gateway.Options{
-		Store: storeOf(store), Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
+		Store: store, Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
 		Ownership: o.ownership,
 		Events:    s3.Events{Failure: func(f s3.Failure) { fmt.Fprintln(os.Stderr, "failure:", f.Operation, f.Bucket, f.Key, f.Err) }},
 		Ready:     o.ready,
@@ -103,7 +103,7 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 }
 
 // suiteStore opens an empty store on SQLite and files.
-func suiteStore(ctx context.Context, t *testing.T) (store *object.Store, closeStore func()) {
+func suiteStore(ctx context.Context, t *testing.T) (parts s3.Store, closeStore func()) {
 	db, err := sqlledger.Open(ctx, t.TempDir()+"/ledger.db", ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,13 +119,13 @@ func suiteStore(ctx context.Context, t *testing.T) (store *object.Store, closeSt
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err = object.New(object.Options{
+	store, err := object.New(object.Options{
 		Ledger: ledgertest.ForObjects(db), Backends: map[string]blob.Store{"disk": disk}, StoreID: who.ID, Background: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store, func() {
+	return storeOf(store, db), func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

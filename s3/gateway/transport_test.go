@@ -48,7 +48,7 @@ func another(t *testing.T, change func(*gateway.Options)) (addr string, stop fun
 	t.Helper()
 	ready := make(chan string, 1)
 	o := gateway.Options{
-		Store: storeOf(w.store), Keys: w.db, Root: root, Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart,
+		Store: storeOf(w.store, w.db), Keys: w.db, Root: root, Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart,
 		Drain: 5 * time.Second, Ready: func(a []net.Addr) { ready <- a[0].String() },
 	}
 	change(&o)
@@ -342,7 +342,7 @@ func TestTLSReloads(t *testing.T) {
 }
 
 func TestListenErrorsNameTheAddress(t *testing.T) {
-	server, err := gateway.New(gateway.Options{Store: storeOf(w.store), Root: root, Listen: []string{"127.0.0.1:0", w.addr}})
+	server, err := gateway.New(gateway.Options{Store: storeOf(w.store, w.db), Root: root, Listen: []string{"127.0.0.1:0", w.addr}})
 	if err != nil {
 		t.Fatal(err)
 	}

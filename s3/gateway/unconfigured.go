@@ -46,11 +46,6 @@ var features = []feature{
 		instead: "Buckets are not replicated to other buckets. Several copies of every object, each on a backend of its own, are kept by the setting placement.replicas.",
 	},
 	{
-		name: "BucketNotificationConfiguration", get: auth.GetBucketNotificationAction, put: auth.PutBucketNotificationAction,
-		empty: "NotificationConfiguration", clears: true,
-		instead: "Notifications are not sent. What was deleted, and why, is in the receipts (lethe receipts).",
-	},
-	{
 		name: "BucketLogging", get: auth.GetBucketLoggingAction, put: auth.PutBucketLoggingAction,
 		empty: "BucketLoggingStatus", clears: true,
 		instead: "Logs of access are not written into buckets. The server writes its own log, and counts requests in its metrics.",

@@ -119,7 +119,8 @@ CREATE TABLE buckets (
   rules_by      TEXT   NOT NULL DEFAULT '', -- who set them
   rules_last    BIGINT NOT NULL DEFAULT 0,  -- highest number given; no other rule ever has it
   holds         BIGINT NOT NULL DEFAULT 0,  -- rows of holds
-  was           TEXT   NOT NULL DEFAULT ''  -- the name that a deleted bucket had
+  was           TEXT   NOT NULL DEFAULT '', -- the name that a deleted bucket had
+  notify        TEXT   NOT NULL DEFAULT ''  -- notification rules, JSON; '' none
 );
 
 -- One row per document of a bucket: its policy, its tags and so on.
@@ -317,6 +318,36 @@ CREATE TABLE usages (
   brief     BLOB   NOT NULL, -- JSON: totals and the largest prefixes
   document  BLOB   NOT NULL, -- JSON: everything; empty: a newer count is there
   PRIMARY KEY (bucket_id, taken_at)
+) WITHOUT ROWID;
+
+-- One row per event that waits to be delivered to a target, or was given up. Its number is
+-- never used again: it is the event's place among those of its key.
+CREATE TABLE events (
+  no         INTEGER PRIMARY KEY AUTOINCREMENT,
+  target     TEXT   NOT NULL,
+  bucket_id  TEXT   NOT NULL,
+  key        TEXT   NOT NULL,
+  at         BIGINT NOT NULL,
+  dead       BIGINT NOT NULL DEFAULT 0, -- 1: given up
+  due_at     BIGINT NOT NULL, -- claimed: when the claim ends
+  worker     TEXT   NOT NULL DEFAULT '',
+  fence      BIGINT NOT NULL DEFAULT 0, -- 0 unclaimed
+  attempts   BIGINT NOT NULL DEFAULT 0,
+  last_error TEXT   NOT NULL DEFAULT '',
+  body       TEXT   NOT NULL -- what happened, JSON
+);
+CREATE INDEX events_queue ON events (target, dead, no, due_at);
+CREATE INDEX events_key ON events (bucket_id, key, target, no, due_at) WHERE dead = 0;
+
+-- One row per target that a bucket has named.
+CREATE TABLE event_targets (
+  name          TEXT   PRIMARY KEY,
+  delivered     BIGINT NOT NULL DEFAULT 0,
+  lost          BIGINT NOT NULL DEFAULT 0, -- dropped beyond the bound
+  failures      BIGINT NOT NULL DEFAULT 0, -- settlements in a row that delivered nothing
+  failing_since BIGINT NOT NULL DEFAULT 0, -- 0: it does not fail
+  rest_until    BIGINT NOT NULL DEFAULT 0, -- nothing is sent before
+  last_error    TEXT   NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 
 -- 4. Receipts: what was deleted, when and why (docs/receipts.md).
