@@ -42,6 +42,7 @@ const (
 	KindLost             = "lost"              // bytes without a sound copy
 	KindSuspect          = "suspect"           // damaged copies beside sound ones
 	KindReconcile        = "reconcile"         // a backend and the ledger differ
+	KindEvents           = "events"            // a target of events is not reached, refuses events or is near its bound
 	KindBooks            = "books"             // a check found counts, rows or receipts that contradict each other
 )
 
@@ -73,6 +74,7 @@ var FindingKinds = []struct {
 	{KindDeletesSlow, []string{SeverityWarning}},
 	{KindLedgerSlow, []string{SeverityWarning}},
 	{KindRedisDown, []string{SeverityWarning}},
+	{KindEvents, []string{SeverityWarning}},
 	{KindCacheWrong, []string{SeverityWarning}},
 	{KindSlowed, []string{SeverityNotice}},
 	{KindSuspect, []string{SeverityNotice}},

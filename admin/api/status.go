@@ -95,6 +95,8 @@ type Status struct {
 	Deferred int64 `json:"deferred,omitempty"`
 	// LastDay is what the routines took away in the last 24 hours; nil: not known.
 	LastDay *LastDay `json:"last_day,omitempty"`
+	// EventTargets are who is told of objects.
+	EventTargets []EventTarget `json:"event_targets,omitempty"`
 	// Contradictions counts, by kind, what the last checks of this process found wrong
 	// within the ledger.
 	Contradictions map[string]int64 `json:"contradictions,omitempty"`

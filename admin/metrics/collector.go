@@ -121,6 +121,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tellRuntimeInfo(tell, s)
 	tellTrips(tell, s)
 	tellBuckets(tell, usage)
+	tellEvents(tell, out, s)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
 		tellBackendBackoff(tell, b)

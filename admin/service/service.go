@@ -62,6 +62,8 @@ type Options struct {
 	Audit func(event, reason string, attrs ...slog.Attr)
 	// Audited returns the last of these decisions, the latest first; nil if none are kept.
 	Audited func() []api.AuditLine
+	// Targets are who may be told of objects.
+	Targets Targets
 	// Instance names this process among those that share the ledger; empty: none does.
 	Instance string
 }

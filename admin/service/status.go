@@ -77,6 +77,9 @@ func (s *Service) fromLedger(ctx context.Context, out *api.Status, asked questio
 	if out.Trips, err = s.trips(ctx); err != nil {
 		return err
 	}
+	if out.EventTargets, err = s.EventTargets(ctx, api.None{}); err != nil {
+		return err
+	}
 	depths, err := s.depths(ctx)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ var classes = map[string]class{
 	"reclaim": asks, "apply": asks, "reconcile": asks, "import": asks,
 	"cleanup-queue list": reads, "pending-objects list": reads,
 	"dead list": reads, "dead show": reads, "dead export": reads, "dead requeue": asks, "dead write-off": asks,
+	"events targets": reads, "events list": reads, "events requeue": harmless, "events drop": asks,
 	"receipts export": reads, "receipts verify": reads,
 	"trash list": reads, "trash restore": asks, "trash purge": asks,
 	"ttl show": reads, "ttl clear": harmless, "ttl set": asks,

@@ -59,7 +59,7 @@ have 1 for what they find, and 2 if they fail. status has those of monitoring pl
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.reconcileCommand(), c.importCommand(),
 		c.usageCommand(), c.forecastCommand(), c.lsCommand(), c.duCommand(),
-		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.limitsCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.auditCommand(), c.backendCommand(), c.clockCommand(),
+		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.eventsCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.limitsCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.auditCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(), c.ledgerCommand(),
 		c.adoptCommand(), c.configCommand(), c.demoCommand(), c.versionCommand(),
 	)

@@ -24,6 +24,8 @@ var withoutPoints = map[string]string{
 	"CountRead":       "one transaction of a reader, who has had the read once it is done, with no effect beside it",
 	"ClaimPlacements": repeated, "KeepPlacement": repeated, "QueuePlacements": repeated, "SettlePlacements": repeated, "TrimCopies": repeated,
 	"SetDraining": bySomeone, "RemoveBackend": bySomeone,
+	"SetNotifications": bySomeone, "RequeueEvents": bySomeone, "DropEvents": bySomeone, "TrimEvents": repeated,
+	"ClaimEvents": delivery, "SettleEvents": delivery,
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
 
@@ -31,6 +33,7 @@ var withoutPoints = map[string]string{
 const (
 	bySomeone = "one transaction that a person asked for, with no effect beside it"
 	repeated  = "one transaction of the engine that its next round makes again, with no effect beside it"
+	delivery  = "an event that was sent and not settled is sent again; its own tests end a worker between the two"
 	receipts  = "a segment stands in the ledger alone; its own tests cut the chain off"
 )
 

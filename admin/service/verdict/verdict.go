@@ -21,7 +21,7 @@ import (
 func Of(s api.Status) api.Health {
 	list := Own(s)
 	if s.LedgerError == "" {
-		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofSettings(s), ofBytes(s))
+		list = slices.Concat(list, ofDeletes(s), ofQueues(s), ofLimits(s), ofInstances(s), ofSettings(s), ofBytes(s), ofEvents(s))
 		list = merge(list, s.Instances, s.Now)
 	}
 	sortFindings(list)

@@ -1,0 +1,96 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Targets are the targets of events in the configuration.
+type Targets struct {
+	Names []string
+	Most  int64 // events that one may have
+}
+
+// EventTargets returns the state of every target that is configured, or that a bucket has
+// named.
+func (s *Service) EventTargets(ctx context.Context, _ api.None) ([]api.EventTarget, error) {
+	known, err := s.o.Ledger.EventTargets(ctx)
+	out := []api.EventTarget{}
+	for _, t := range known {
+		out = append(out, api.EventTarget{
+			Name: t.Name, Configured: slices.Contains(s.o.Targets.Names, t.Name), Most: s.o.Targets.Most,
+			Waiting: t.Waiting, Dead: t.Dead, Lost: t.Lost, Delivered: t.Delivered, OldestAt: toTime(t.Oldest),
+			Failures: t.Failures, FailingSince: toTime(t.FailingSince), LastError: t.LastError, RestUntil: toTime(t.RestUntil),
+		})
+	}
+	for _, name := range s.o.Targets.Names {
+		if !slices.ContainsFunc(known, func(t ledger.EventTarget) bool { return t.Name == name }) {
+			out = append(out, api.EventTarget{Name: name, Configured: true, Most: s.o.Targets.Most})
+		}
+	}
+	return out, err
+}
+
+// Events lists events of a target.
+func (s *Service) Events(ctx context.Context, r api.EventRequest) (api.EventList, error) {
+	out := api.EventList{Events: []api.EventInfo{}}
+	q := ledger.EventQuery{Target: r.Target, Dead: r.Dead, After: r.After, Limit: r.Limit}
+	if q.Limit <= 0 || q.Limit > page {
+		q.Limit = page
+	}
+	if q.Target == "" {
+		return out, fmt.Errorf("%w: name a target", api.ErrBadRequest)
+	}
+	list, err := s.o.Ledger.Events(ctx, q)
+	for _, e := range list {
+		info := api.EventInfo{
+			Number: e.No, ID: e.ID(e.No), Event: "s3:" + string(e.Kind), At: toTime(e.At), Bucket: e.Bucket, Key: e.Key, Version: string(e.Version),
+			Size: e.Size, Reason: string(e.Reason), Attempts: e.Attempts, LastError: e.LastError,
+		}
+		if !e.Dead {
+			info.NextTry = toTime(e.DueAt)
+		}
+		out.Events = append(out.Events, info)
+	}
+	if len(list) == q.Limit {
+		out.Next = list[q.Limit-1].No
+	}
+	return out, err
+}
+
+// RequeueEvents has dead letters delivered again.
+func (s *Service) RequeueEvents(ctx context.Context, c api.EventChoice) (api.Count, error) {
+	return s.changeEvents(ctx, c, "events_requeued", s.o.Ledger.RequeueEvents)
+}
+
+// DropEvents removes dead letters.
+func (s *Service) DropEvents(ctx context.Context, c api.EventChoice) (api.Count, error) {
+	return s.changeEvents(ctx, c, "events_dropped", s.o.Ledger.DropEvents)
+}
+
+func (s *Service) changeEvents(ctx context.Context, c api.EventChoice, event string, change func(context.Context, ledger.EventSelection) (int, error)) (api.Count, error) {
+	if c.Target == "" || c.All == (len(c.Numbers) > 0) {
+		return api.Count{}, fmt.Errorf("%w: name a target, and its dead letters by their numbers, or all of them", api.ErrBadRequest)
+	}
+	n, err := change(ctx, ledger.EventSelection{Target: c.Target, Numbers: c.Numbers})
+	if n > 0 {
+		s.audit(ctx, event, "operator", slog.String("target", c.Target), slog.Int("count", n))
+	}
+	return api.Count{Count: n}, err
+}
+
+// eventState is the state of a target before a change of its dead letters.
+func (s *Service) eventState(ctx context.Context, c api.EventChoice) (any, error) {
+	list, err := s.EventTargets(ctx, api.None{})
+	for _, t := range list {
+		if t.Name == c.Target {
+			return map[string]int64{"waiting": t.Waiting, "dead": t.Dead}, err
+		}
+	}
+	return nil, err
+}
