@@ -131,6 +131,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 	return map[string][]string{
 			"reclaim": {"--once"}, "apply": {file}, "reconcile": {}, "import": {"--backend", "main", "--prefix", "photos/", "--bucket", "first"},
 			"dead requeue": {"--all"}, "dead write-off": {"--all"},
+			"events drop":   {"app", "--all"},
 			"trash restore": {trash[1].ID, "--overwrite"}, "trash purge": {"--all"},
 			"ttl set": {"s3://first/a", "1h"}, "hold rm": {"first", "--key", "a"}, "limits allow": {"ttl", "first"},
 			"buckets set": {"first", "--undo", "none"}, "lifecycle set": {"first", rules}, "lifecycle rm": {"first"},
@@ -140,7 +141,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"clock reset": {"--to-now"},
 		}, map[string]string{
 			"reclaim": "0 items of 0 B", "apply": "2 items of 30 B", "reconcile": "0 orphans of 0 B", "import": "1 key of 7 B",
-			"dead requeue": "0 dead letters of 0 B", "dead write-off": "0 dead letters of 0 B",
+			"events drop": "0 dead letters of app", "dead requeue": "0 dead letters of 0 B", "dead write-off": "0 dead letters of 0 B",
 			"trash restore": "1 object of 5 B", "trash purge": "2 trash entries of 30 B",
 			"ttl set": "1 object of 10 B", "hold rm": "1 object of 10 B", "limits allow": "0 items of 0 B",
 			"buckets set": "2 objects of 15 B", "lifecycle set": "would end 0 objects today", "lifecycle rm": "Remove 0 of the 0 rules of first? They would end 0 objects of 0 B",

@@ -144,8 +144,8 @@ func (c *cli) changeEvents(ctx context.Context, client *api.Client, change strin
 		return err
 	}
 	printf(c.out, "%s: %s\n", map[string]string{"requeue": "requeued", "drop": "dropped"}[change], words.Plural(int64(n.Count), "dead letter", "dead letters"))
-	if n.Count == 0 {
-		return &exitError{exitNothing, errors.New("no dead letter was chosen")}
+	if n.Count == 0 && !choice.All {
+		return &exitError{exitNothing, errors.New("none of these is a dead letter of the target " + choice.Target)}
 	}
 	return nil
 }

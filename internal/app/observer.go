@@ -157,6 +157,11 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	e.Sealed = func(s receipt.Seal) {
 		w.audit("receipts_sealed", "the chain of receipts goes on", slog.Int64("seal", s.Seq), slog.String("hash", s.Hash), slog.Int64("receipts", s.Count))
 	}
+	e.Delivered = func(target string, s ledger.EventsSettled, failure error) {
+		if failure != nil {
+			w.log.Warn("events were not delivered: see "+w.command("events", "targets"), "target", target, "failed", s.Failed, "dead", s.Dead, "error", failure)
+		}
+	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
 	e.Tripped = func(g ledger.LimitState) {
 		w.audit("limit_tripped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
