@@ -85,26 +85,7 @@ func TestEventsAreDelivered(t *testing.T) {
 	w := newWorld(t, fmt.Sprintf("events.targets=[{name: app, url: %q, secret: %s, private: true}]", server.URL+"/hook", inboxSecret), "events.give_up=none").start()
 	defer w.stop()
 	w.bucket("told")
-	client, ctx := w.s3("", ""), context.Background()
-	conf := types.NotificationConfiguration{QueueConfigurations: []types.QueueConfiguration{{
-		QueueArn: new(string), Events: []types.Event{"s3:ObjectCreated:*", "s3:ObjectRemoved:Delete", "s3:LifecycleExpiration:*"},
-		Filter: &types.NotificationConfigurationFilter{Key: &types.S3KeyFilter{FilterRules: []types.FilterRule{{Name: types.FilterRuleNamePrefix, Value: ptr("in/")}}}},
-	}}}
-	set := func(arn string) error {
-		conf.QueueConfigurations[0].QueueArn = &arn
-		_, err := client.PutBucketNotificationConfiguration(ctx, &awss3.PutBucketNotificationConfigurationInput{Bucket: ptr("told"), NotificationConfiguration: &conf})
-		return err
-	}
-	if err := set("arn:lethe:sqs::nobody:webhook"); err == nil || !strings.Contains(err.Error(), `no target "nobody"`) {
-		t.Fatalf("a target that is not there: %v", err)
-	}
-	if err := set("arn:lethe:sqs::app:webhook"); err != nil {
-		t.Fatal(err)
-	}
-	have, err := client.GetBucketNotificationConfiguration(ctx, &awss3.GetBucketNotificationConfigurationInput{Bucket: ptr("told")})
-	if err != nil || len(have.QueueConfigurations) != 1 || *have.QueueConfigurations[0].QueueArn != "arn:lethe:sqs::app:webhook" || *have.QueueConfigurations[0].Filter.Key.FilterRules[0].Value != "in/" {
-		t.Fatalf("%+v, %v", have, err)
-	}
+	w.notify()
 	w.put("told", "in/a", "bytes", "1h")
 	w.put("told", "out/b", "bytes", "")
 	w.put("told", "in/c d", "bytes of c", "")
@@ -142,6 +123,32 @@ func TestEventsAreDelivered(t *testing.T) {
 		if strings.Contains(text, inboxSecret) {
 			t.Errorf("the secret is shown: %s", text)
 		}
+	}
+}
+
+// notify has the events of a prefix told, by S3's own client, which reads back what it set.
+func (w *world) notify() {
+	t := w.t
+	t.Helper()
+	client, ctx := w.s3("", ""), context.Background()
+	conf := types.NotificationConfiguration{QueueConfigurations: []types.QueueConfiguration{{
+		QueueArn: new(string), Events: []types.Event{"s3:ObjectCreated:*", "s3:ObjectRemoved:Delete", "s3:LifecycleExpiration:*"},
+		Filter: &types.NotificationConfigurationFilter{Key: &types.S3KeyFilter{FilterRules: []types.FilterRule{{Name: types.FilterRuleNamePrefix, Value: ptr("in/")}}}},
+	}}}
+	set := func(arn string) error {
+		conf.QueueConfigurations[0].QueueArn = &arn
+		_, err := client.PutBucketNotificationConfiguration(ctx, &awss3.PutBucketNotificationConfigurationInput{Bucket: ptr("told"), NotificationConfiguration: &conf})
+		return err
+	}
+	if err := set("arn:lethe:sqs::nobody:webhook"); err == nil || !strings.Contains(err.Error(), `no target "nobody"`) {
+		t.Fatalf("a target that is not there: %v", err)
+	}
+	if err := set("arn:lethe:sqs::app:webhook"); err != nil {
+		t.Fatal(err)
+	}
+	have, err := client.GetBucketNotificationConfiguration(ctx, &awss3.GetBucketNotificationConfigurationInput{Bucket: ptr("told")})
+	if err != nil || len(have.QueueConfigurations) != 1 || *have.QueueConfigurations[0].QueueArn != "arn:lethe:sqs::app:webhook" || *have.QueueConfigurations[0].Filter.Key.FilterRules[0].Value != "in/" {
+		t.Fatalf("%+v, %v", have, err)
 	}
 }
 

@@ -322,7 +322,9 @@ func eventsTrimmed(w *world) {
 func eventsMeant(w *world) {
 	c := ledger.NotificationChange{Bucket: bucketName, Into: w.id()}
 	w.unchanged(func() { w.fails(w.SetNotifications(w.ctx, c), lethe.ErrNoSuchBucket) })
-	w.unchanged(func() { w.fails(w.SetNotifications(w.ctx, ledger.NotificationChange{Bucket: "absent"}), lethe.ErrNoSuchBucket) })
+	w.unchanged(func() {
+		w.fails(w.SetNotifications(w.ctx, ledger.NotificationChange{Bucket: "absent"}), lethe.ErrNoSuchBucket)
+	})
 	w.fails(refused(w.Notifications(w.ctx, "absent")), lethe.ErrNoSuchBucket)
 	equal(w, "of no target", len(must(w.ClaimEvents(w.ctx, ledger.EventClaim{Target: "absent"}))(w).Events), 0)
 }

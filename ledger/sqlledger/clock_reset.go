@@ -57,6 +57,10 @@ var (
 			WHERE created_at > ?1`),
 		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
 		register(`UPDATE receipts SET at = ?1 WHERE at > ?1`),
+		register(`UPDATE events SET at = ?1 WHERE at > ?1`),
+		register(`UPDATE events SET due_at = ?1 WHERE due_at > ?1`),
+		register(`UPDATE event_targets SET failing_since = ?1 WHERE failing_since > ?1`),
+		register(`UPDATE event_targets SET rest_until = ?1 WHERE rest_until > ?1`),
 	}
 	resetsSoon = []string{
 		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1`),

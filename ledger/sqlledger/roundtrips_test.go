@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -164,12 +165,48 @@ func TestRoundTrips(t *testing.T) {
 		{"delete of one of two references", 4, func(n string) { l.remove("same" + n) }},
 		{"delete from the ledger", 5, func(n string) { l.remove("inline" + n) }},
 		{"delete of nothing", 4, func(n string) { l.remove("none") }},
+		{"set notifications", 4, func(string) { l.ok(l.SetNotifications(l.ctx, everything("b"))) }},
+		{"put on a backend, told", 6, func(n string) { send("told"+n, "told"+n) }}, // the event goes with COMMIT
+		{"delete, told", 5, func(n string) { l.remove("told" + n) }},
 	} {
 		x.do("0")
 		x.do("1") // statements are prepared
 		if n := c.of(t, x.name, func() { x.do("2") }); n != x.want {
 			t.Errorf("%s: %d round trips, want %d", x.name, n, x.want)
 		}
+	}
+}
+
+// everything has all events of a bucket told.
+func everything(bucket string) ledger.NotificationChange {
+	return ledger.NotificationChange{Bucket: bucket, Rules: notification.Rules{
+		{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:LifecycleExpiration:*"}},
+	}}
+}
+
+// TestEventsAreOneStatement: events of a transaction are one statement, however many; a bucket
+// without rules has none.
+func TestEventsAreOneStatement(t *testing.T) {
+	var c trips
+	clock := newTestClock()
+	db := openServerAt(t, c.through(t, servers.Postgres(t)), ledger.Options{Clock: clock})
+	setUp(t, db)
+	l := &fixture{DB: db, t: t, ctx: context.Background(), clock: clock}
+	for i, want := range []int{0, 1} {
+		d := ledger.Deletion{Op: l.id(), Bucket: "b"}
+		for _, key := range []string{"a", "b", "c"} {
+			_, err := l.Commit(l.ctx, l.inlineCommit(key, key))
+			l.ok(err)
+			d.Items = append(d.Items, ledger.DeleteItem{Key: key})
+		}
+		c.of(t, "delete", func() {
+			_, err := l.Delete(l.ctx, d)
+			l.ok(err)
+		})
+		if n := strings.Count(strings.Join(c.text, "\n"), "INSERT INTO events"); n != want {
+			t.Errorf("%d rules: %d statements, want %d", i, n, want)
+		}
+		l.ok(l.SetNotifications(l.ctx, everything("b")))
 	}
 }
 

@@ -92,6 +92,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestSlowAndAbsentTargets(t *testing.T) {
 	release := make(chan struct{})
 	err := send(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that it notices when the client is gone
 		select {
 		case <-release:
 		case <-r.Context().Done():

@@ -63,7 +63,7 @@ func TestUnsetConfigurationsReturnTheirError(t *testing.T) {
 var absentSettings = map[string][2]string{
 	"encryption":               {"<ServerSideEncryptionConfiguration><Rule/></ServerSideEncryptionConfiguration>", "encrypt"},
 	"replication":              {"<ReplicationConfiguration><Role>r</Role></ReplicationConfiguration>", "placement.replicas"},
-	"notification":             {"<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>", "Notifications"},
+	"notification":             {"<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>", "topics"},
 	"accelerate":               {"<AccelerateConfiguration><Status>Enabled</Status></AccelerateConfiguration>", "acceleration"},
 	"logging":                  {"<BucketLoggingStatus><LoggingEnabled/></BucketLoggingStatus>", "Logs of access"},
 	"requestPayment":           {"<RequestPaymentConfiguration><Payer>Requester</Payer></RequestPaymentConfiguration>", "payment"},

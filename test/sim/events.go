@@ -8,6 +8,65 @@ import (
 	"github.com/lethe-storage/lethe/notification"
 )
 
+// tells says that the buckets of this world tell what becomes of their objects.
+func (w *World) tells() bool { return hash2(w.cfg.Seed, 181)%8 == 0 }
+
+func (w *World) notify(in Ledger) error {
+	rules := notification.Rules{{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:LifecycleExpiration:*"}}}
+	for _, name := range bucketNames {
+		if !w.tells() {
+			return nil
+		}
+		if err := in.SetNotifications(context.Background(), ledger.NotificationChange{Bucket: name, Rules: rules}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told: each version that came or went in the step has its event, and nothing else has one.
+func (o *oracle) told(before View) error {
+	if !o.w.tells() {
+		return nil
+	}
+	list, err := o.w.ledger.Events(context.Background(), ledger.EventQuery{Target: "app", After: o.heard})
+	if err != nil {
+		return err
+	}
+	was, is := byPlace(before.Objects), byPlace(o.view.Objects)
+	want := map[string]int{}
+	for at, now := range is {
+		if old, there := was[at]; !there || old.ID != now.ID {
+			want["created "+string(now.ID)]++
+		}
+	}
+	for at, old := range was {
+		now, there := is[at]
+		late := old.TTLAt != 0 && old.TTLAt <= o.w.now
+		if !there || now.ID != old.ID && late {
+			want["gone "+string(old.ID)]++
+		}
+	}
+	for _, e := range list {
+		o.heard = max(o.heard, e.No)
+		now := is[place{e.Bucket, e.Key}]
+		what := "created "
+		switch {
+		case e.Kind == notification.Copy && was[place{e.Bucket, e.Key}].ID == e.Version && now.ID == e.Version:
+			continue // copied onto itself
+		case e.Kind == notification.Deleted || e.Kind == notification.Expired:
+			what = "gone "
+		}
+		want[what+string(e.Version)]--
+	}
+	for what, n := range want {
+		if n != 0 {
+			return broken("version %s: %d events are missing (or, below 0, too many)", what, n)
+		}
+	}
+	return nil
+}
+
 // The methods that tell of objects and deliver.
 
 func (s *seam) SetNotifications(ctx context.Context, c ledger.NotificationChange) error {

@@ -67,6 +67,7 @@ type oracle struct {
 	// sizes and sound are what replicated adds up; they keep their memory.
 	sizes map[lethe.ID]int64
 	sound map[piece]bool
+	heard int64 // number of the last event that was looked at
 	// granted and handed are the reads of versions: how many there may be, and were.
 	granted, handed map[lethe.ID]int64
 }
@@ -225,6 +226,9 @@ func (o *oracle) listed(bucket string, got []ledger.Object) error {
 // limits count in, which a step may change alone.
 func (o *oracle) wrote(step Step, sc scope, err error) error {
 	broke := o.checked(step, sc, err)
+	if terr := o.told(o.spare); broke == nil && terr != nil {
+		broke = fmt.Errorf("after %s: %w", step, terr)
+	}
 	if serr := o.stop(); broke == nil && serr != nil {
 		broke = fmt.Errorf("after %s: %w", step, serr)
 	}

@@ -77,6 +77,9 @@ func (w *World) found() error {
 			return err
 		}
 	}
+	if err := w.notify(in); err != nil {
+		return err
+	}
 	for i := range w.cfg.Clients {
 		w.script = append(w.script, newScript(w, i))
 	}

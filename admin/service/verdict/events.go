@@ -18,7 +18,7 @@ func ofEvents(s api.Status) (list []api.StatusFinding) {
 		switch {
 		case !t.Configured && t.Waiting > 0:
 			list = append(list, finding(about, "%s for the target %s, which is not in events.targets", waiting(t.Waiting), t.Name))
-		case kept*10 >= t.Most*9:
+		case t.Most > 0 && kept*10 >= t.Most*9:
 			list = append(list, finding(about, "the target %s has %s, near the bound of %d: beyond it the oldest are dropped", t.Name, words.Plural(kept, "event", "events"), t.Most))
 		case !t.FailingSince.IsZero() && s.Now.Sub(t.FailingSince) >= targetFails:
 			list = append(list, since(t.FailingSince, finding(about, "events do not reach the target %s; %s: %s", t.Name, waiting(t.Waiting), short(t.LastError))))

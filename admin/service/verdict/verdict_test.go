@@ -74,6 +74,11 @@ func first(change func(*api.BackendStatus)) func(*api.Status) {
 	return func(s *api.Status) { change(&s.Backends[0]) }
 }
 
+func target(t api.EventTarget) func(*api.Status) {
+	t.Name, t.Configured, t.Most = "app", true, 100
+	return func(s *api.Status) { s.EventTargets = []api.EventTarget{t} }
+}
+
 func routine(name string, change func(*api.RoutineStatus)) func(*api.Status) {
 	return func(s *api.Status) {
 		for i := range s.Routines {
@@ -180,6 +185,13 @@ func TestEngine(t *testing.T) {
 			api.SeverityOK, "", "", ""},
 		{"books", func(s *api.Status) { s.Contradictions = map[string]int64{"counter": 1} },
 			api.SeverityCritical, api.KindBooks, "1 problem of kind counter", "lethe check"},
+		{"a target that is away", target(api.EventTarget{Waiting: 2, FailingSince: now.Add(-time.Hour), LastError: "connection refused"}),
+			api.SeverityWarning, api.KindEvents, "events do not reach the target app; 2 events wait: connection refused", "lethe events list app"},
+		{"a target that failed just now", target(api.EventTarget{Waiting: 2, FailingSince: now.Add(-time.Minute)}), api.SeverityOK, "", "", ""},
+		{"a target near its bound", target(api.EventTarget{Waiting: 80, Dead: 10}),
+			api.SeverityWarning, api.KindEvents, "the target app has 90 events, near the bound of 100", "lethe events list app"},
+		{"events that were given up", target(api.EventTarget{Dead: 1}),
+			api.SeverityWarning, api.KindEvents, "the target app refused 1 event that was given up", "lethe events list app --dead"},
 		{"a full backoff", func(s *api.Status) { s.BackoffLevel, s.SlowedBy = 4, "client latency" },
 			api.SeverityNotice, api.KindSlowed, "as slowly as it can: client latency", "lethe config print"},
 	} {
