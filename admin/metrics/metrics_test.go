@@ -35,7 +35,8 @@ func (a *asker) Glance(context.Context) (api.Status, error) {
 	return api.Status{
 		Backends: []api.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &api.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: api.BackendFacts{BackoffLevel: 3, Limited: true}, States: []api.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
 		Routines: []api.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &api.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
-		Holds: 2, Trips: []api.LimitInfo{{Kind: "ttl", Tripped: true}}, BackoffLevel: 4,
+		EventTargets: []api.EventTarget{{Name: "app", Waiting: 2}},
+		Holds:        2, Trips: []api.LimitInfo{{Kind: "ttl", Tripped: true}}, BackoffLevel: 4,
 		Redis: &api.RedisStatus{Up: true}, Instances: []api.Instance{{ID: "a"}, {ID: "b", Silent: true}},
 	}, a.err
 }
