@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 func backends() []action {
@@ -70,6 +71,11 @@ func buckets() []action {
 		}},
 		{name: "PutDocument in e", changes: "bucket e", run: func(a *act) (any, error) {
 			return none(a.db.PutDocument(a.ctx, ledger.Document{Bucket: "e", Kind: "policy", Body: []byte("x")}))
+		}},
+		{name: "SetNotifications of e", changes: "bucket e", run: func(a *act) (any, error) {
+			return none(a.db.SetNotifications(a.ctx, ledger.NotificationChange{Bucket: "e", Rules: notification.Rules{
+				{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*"}},
+			}}))
 		}},
 		{name: "DeleteDocument", changes: "bucket b, documents", run: func(a *act) (any, error) {
 			return none(a.db.DeleteDocument(a.ctx, ledger.Document{Bucket: "b", Kind: "policy"}))

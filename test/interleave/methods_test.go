@@ -16,8 +16,12 @@ var apart = map[string]string{
 	"ResetClock":   "one process works on the ledger alone while a person sets its clock back",
 	"DropLost":     "it removes one row of secrets, by the text that it has read, in one transaction",
 	"SealAll":      "it changes the texts of secrets that it has read, in one transaction",
-	"Vacuum":       "it is for SQLite, where one writes at a time",
+	"ClaimEvents":  ofTarget, "SettleEvents": ofTarget, "TrimEvents": ofTarget, "RequeueEvents": ofTarget, "DropEvents": ofTarget,
+	"Vacuum": "it is for SQLite, where one writes at a time",
 }
+
+// ofTarget is the reason of what changes events that are there already.
+const ofTarget = "it locks the row of its target first, so that two follow each other; those who write events insert rows, and meet no other"
 
 // TestEveryMethod: what changes rows has an action, or stands apart with a reason.
 func TestEveryMethod(t *testing.T) {
