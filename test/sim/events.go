@@ -24,8 +24,8 @@ func (w *World) notify(in Ledger) error {
 	return nil
 }
 
-// told: each version that came or went in the step has its event, and nothing else has one.
-func (o *oracle) told(before View) error {
+// notified: each version that came or went in the step has its event, and nothing else has one.
+func (o *oracle) notified(before View) error {
 	if !o.w.tells() {
 		return nil
 	}

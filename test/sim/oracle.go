@@ -226,7 +226,7 @@ func (o *oracle) listed(bucket string, got []ledger.Object) error {
 // limits count in, which a step may change alone.
 func (o *oracle) wrote(step Step, sc scope, err error) error {
 	broke := o.checked(step, sc, err)
-	if terr := o.told(o.spare); broke == nil && terr != nil {
+	if terr := o.notified(o.spare); broke == nil && terr != nil {
 		broke = fmt.Errorf("after %s: %w", step, terr)
 	}
 	if serr := o.stop(); broke == nil && serr != nil {
