@@ -17,9 +17,12 @@ var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, objec
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
 		marked_at = excluded.marked_at, attempts = d.attempts + 1 WHERE d.state = 1`
 
-// errMarked reports that a content is condemned already, or stays. Nothing was
-// done.
-var errMarked = errors.New("a content is condemned already, or a trigger keeps it")
+// errMarked reports that a content is condemned already, or stays: a trigger
+// keeps it, or rows refer to it although its count is 0. Nothing was done.
+var errMarked = errors.New("a content is condemned already, or something keeps it")
+
+// errBusy reports that the application has locked a content. Nothing was done.
+var errBusy = errors.New("a content is locked")
 
 // End implements adopt.Ender.
 func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequest) (out adopt.Settled, marked adopt.Marked, err error) {
@@ -27,8 +30,12 @@ func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequ
 		out, err = c.Settle(ctx, claim, r.Again)
 		return out, marked, err
 	}
-	end := contentEnd{late: r.Late}
+	end := contentEnd{late: r.Late, atOnce: c.c.Contents.Count != ""}
 	out, err = c.settle(ctx, claim, r.Again, &end)
+	if errors.Is(err, errBusy) {
+		end = contentEnd{late: r.Late}
+		out, err = c.settle(ctx, claim, r.Again, &end)
+	}
 	if errors.Is(err, errMarked) {
 		out, err = c.Settle(ctx, claim, r.Again)
 		return out, marked, err
@@ -38,9 +45,14 @@ func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequ
 
 // contentEnd is contents that are marked with their last rows.
 type contentEnd struct {
-	late   time.Duration
-	holds  holding
-	marked adopt.Marked
+	late time.Duration
+	// atOnce: contents are locked against every reference before they are
+	// counted down, without waiting. It fails with errBusy.
+	atOnce bool
+	// refusing is a foreign key that looks for references, empty if none does.
+	refusing string
+	holds    holding
+	marked   adopt.Marked
 }
 
 // endContents marks locked contents that have lost their last reference,
@@ -51,7 +63,7 @@ func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[stri
 		return nil, nil
 	}
 	e.marked = adopt.Marked{Fence: drawFence()}
-	may, err := c.mayEnd(t, e.holds, zero)
+	may, err := c.mayEnd(t, e, zero)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +85,7 @@ func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[stri
 		return nil, errMarked
 	}
 	n, err = t.exec(deleteContents, sqldb.JSON(contentKeys(list)))
-	if err == nil && n != int64(len(list)) {
+	if e.refusing != "" && sqldb.Refusing(err) == e.refusing || err == nil && n != int64(len(list)) {
 		err = errMarked
 	}
 	return may, err
@@ -88,31 +100,56 @@ func contentKeys(list []content) []string {
 }
 
 // mayEnd returns which of the locked contents may be marked.
-func (c *Collection) mayEnd(t *tx, h holding, zero []content) (map[string]bool, error) {
+func (c *Collection) mayEnd(t *tx, e *contentEnd, zero []content) (map[string]bool, error) {
 	objects := make([]string, len(zero))
 	for i, x := range zero {
 		objects[i] = x.Object
 	}
-	keeps, err := c.keeps(h, objects)
+	keeps, err := c.keeps(e.holds, objects)
 	if err != nil {
 		return nil, err
 	}
-	free, err := all(t, text, c.texts().free, sqldb.JSON(contentKeys(zero)))
-	if err != nil || len(free) == 0 {
-		return nil, err
-	}
-	seen, err := c.look(t, free)
-	if err != nil {
+	unused, err := c.unused(t, e, contentKeys(zero))
+	if err != nil || len(unused) == 0 {
 		return nil, err
 	}
 	guarded, err := c.db.engine.guarded(t, c)
 	if err != nil || !guarded {
 		return nil, err // Mark reports it
 	}
-	may := make(map[string]bool, len(free))
+	may := make(map[string]bool, len(unused))
 	for _, x := range zero {
-		l, exists := seen[x.Key]
-		may[x.Key] = exists && !l.referenced && !keeps(x.Object) && c.c.Reaches(x.Object)
+		may[x.Key] = unused[x.Key] && !keeps(x.Object) && c.c.Reaches(x.Object)
 	}
 	return may, nil
+}
+
+// unused returns which contents are locked against references and have none. A
+// foreign key that refuses to remove referenced contents looks for references
+// itself, after the lock; only a wrong count makes it refuse.
+func (c *Collection) unused(t *tx, e *contentEnd, keys []string) (map[string]bool, error) {
+	free, unused := keys, make(map[string]bool, len(keys))
+	if e.atOnce {
+		refusing, err := c.db.engine.refusing(t, c)
+		if err != nil {
+			return nil, err
+		}
+		if e.refusing = refusing; refusing != "" {
+			for _, k := range keys {
+				unused[k] = true
+			}
+			return unused, nil
+		}
+	} else {
+		locked, err := all(t, text, c.texts().free, sqldb.JSON(keys))
+		if err != nil || len(locked) == 0 {
+			return nil, err
+		}
+		free = locked
+	}
+	seen, err := c.look(t, free)
+	for k, l := range seen {
+		unused[k] = !l.referenced
+	}
+	return unused, err
 }

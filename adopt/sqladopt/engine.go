@@ -81,6 +81,10 @@ type guardian interface {
 	// seal waits for running Marks on the collection's tables, and blocks new
 	// ones.
 	seal(t *tx, c *Collection) error
+	// refusing returns a foreign key of the rows, as sqldb.Refusing does, that
+	// refuses at once to remove a content that one refers to; empty if none
+	// does. It stays until the transaction ends.
+	refusing(t *tx, c *Collection) (string, error)
 	// guarded reports whether the guard is installed as guard writes it, and
 	// enabled.
 	guarded(t *tx, c *Collection) (bool, error)

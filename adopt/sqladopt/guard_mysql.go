@@ -135,6 +135,9 @@ const (
 // endsContents is false: an insert may wait for a removal after its check.
 func (mysql) endsContents() bool { return false }
 
+// refusing returns none: contents are looked at.
+func (mysql) refusing(*tx, *Collection) (string, error) { return "", nil }
+
 func (m mysql) guarded(t *tx, c *Collection) (bool, error) {
 	there, err := m.has(t, "guards")
 	if err != nil || !there {

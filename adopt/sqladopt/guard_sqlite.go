@@ -104,6 +104,9 @@ var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
 // guarded compares the installed triggers with the expected ones, byte by byte.
 func (sqlite) endsContents() bool { return true }
 
+// refusing returns none: contents are looked at.
+func (sqlite) refusing(*tx, *Collection) (string, error) { return "", nil }
+
 func (sqlite) guarded(t *tx, c *Collection) (bool, error) {
 	want := trigger.FindAllString(c.GuardSQL(), -1)
 	var n int

@@ -24,6 +24,9 @@ var (
 
 	lockContents = `SELECT {c key}, {object}, coalesce(c.{count}, 0) FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
+	// lockFree locks contents as freeContents does, and counts them as well.
+	lockFree = `SELECT {c key}, {object}, coalesce(c.{count}, 0) FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ` + sqldb.Locked
 	namedContents = `SELECT {c key}, {object}, 0 FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	countDown = `UPDATE {contents} SET {count} = {count} - ?2
@@ -94,8 +97,8 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 	return c.settle(ctx, claim, again, nil)
 }
 
-// settle ends contents with the rows unless end is nil. It fails with
-// errMarked.
+// settle ends contents with the rows unless end is nil. It fails with errMarked
+// and errBusy.
 func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.Duration, end *contentEnd) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
 		h, err := c.holding(t)
@@ -251,11 +254,7 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	if len(references) == 0 {
 		return nil
 	}
-	text := lockContents
-	if c.c.Contents.Count == "" {
-		text = namedContents
-	}
-	contents, err := all(t, scanContent, text, sqldb.JSON(slices.Sorted(maps.Keys(references))))
+	contents, err := c.lockContents(t, r.end, slices.Sorted(maps.Keys(references)))
 	if err != nil {
 		return err
 	}
@@ -279,6 +278,24 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	}
 	out.Unreferenced = len(zero)
 	return c.wait(t, slices.DeleteFunc(zero, isEnded), c.grace.Unreferenced)
+}
+
+// lockContents locks contents that are counted. With end.atOnce it fails with
+// errBusy: to wait with others locked that a transaction of the application
+// needs would be a deadlock.
+func (c *Collection) lockContents(t *tx, end *contentEnd, keys []string) ([]content, error) {
+	text, atOnce := lockContents, end != nil && end.atOnce
+	switch {
+	case c.c.Contents.Count == "":
+		text = namedContents
+	case atOnce:
+		text = lockFree
+	}
+	contents, err := all(t, scanContent, text, sqldb.JSON(keys))
+	if err == nil && atOnce && len(contents) < len(keys) {
+		err = errBusy
+	}
+	return contents, err
 }
 
 // count decrements the counts of locked contents.

@@ -111,7 +111,11 @@ var table = []mutant{
 		old: "AFTER INSERT ON", new: "BEFORE INSERT ON",
 		pairs: []string{"pastes: End + pastes: take solo"},
 	}, {
-		name: "contents end without a lock against references", file: "end.go",
+		name: "contents end without a lock against references", file: "settle.go",
+		old: "text = lockFree", new: "text = lockFree[:len(lockFree)-len(sqldb.Locked)]",
+		pairs: []string{"loose: End + loose: row first of solo", "pastes: End + pastes: row first of solo"},
+	}, {
+		name: "contents that were locked end without a lock against references", file: "end.go",
 		old: "text, c.texts().free,", new: "text, freeContents[:len(freeContents)-len(sqldb.Locked)],",
 		pairs: []string{"loose: End + loose: row first of solo", "pastes: End + pastes: row first of solo"},
 	}, {
