@@ -44,7 +44,7 @@ func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c
 
 // Claim implements adopt.Records.
 func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
-	err = c.write(ctx, "claim rows", func(t *tx) error {
+	err = c.relaxed(ctx, "claim rows", func(t *tx) error {
 		rows, err := c.due(t, limit)
 		if err != nil || len(rows) == 0 {
 			out = adopt.Claim{}
@@ -109,7 +109,7 @@ func keysOf(rows []adopt.Row) string {
 
 // Release implements adopt.Records.
 func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (n int, err error) {
-	err = c.write(ctx, "release rows", func(t *tx) error {
+	err = c.relaxed(ctx, "release rows", func(t *tx) error {
 		have, err := c.claimed(t, claim)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 
 // Recover implements adopt.Records.
 func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	err = c.write(ctx, "recover rows", func(t *tx) error {
+	err = c.relaxed(ctx, "recover rows", func(t *tx) error {
 		keys, err := all(t, text, stuckRows, t.now.Add(-age), limit)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 		keys[i] = o.Content
 	}
 	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" }) {
-		err = c.write(ctx, "confirm contents", func(t *tx) error {
+		err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
 			out = adopt.Confirmed{Gone: len(keys)}
 			return c.endGone(t, ending{fence, keys, g}, &out)
 		})
@@ -31,7 +31,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 			return out, err
 		}
 	}
-	err = c.write(ctx, "confirm contents", func(t *tx) error {
+	err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
 		attempts, err := c.attempts(t, fence, keys)
 		if err != nil {
 			return err

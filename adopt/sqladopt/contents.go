@@ -322,7 +322,7 @@ type failure struct {
 
 // Unmark implements adopt.Contents.
 func (c *Collection) Unmark(ctx context.Context, limit int) (n int, err error) {
-	err = c.write(ctx, "end marks", func(t *tx) error {
+	err = c.relaxed(ctx, "end marks", func(t *tx) error {
 		rows, err := t.exec(overMarks, c.name, t.now, limit)
 		n = int(rows)
 		return err

@@ -29,6 +29,9 @@ type connector interface {
 	// remarks returns findings about the database for the owner of a
 	// collection.
 	remarks(t *tx) ([]adopt.Finding, error)
+	// relax lets a crash of the server undo the transaction although it was
+	// committed, with all that follows it.
+	relax(t *tx) error
 	// unhurried removes the time limit for statements of the transaction.
 	unhurried(t *tx) error
 }

@@ -123,6 +123,8 @@ func (mysql) claimColumns(table, end string) []string {
 	}
 }
 
+func (mysql) relax(*tx) error { return nil }
+
 func (m mysql) unhurried(t *tx) error { return t.script(sqldb.MySQLUnhurried) }
 
 func (m mysql) dialect(w words) sqldb.Dialect {

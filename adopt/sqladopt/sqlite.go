@@ -91,6 +91,8 @@ func (sqlite) remarks(t *tx) ([]adopt.Finding, error) {
 	return out, nil
 }
 
+func (sqlite) relax(*tx) error { return nil }
+
 func (sqlite) unhurried(*tx) error { return nil }
 
 func (s sqlite) dialect(w words) sqldb.Dialect {

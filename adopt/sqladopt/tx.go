@@ -36,6 +36,17 @@ func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error
 	return s.db.withGrants(ctx, s.needs, s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn))
 }
 
+// relaxed is write for a transaction that may be undone by a crash of the
+// server: it is then done again, and nothing that cannot be undone relies on it.
+func (s scope) relaxed(ctx context.Context, what string, fn func(*tx) error) error {
+	return s.write(ctx, what, func(t *tx) error {
+		if err := s.db.engine.relax(t); err != nil {
+			return err
+		}
+		return fn(t)
+	})
+}
+
 func (s scope) read(ctx context.Context, what string, fn func(*tx) error) error {
 	return s.db.withGrants(ctx, s.needs, s.db.readOn(ctx, s.runner, what+" of "+s.name, fn))
 }
