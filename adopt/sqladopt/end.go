@@ -21,21 +21,14 @@ var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, objec
 // keeps it, or rows refer to it although its count is 0. Nothing was done.
 var errMarked = errors.New("a content is condemned already, or something keeps it")
 
-// errBusy reports that the application has locked a content. Nothing was done.
-var errBusy = errors.New("a content is locked")
-
 // End implements adopt.Ender.
 func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequest) (out adopt.Settled, marked adopt.Marked, err error) {
 	if c.c.Contents == nil || c.c.Guard != adopt.TriggerGuard || c.only != "" || !c.db.engine.endsContents() {
 		out, err = c.Settle(ctx, claim, r.Again)
 		return out, marked, err
 	}
-	end := contentEnd{late: r.Late, atOnce: c.c.Contents.Count != ""}
+	end := contentEnd{late: r.Late}
 	out, err = c.settle(ctx, claim, r.Again, &end)
-	if errors.Is(err, errBusy) {
-		end = contentEnd{late: r.Late}
-		out, err = c.settle(ctx, claim, r.Again, &end)
-	}
 	if errors.Is(err, errMarked) {
 		out, err = c.Settle(ctx, claim, r.Again)
 		return out, marked, err
@@ -46,8 +39,8 @@ func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequ
 // contentEnd is contents that are marked with their last rows.
 type contentEnd struct {
 	late time.Duration
-	// atOnce: contents are locked against every reference before they are
-	// counted down, without waiting. It fails with errBusy.
+	// atOnce: contents are locked against every reference when they are counted
+	// down, if that takes no waiting.
 	atOnce bool
 	// refusing is a foreign key that looks for references, empty if none does.
 	refusing string

@@ -97,8 +97,8 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 	return c.settle(ctx, claim, again, nil)
 }
 
-// settle ends contents with the rows unless end is nil. It fails with errMarked
-// and errBusy.
+// settle ends contents with the rows unless end is nil. It fails with
+// errMarked.
 func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.Duration, end *contentEnd) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
 		h, err := c.holding(t)
@@ -106,7 +106,7 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 			return err
 		}
 		if end != nil {
-			end.holds = h
+			end.holds, end.atOnce = h, c.c.Contents.Count != ""
 		}
 		rows, err := c.claimed(t, claim)
 		if err != nil {
@@ -280,22 +280,29 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	return c.wait(t, slices.DeleteFunc(zero, isEnded), c.grace.Unreferenced)
 }
 
-// lockContents locks contents that are counted. With end.atOnce it fails with
-// errBusy: to wait with others locked that a transaction of the application
-// needs would be a deadlock.
-func (c *Collection) lockContents(t *tx, end *contentEnd, keys []string) ([]content, error) {
-	text, atOnce := lockContents, end != nil && end.atOnce
-	switch {
-	case c.c.Contents.Count == "":
-		text = namedContents
-	case atOnce:
-		text = lockFree
+// lockContents locks contents that are counted, with end against every
+// reference if none is locked. Otherwise it releases them first: to wait with
+// others locked that a transaction of the application needs would be a deadlock.
+func (c *Collection) lockContents(t *tx, end *contentEnd, list []string) ([]content, error) {
+	keys := sqldb.JSON(list)
+	if c.c.Contents.Count == "" {
+		return all(t, scanContent, namedContents, keys)
 	}
-	contents, err := all(t, scanContent, text, sqldb.JSON(keys))
-	if err == nil && atOnce && len(contents) < len(keys) {
-		err = errBusy
+	if end == nil {
+		return all(t, scanContent, lockContents, keys)
 	}
-	return contents, err
+	if _, err := t.exec("SAVEPOINT contents"); err != nil {
+		return nil, err
+	}
+	free, err := all(t, scanContent, lockFree, keys)
+	if err != nil || len(free) == len(list) {
+		return free, err
+	}
+	end.atOnce = false
+	if _, err := t.exec("ROLLBACK TO SAVEPOINT contents"); err != nil {
+		return nil, err
+	}
+	return all(t, scanContent, lockContents, keys)
 }
 
 // count decrements the counts of locked contents.

@@ -112,7 +112,7 @@ var table = []mutant{
 		pairs: []string{"pastes: End + pastes: take solo"},
 	}, {
 		name: "contents end without a lock against references", file: "settle.go",
-		old: "text = lockFree", new: "text = lockFree[:len(lockFree)-len(sqldb.Locked)]",
+		old: "scanContent, lockFree, keys", new: "scanContent, lockFree[:len(lockFree)-len(sqldb.Locked)], keys",
 		pairs: []string{"loose: End + loose: row first of solo", "pastes: End + pastes: row first of solo"},
 	}, {
 		name: "contents that were locked end without a lock against references", file: "end.go",
