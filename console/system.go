@@ -119,6 +119,7 @@ func (v *visit) addKey() (note, error) {
 	req := api.KeyRequest{
 		Owner: strings.TrimSpace(form.Get("owner")), Buckets: strings.FieldsFunc(form.Get("buckets"), func(r rune) bool { return r == ',' || r == ' ' }),
 		ReadOnly: form.Get("read_only") != "", Settings: form.Get("settings") != "",
+		DefaultTTL: strings.TrimSpace(form.Get("default_ttl")), MaxTTL: strings.TrimSpace(form.Get("max_ttl")),
 	}
 	k, err := api.Call[api.NewKey](v.as(), v.h.admin, "keys/add", req)
 	return note{Text: "The access key is " + k.ID + ". Its secret is shown once:", Secret: k.Secret}, err

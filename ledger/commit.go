@@ -27,9 +27,10 @@ type Commit struct {
 	// name.
 	Into lethe.ID `json:"into,omitempty"`
 	// TTL, if set, counts from the transaction's now; Object.TTLAt is absolute. If both are
-	// zero the bucket's default applies. A time beyond the bucket's maximum returns
-	// ErrInvalidTTL.
-	TTL time.Duration `json:"ttl,omitempty"`
+	// zero the bucket's default or that of ByKey applies, whichever is shorter. A time beyond a
+	// maximum returns ErrInvalidTTL.
+	TTL   time.Duration `json:"ttl,omitempty"`
+	ByKey KeyTTL        `json:"by_key,omitzero"` // of the access key that writes
 	// By is the caller of the write, for a reaper that finishes it; default: the context's
 	// caller.
 	By lethe.Caller `json:"by,omitzero"`
@@ -69,6 +70,11 @@ type Committed struct {
 	Duplicate bool // the content existed; the uploaded blobs were condemned
 	// Dropped lists contents that lost their last reference, for caches to drop.
 	Dropped []lethe.ID
+}
+
+// Wish is the time to live that the commit asks for.
+func (c *Commit) Wish() TTLChange {
+	return TTLChange{TTL: c.TTL, At: c.Object.TTLAt, ByKey: c.ByKey}
 }
 
 // CheckBlocks returns an error if a blob has sums that are not those of the bytes uploaded.

@@ -61,8 +61,8 @@ func MatchesETag(list, etag string) bool {
 }
 
 // EndOf returns when an object written now ends. That is the wish (relative to now, or
-// absolute), else the default, at most the bucket's longest life. A longer wish returns
-// ErrInvalidTTL.
+// absolute), else the default, at most the longest life. Of the bucket's and the access key's
+// the shorter counts. A longer wish returns ErrInvalidTTL.
 func (b *Bucket) EndOf(now lethe.Time, wish TTLChange, byDefault time.Duration) (lethe.Time, error) {
 	if wish.TTL < 0 || wish.At < 0 {
 		return 0, fmt.Errorf("a time to live must not be negative: %w", lethe.ErrInvalidTTL)
@@ -71,29 +71,25 @@ func (b *Bucket) EndOf(now lethe.Time, wish TTLChange, byDefault time.Duration) 
 	if wish.TTL > 0 {
 		end = now.Add(wish.TTL)
 	}
-	latest := lethe.Forever
-	if b.MaxTTL > 0 {
-		latest = now.Add(b.MaxTTL)
+	latest, longest := lethe.Forever, shorter(b.MaxTTL, wish.ByKey.Max)
+	if longest > 0 {
+		latest = now.Add(longest)
 	}
 	switch {
+	case end > latest && longest == b.MaxTTL:
+		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(longest), lethe.ErrInvalidTTL)
 	case end > latest:
-		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
+		return 0, fmt.Errorf("what access key %s writes is kept no longer than %s: %w", wish.ByKey.Key, lethe.FormatTTL(longest), lethe.ErrInvalidTTL)
 	case end != 0:
 		return end, nil
 	}
-	if ttl := b.ttlWithout(byDefault); ttl > 0 {
+	if ttl := b.ttlWithout(byDefault, wish.ByKey); ttl > 0 {
 		return now.Add(ttl), nil
 	}
 	return 0, nil
 }
 
-// NewTTL returns the time to live of an object for which none is asked; 0: it has no end.
-func (b BucketSettings) NewTTL() time.Duration { return b.ttlWithout(b.DefaultTTL) }
-
-// ttlWithout returns the default at most as long as the bucket permits; 0: no end.
-func (b BucketSettings) ttlWithout(byDefault time.Duration) time.Duration {
-	if b.MaxTTL > 0 && (byDefault <= 0 || byDefault > b.MaxTTL) {
-		return b.MaxTTL
-	}
-	return max(byDefault, 0)
+// ttlWithout returns the default, or the key's, at most as long as both permit; 0: no end.
+func (b BucketSettings) ttlWithout(byDefault time.Duration, key KeyTTL) time.Duration {
+	return shorter(shorter(byDefault, key.Default), shorter(b.MaxTTL, key.Max))
 }

@@ -99,6 +99,9 @@ type Attrs struct {
 	// ACL is the object's own access control list; nil: the bucket's applies. The ledger
 	// does not interpret it.
 	ACL *ACL `json:"acl,omitempty"`
+	// EndKey is the access key whose default or longest life ends the object. The ledger sets
+	// it, and no client sees it.
+	EndKey string `json:"ek,omitempty"`
 }
 
 // Listed returns a without parts, user metadata and ACL. With them a page of a thousand
@@ -250,6 +253,9 @@ type Upload struct {
 	CreatedAt lethe.Time
 	// TouchedAt is when a part was last stored. An upload is stale by it.
 	TouchedAt lethe.Time
+	// ByKey is of the access key that opens the upload, so that CreateUpload refuses what
+	// completing it would. It is not read back.
+	ByKey KeyTTL
 }
 
 // Part is a stored part of an open upload. BlobID is empty for zero bytes.
@@ -287,6 +293,8 @@ type AccessKey struct {
 	ReadOnly  bool
 	Settings  bool // may create and delete the buckets in its list, and change their settings
 	CreatedAt lethe.Time
+	// DefaultTTL and MaxTTL are for what it writes (KeyTTL); 0: those of the bucket.
+	DefaultTTL, MaxTTL time.Duration
 }
 
 // AccountBuckets in a key's list stands for the buckets of its account: those that it

@@ -20,10 +20,13 @@ type Update struct {
 }
 
 // TTLChange sets a new time to live: relative to the transaction's now, or absolute, or none
-// if both are zero. The bucket's maximum applies.
+// if both are zero. The maximum of the bucket applies, and that of the access key, if any.
 type TTLChange struct {
-	TTL time.Duration
-	At  lethe.Time
+	TTL   time.Duration
+	At    lethe.Time
+	ByKey KeyTTL // of the access key that writes
+	// AsNew: with neither time the defaults apply, as to a new object.
+	AsNew bool
 }
 
 // Shortens reports whether the update moves the object's end forward to an earlier time.
@@ -51,7 +54,9 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		return err
 	}
 	if u.Attrs != nil {
+		key := o.Attrs.EndKey
 		o.Attrs, o.ModifiedAt = *u.Attrs, now
+		o.Attrs.EndKey = key
 	}
 	if u.ACL != nil {
 		o.Attrs.ACL = u.ACL
@@ -62,7 +67,12 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		}
 	}
 	if u.TTL != nil {
-		o.TTLAt, err = b.EndOf(now, *u.TTL, 0)
+		byDefault := time.Duration(0)
+		if u.TTL.AsNew {
+			byDefault = b.DefaultTTL
+		}
+		o.Attrs.EndKey = b.GivenBy(*u.TTL, byDefault)
+		o.TTLAt, err = b.EndOf(now, *u.TTL, byDefault)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ type Completion struct {
 	Key      string
 	Parts    []PartName
 	MinPart  int64  // smallest size of every part but the last
-	Commit   Commit // Object.ETag, Attrs, If; the rest comes from the upload
+	Commit   Commit // Object.ETag, Attrs, If, ByKey; the rest comes from the upload
 }
 
 // PartName identifies a part as the client does.

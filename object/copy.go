@@ -80,7 +80,7 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, from ledger.Obj
 	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
 		return s.copyInPlace(ctx, r, from)
 	}
-	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, Object: r.object(from)}
+	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, ByKey: r.ByKey, Object: r.object(from)}
 	if from.Size > 0 {
 		c.Source = &ledger.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
 	}
@@ -194,7 +194,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 	o := r.object(from)
 	p := PutRequest{
 		What: "copy", Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
-		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, If: r.If,
+		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, ByKey: r.ByKey, If: r.If,
 	}
 	if len(src.Segments) == 1 {
 		p.SHA256 = src.Segments[0].Digest
@@ -216,11 +216,8 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 		If: ledger.Precondition{IfID: from.ID},
 	}
 	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
-		change, err := s.newTTL(ctx, r)
-		if err != nil {
-			return PutResult{}, err
-		}
-		u.TTL = &change
+		// Like every new object it takes the default if it asks for none.
+		u.TTL = &ledger.TTLChange{TTL: r.TTL, At: r.TTLAt, ByKey: r.ByKey, AsNew: true}
 	}
 	o, err := s.update(ctx, u)
 	if errors.Is(err, lethe.ErrPreconditionFailed) || errors.Is(err, lethe.ErrNoSuchKey) {
@@ -231,14 +228,4 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 	}
 	s.events.committed(o, true)
 	return PutResult{Object: o, Duplicate: true}, nil
-}
-
-// newTTL is the time to live that a copy onto itself requests. Like every new
-// object it takes the bucket's default if it requests none.
-func (s *Store) newTTL(ctx context.Context, r *CopyRequest) (ledger.TTLChange, error) {
-	if r.TTL != 0 || r.TTLAt != 0 {
-		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
-	}
-	b, err := s.ledger.Buckets.Bucket(ctx, r.Bucket)
-	return ledger.TTLChange{TTL: b.NewTTL()}, err
 }

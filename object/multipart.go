@@ -21,7 +21,7 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 	}
 	u, err := s.ledger.Uploads.CreateUpload(ctx, ledger.Upload{
 		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
-		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads,
+		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads, ByKey: r.ByKey,
 	})
 	return u, named("create upload", r.Bucket, r.Key, err)
 }
@@ -155,7 +155,7 @@ func (r *CompleteRequest) completion(up ledger.Upload, parts []ledger.Part) (led
 	return ledger.Completion{
 		Op: op, UploadID: r.Upload, Bucket: r.Bucket, Key: r.Key, Parts: names,
 		Commit: ledger.Commit{
-			Op: op, What: "complete", If: r.If, TTL: up.TTL,
+			Op: op, What: "complete", If: r.If, TTL: up.TTL, ByKey: r.ByKey,
 			Object: ledger.Object{
 				Bucket: r.Bucket, Key: r.Key, Size: size, ETag: r.etag(),
 				TTLAt: up.TTLAt, ReadsLeft: up.Reads, Attrs: attrs, Tags: up.Tags,

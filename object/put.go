@@ -164,7 +164,7 @@ func (w *write) plan() ledger.Commit {
 		etag = w.etag
 	}
 	c := ledger.Commit{
-		Op: w.op, What: cmp.Or(w.r.What, "put"), If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
+		Op: w.op, What: cmp.Or(w.r.What, "put"), If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, ByKey: w.r.ByKey, Reach: w.s.reach(),
 		Object: ledger.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
 			TTLAt: w.r.TTLAt, ReadsLeft: w.r.Reads, Attrs: w.r.Attrs, Tags: w.r.Tags,
@@ -258,8 +258,8 @@ func (w *write) precheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.MaxTTL > 0 && w.r.TTL > b.MaxTTL {
-		return fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
+	if _, err := b.EndOf(w.s.opt.Clock.Now(), ledger.TTLChange{TTL: w.r.TTL, ByKey: w.r.ByKey}, 0); err != nil {
+		return err
 	}
 	full := b.QuotaObjects > 0 && b.Objects >= b.QuotaObjects || b.QuotaBytes > 0 && w.r.Size > 0 && b.Bytes+w.r.Size > b.QuotaBytes
 	if w.r.If == (ledger.Precondition{}) && !full {

@@ -29,6 +29,7 @@ type PutRequest struct {
 	TTL         time.Duration // counted from the commit; 0: none
 	TTLAt       lethe.Time    // absolute; 0: none
 	Reads       int64         // how often it can be read; 0: that is not counted
+	ByKey       ledger.KeyTTL // of the access key that writes
 	If          ledger.Precondition
 	// Finish, if set, is called after the body was read to its end and matched
 	// its digests, and before anything refers to it. It may amend the attributes
@@ -88,6 +89,7 @@ type CopyRequest struct {
 	TTL   time.Duration
 	TTLAt lethe.Time
 	Reads int64 // of the copy, as in PutRequest
+	ByKey ledger.KeyTTL
 	// KeepTTL keeps the source's remaining time to live when neither TTL nor TTLAt
 	// is set.
 	KeepTTL bool
@@ -102,6 +104,7 @@ type UploadRequest struct {
 	TTL         time.Duration
 	TTLAt       lethe.Time
 	Reads       int64 // of the object, as in PutRequest
+	ByKey       ledger.KeyTTL
 }
 
 // PartRequest stores a part.
@@ -141,6 +144,7 @@ type CompleteRequest struct {
 	// attributes (composite checksums) or refuse by an error.
 	Finish func([]ledger.Part, *ledger.Attrs) error
 	Size   int64 // the total the client expects; 0: not given
+	ByKey  ledger.KeyTTL
 }
 
 // DeleteRequest deletes up to 1,000 keys of one bucket.

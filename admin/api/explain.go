@@ -52,11 +52,12 @@ type ObjectInfo struct {
 	Size       int64     `json:"size"`
 	ETag       string    `json:"etag"`
 	ModifiedAt time.Time `json:"modified_at"`
-	TTLAt      time.Time `json:"ttl_at,omitzero"`  // the client's time to live ends
-	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule in force ends it, applied to it or not
-	Rule       string    `json:"rule,omitempty"`   // that rule's ID
-	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
-	EndedBy    string    `json:"ended_by"`         // "ttl", "read" (for the last time), "rule" or "nothing"
+	TTLAt      time.Time `json:"ttl_at,omitzero"`   // its time to live ends
+	TTLKey     string    `json:"ttl_key,omitempty"` // the access key whose default or longest life that is
+	RuleAt     time.Time `json:"rule_at,omitzero"`  // a lifecycle rule in force ends it, applied to it or not
+	Rule       string    `json:"rule,omitempty"`    // that rule's ID
+	DueAt      time.Time `json:"due_at,omitzero"`   // the earlier of both
+	EndedBy    string    `json:"ended_by"`          // "ttl", "read" (for the last time), "rule" or "nothing"
 	// ReadsLeft is how often it can still be read; absent: that is not counted. 0: it was
 	// read for the last time, at TTLAt.
 	ReadsLeft *int64 `json:"reads_left,omitempty"`

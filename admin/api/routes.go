@@ -94,6 +94,7 @@ func accessRoutes() []Route {
 	return []Route{
 		asks[None, []Key]("keys/list", Read, "The access keys beside the root's, without their secrets"),
 		changes[KeyRequest, NewKey]("keys/add", Destroy, "Add an access key for chosen buckets"),
+		changes[KeyChange, Key]("keys/set", Destroy, "Change the times to live of what an access key writes"),
 		changes[KeyName, None]("keys/remove", Destroy, "Remove an access key"),
 		changes[None, None]("keys/forget-root", Destroy, "Remove the shared root key from the database if its sealing key is lost"),
 		changes[None, SealedKeys]("keys/seal", Destroy, "Encrypt the secrets of access keys in the database with the first sealing key"),

@@ -139,7 +139,7 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 	}
 	i := api.ObjectInfo{
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
-		EndedBy: "nothing", Content: string(o.ContentID),
+		EndedBy: "nothing", Content: string(o.ContentID), TTLKey: o.Attrs.EndKey,
 	}
 	if o.Counted() {
 		left := max(o.ReadsLeft, 0)

@@ -55,6 +55,9 @@ func verdictOn(e api.Explanation) string {
 func endOf(e api.Explanation) string {
 	o, held := e.Object, holdText(e)
 	at, by, ended := o.DueAt.Format(time.RFC3339), "its time to live ends", "its time to live ended"
+	if o.TTLKey != "" {
+		by += ", the default of access key " + o.TTLKey
+	}
 	switch o.EndedBy {
 	case "rule":
 		by, ended = "lifecycle rule "+strconv.Quote(o.Rule)+" ends it", "lifecycle rule "+strconv.Quote(o.Rule)+" ended it"

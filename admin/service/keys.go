@@ -31,7 +31,8 @@ func (s *Service) Keys(ctx context.Context, _ api.None) ([]api.Key, error) {
 }
 
 func keyOf(k ledger.AccessKey) api.Key {
-	return api.Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: toTime(k.CreatedAt)}
+	return api.Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: toTime(k.CreatedAt),
+		DefaultTTL: ttlText(k.DefaultTTL), MaxTTL: ttlText(k.MaxTTL)}
 }
 
 // AddKey creates a key. It fails with ErrAccessKeyExists.
@@ -57,16 +58,50 @@ func (s *Service) AddKey(ctx context.Context, req api.KeyRequest) (api.NewKey, e
 	if err := s.checkTaken(ctx, req); err != nil {
 		return api.NewKey{}, err
 	}
+	k := ledger.AccessKey{ID: req.ID, Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly, Settings: req.Settings}
+	if err := keyTTL(&k, &req.DefaultTTL, &req.MaxTTL); err != nil {
+		return api.NewKey{}, err
+	}
 	var raw [30]byte
 	rand.Read(raw[:])
-	k, err := s.o.Ledger.AddAccessKey(ctx, ledger.AccessKey{
-		ID: req.ID, Secret: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly, Settings: req.Settings,
-	})
+	k.Secret = base64.RawURLEncoding.EncodeToString(raw[:])
+	k, err := s.o.Ledger.AddAccessKey(ctx, k)
 	if err != nil {
 		return api.NewKey{}, err
 	}
 	s.audit(ctx, "key_added", "operator", slog.Any("key", keyOf(k)))
 	return api.NewKey{Key: keyOf(k), Secret: k.Secret}, nil
+}
+
+// keyTTL sets the times to live of a key that are given. It fails with ErrBadRequest.
+func keyTTL(k *ledger.AccessKey, byDefault, longest *string) error {
+	if err := parseDuration(byDefault, &k.DefaultTTL); err != nil {
+		return fmt.Errorf("%w: default_ttl: %w", api.ErrBadRequest, err)
+	}
+	if err := parseDuration(longest, &k.MaxTTL); err != nil {
+		return fmt.Errorf("%w: max_ttl: %w", api.ErrBadRequest, err)
+	}
+	if err := k.CheckTTL(); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrBadRequest, err)
+	}
+	return nil
+}
+
+// SetKey changes the times to live of what a key writes from then on; what it wrote keeps its
+// end. It fails with ErrNoSuchAccessKey.
+func (s *Service) SetKey(ctx context.Context, c api.KeyChange) (api.Key, error) {
+	k, err := s.o.Ledger.AccessKey(ctx, c.ID)
+	if err == nil {
+		err = keyTTL(&k, c.DefaultTTL, c.MaxTTL)
+	}
+	if err == nil {
+		k, err = s.o.Ledger.SetKeyTTL(ctx, ledger.KeyTTL{Key: k.ID, Default: k.DefaultTTL, Max: k.MaxTTL})
+	}
+	if err != nil {
+		return api.Key{}, err
+	}
+	s.audit(ctx, "key_changed", "operator", slog.Any("key", keyOf(k)))
+	return keyOf(k), nil
 }
 
 // nameForm is the form of the ids of access keys and accounts, the root's

@@ -75,6 +75,7 @@ func storeMethods() map[string]served {
 		"audit/list":           asked((*Service).AuditLines),
 		"keys/list":            asked((*Service).Keys),
 		"keys/add":             changed((*Service).AddKey, nil),
+		"keys/set":             changed((*Service).SetKey, (*Service).changedKeyState),
 		"keys/remove":          changed((*Service).RemoveKey, (*Service).keyState),
 		"keys/forget-root":     changed((*Service).ForgetRoot, nil),
 		"keys/seal":            changed((*Service).SealKeys, nil),

@@ -68,3 +68,7 @@ func (s *Service) keyState(ctx context.Context, r api.KeyName) (any, error) {
 	k, err := s.o.Ledger.AccessKey(ctx, r.ID)
 	return keyOf(k), err
 }
+
+func (s *Service) changedKeyState(ctx context.Context, r api.KeyChange) (any, error) {
+	return s.keyState(ctx, api.KeyName{ID: r.ID})
+}

@@ -44,7 +44,7 @@ var classes = map[string]class{
 	"limits show": reads, "limits allow": asks,
 	"buckets list": reads, "buckets set": asks,
 	"lifecycle get": reads, "lifecycle simulate": reads, "lifecycle set": asks, "lifecycle rm": asks, "lifecycle enable": asks, "lifecycle disable": asks,
-	"keys list": reads, "keys root": reads, "keys add": harmless, "keys seal": harmless, "keys forget-root": harmless, "keys rm": asks,
+	"keys list": reads, "keys root": reads, "keys add": harmless, "keys set": harmless, "keys seal": harmless, "keys forget-root": harmless, "keys rm": asks,
 	"token list": reads, "token who": reads, "token add": harmless, "token rm": asks,
 	"backend list": reads, "backend hold": harmless, "backend undrain": harmless,
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,

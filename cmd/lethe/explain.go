@@ -112,7 +112,11 @@ func (c *cli) explain(e api.Explanation) {
 			ends, kept = "would end", ", but a hold keeps it"
 		}
 		if !o.TTLAt.IsZero() && (o.ReadsLeft == nil || *o.ReadsLeft > 0) {
-			printf(c.out, "         its time to live ends %s (%s)%s\n", stamp(o.TTLAt), words.When(o.TTLAt, e.Now), kept)
+			of := ""
+			if o.TTLKey != "" {
+				of = ", the default of access key " + o.TTLKey + ","
+			}
+			printf(c.out, "         its time to live%s ends %s (%s)%s\n", of, stamp(o.TTLAt), words.When(o.TTLAt, e.Now), kept)
 		}
 		if o.ReadsLeft != nil {
 			printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))

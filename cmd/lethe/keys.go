@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 func (c *cli) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "keys", Short: "Add, list and remove access keys",
+		Use: "keys", Short: "Add, list, change and remove access keys",
 		Long: `The root key may do everything. It is in the file "credentials" of the data folder or in
 the configuration. Other keys may use the buckets that they are made for:
 
@@ -22,6 +23,7 @@ the configuration. Other keys may use the buckets that they are made for:
     lethe keys add --bucket '*' --read-only
     lethe keys add --bucket photos --settings
     lethe keys add --id alice --bucket @account
+    lethe keys add --id ci --bucket builds --default-ttl 7d --max-ttl 30d
 
 They read, write, list and delete objects. With --settings they also make and delete
 their buckets, and change policies, access control lists, CORS and lifecycle rules,
@@ -29,9 +31,12 @@ tags, ownership, public access and legal holds there.
 
 The last one is an account. It may make buckets and owns them, and access control lists
 and policies of other buckets can grant it access by its id. A new key for the id of a
-former account owns the buckets of that account.`,
+former account owns the buckets of that account.
+
+The --default-ttl and --max-ttl are for what the key writes. Of these and the bucket's the
+shorter counts. "lethe keys set" changes them for what it writes later.`,
 	}
-	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysForgetRootCommand(), c.keysRemoveCommand())
+	cmd.AddCommand(c.keysAddCommand(), c.keysSetCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysForgetRootCommand(), c.keysRemoveCommand())
 	return cmd
 }
 
@@ -100,8 +105,11 @@ func (c *cli) keysAddCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(c.out, k)
 				}
-				_, err = printf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\nThe secret is not shown again.\n",
-					k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.Key))
+				printf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\n", k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.Key))
+				if k.DefaultTTL != "" || k.MaxTTL != "" {
+					printf(c.out, "its objects live for %s, at most %s\n", cmp.Or(k.DefaultTTL, "the bucket's default"), cmp.Or(k.MaxTTL, "as long as the bucket allows"))
+				}
+				_, err = printf(c.out, "The secret is not shown again.\n")
 				return err
 			})
 		},
@@ -112,8 +120,40 @@ func (c *cli) keysAddCommand() *cobra.Command {
 	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, but not write")
 	f.BoolVar(&req.Settings, "settings", false, "it may make and delete its buckets and change their settings")
 	f.StringVar(&req.Owner, "owner", "", "`account` that it acts for (default: its id)")
+	f.StringVar(&req.DefaultTTL, "default-ttl", "", "`ttl` of objects that it writes without one (default: the bucket's)")
+	f.StringVar(&req.MaxTTL, "max-ttl", "", "longest `ttl` of what it writes (default: the bucket's)")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+func (c *cli) keysSetCommand() *cobra.Command {
+	var byDefault, longest string
+	cmd := &cobra.Command{
+		Use: "set id", Short: "Change how long objects live that a key writes from now on", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change := api.KeyChange{ID: args[0]}
+			if cmd.Flags().Changed("default-ttl") {
+				change.DefaultTTL = &byDefault
+			}
+			if cmd.Flags().Changed("max-ttl") {
+				change.MaxTTL = &longest
+			}
+			if change == (api.KeyChange{ID: args[0]}) {
+				return usageError("nothing to change: name --default-ttl or --max-ttl, such as --default-ttl 7d")
+			}
+			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
+				k, err := api.Call[api.Key](cmd.Context(), client, "keys/set", change)
+				if err != nil {
+					return err
+				}
+				return c.printKeys([]api.Key{k})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&byDefault, "default-ttl", "", "`ttl` of objects that it writes without one, or none")
+	f.StringVar(&longest, "max-ttl", "", "longest `ttl` of what it writes, or none")
+	return c.completes(cmd, keyNames)
 }
 
 func (c *cli) keysRootCommand() *cobra.Command {
@@ -150,6 +190,15 @@ func access(k api.Key) string {
 	return "read and write"
 }
 
+func (c *cli) printKeys(list []api.Key) error {
+	rows := [][]string{{"KEY", "OWNER", "ACCESS", "MADE", "DEFAULT TTL", "MAX TTL", "BUCKETS"}}
+	for _, k := range list {
+		rows = append(rows, []string{k.ID, k.Owner, access(k), stamp(k.CreatedAt),
+			cmp.Or(k.DefaultTTL, "-"), cmp.Or(k.MaxTTL, "-"), strings.Join(k.Buckets, ", ")})
+	}
+	return table(c.out, rows)
+}
+
 func (c *cli) keysListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -163,11 +212,7 @@ func (c *cli) keysListCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(c.out, list)
 				}
-				rows := [][]string{{"KEY", "OWNER", "ACCESS", "MADE", "BUCKETS"}}
-				for _, k := range list {
-					rows = append(rows, []string{k.ID, k.Owner, access(k), stamp(k.CreatedAt), strings.Join(k.Buckets, ", ")})
-				}
-				return table(c.out, rows)
+				return c.printKeys(list)
 			})
 		},
 	}

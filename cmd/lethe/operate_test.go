@@ -67,6 +67,47 @@ func TestAccessKeys(t *testing.T) {
 	w.fails("bucket", "keys", "add")
 }
 
+// What a key writes ends as the key says; explain names it.
+func TestKeysLimitLife(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("builds")
+	k := asked[api.NewKey](w, "keys", "add", "--bucket", "builds", "--default-ttl", "7d")
+	put := func(key string) {
+		t.Helper()
+		_, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), &awss3.PutObjectInput{Bucket: aws.String("builds"), Key: &key, Body: strings.NewReader(key)})
+		if code := apiCode(t, err); code != "" {
+			t.Fatal(code)
+		}
+	}
+	put("a")
+	e := asked[api.Explanation](w, "explain", "s3://builds/a")
+	if e.Object.TTLKey != k.ID || !e.Object.TTLAt.Equal(e.Object.ModifiedAt.Add(7*24*time.Hour)) || !strings.Contains(e.Verdict, "its time to live ends, the default of access key "+k.ID) {
+		t.Errorf("%+v %s", e.Object, e.Verdict)
+	}
+	if out := w.ok("explain", "s3://builds/a"); !strings.Contains(out, "its time to live, the default of access key "+k.ID+", ends") {
+		t.Error(out)
+	}
+	if out := w.ok("keys", "set", k.ID, "--default-ttl", "none", "--max-ttl", "2d"); !strings.Contains(out, "-            2d") {
+		t.Error(out)
+	}
+	put("b")
+	if e := asked[api.Explanation](w, "explain", "s3://builds/b"); !e.Object.TTLAt.Equal(e.Object.ModifiedAt.Add(48 * time.Hour)) {
+		t.Errorf("%+v", e.Object)
+	}
+	if out := w.ok("keys", "list"); !strings.Contains(out, "MAX TTL") || !strings.Contains(out, "2d") {
+		t.Error(out)
+	}
+	w.fails("is longer than the longest", "keys", "set", k.ID, "--default-ttl", "3d")
+	w.fails("max_ttl: invalid time to live: \"soon\"", "keys", "set", k.ID, "--max-ttl", "soon")
+	w.fails("no such access key", "keys", "set", "nobody", "--max-ttl", "2d")
+	w.fails("nothing to change", "keys", "set", k.ID)
+	w.fails("a key that only reads writes nothing", "keys", "add", "--bucket", "builds", "--read-only", "--default-ttl", "7d")
+	w.ok("ttl", "set", "s3://builds/a", "9d")
+	if e := asked[api.Explanation](w, "explain", "s3://builds/a"); e.Object.TTLKey != "" {
+		t.Errorf("%+v", e.Object)
+	}
+}
+
 func TestTrash(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")

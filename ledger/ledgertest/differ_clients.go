@@ -73,6 +73,14 @@ func (h *history) life() (ttl time.Duration, at lethe.Time) {
 	return ttl, 0
 }
 
+// keyTTL is mostly that of no key.
+func (h *history) keyTTL() (k ledger.KeyTTL) {
+	if h.chance(3) {
+		k = ledger.KeyTTL{Key: "key", Default: time.Duration(h.number(3)) * 30 * time.Minute, Max: time.Duration(h.number(3)) * 3 * time.Hour}
+	}
+	return k
+}
+
 func (h *history) createBucket(name string) {
 	b := ledger.Bucket{Name: name, Owner: h.one("o1", "o2"), Region: "here", BucketSettings: h.settings()}
 	ask(h, "create bucket "+name, func(l Ledger) (ledger.Bucket, error) { return l.CreateBucket(h.ctx, b) })
@@ -196,6 +204,7 @@ func (h *history) commitOf(key, body string) ledger.Commit {
 		If:      h.condition(),
 	}
 	c.TTL, c.Object.TTLAt = h.life()
+	c.ByKey = h.keyTTL()
 	if h.chance(5) {
 		c.Object.Tags = map[string]string{"t": body[:1]}
 	}
@@ -283,7 +292,7 @@ func (h *history) update() {
 	case 1:
 		u.Tags = &map[string]string{}
 	case 2:
-		u.TTL = &ledger.TTLChange{}
+		u.TTL = &ledger.TTLChange{ByKey: h.keyTTL(), AsNew: h.chance(2)}
 		u.TTL.TTL, u.TTL.At = h.life()
 	}
 	ask(h, "update "+u.Key, func(l Ledger) (ledger.Object, error) { return l.Update(h.ctx, u) })

@@ -12,6 +12,7 @@ import (
 func (h *history) createUpload() {
 	u := ledger.Upload{Bucket: h.bucketName(), Key: h.key(), Owner: "o1", Tags: map[string]string{"x": "y"}}
 	u.TTL, u.TTLAt = h.life()
+	u.ByKey = h.keyTTL()
 	u.Reads = int64(h.number(3))
 	u, err := ask(h, "create upload to "+u.Bucket, func(l Ledger) (ledger.Upload, error) { return l.CreateUpload(h.ctx, u) })
 	if err == nil {
@@ -51,7 +52,7 @@ func (h *history) complete() {
 	u := pick(h, h.uploads)
 	stored, _ := ask(h, "parts of "+string(u.ID), func(l Ledger) ([]ledger.Part, error) { return l.Parts(h.ctx, u.ID, 0, 0) })
 	c := ledger.Completion{Op: h.op(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, MinPart: int64(h.number(3))}
-	c.Commit = ledger.Commit{Object: ledger.Object{ETag: "whole"}, If: h.condition()}
+	c.Commit = ledger.Commit{Object: ledger.Object{ETag: "whole"}, If: h.condition(), ByKey: h.keyTTL()}
 	for _, p := range stored {
 		if !h.chance(6) {
 			c.Parts = append(c.Parts, ledger.PartName{Number: p.Number, ETag: p.ETag})

@@ -13,6 +13,8 @@ func ttlTests() []test {
 	return []test{
 		{name: "the instant", run: ttlInstant},
 		{name: "by bucket and wish", run: ttlTable},
+		{name: "by access key", run: ttlByKey},
+		{name: "by the key that completes an upload", run: ttlOfCompletion},
 		{name: "a rule does not hide", run: ruleVisible},
 		{name: "update", run: updateTTL},
 		{name: "update in place", run: updateObject},
@@ -74,6 +76,76 @@ func ttlTable(w *world) {
 		w.ends(o, c.want)
 		w.ends(w.get("k").Object, c.want)
 	}
+}
+
+// ttlByKey: of the bucket's and the key's default and longest life the shorter counts, and
+// the object has the key that its end comes from, until another end is set.
+func ttlByKey(w *world) {
+	const none = -1
+	day, hour, minute := 24*time.Hour, time.Hour, time.Minute
+	for _, c := range []struct {
+		name   string
+		bucket ledger.BucketSettings
+		key    ledger.KeyTTL
+		ttl    time.Duration // the requested time
+		want   time.Duration // 0: never; none: refused
+		given  bool          // by the key
+	}{
+		{"default", ledger.BucketSettings{}, ledger.KeyTTL{Default: hour}, 0, hour, true},
+		{"shorter default", ledger.BucketSettings{DefaultTTL: day}, ledger.KeyTTL{Default: hour}, 0, hour, true},
+		{"longer default", ledger.BucketSettings{DefaultTTL: minute}, ledger.KeyTTL{Default: hour}, 0, minute, false},
+		{"equal default", ledger.BucketSettings{DefaultTTL: hour}, ledger.KeyTTL{Default: hour}, 0, hour, false},
+		{"a wish", ledger.BucketSettings{}, ledger.KeyTTL{Default: hour}, day, day, false},
+		{"longest without a default", ledger.BucketSettings{}, ledger.KeyTTL{Max: hour}, 0, hour, true},
+		{"longest below the bucket's default", ledger.BucketSettings{DefaultTTL: day}, ledger.KeyTTL{Max: hour}, 0, hour, true},
+		{"a wish within", ledger.BucketSettings{MaxTTL: day}, ledger.KeyTTL{Max: hour}, hour, hour, false},
+		{"a wish beyond", ledger.BucketSettings{MaxTTL: day}, ledger.KeyTTL{Max: hour}, hour + 1000, none, false},
+		{"a wish beyond the bucket's", ledger.BucketSettings{MaxTTL: hour}, ledger.KeyTTL{Max: day}, hour + 1000, none, false},
+	} {
+		w.Log(c.name)
+		w.configure(c.bucket)
+		c.key.Key = "ci"
+		put := w.reference("k", "")
+		put.TTL, put.ByKey = c.ttl, c.key
+		u := ledger.Upload{Bucket: bucketName, Key: "u", TTL: c.ttl, ByKey: c.key}
+		if c.want == none {
+			w.unchanged(func() {
+				w.fails(refused(w.Commit(w.ctx, put)), lethe.ErrInvalidTTL)
+				w.fails(refused(w.CreateUpload(w.ctx, u)), lethe.ErrInvalidTTL)
+			})
+			continue
+		}
+		w.ends(w.commit(put).Object, c.want)
+		o := w.get("k").Object
+		w.ends(o, c.want)
+		equal(w, "given by the key", o.Attrs.EndKey == "ci", c.given)
+		if c.ttl == 0 {
+			again := must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Attrs: &ledger.Attrs{}, TTL: &ledger.TTLChange{ByKey: c.key, AsNew: true}}))(w)
+			w.ends(again, c.want)
+			equal(w, "given by the key", again.Attrs.EndKey, o.Attrs.EndKey)
+		}
+		retagged := must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Attrs: &ledger.Attrs{}}))(w)
+		equal(w, "given by the key", retagged.Attrs.EndKey == "ci", c.given)
+		set := must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", TTL: &ledger.TTLChange{TTL: minute}}))(w)
+		equal(w, "given by the key", set.Attrs.EndKey, "")
+	}
+}
+
+// ttlOfCompletion: the key that completes an upload counts, not the one that opened it.
+func ttlOfCompletion(w *world) {
+	short := ledger.KeyTTL{Key: "ci", Max: time.Hour}
+	u := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "u", TTL: 2 * time.Hour, ByKey: ledger.KeyTTL{Key: "other", Max: 2 * time.Hour}}))(w)
+	part := w.part(u, 1, "bytes")
+	c := w.completion(u, "etag", part)
+	c.Commit.ByKey = short
+	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, c)), lethe.ErrInvalidTTL) })
+	u = must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "u"}))(w)
+	part = w.part(u, 1, "bytes")
+	c = w.completion(u, "etag", part)
+	c.Commit.ByKey = short
+	o := must(w.Complete(w.ctx, c))(w).Object
+	w.ends(o, time.Hour)
+	equal(w, "given by", o.Attrs.EndKey, "ci")
 }
 
 // ends checks when an object ends, from now.

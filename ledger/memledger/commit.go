@@ -86,7 +86,7 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 		}
 	}
 	w.key.Domain = b.Domain
-	w.end, err = b.EndOf(db.now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(db.now, c.Wish(), b.DefaultTTL)
 	return w, err
 }
 
@@ -225,6 +225,7 @@ func (db *DB) apply(w *write) ledger.Committed {
 	db.close(c)
 	o := &object{Object: cloneObject(w.Object), content: c}
 	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID = w.Op, db.now, w.end, ""
+	o.Attrs.EndKey = w.bucket.GivenBy(w.Wish(), w.bucket.DefaultTTL)
 	if c != nil {
 		o.ContentID = c.ID
 	}

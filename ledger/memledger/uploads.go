@@ -23,7 +23,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	}
 	b, err := db.find(u.Bucket)
 	if err == nil {
-		_, err = b.EndOf(db.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL)
+		_, err = b.EndOf(db.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL)
 	}
 	if err != nil {
 		return u, fmt.Errorf("memledger: create upload to %s/%s: %w", u.Bucket, u.Key, err)
@@ -33,7 +33,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	}
 	row := &upload{Upload: cloneUpload(u), bucket: b,
 		parts: table[*ledger.Part]{order: partsByNumber}, intents: table[*blob]{order: blobsByID}}
-	row.BucketID, row.CreatedAt, row.TouchedAt = b.ID, db.now, db.now
+	row.BucketID, row.CreatedAt, row.TouchedAt, row.ByKey = b.ID, db.now, db.now, ledger.KeyTTL{}
 	db.uploads[u.ID] = row
 	b.uploads.put(row)
 	db.touched.put(row)

@@ -13,29 +13,50 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at`
+const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at, default_ttl, max_ttl`
 
 var (
-	insertKey = register(`INSERT INTO access_keys (` + keyColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
+	insertKey = register(`INSERT INTO access_keys (` + keyColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`)
+	setKeyTTL = register(`UPDATE access_keys SET default_ttl = ?2, max_ttl = ?3 WHERE id = ?1`)
 	deleteKey = register(`DELETE FROM access_keys WHERE id = ?1`)
 	selectKey = register(`SELECT ` + keyColumns + ` FROM access_keys WHERE id = ?1`)
 	listKeys  = register(`SELECT ` + keyColumns + ` FROM access_keys ORDER BY id`)
 )
 
-// AddAccessKey stores a client's credential: ErrAccessKeyExists if the id is taken. An empty
-// owner becomes the id. The ledger sets CreatedAt.
+// AddAccessKey stores a client's credential: ErrAccessKeyExists if the id is taken,
+// ErrInvalidTTL. An empty owner becomes the id. The ledger sets CreatedAt.
 func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.AccessKey, error) {
 	if k.ID == "" || k.Secret == "" {
 		return k, errors.New("ledger: add access key: id and secret must not be empty")
 	}
+	if err := k.CheckTTL(); err != nil {
+		return k, err
+	}
 	err := db.write(ctx, "add access key "+k.ID, func(t *tx) error {
 		k.Owner = cmp.Or(k.Owner, k.ID)
 		k.CreatedAt = t.Now
-		_, err := t.Exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, sqldb.JSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
+		_, err := t.Exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, sqldb.JSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt,
+			micros(k.DefaultTTL), micros(k.MaxTTL))
 		if sqldb.IsUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}
 		return err
+	})
+	return k, err
+}
+
+// SetKeyTTL replaces how long objects live that a key writes from then on, and returns the
+// key without its secret: ErrNoSuchAccessKey, ErrInvalidTTL.
+func (db *DB) SetKeyTTL(ctx context.Context, want ledger.KeyTTL) (k ledger.AccessKey, err error) {
+	err = db.write(ctx, "set times to live of access key "+want.Key, func(t *tx) error {
+		if err := t.Must(1, lethe.ErrNoSuchAccessKey, setKeyTTL, want.Key, micros(want.Default), micros(want.Max)); err != nil {
+			return err
+		}
+		if k, err = scanKey(t.Row(selectKey, want.Key)); err != nil {
+			return t.Failed(err)
+		}
+		k.Secret = ""
+		return k.CheckTTL()
 	})
 	return k, err
 }
@@ -77,9 +98,11 @@ func (db *DB) AccessKeys(ctx context.Context) (keys []ledger.AccessKey, err erro
 
 func scanKey(r sqldb.Scanner) (k ledger.AccessKey, err error) {
 	var buckets string
-	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.Settings, &k.CreatedAt); err != nil {
+	var byDefault, longest int64
+	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.Settings, &k.CreatedAt, &byDefault, &longest); err != nil {
 		return k, err
 	}
+	k.DefaultTTL, k.MaxTTL = duration(byDefault), duration(longest)
 	if err := json.Unmarshal([]byte(buckets), &k.Buckets); err != nil {
 		return k, fmt.Errorf("buckets of access key %s: %w (%w)", k.ID, lethe.ErrCorrupt, err)
 	}

@@ -156,7 +156,7 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 			return nil, err
 		}
 	}
-	w.end, err = b.EndOf(t.Now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(t.Now, c.Wish(), b.DefaultTTL)
 	return w, err
 }
 
@@ -246,6 +246,7 @@ func (w *write) put() (ledger.Committed, error) {
 	o := &out.Object
 	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.Now, w.end
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
+	o.Attrs.EndKey = w.bucket.GivenBy(w.c.Wish(), w.bucket.DefaultTTL)
 	o.ApplyRules(w.rules)
 	if err := w.quota(); err != nil {
 		return out, err

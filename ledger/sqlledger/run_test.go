@@ -198,9 +198,20 @@ func TestAccessKeys(t *testing.T) {
 	if got.Secret != "s2" || fmt.Sprint(got.Buckets) != "[b c]" || !got.ReadOnly || !got.Settings || got.CreatedAt != k.CreatedAt {
 		t.Errorf("key %+v", got)
 	}
+	k, err = l.SetKeyTTL(l.ctx, ledger.KeyTTL{Key: "AK1", Default: time.Hour, Max: 2 * time.Hour})
+	l.ok(err)
+	if k.ID != "AK1" || k.Secret != "" || k.TTL() != (ledger.KeyTTL{Key: "AK1", Default: time.Hour, Max: 2 * time.Hour}) {
+		t.Errorf("changed %+v", k)
+	}
+	_, err = l.SetKeyTTL(l.ctx, ledger.KeyTTL{Key: "nobody", Max: time.Hour})
+	l.refused(err, lethe.ErrNoSuchAccessKey)
+	for _, bad := range []ledger.KeyTTL{{Key: "AK1", Default: 2 * time.Hour, Max: time.Hour}, {Key: "AK1", Max: -1000}, {Key: "AK2", Default: time.Hour}} {
+		_, err = l.SetKeyTTL(l.ctx, bad)
+		l.refused(err, lethe.ErrInvalidTTL)
+	}
 	list, err := l.AccessKeys(l.ctx)
 	l.ok(err)
-	if len(list) != 2 || list[0].ID != "AK1" || list[0].Secret != "" || len(list[0].Buckets) != 0 {
+	if len(list) != 2 || list[0].ID != "AK1" || list[0].Secret != "" || len(list[0].Buckets) != 0 || list[0].MaxTTL != 2*time.Hour || list[1].TTL() != (ledger.KeyTTL{}) {
 		t.Errorf("keys %+v", list)
 	}
 	l.ok(l.RemoveAccessKey(l.ctx, "AK1"))

@@ -45,13 +45,13 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 	if err != nil {
 		return u, err
 	}
-	if _, err := b.EndOf(t.Now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL); err != nil {
+	if _, err := b.EndOf(t.Now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL); err != nil {
 		return u, err
 	}
 	if u.ID == "" {
 		u.ID = lethe.NewID(t.Now, t.Random)
 	}
-	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.Now, t.Now
+	u.BucketID, u.CreatedAt, u.TouchedAt, u.ByKey = b.ID, t.Now, t.Now, ledger.KeyTTL{}
 	_, err = t.Send(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
 		micros(u.TTL), u.TTLAt, t.Now, u.Reads)
 	return u, err

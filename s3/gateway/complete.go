@@ -82,7 +82,7 @@ func (c *completion) run() (res object.PutResult, err error) {
 	if err != nil {
 		return res, err
 	}
-	r := object.CompleteRequest{Bucket: c.o.names.bucket, Key: c.o.names.key, Upload: id, Finish: c.finish}
+	r := object.CompleteRequest{Bucket: c.o.names.bucket, Key: c.o.names.key, Upload: id, Finish: c.finish, ByKey: c.o.req.keyTTL()}
 	if r.If, err = putCondition(condition{str(c.in.IfMatch), str(c.in.IfNoneMatch)}); err != nil {
 		return res, err
 	}

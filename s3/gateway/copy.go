@@ -163,7 +163,7 @@ func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyOb
 	}
 	r := object.CopyRequest{
 		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
-		Bucket: o.names.bucket, Key: o.names.key,
+		Bucket: o.names.bucket, Key: o.names.key, ByKey: o.req.keyTTL(),
 	}
 	if err := b.copyAttrs(&r, from, in); err != nil {
 		return res, err

@@ -85,6 +85,14 @@ func (r *request) confined() bool {
 	return r.key != nil && !slices.Contains(r.key.Buckets, authz.AllBuckets)
 }
 
+// keyTTL is how long objects live that the signing key writes.
+func (r *request) keyTTL() ledger.KeyTTL {
+	if r.key == nil {
+		return ledger.KeyTTL{}
+	}
+	return r.key.TTL()
+}
+
 // grantee returns the restricted key of the request if the bucket is in its
 // list.
 func (b *Backend) grantee(ctx context.Context, req *request, bucket string) *ledger.AccessKey {

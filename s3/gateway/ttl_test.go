@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
 // expiry parses the date of an x-amz-expiration header, in S3's form.
@@ -196,4 +198,59 @@ func (s *site) signedForm(fields map[string]string, content string) *http.Reques
 	s.must(err)
 	r.Header.Set("Content-Type", m.FormDataContentType())
 	return r
+}
+
+// The shorter of the key's and the bucket's times counts, however the key writes.
+func TestTTLByAccessKey(t *testing.T) {
+	s := newSite(t)
+	key := ledger.AccessKey{ID: s.bucket + "-ci", Secret: "secret-of-ci", Buckets: []string{s.bucket}, DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour}
+	_, err := w.db.AddAccessKey(s.ctx, key)
+	s.must(err)
+	by, ci := gateway.Credentials{Access: key.ID, Secret: key.Secret}, *s
+	ci.Client = client(by, nil)
+	s.put("by-root", "x", map[string]string{"ttl": "2d"})
+	ci.expiresIn(ci.put("k", "x", nil).Expiration, time.Hour)
+	ci.expiresIn(ci.put("asked", "x", map[string]string{"ttl": "90m"}).Expiration, 90*time.Minute)
+	source := aws.String(s.bucket + "/k")
+	itself := &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("k"), CopySource: source, MetadataDirective: types.MetadataDirectiveReplace}
+	w.clock.Advance(30 * time.Minute)
+	copied, err := ci.CopyObject(s.ctx, itself)
+	s.must(err)
+	ci.expiresIn(copied.Expiration, time.Hour)
+	copied, err = ci.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("c"), CopySource: source, MetadataDirective: types.MetadataDirectiveReplace})
+	s.must(err)
+	ci.expiresIn(copied.Expiration, time.Hour)
+	up := ci.create("m", nil)
+	up.part(1, pattern(10))
+	ci.expiresIn(up.complete().Expiration, time.Hour)
+	if status, body := ci.post(form{fields: ci.signPolicyBy(by, map[string]string{"key": "f"}), body: "x"}); status >= 300 {
+		t.Fatalf("%d %s", status, body)
+	}
+	head, err := ci.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: aws.String("f")})
+	s.must(err)
+	ci.expiresIn(head.Expiration, time.Hour)
+	_, err = s.CopyObject(s.ctx, itself)
+	s.must(err)
+	if o, err := w.store.Head(s.ctx, object.GetRequest{Bucket: s.bucket, Key: "k"}); err != nil || o.TTLAt != 0 || o.Attrs.EndKey != "" {
+		t.Errorf("written by the root: %+v, %v", o, err)
+	}
+	ci.keyRefuses(itself)
+}
+
+// keyRefuses tries to write for longer than the key lets it.
+func (s *site) keyRefuses(itself *awss3.CopyObjectInput) {
+	s.t.Helper()
+	long := map[string]string{"ttl": "3h"}
+	_, put := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("l"), Body: strings.NewReader("x"), Metadata: long})
+	_, large := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("l"), Body: strings.NewReader(strings.Repeat("x", 3<<20)), Metadata: long})
+	_, open := s.CreateMultipartUpload(s.ctx, &awss3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: aws.String("l"), Metadata: long})
+	itself.Metadata = long
+	_, onto := s.CopyObject(s.ctx, itself)
+	_, along := s.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("l"), CopySource: aws.String(s.bucket + "/by-root")})
+	for what, err := range map[string]error{"a put": put, "a large put": large, "an upload": open, "a copy onto itself": onto, "a copy": along} {
+		s.fails(err, 400, "InvalidArgument")
+		if err != nil && !strings.Contains(err.Error(), "what access key "+s.bucket+"-ci writes is kept no longer than 2h") {
+			s.t.Errorf("%s: it does not say what is allowed: %v", what, err)
+		}
+	}
 }

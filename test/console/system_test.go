@@ -35,11 +35,11 @@ func TestAccess(t *testing.T) {
 			t.Errorf("a reader may %s: %d", path, res.status)
 		}
 	}
-	page := v.get(v.act("/access/key", "buckets", "photos, logs", "read_only", "1").to()).body
+	page := v.get(v.act("/access/key", "buckets", "photos, logs", "default_ttl", "7d", "max_ttl", "30d").to()).body
 	secret := shown.FindStringSubmatch(page)[1]
 	keys, err := api.Call[[]api.Key](w.ctx, w.admin, "keys/list", api.None{})
 	w.must(err)
-	if len(keys) != 1 || strings.Join(keys[0].Buckets, " ") != "photos logs" || !keys[0].ReadOnly || !strings.Contains(page, keys[0].ID) {
+	if len(keys) != 1 || strings.Join(keys[0].Buckets, " ") != "photos logs" || keys[0].DefaultTTL != "7d" || keys[0].MaxTTL != "30d" || !strings.Contains(page, keys[0].ID) {
 		t.Fatalf("%+v", keys)
 	}
 	v.act("/access/key/remove", "id", keys[0].ID)

@@ -175,6 +175,9 @@ func lists() []action {
 		{name: "AddAccessKey", changes: "keys", run: func(a *act) (any, error) {
 			return wrap(a.db.AddAccessKey(a.ctx, ledger.AccessKey{ID: "another", Secret: fmt.Sprint(a.slot)}))
 		}},
+		{name: "SetKeyTTL", changes: "keys", run: func(a *act) (any, error) {
+			return wrap(a.db.SetKeyTTL(a.ctx, ledger.KeyTTL{Key: "key", Max: time.Duration(1+a.slot) * time.Hour}))
+		}},
 		{name: "RemoveAccessKey", changes: "keys", run: func(a *act) (any, error) { return none(a.db.RemoveAccessKey(a.ctx, "key")) }},
 		{name: "AddAdminToken", changes: "tokens", run: func(a *act) (any, error) {
 			return wrap(a.db.AddAdminToken(a.ctx, ledger.AdminToken{ID: fmt.Sprint(a.slot), Name: "another", Role: "viewer", Hash: "h"}, 0))

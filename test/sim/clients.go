@@ -169,7 +169,7 @@ func makePut(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
 		_, err := a.proc.node.objects.Put(context.Background(), object.PutRequest{
 			Bucket: op.at.bucket, Key: op.at.key, Body: &slowBody{a: a, data: op.body, pace: pace},
-			Size: declared, MD5: digest, TTL: ttl, If: cond, Reads: a.w.grant(op),
+			Size: declared, MD5: digest, TTL: ttl, If: cond, Reads: a.w.grant(op), ByKey: a.w.keyTTL(op),
 		})
 		if digest != "" && err == nil {
 			a.w.fail(broken("%v took a body that does not match its digest", op.at))
@@ -360,7 +360,7 @@ func makeCopy(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
 		attrs := ledger.Attrs{ContentType: "copied"}
 		_, err := a.proc.node.objects.Copy(context.Background(), object.CopyRequest{
-			SourceBucket: from.bucket, SourceKey: from.key, Bucket: op.at.bucket, Key: op.at.key, TTL: ttl, Attrs: &attrs,
+			SourceBucket: from.bucket, SourceKey: from.key, Bucket: op.at.bucket, Key: op.at.key, TTL: ttl, Attrs: &attrs, ByKey: a.w.keyTTL(op),
 		})
 		return err
 	}
@@ -458,7 +458,7 @@ func (u *multipart) abort() error {
 
 func (u *multipart) complete() error {
 	_, err := u.a.proc.node.objects.Complete(context.Background(), object.CompleteRequest{
-		Bucket: u.op.at.bucket, Key: u.op.at.key, Upload: u.id, Parts: u.parts,
+		Bucket: u.op.at.bucket, Key: u.op.at.key, Upload: u.id, Parts: u.parts, ByKey: u.a.w.keyTTL(u.op),
 	})
 	return u.refused(err)
 }

@@ -22,6 +22,7 @@ const (
 	Composed                    // uploads are composed of copies; where copies decay, so do parts
 	Counted                     // reads of some objects are counted
 	Told                        // buckets tell what becomes of their objects
+	Keyed                       // access keys limit how long objects live
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -32,7 +33,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Paired: w.paired(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(), Counted: w.counts(), Told: w.tells(),
+		Limited: w.limited(), Paired: w.paired(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(), Counted: w.counts(), Told: w.tells(), Keyed: w.keyed(),
 	} {
 		if has {
 			out |= kind

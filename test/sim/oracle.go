@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,6 +32,7 @@ type operation struct {
 	refused bool       // the client was told for certain that it did not happen
 	met     []lethe.ID // copies that have decayed
 	reading reading
+	byKey   ledger.KeyTTL // of the key that writes
 }
 
 // oracle knows what must be true.
@@ -326,8 +328,8 @@ func same(a, b View) bool {
 
 // diff holds every change of the object rows against what the step may do.
 func (o *oracle) diff(before View, step Step, sc scope, err error) error {
-	if rerr := o.readsFall(before, step); rerr != nil {
-		return rerr
+	if err := cmp.Or(o.readsFall(before, step), o.keysEnd(before)); err != nil {
+		return err
 	}
 	was, is := byPlace(before.Objects), byPlace(o.view.Objects)
 	for at, old := range was {

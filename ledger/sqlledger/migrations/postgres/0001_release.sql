@@ -484,7 +484,9 @@ CREATE TABLE access_keys (
   buckets    TEXT COLLATE "C" NOT NULL,
   read_only  BIGINT           NOT NULL,
   created_at BIGINT           NOT NULL,
-  settings   BIGINT           NOT NULL -- 1: it may change settings of its buckets, make and delete them
+  settings   BIGINT           NOT NULL, -- 1: it may change settings of its buckets, make and delete them
+  default_ttl BIGINT          NOT NULL DEFAULT 0, -- of what it writes; 0: the bucket's
+  max_ttl     BIGINT          NOT NULL DEFAULT 0
 );
 
 -- One row per token of the admin API.
