@@ -28,13 +28,13 @@ var (
 	// resolveObject returns the object with each copy of its first segment, or its inline
 	// bytes. That is nearly always the whole object, in one row, which SQLite would copy with
 	// its bytes to sort it: resolve sorts. Each column of an index that is looked up depends on
-	// the table before: PostgreSQL may plan a join, while the ledger is new, by one column of an
+	// the same tables: PostgreSQL may plan a join, while the ledger is new, by one column of an
 	// index without its first, and keep that plan.
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.body, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = CASE WHEN y.no IS NULL THEN o.content_id END
-			AND c.segment = CASE WHEN o.size >= 0 THEN 0 END AND c.state = 2
+			AND c.segment = CASE WHEN y.no IS NULL AND o.size >= 0 THEN 0 END AND c.state = 2
 		` + copySums + `
 		WHERE b.name = ?1`)
 	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c ` + copySums + `
