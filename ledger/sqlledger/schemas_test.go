@@ -88,5 +88,7 @@ const emptySchema = `DO $$ DECLARE name text; BEGIN
 		EXECUTE format('DELETE FROM "%[1]s".%%I', name);
 	END LOOP;
 	UPDATE "%[1]s".store SET clock_high = 0, rules_revision = 1;
-	PERFORM setval('"%[1]s".fences', 1, false);
+	FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = '%[1]s' LOOP
+		PERFORM setval(format('"%[1]s".%%I', name), 1, false);
+	END LOOP;
 END $$`

@@ -37,9 +37,13 @@ func (w *writer) tend() {
 	if written < w.log.written { // another connection
 		w.log.written = 0
 	}
-	if written-w.log.written >= checkpointPages {
+	if written-w.log.written >= w.f.ballast.pages() {
 		w.log.written = written
-		w.f.c.due()
+		if w.f.ballast.out.Load() {
+			w.f.c.by(w.s) // a full disk has no room for what would be written beside it
+		} else {
+			w.f.c.due()
+		}
 	}
 	w.bound()
 }
