@@ -19,8 +19,7 @@ import (
 const (
 	// ballastSize is the size of the ballast in bytes: the usual length of the write-ahead
 	// log, once for the log and once for the file it is written back to.
-	ballastSize = 2 * checkpointPages * pageSize
-	pageSize    = 4096 // of SQLite
+	ballastSize = 16 << 20
 	// ballastEvery is how often the writer tries to restore it.
 	ballastEvery = time.Second
 )
@@ -51,15 +50,6 @@ func newBallast(ledger string, o Options) *ballast {
 		size = ballastSize
 	}
 	return &ballast{path: ledger + ".ballast", size: size, free: free}
-}
-
-// pages is how many pages may go to the write-ahead log between two checkpoints, so that the
-// ballast has room for them in the file as well.
-func (b *ballast) pages() int64 {
-	if b.size == 0 {
-		return checkpointPages
-	}
-	return min(checkpointPages, b.size/2/pageSize)
 }
 
 // tend restores the ballast if it is gone and there is space. After a failure it tries again

@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// checkpointPages is how many pages go to the write-ahead log between two checkpoints at
-// most. A page that was written several times meanwhile is copied back once.
-const checkpointPages = 4000
+// checkpointPages is how many pages go to the write-ahead log between two checkpoints: half of
+// walLimit. A page that was written several times meanwhile is copied back once.
+const checkpointPages = 8000
 
 const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 

@@ -37,13 +37,9 @@ func (w *writer) tend() {
 	if written < w.log.written { // another connection
 		w.log.written = 0
 	}
-	if written-w.log.written >= w.f.ballast.pages() {
+	if written-w.log.written >= checkpointPages {
 		w.log.written = written
-		if w.f.ballast.out.Load() {
-			w.f.c.by(w.s) // a full disk has no room for what would be written beside it
-		} else {
-			w.f.c.due()
-		}
+		w.f.c.due()
 	}
 	w.bound()
 }
