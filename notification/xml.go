@@ -48,7 +48,7 @@ type document struct {
 
 type queue struct {
 	ID     string   `xml:"Id"`
-	Queue  string   `xml:"Queue"`
+	Queue  []string `xml:"Queue"`
 	Events []string `xml:"Event"`
 	Filter *filter  `xml:"Filter"`
 	Others []other  `xml:",any"`
@@ -74,8 +74,8 @@ func Parse(body []byte, known func(target string) bool) (Rules, error) {
 	if err := d.Decode(&doc); err != nil {
 		return nil, malformed("it is not a NotificationConfiguration in XML")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, malformed("something follows its root")
+	if err := ended(d); err != nil {
+		return nil, err
 	}
 	for _, o := range doc.Others {
 		return nil, unserved(o.XMLName.Local)
@@ -103,6 +103,20 @@ func Parse(body []byte, known func(target string) bool) (Rules, error) {
 	return rs, nil
 }
 
+// ended refuses what follows the root, except for white space and comments.
+func ended(d *xml.Decoder) error {
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		text, isText := token.(xml.CharData)
+		if _, isComment := token.(xml.Comment); err != nil || !isComment && !(isText && len(bytes.TrimSpace(text)) == 0) {
+			return malformed("something follows its root")
+		}
+	}
+}
+
 // unserved refuses a kind of configuration.
 func unserved(element string) error {
 	what := map[string]string{
@@ -123,11 +137,14 @@ func (q *queue) rule(known func(string) bool) (Rule, error) {
 	if len(q.ID) > 255 {
 		return r, invalid("An Id has at most 255 bytes.")
 	}
-	begun, ok := strings.CutPrefix(q.Queue, arnBegin)
+	if len(q.Queue) != 1 {
+		return r, malformed("a QueueConfiguration has one Queue, not %d", len(q.Queue))
+	}
+	begun, ok := strings.CutPrefix(q.Queue[0], arnBegin)
 	name, ended := strings.CutSuffix(begun, arnEnd)
 	switch {
 	case !ok || !ended || name == "":
-		return r, invalid("The ARN %q does not have the form %s.", q.Queue, ARN("NAME"))
+		return r, invalid("The ARN %q does not have the form %s.", q.Queue[0], ARN("NAME"))
 	case !known(name):
 		return r, invalid("There is no target %q. Targets are named by the setting events.targets.", name)
 	case len(q.Events) == 0:
@@ -185,7 +202,7 @@ func (r *Rule) filter(f *filter) error {
 func (rs Rules) XML() []byte {
 	doc := document{Space: namespace}
 	for _, r := range rs {
-		q := queue{ID: r.ID, Queue: ARN(r.Target), Events: r.Events}
+		q := queue{ID: r.ID, Queue: []string{ARN(r.Target)}, Events: r.Events}
 		if r.Prefix != "" || r.Suffix != "" {
 			q.Filter = &filter{}
 			for _, f := range []filterRule{{"Prefix", r.Prefix}, {"Suffix", r.Suffix}} {

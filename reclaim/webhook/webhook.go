@@ -33,8 +33,12 @@ const (
 	HeaderSequencer = "Lethe-Sequencer"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes.
-const maxAnswer = 64 << 10
+// Bounds, in bytes, of what is read of an answer, and of the text of an error: the ledger
+// keeps that with each event, and net/http repeats an answer that is not HTTP.
+const (
+	maxAnswer = 64 << 10
+	maxError  = 200
+)
 
 // Target is where events go.
 type Target struct {
@@ -142,7 +146,8 @@ func (s *Sender) Send(ctx context.Context, e ledger.Event) error {
 		if errors.As(err, &of) {
 			err = of.Err // without the URL
 		}
-		return fmt.Errorf("%w: %w", routine.ErrUnreached, err)
+		text := err.Error()
+		return fmt.Errorf("%w: %s", routine.ErrUnreached, text[:min(len(text), maxError)])
 	}
 	defer res.Body.Close()
 	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // so that the connection is used again

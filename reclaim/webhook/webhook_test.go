@@ -107,6 +107,22 @@ func TestSlowAndAbsentTargets(t *testing.T) {
 	}
 }
 
+// An answer that is not HTTP is not kept with each event.
+func TestErrorsAreShort(t *testing.T) {
+	err := send(t, func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, strings.Repeat("x", 10_000)+"\r\n\r\n")
+	}, nil)
+	if !errors.Is(err, routine.ErrUnreached) || len(err.Error()) > 300 {
+		t.Errorf("%v", err)
+	}
+}
+
 // Private addresses are refused where they are dialled, by whatever name.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	asked := false
