@@ -38,8 +38,8 @@ type Sender interface {
 
 // Delivery is the bounds of delivery.
 type Delivery struct {
-	// Lease is how long a claim lasts. A batch is sent for half of it at most, and a request
-	// takes a quarter of it at most, so that what was sent is settled within the claim.
+	// Lease is how long a claim lasts. A batch is sent for half of it at most, and for turn, and a
+	// request takes a quarter of it at most, so that what was sent is settled within the claim.
 	Lease time.Duration
 	// BackoffMin and BackoffMax bound how long a target rests that was not reached. An event
 	// that failed waits twice as long, so that another one is tried first.
@@ -78,10 +78,18 @@ func (d *Deliver) Plan(ctx context.Context) (b ledger.Backlog, err error) {
 	return b, err
 }
 
+// turn is how long a batch is sent, so that the other targets are not held up by a slow one,
+// and after how long a pass begins again.
+const turn = 10 * time.Second
+
 // Pass first drops what targets have beyond their bound, also those that are not in the
 // configuration. Then it visits the targets in turn, one batch a step, until none has
-// anything due.
+// anything due. A long pass begins again, as more may come than a slow target takes.
 func (d *Deliver) Pass(worker string) reclaim.Step {
+	return RestartInterval{Time: turn, Clock: d.Clock}.of(func() reclaim.Step { return d.pass(worker) })
+}
+
+func (d *Deliver) pass(worker string) reclaim.Step {
 	todo, next := d.Sender.Targets(), 0
 	return inSequence(d.trim(), func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if len(todo) == 0 {
@@ -173,7 +181,7 @@ type sending struct {
 
 // send sends the events, those of a key one after the other.
 func (d *Deliver) send(ctx context.Context, claimed ledger.ClaimedEvents) *sending {
-	s := &sending{d: d, claimed: claimed, until: d.Clock.Now().Add(d.Delivery.Lease / 2)}
+	s := &sending{d: d, claimed: claimed, until: d.Clock.Now().Add(min(turn, d.Delivery.Lease/2))}
 	keys := make(chan []ledger.Event)
 	var senders sync.WaitGroup
 	for range max(1, d.Delivery.Parallel) {
@@ -225,8 +233,8 @@ func (s *sending) inOrder(ctx context.Context, list []ledger.Event) {
 	}
 }
 
-// over reports whether nothing more of the batch is sent: the target was not reached, or half
-// of the lease is over.
+// over reports whether nothing more of the batch is sent: the target was not reached, or its
+// time is over.
 func (s *sending) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -218,4 +218,35 @@ func TestTargetAway(t *testing.T) {
 	}
 }
 
+// The bound holds for a target that takes less than comes, though a pass has always more to send.
+func TestSlowTargetIsBounded(t *testing.T) {
+	w := newDeliverWorld(t)
+	d, puts := w.deliverer(w.Ledger), 0
+	d.Delivery.Most, d.Limit = 20, 100
+	w.receiver.fate = func(ledger.Event) (bool, error) {
+		for range 3 {
+			puts++
+			w.Put(fmt.Sprint("k", puts), "body")
+		}
+		w.Clock.Advance(2 * time.Second)
+		return true, nil
+	}
+	w.Put("k", "body")
+	step := d.Pass("worker")
+	for range 200 {
+		if more, err := step(w.Ctx, func(string, int64) {}); err != nil || !more {
+			t.Fatal(more, err)
+		}
+		if to := w.target(); to.Waiting > 60 {
+			t.Fatalf("%+v", to)
+		}
+		if puts > 300 {
+			break
+		}
+	}
+	if to := w.target(); to.Lost == 0 {
+		t.Errorf("%+v", to)
+	}
+}
+
 var _ reclaim.Routine = (*routine.Deliver)(nil)
