@@ -10,6 +10,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // TestBackupWhileServing: the copy is the state of one instant, whatever is
@@ -81,6 +83,42 @@ func TestAccept(t *testing.T) {
 	}
 	if s, err := l.Identity(l.ctx); err != nil || s != was {
 		t.Errorf("the original became %+v, %v", s, err)
+	}
+}
+
+func TestEventsAfterARestore(t *testing.T) {
+	eventsAfterARestore(t, func(o ledger.Options) *DB { return openTest(t, Memory, o) })
+}
+
+func TestEventsAfterARestoreOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	eventsAfterARestore(t, func(o ledger.Options) *DB { return openServerAt(t, url, o) })
+}
+
+// eventsAfterARestore: events of a restored ledger sort behind those that the original told
+// after the backup.
+func eventsAfterARestore(t *testing.T, open func(ledger.Options) *DB) {
+	clock := newTestClock()
+	l := &fixture{DB: open(ledger.Options{Clock: clock}), t: t, ctx: t.Context(), clock: clock}
+	setUp(t, l.DB)
+	l.ok(l.SetNotifications(l.ctx, ledger.NotificationChange{Bucket: "b", Rules: notification.Rules{
+		{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*"}},
+	}}))
+	put := func() int64 {
+		l.putTTL("k", "d", 0)
+		list, err := l.Events(l.ctx, ledger.EventQuery{Target: "app"})
+		l.ok(err)
+		return list[len(list)-1].No
+	}
+	for range 2 { // the second time the clock has not moved
+		before := put()
+		l.ok(l.write(l.ctx, "accept", func(t *tx) error { return t.anew(Restored) }))
+		if after := put(); after <= before || after <= int64(l.now()) {
+			t.Errorf("event %d follows %d", after, before)
+		}
+	}
+	if left, err := l.Events(l.ctx, ledger.EventQuery{}); err != nil || len(left) > 0 {
+		t.Errorf("%+v, %v", left, err)
 	}
 }
 

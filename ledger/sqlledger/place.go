@@ -16,6 +16,9 @@ var (
 	selectPlace = register(`SELECT place FROM store WHERE one = 1`)
 	setPlace    = register(`UPDATE store SET place = ?1 WHERE one = 1 AND place = ?2`)
 	renameStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
+	skipEvents  = register(engine.SkipEvents + ` FROM (SELECT CAST(?1 AS BIGINT) AS no) AS at
+		WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.no = at.no)`)
+	dropSkipped = register(`DELETE FROM events WHERE no = ?1 AND target = ''`)
 )
 
 // settlePlace compares the ledger's place with the recorded one. In another place the ledger
@@ -64,13 +67,20 @@ func (t *tx) moveTo(mark, before, now string) error {
 	return t.anew(t.db.relocated)
 }
 
-// anew gives the ledger a new identity and holds the deletes on all backends.
+// anew gives the ledger a new identity and holds the deletes on all backends. The events of a
+// restored ledger must not get numbers that others had since: receivers compare them. So they
+// go on at the time, in microseconds, which is more than all events that there were.
 func (t *tx) anew(why string) error {
 	if err := t.Must(1, lethe.ErrCorrupt, renameStore, lethe.NewID(t.Now, t.Random)); err != nil {
 		return err
 	}
 	if _, err := t.Send(holdAllBackends, why, ledger.HeldForLedger, t.Now); err != nil {
 		return err
+	}
+	for _, s := range []string{skipEvents, dropSkipped} {
+		if _, err := t.Send(s, t.Now); err != nil {
+			return err
+		}
 	}
 	_, err := t.Send(distrust, "", t.Now)
 	return err

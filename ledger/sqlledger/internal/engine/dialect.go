@@ -11,6 +11,9 @@ const (
 	// LastNumber is the number that the last row got which was inserted into a table that
 	// numbers its rows.
 	LastNumber = "{last number}"
+	// SkipEvents begins a statement after which events get higher numbers than at.no. It may
+	// leave a row with that number, without a target.
+	SkipEvents = "{skip events}"
 	// Connections is the most transactions at once.
 	Connections = "{connections}"
 	// Slot is the number of the row that a transaction uses where several rows share one
@@ -24,6 +27,7 @@ var (
 		NextFence:   "UPDATE store SET fence = fence + 1 WHERE one = 1 RETURNING fence",
 		LastFence:   "(SELECT fence FROM store WHERE one = 1)",
 		LastNumber:  "last_insert_rowid()",
+		SkipEvents:  `INSERT INTO events (no, target, bucket_id, key, at, due_at, body) SELECT at.no, '', '', '', 0, 0, ''`,
 		Connections: "1",
 		Slot:        "0",
 	})
@@ -31,6 +35,7 @@ var (
 		NextFence:   "SELECT nextval('fences')",
 		LastFence:   "(SELECT last_value FROM fences)",
 		LastNumber:  "lastval()",
+		SkipEvents:  `SELECT setval(pg_get_serial_sequence('events', 'no'), greatest(at.no, nextval(pg_get_serial_sequence('events', 'no'))))`,
 		Connections: "CAST(current_setting('max_connections') AS BIGINT)",
 		Slot:        "pg_backend_pid() % 64",
 	})
