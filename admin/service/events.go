@@ -68,9 +68,25 @@ func (s *Service) RequeueEvents(ctx context.Context, c api.EventChoice) (api.Cou
 	return s.changeEvents(ctx, c, "events_requeued", s.o.Ledger.RequeueEvents)
 }
 
-// DropEvents removes dead letters.
+// DropEvents removes dead letters. All of a target that is not in the configuration are also
+// those that wait: nothing else ends them.
 func (s *Service) DropEvents(ctx context.Context, c api.EventChoice) (api.Count, error) {
-	return s.changeEvents(ctx, c, "events_dropped", s.o.Ledger.DropEvents)
+	change := s.o.Ledger.DropEvents
+	if c.All && !slices.Contains(s.o.Targets.Names, c.Target) {
+		change = s.dropTarget
+	}
+	return s.changeEvents(ctx, c, "events_dropped", change)
+}
+
+// dropTarget removes all events of a target, and counts them as lost.
+func (s *Service) dropTarget(ctx context.Context, c ledger.EventSelection) (total int, err error) {
+	for {
+		n, err := s.o.Ledger.TrimEvents(ctx, ledger.EventTrim{Target: c.Target, Limit: page})
+		total += int(n)
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
 }
 
 func (s *Service) changeEvents(ctx context.Context, c api.EventChoice, event string, change func(context.Context, ledger.EventSelection) (int, error)) (api.Count, error) {

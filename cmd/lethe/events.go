@@ -122,7 +122,8 @@ func (c *cli) eventsRequeueCommand() *cobra.Command {
 func (c *cli) eventsDropCommand() *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
-		Use: "drop target [number...]", Short: "Remove dead letters, which are then never delivered", Args: cobra.MinimumNArgs(1),
+		Use: "drop target [number...]", Short: "Remove dead letters, which are then never delivered",
+		Long: "Remove dead letters, which are then never delivered. --all of a target that is not in\nevents.targets removes what waits for it as well.\n", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			choice, err := eventChoice(args, all)
 			if err != nil {
@@ -143,7 +144,7 @@ func (c *cli) changeEvents(ctx context.Context, client *api.Client, change strin
 	if err != nil {
 		return err
 	}
-	printf(c.out, "%s: %s\n", map[string]string{"requeue": "requeued", "drop": "dropped"}[change], words.Plural(int64(n.Count), "dead letter", "dead letters"))
+	printf(c.out, "%s: %s\n", map[string]string{"requeue": "requeued", "drop": "dropped"}[change], words.Plural(int64(n.Count), "event", "events"))
 	if n.Count == 0 && !choice.All {
 		return &exitError{exitNothing, errors.New("none of these is a dead letter of the target " + choice.Target)}
 	}

@@ -153,3 +153,23 @@ func (w *world) notify() {
 }
 
 func ptr(s string) *string { return &s }
+
+// What waits for a target that was taken out of the configuration can be dropped.
+func TestEventsOfARemovedTarget(t *testing.T) {
+	target := "events.targets=[{name: app, url: 'http://127.0.0.1:1/', secret: " + inboxSecret + ", private: true}]"
+	w := newWorld(t, target).start()
+	w.bucket("told")
+	w.notify()
+	w.put("told", "in/a", "bytes", "")
+	if out := w.ok("events", "drop", "app", "--all", "--yes"); !strings.Contains(out, "0 events") {
+		t.Fatal(out) // it may still be delivered
+	}
+	w.stop()
+	w.settings = slices.DeleteFunc(w.settings, func(s string) bool { return s == target })
+	w.start()
+	defer w.stop()
+	w.ok("events", "drop", "app", "--all", "--yes")
+	if list := asked[[]api.EventTarget](w, "events", "targets"); len(list) != 1 || list[0].Waiting != 0 || list[0].Lost != 1 {
+		t.Fatalf("targets: %+v", list)
+	}
+}

@@ -23,7 +23,7 @@ the configuration. Other keys may use the buckets that they are made for:
     lethe keys add --bucket '*' --read-only
     lethe keys add --bucket photos --settings
     lethe keys add --id alice --bucket @account
-    lethe keys add --id ci --bucket builds --default-ttl 7d --max-ttl 30d
+    lethe keys add --id ci-builds --bucket builds --default-ttl 7d --max-ttl 30d
 
 They read, write, list and delete objects. With --settings they also make and delete
 their buckets, and change policies, access control lists, CORS and lifecycle rules,
