@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // TestForgettingNeedsNoRoom: on a disk without a free byte all objects can be deleted, and a
 // process can start and end.
 func TestForgettingNeedsNoRoom(t *testing.T) {
-	dir := disk(t, "40m")
+	dir := disk(t, "80m")
 	path := filepath.Join(dir, "ledger.db")
 	o := ledger.Options{Clock: newTestClock(), ReadGrace: 1}
 	db := openTest(t, path, o, Ballast(4*mib))
@@ -79,6 +80,35 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 	}
 	l.begin(1)
 	sound(t, db)
+}
+
+// TestForgettingOnAFullDiskGoesOn: on a disk that is full deletes go on as long as there is
+// something to delete, whether the log was short or had much that was not yet in the file.
+func TestForgettingOnAFullDiskGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		objects, size int
+		reopen        bool
+	}{"short log": {1500, 1, true}, "long log": {450, 64 << 10, false}} {
+		t.Run(name, func(t *testing.T) {
+			dir := disk(t, "120m")
+			path := filepath.Join(dir, "ledger.db")
+			l := &fixture{DB: openTest(t, path, ledger.Options{}), t: t, ctx: t.Context(), clock: newTestClock()}
+			setUp(t, l.DB)
+			for i := range c.objects {
+				_, err := l.Commit(l.ctx, l.inlineCommit(fmt.Sprint(i), fmt.Sprintf("%0*d", c.size, i)))
+				l.ok(err)
+			}
+			if c.reopen {
+				l.ok(l.Close())
+				l.DB = openTest(t, path, ledger.Options{})
+			}
+			stuff(t, dir)
+			l.fillTheLog()
+			for i := range c.objects {
+				l.remove(fmt.Sprint(i))
+			}
+		})
+	}
 }
 
 // fillTheLog writes until the write-ahead log is full.

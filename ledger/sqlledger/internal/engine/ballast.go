@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// ballastSize is the size of the ballast in bytes: the usual length of the write-ahead
-	// log, once for the log and once for the file it is written back to.
+	// ballastSize is the size of the ballast in bytes: half for what the write-ahead log adds
+	// to the file (growthPages), and half for the log.
 	ballastSize = 16 << 20
 	// ballastEvery is how often the writer tries to restore it.
 	ballastEvery = time.Second

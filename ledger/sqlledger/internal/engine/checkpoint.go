@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 
@@ -13,16 +14,25 @@ import (
 // walLimit. A page that was written several times meanwhile is copied back once.
 const checkpointPages = 8000
 
+const (
+	// growthPages is how many pages the file grows at most before a checkpoint is asked for:
+	// half of the ballast has to suffice for it once the disk is full.
+	growthPages = 2000
+	// lookPages is how many pages are written before the two are looked at again.
+	lookPages = 500
+)
+
 const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 
 // checkpointer copies the write-ahead log back into the file beside the writer. In a COMMIT,
 // where SQLite does so by itself, all other writes would wait for it.
 type checkpointer struct {
-	f     *File
-	wake  chan struct{}
-	ended chan struct{}
-	mu    sync.Mutex // held during a checkpoint, as SQLite refuses a second one
-	s     *sqldb.Session
+	f      *File
+	wake   chan struct{}
+	ended  chan struct{}
+	mu     sync.Mutex // held during a checkpoint, as SQLite refuses a second one
+	s      *sqldb.Session
+	failed atomic.Pointer[error] // of a checkpoint, until it is looked at
 }
 
 func startCheckpointer(f *File) *checkpointer {
@@ -46,30 +56,38 @@ func (c *checkpointer) loop() {
 	}
 }
 
-// run copies what it can. What fails is tried again at the next one, and by the writer once
-// the log is at its limit.
-func (c *checkpointer) run() {
+// run copies what it can, and reports whether that was all. What fails is tried again at the
+// next one, and by the writer once the log is at its limit.
+func (c *checkpointer) run() (whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.s == nil {
 		s, err := c.f.session(context.Background(), c.f.syncing())
 		if err != nil {
-			return
+			return false
 		}
 		c.s = s
 	}
-	if c.s.Run(checkpoint) != nil {
+	var busy, pages, copied int
+	st, err := c.s.Prepared(checkpoint)
+	if err == nil {
+		err = st.QueryRowContext(context.Background()).Scan(&busy, &pages, &copied)
+	}
+	if err != nil {
+		c.failed.Store(&err)
 		_ = c.s.Close()
 		c.s = nil
+		return false
 	}
+	return pages == copied
 }
 
-// by makes a checkpoint on another session, once none is under way.
-func (c *checkpointer) by(s *sqldb.Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	// A failure here recurs in the next COMMIT, which reports it.
-	_ = s.Run(checkpoint)
+// failure returns the error of a checkpoint since it was called last, if any.
+func (c *checkpointer) failure() error {
+	if err := c.failed.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // stop ends it, and waits for a checkpoint that is under way.
@@ -93,4 +111,13 @@ func pagesWritten(s *sqldb.Session) (n int64) {
 		return nil
 	})
 	return n
+}
+
+// filePages returns how many pages the file will have once all is copied back.
+func filePages(s *sqldb.Session) (n int64, err error) {
+	st, err := s.Prepared("PRAGMA page_count")
+	if err == nil {
+		err = st.QueryRowContext(context.Background()).Scan(&n)
+	}
+	return n, err
 }

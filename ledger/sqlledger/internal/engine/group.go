@@ -165,6 +165,9 @@ func (g *group) settle() error {
 // ended.
 func (g *group) singly() {
 	g.w.s.Run("ROLLBACK")
+	if g.w.f.ballast.out.Load() {
+		g.w.f.c.run() // the space goes to the file, and the log is used again from its start
+	}
 	for _, m := range g.ran {
 		one := &group{w: g.w, k: g.k, ran: []*member{m}}
 		if m.err = one.alone(m); m.err == nil && !one.commit() {

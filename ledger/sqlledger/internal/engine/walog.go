@@ -21,32 +21,58 @@ const (
 // and no reader uses it. With overlapping reads, or writes beside each checkpoint, that may
 // never happen, and the log would grow as long as the load lasts.
 type walog struct {
-	limit   int64
-	every   time.Duration
-	next    lethe.Time // not to be tried before, by the monotonic clock
-	written int64      // pages, when the last checkpoint was asked for
+	limit int64
+	every time.Duration
+	next  lethe.Time // not to be tried before, by the monotonic clock
+	// In pages, when the last checkpoint was asked for: what was written, and the file. looked
+	// is what was written when that was looked at.
+	written, size, looked int64
 }
 
 // tend asks for a checkpoint when enough was written, and restarts a long log. It is called
 // between transactions.
 func (w *writer) tend() {
-	if w.f.path == Memory || w.s == nil {
+	if w.f.path == Memory {
 		return
 	}
-	written := pagesWritten(w.s)
-	if written < w.log.written { // another connection
-		w.log.written = 0
+	w.f.ballast.give(w.f.c.failure())
+	if w.f.ballast.out.Load() {
+		// The log must not take the space that is left: it is restarted by each group.
+		w.f.c.run()
+		_ = w.f.c.failure() // the ballast is given up already
+		return
 	}
-	if written-w.log.written >= checkpointPages {
-		w.log.written = written
+	if w.s == nil {
+		return
+	}
+	if w.due() {
 		w.f.c.due()
 	}
 	w.bound()
 }
 
+// due reports whether a checkpoint is due.
+func (w *writer) due() bool {
+	l := &w.log
+	written := pagesWritten(w.s)
+	if written < l.looked { // another connection
+		l.written, l.looked = 0, 0
+	}
+	if written-l.looked < lookPages {
+		return false
+	}
+	l.looked = written
+	size, err := filePages(w.s)
+	if l.size = min(l.size, size); err != nil || written-l.written < checkpointPages && size-l.size < growthPages {
+		return false
+	}
+	l.written, l.size = written, size
+	return true
+}
+
 // bound blocks reads briefly if the log is long, and writes all of it back, so that the next
-// write restarts it. Most is written back before. If a long read prevents it, it tries again
-// later.
+// write restarts it. Most is written back before. If a long read or a backup prevents it, it
+// tries again later.
 func (w *writer) bound() {
 	l := &w.log
 	info, err := os.Stat(w.f.path + "-wal")
@@ -57,13 +83,15 @@ func (w *writer) bound() {
 	if now < l.next {
 		return
 	}
-	w.f.c.by(w.s)
-	if !w.f.r.pause(walWait) {
-		l.next = now.Add(l.every)
-		return
+	w.f.c.run()
+	whole := false
+	if w.f.r.pause(walWait) {
+		whole = w.f.c.run()
+		w.f.r.resume(maxReaders)
 	}
-	w.f.c.by(w.s)
-	w.f.r.resume(maxReaders)
+	if !whole {
+		l.next = now.Add(l.every)
+	}
 }
 
 // pause blocks new reads and waits at most the given time until those in progress have
