@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -108,9 +110,9 @@ func (g *group) alone(m *member) error {
 }
 
 // commit ends the transaction. If that fails, the file's state is unknown, and so is the
-// outcome of the members that succeeded. Only a full disk is reported before the end of the
-// transaction is written. If space can be freed, commit returns false, and everything must
-// run again.
+// outcome of the members that succeeded. Only a full disk and a reference to what is missing
+// are reported before the end of the transaction is written. If space can be freed, or if one
+// of several members made the reference, commit returns false, and everything must run again.
 func (g *group) commit() bool {
 	if err := g.settle(); err != nil {
 		g.w.f.ballast.give(err)
@@ -124,6 +126,9 @@ func (g *group) commit() bool {
 	if g.w.f.ballast.give(err) {
 		return false
 	}
+	if sqldb.Code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
+		return g.violated(err)
+	}
 	for _, m := range g.ran {
 		if m.err == nil {
 			m.err = fmt.Errorf("%w: %w", lethe.ErrUnknownOutcome, err)
@@ -133,6 +138,19 @@ func (g *group) commit() bool {
 	// crash would bring it back. Reopening the ledger for writing overwrites it
 	// (auto_vacuum) before any client can ask for its outcome.
 	g.w.reopen()
+	return true
+}
+
+// violated rolls back after COMMIT found a reference to what is missing. Only the member that
+// made it fails: with several, commit returns false.
+func (g *group) violated(err error) bool {
+	if len(g.ran) > 1 {
+		return false
+	}
+	g.ran[0].err = err
+	if g.w.s.Run("ROLLBACK") != nil {
+		g.w.reopen()
+	}
 	return true
 }
 

@@ -156,6 +156,25 @@ func TestFullDisk(t *testing.T) {
 	wantNotes(t, e, "a", "c")
 }
 
+// TestAReferenceToNothingFailsAlone: what COMMIT refuses does not take others with it.
+func TestAReferenceToNothingFailsAlone(t *testing.T) {
+	ledgers(t, func(t *testing.T, e *Engine) {
+		dangles := func(t *Tx) error {
+			_, err := t.Exec(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason)
+				VALUES ('t', 'b', 'k', 'o', 'nothing', 1, '', 0, 0, 0, '', '', 0, 0, '')`)
+			return errors.Join(err, note("b")(t))
+		}
+		for _, fns := range [][]func(*Tx) error{{dangles}, {note("a"), dangles, note("c")}} {
+			for i, err := range together(t, e, fns...) {
+				if i != len(fns)/2 && err != nil || i == len(fns)/2 && (!errors.Is(err, lethe.ErrCorrupt) || errors.Is(err, lethe.ErrUnknownOutcome)) {
+					t.Errorf("%d of %d: %v", i, len(fns), err)
+				}
+			}
+		}
+		wantNotes(t, e, "a", "c")
+	})
+}
+
 func TestUnknownCommit(t *testing.T) {
 	lost := errors.New("lost")
 	for name, committed := range map[string]bool{"happened": true, "did not happen": false} {
