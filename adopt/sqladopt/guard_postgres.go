@@ -93,10 +93,12 @@ const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT i
 func (postgres) endsContents() bool { return true }
 
 // refusing finds foreign keys whose check of deletes is enabled. To change that, the tables
-// have to be locked, which the transaction has touched.
+// have to be locked, which the transaction has touched. A foreign key does not see the rows of
+// tables that inherit from one.
 const refusing = `SELECT coalesce(max(f.relname || ': ' || k.conname), '') FROM pg_constraint k JOIN pg_trigger t ON t.tgconstraint = k.oid AND t.tgrelid = k.confrelid
 		JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class r ON r.oid = k.confrelid
 	WHERE k.contype = 'f' AND f.relkind = 'r' AND r.relkind = 'r' AND k.confdeltype IN ('a', 'r') AND NOT k.condeferred
+		AND NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent IN (k.conrelid, k.confrelid))
 		AND k.conrelid = to_regclass(?1) AND k.confrelid = to_regclass(?2)
 		AND k.conkey = ARRAY(SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = k.conrelid AND a.attname = ?3)
 		AND k.confkey = ARRAY(SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = k.confrelid AND a.attname = ?4)
