@@ -206,7 +206,10 @@ func (r *Runner) failed(ctx context.Context, s *Session, err error) (outcome, er
 		s.Undo()
 	}
 	switch {
-	case broken && s.begin != nil && !s.begin.Answered() && ctx.Err() == nil:
+	case broken && s.begin != nil && !s.begin.Answered():
+		if ctx.Err() != nil { // the server is silent: more tries would take as long again
+			return ended, Unreachable(err)
+		}
 		return unstarted, err
 	case broken, fatal(err):
 		r.Count.Torn.Add(1)

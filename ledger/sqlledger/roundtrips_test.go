@@ -350,6 +350,24 @@ func TestQueueBeyondTheLimit(t *testing.T) {
 	}
 }
 
+// TestASilentServerIsTriedOnce: a transaction whose beginning gets no answer takes no longer
+// than its limit.
+func TestASilentServerIsTriedOnce(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	tries := 0
+	err := db.engine.Server.Runners[engine.Request].Write(t.Context(), sqldb.Transaction{
+		Begin: "BEGIN", Queue: true, Longest: 100 * time.Millisecond,
+		Do: func(ctx context.Context, s *sqldb.Session, _ []string) error {
+			tries++
+			_, err := s.Execute(ctx, "SELECT pg_sleep(1)", nil)
+			return err
+		},
+	})
+	if !errors.Is(err, lethe.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || tries != 1 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
 // TestNextSessionHasNoQueue: what a look at the ledger queued and did not ask is not left to
 // the next user of its connection, even after a panic, which the web server recovers from.
 func TestNextSessionHasNoQueue(t *testing.T) {
