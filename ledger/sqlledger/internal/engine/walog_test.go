@@ -46,6 +46,43 @@ func TestReadersDoNotKeepTheLogGrowing(t *testing.T) {
 	}
 }
 
+// TestABackupDoesNotHoldReadsOff: while a backup keeps a long log from being restarted, that is
+// tried now and then, and not after each write.
+func TestABackupDoesNotHoldReadsOff(t *testing.T) {
+	ctx := context.Background()
+	e := openTest(t, filePath(t), Options{})
+	if err := write(ctx, e, func(t *Tx) error {
+		t.e.File.w.log = walog{limit: 1 << 20, every: time.Hour}
+		return note("a")(t)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.File.session(ctx, nil) // as a backup has
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Run("BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run("SELECT count(*) FROM ops"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := write(ctx, e, func(t *Tx) error {
+			_, err := t.Exec(addNote+` ON CONFLICT (id) DO UPDATE SET what = excluded.what`, "a", strings.Repeat("x", 2<<20))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on(t, e, func() {
+		if e.File.w.log.next == 0 {
+			t.Error("the restart is tried after each write")
+		}
+	})
+}
+
 // reading is a read under way, which ends when the next one has begun, or when
 // reads are held off.
 type reading struct{ next, ended chan struct{} }
