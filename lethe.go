@@ -83,6 +83,7 @@ const (
 	ReasonOverwrite    Reason = "overwrite"     // a client replaced the last object
 	ReasonExpiry       Reason = "expiry"        // the last object's time to live passed
 	ReasonRead         Reason = "read"          // the last object was read as often as it could be
+	ReasonIdle         Reason = "idle"          // the last object was not read for its idle time
 	ReasonLifecycle    Reason = "lifecycle"     // a lifecycle rule ended the last object
 	ReasonPurge        Reason = "purge"         // the last object left the trash
 	ReasonDuplicate    Reason = "duplicate"     // the content turned out to exist already

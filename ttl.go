@@ -13,6 +13,8 @@ const (
 	// MinTTL is the shortest time to live accepted: the resolution of Time. A shorter one
 	// would be stored as zero, which means "none".
 	MinTTL = time.Microsecond
+	// MinIdle is the shortest idle time accepted: reads are noted at most each minute.
+	MinIdle = time.Minute
 
 	day  = 24 * time.Hour
 	week = 7 * day
@@ -55,6 +57,16 @@ func ParseTTL(s string) (time.Duration, error) {
 		return 0, ttlError(s, "is shorter than a microsecond")
 	}
 	return sum, nil
+}
+
+// ParseIdleTTL is ParseTTL for an idle time: how long an object is kept after its last read. It
+// must be at least MinIdle.
+func ParseIdleTTL(s string) (time.Duration, error) {
+	d, err := ParseTTL(s)
+	if err == nil && d < MinIdle {
+		return 0, ttlError(s, "is shorter than a minute, the least for an idle time")
+	}
+	return d, err
 }
 
 // cutTTL splits the first number and its unit off s.

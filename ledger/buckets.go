@@ -3,14 +3,20 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 )
 
-// Check returns an error if a time or a quota is negative.
+// Check returns an error if a time or a quota is negative, or an idle time below lethe.MinIdle.
 func (s BucketSettings) Check() error {
-	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
+	if min(s.DefaultTTL, s.MaxTTL, s.DefaultIdle, s.MaxIdle, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
 		return errors.New("a bucket's times and quotas must not be negative")
+	}
+	for _, d := range []time.Duration{s.DefaultIdle, s.MaxIdle} {
+		if d != 0 && d < lethe.MinIdle {
+			return fmt.Errorf("an idle time must be at least %s: %w", lethe.FormatTTL(lethe.MinIdle), lethe.ErrInvalidTTL)
+		}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 type Commit struct {
 	Op      lethe.ID   `json:"op"` // unique; recorded with the outcome; becomes Object.ID
 	What    string     `json:"what"`
-	Object  Object     `json:"object"` // Bucket, Key, Size, ETag, TTLAt, ReadsLeft, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
+	Object  Object     `json:"object"` // Bucket, Key, Size, ETag, TTLAt, ReadsLeft, IdleFor, Attrs, Tags; the ledger sets ID, BucketID, ContentID, ModifiedAt
 	Content ContentKey `json:"content"`
 	Blobs   []Uploaded `json:"blobs,omitempty"`
 	// Inline is the content of an object whose bytes go into the ledger (docs/protocol.md,

@@ -21,7 +21,7 @@ type Precondition struct {
 
 // VisibleAt reports whether readers see the object at the instant now.
 func (o *Object) VisibleAt(now lethe.Time) bool {
-	return o != nil && o.ReadsLeft != AllRead && (o.TTLAt == 0 || o.TTLAt > now)
+	return o != nil && o.ReadsLeft != AllRead && (o.TTLAt == 0 || o.TTLAt > now) && (o.IdleAt == 0 || o.IdleAt > now)
 }
 
 // needsObject reports whether the precondition fails where no object is.

@@ -12,6 +12,7 @@ type Cause string
 const (
 	EndsByTTL   Cause = "ttl"   // the object's own time to live
 	EndsByRead  Cause = "read"  // the last of the reads that an object may have
+	EndsByIdle  Cause = "idle"  // the time since the object was last read or written
 	EndsByRule  Cause = "rule"  // a lifecycle rule
 	EndsByUndo  Cause = "undo"  // a trash entry's undo window
 	EndsByAbort Cause = "abort" // an upload that is abandoned, or that a rule aborts
@@ -25,51 +26,66 @@ type Ending struct {
 	Rule string // ID of the rule, where one ends it
 }
 
-// Ends returns the end of an object by itself, its time to live or its last read, and by the
-// rules in force. It reads no stamp, so it is right for rules that are not applied to the object
+// Ends returns the end of an object by itself (its time to live, its last read or its idle time),
+// and by the rules in force. It reads no stamp, so it is right for rules that are not applied to the object
 // yet. Of equal ends that by itself counts, as in Expire.
 func (o *Object) Ends(rs lifecycle.Rules) Ending {
-	s := rs.Stamp(o.Facts())
-	switch {
-	case o.TTLAt != 0 && (s.Rule == 0 || o.TTLAt <= s.At):
-		return Ending{At: o.TTLAt, By: endsItself(o.ReadsLeft)}
-	case s.Rule != 0:
+	e := Ending{At: earliest(o.TTLAt, o.idleDue())}
+	e.By, _ = o.stamped(0).itself(e.At)
+	if s := rs.Stamp(o.Facts()); s.Rule != 0 && (e.At == 0 || s.At < e.At) {
 		return Ending{At: s.At, By: EndsByRule, Rule: rs.InForce(s.Rule).ID}
-	}
-	return Ending{}
-}
-
-// EndsAt is Ends as Expire counts it at the instant now: an object whose time to live has
-// passed goes by that, or by its last read, even if a rule ended it earlier.
-func (o *Object) EndsAt(now lethe.Time, rs lifecycle.Rules) Ending {
-	e := o.Ends(rs)
-	if e.By == EndsByRule && o.TTLAt != 0 && o.TTLAt <= now {
-		e.By, e.Rule = endsItself(o.ReadsLeft), ""
 	}
 	return e
 }
 
-// endsItself returns what the TTLAt of an object with so many reads left is.
-func endsItself(readsLeft int64) Cause {
-	if readsLeft == AllRead {
-		return EndsByRead
+// EndsAt is Ends as Expire counts it at the instant now: an object that has ended by itself goes
+// by that, even if a rule ended it earlier.
+func (o *Object) EndsAt(now lethe.Time, rs lifecycle.Rules) Ending {
+	e := o.Ends(rs)
+	if by, ended := o.stamped(0).itself(now); ended {
+		e.By, e.Rule = by, ""
 	}
-	return EndsByTTL
+	return e
 }
 
 // Stamped is what an object's row says of its end.
 type Stamped struct {
-	Due, TTL  lethe.Time
-	ReadsLeft int64
+	Due, TTL, Idle lethe.Time
+	ReadsLeft      int64
+}
+
+func (o *Object) stamped(due lethe.Time) Stamped {
+	return Stamped{Due: due, TTL: o.TTLAt, Idle: o.IdleAt, ReadsLeft: o.ReadsLeft}
+}
+
+// itself returns what has ended an object by itself at the instant: its time to live or its last
+// read, else its idle time.
+func (s Stamped) itself(now lethe.Time) (Cause, bool) {
+	switch {
+	case s.TTL != 0 && s.TTL <= now && s.ReadsLeft == AllRead:
+		return EndsByRead, true
+	case s.TTL != 0 && s.TTL <= now:
+		return EndsByTTL, true
+	case s.Idle != 0 && s.Idle.Add(IdleGrace) <= now:
+		return EndsByIdle, true
+	}
+	return "", false
+}
+
+// EndsItself reports whether the object has ended by itself at the instant, not only by a rule.
+func (o *Object) EndsItself(now lethe.Time) bool {
+	_, ended := o.stamped(0).itself(now)
+	return ended
 }
 
 // Ends returns when and by what the object goes, as Expire counts it at the instant now. r is
 // the rule of the stamp, nil if it is not in force: then the object goes by itself only, and
-// false is returned if its time to live has not passed.
+// false is returned if it has not ended.
 func (s Stamped) Ends(now lethe.Time, r *lifecycle.Rule) (Ending, bool) {
+	by, ended := s.itself(max(now, s.Due))
 	switch {
-	case s.TTL != 0 && s.TTL <= max(now, s.Due):
-		return Ending{At: s.Due, By: endsItself(s.ReadsLeft)}, true
+	case ended:
+		return Ending{At: s.Due, By: by}, true
 	case r == nil:
 		return Ending{}, false
 	}
@@ -79,7 +95,7 @@ func (s Stamped) Ends(now lethe.Time, r *lifecycle.Rule) (Ending, bool) {
 // Limit returns the kind of the limit that counts what ends so; empty: none does.
 func (c Cause) Limit() LimitKind {
 	switch c {
-	case EndsByTTL, EndsByRead:
+	case EndsByTTL, EndsByRead, EndsByIdle:
 		return LimitTTL
 	case EndsByRule:
 		return LimitRules

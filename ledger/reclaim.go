@@ -37,6 +37,9 @@ type Reclaimed struct {
 	// ReadObjects and ReadBytes count those that their last read ended.
 	ReadObjects int
 	ReadBytes   int64
+	// IdleObjects and IdleBytes count those that their idle time ended.
+	IdleObjects int
+	IdleBytes   int64
 	// Reapplied counts objects that were due by a rule that is no longer in force. They
 	// stay, and the current rules are applied to them.
 	Reapplied int
@@ -63,6 +66,18 @@ type RuleLoss struct {
 	Rule    string // lifecycle.Rule.ID
 	Objects int
 	Bytes   int64
+}
+
+// CountItself counts one object that ended by itself, for the reason.
+func (r *Reclaimed) CountItself(why lethe.Reason, size int64) {
+	switch why {
+	case lethe.ReasonRead:
+		r.ReadObjects++
+		r.ReadBytes += size
+	case lethe.ReasonIdle:
+		r.IdleObjects++
+		r.IdleBytes += size
+	}
 }
 
 // CountRule counts one object that a rule ended.

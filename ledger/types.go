@@ -51,6 +51,8 @@ type BackendHold struct {
 type BucketSettings struct {
 	DefaultTTL   time.Duration // for objects without one
 	MaxTTL       time.Duration // longest life of an object; 0: unlimited
+	DefaultIdle  time.Duration // idle time of objects without one
+	MaxIdle      time.Duration // longest idle time of an object; 0: unlimited
 	QuotaBytes   int64         // logical bytes; 0: unlimited
 	QuotaObjects int64         // objects; 0: unlimited
 	Undo         time.Duration // how long deleted and replaced objects stay in the trash
@@ -151,6 +153,12 @@ type Object struct {
 	// ReadsLeft is how often it can still be read; 0: its reads are not counted; AllRead: it
 	// was read for the last time, at TTLAt.
 	ReadsLeft int64
+	// IdleFor is how long it is kept after it was last used: read or written; 0: that does not
+	// end it. IdleAt is the end by that, as noted; 0: none.
+	IdleFor time.Duration
+	IdleAt  lethe.Time
+	// UsedAt is when a use was last noted; 0: uses of it are not noted.
+	UsedAt lethe.Time
 }
 
 // AllRead is Object.ReadsLeft after the last read.
@@ -159,22 +167,35 @@ const AllRead = -1
 // Counted reports whether reads of the object are counted.
 func (o *Object) Counted() bool { return o.ReadsLeft != 0 }
 
-// DueAt returns the earlier of TTLAt and RuleAt, 0 if the object has no end.
-func (o Object) DueAt() lethe.Time {
-	switch {
-	case o.TTLAt == 0:
-		return o.RuleAt
-	case o.RuleAt == 0:
-		return o.TTLAt
+// DueAt returns when Expire may remove the object: at the earliest of TTLAt, RuleAt, and IdleAt
+// with IdleGrace; 0 if the object has no end.
+func (o Object) DueAt() lethe.Time { return earliest(o.TTLAt, o.RuleAt, o.idleDue()) }
+
+// End returns the earliest of TTLAt, RuleAt and IdleAt, 0 if the object has no end.
+func (o Object) End() lethe.Time { return earliest(o.TTLAt, o.RuleAt, o.IdleAt) }
+
+// KeptUntil returns the end of an undo window that ends then at the latest: the object would not
+// have been there longer by itself.
+func (o *Object) KeptUntil(latest lethe.Time) lethe.Time { return earliest(latest, o.TTLAt, o.IdleAt) }
+
+// earliest returns the earliest of some ends, each of which may be 0 for none.
+func earliest(ends ...lethe.Time) (at lethe.Time) {
+	for _, e := range ends {
+		if e != 0 && (at == 0 || e < at) {
+			at = e
+		}
 	}
-	return min(o.TTLAt, o.RuleAt)
+	return at
 }
 
-// EndReason returns why an object whose time to live has passed goes: by that time, or by its
-// last read.
-func (o *Object) EndReason() lethe.Reason {
-	if o.ReadsLeft == AllRead {
+// EndReason returns why an object that has ended by itself at the instant goes: by its time to
+// live, its last read, or its idle time.
+func (o *Object) EndReason(now lethe.Time) lethe.Reason {
+	switch {
+	case o.ReadsLeft == AllRead:
 		return lethe.ReasonRead
+	case o.TTLAt == 0 || o.TTLAt > now:
+		return lethe.ReasonIdle
 	}
 	return lethe.ReasonExpiry
 }
@@ -250,6 +271,7 @@ type Upload struct {
 	TTL       time.Duration // relative time to live, counted from completion; 0: none
 	TTLAt     lethe.Time    // absolute time to live; 0: none
 	Reads     int64         // how often the object can be read; 0: its reads are not counted
+	Idle      time.Duration // idle time of the object (Object.IdleFor); 0: the bucket's
 	CreatedAt lethe.Time
 	// TouchedAt is when a part was last stored. An upload is stale by it.
 	TouchedAt lethe.Time

@@ -17,6 +17,9 @@ type Update struct {
 	ACL    *ACL
 	Tags   *map[string]string
 	TTL    *TTLChange
+	// Idle is the new idle time, counted from the transaction's now; 0: none, within the
+	// bucket's longest.
+	Idle *time.Duration
 }
 
 // TTLChange sets a new time to live: relative to the transaction's now, or absolute, or none
@@ -29,9 +32,10 @@ type TTLChange struct {
 	AsNew bool
 }
 
-// Shortens reports whether the update moves the object's end forward to an earlier time.
-func (u Update) Shortens(was, is lethe.Time) bool {
-	return u.TTL != nil && is != 0 && (was == 0 || is < was)
+// Shortens reports whether the update moves an end of the object forward to an earlier time.
+func (u Update) Shortens(was, is Object) bool {
+	sooner := func(was, is lethe.Time) bool { return is != 0 && (was == 0 || is < was) }
+	return u.TTL != nil && sooner(was.TTLAt, is.TTLAt) || u.Idle != nil && sooner(was.IdleAt, is.IdleAt)
 }
 
 // Allowed returns an error unless the object may be changed so. An expired object is absent,
@@ -40,7 +44,7 @@ func (u Update) Shortens(was, is lethe.Time) bool {
 // clients sent with the object is part of it, and held with it.
 func (u Update) Allowed(o *Object, held error, now lethe.Time) error {
 	switch {
-	case !o.VisibleAt(now) && (held == nil || u.TTL == nil || o.ReadsLeft == AllRead):
+	case !o.VisibleAt(now) && (held == nil || u.TTL == nil && u.Idle == nil || o.ReadsLeft == AllRead):
 		return lethe.ErrNoSuchKey
 	case u.Attrs != nil:
 		return held
@@ -73,6 +77,10 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		}
 		o.Attrs.EndKey = b.GivenBy(*u.TTL, byDefault)
 		o.TTLAt, err = b.EndOf(now, *u.TTL, byDefault)
+	}
+	if u.Idle != nil && err == nil {
+		o.IdleFor, err = b.EndsIdle(*u.Idle, 0)
+		o.Use(now)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
 	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil
 	o := &commit.Object
 	o.Bucket, o.Key, o.Tags, o.Size = u.Bucket, u.Key, u.Tags, 0
-	commit.TTL, o.TTLAt, o.ReadsLeft = u.TTL, u.TTLAt, u.Reads
+	commit.TTL, o.TTLAt, o.ReadsLeft, o.IdleFor = u.TTL, u.TTLAt, u.Reads, u.Idle
 	var sums []lethe.SegmentSum
 	for _, p := range SegmentsOf(parts) {
 		o.Size += p.Size

@@ -165,12 +165,17 @@ type ObjectLedger interface {
 	List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error)
 }
 
-// ReadLedger counts reads.
+// ReadLedger counts and notes reads.
 type ReadLedger interface {
 	// CountRead takes one of the reads that an object has left, and returns it with
 	// its ReadsLeft and TTLAt of then: ErrInvalidKey; ErrNoSuchKey unless the same
 	// version is visible and has one. The last read ends the object.
 	CountRead(ctx context.Context, o ledger.Object) (ledger.Object, error)
+	// NoteReads notes reads, of each version at most one, and returns how many objects
+	// it changed. An end by idleness moves forward only, by more than a tenth of the
+	// idle time, for a read that was before it. A version that is gone is not changed,
+	// nor the one in its place.
+	NoteReads(ctx context.Context, reads []ledger.Read) (int, error)
 }
 
 // UploadLedger keeps multipart uploads.

@@ -230,7 +230,7 @@ var actions = weigh(map[int][]func(*history){
 	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).clean},
 	3: {(*history).reap, (*history).settleOld, (*history).beginPart, (*history).commitPart, (*history).complete, (*history).listTrash,
 		(*history).place, (*history).moveInline, (*history).reconcile},
-	2: {(*history).update, (*history).resolve, (*history).countRead, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
+	2: {(*history).update, (*history).resolve, (*history).countRead, (*history).noteReads, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
 		(*history).setRules, (*history).reapply, (*history).notify, (*history).deliver, (*history).hold, (*history).returnDeferred, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,

@@ -97,6 +97,9 @@ func (h *history) settings() (s ledger.BucketSettings) {
 	if h.chance(5) {
 		s.MaxTTL = 20 * time.Hour
 	}
+	if h.chance(8) {
+		s.DefaultIdle, s.MaxIdle = 2*time.Hour, 20*time.Hour
+	}
 	if h.chance(6) {
 		s.QuotaObjects, s.QuotaBytes = 3, 600
 	}
@@ -211,6 +214,7 @@ func (h *history) commitOf(key, body string) ledger.Commit {
 	if h.chance(4) {
 		c.Object.ReadsLeft = int64(h.number(4)) - 1
 	}
+	c.Object.IdleFor = h.idle()
 	return c
 }
 
@@ -284,7 +288,10 @@ func (h *history) delete() {
 func (h *history) update() {
 	v := h.version()
 	u := ledger.Update{Op: h.op(), Bucket: v.Bucket, Key: v.Key, If: h.condition()}
-	switch h.number(4) {
+	switch h.number(5) {
+	case 4:
+		d := h.idle()
+		u.Idle = &d
 	case 0:
 		u.Attrs = &ledger.Attrs{CacheControl: "no"}
 	case 3:
@@ -311,6 +318,26 @@ func (h *history) countRead() {
 		v = h.versions[i]
 	}
 	ask(h, fmt.Sprintf("count a read of %s/%.9q", v.Bucket, v.Key), func(l Ledger) (ledger.Object, error) { return l.CountRead(h.ctx, v) })
+}
+
+// idle returns an idle time, mostly none.
+func (h *history) idle() time.Duration {
+	if !h.chance(3) {
+		return 0
+	}
+	return lives[h.number(len(lives))]
+}
+
+// noteReads notes reads of versions, each once, now or earlier.
+func (h *history) noteReads() {
+	var reads []ledger.Read
+	for _, o := range some(h, h.versions, 4) {
+		if slices.ContainsFunc(reads, func(r ledger.Read) bool { return r.ID == o.ID }) {
+			continue
+		}
+		reads = append(reads, ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: h.clock.Now().Add(-lives[h.number(len(lives))] / 2)})
+	}
+	ask(h, "note reads of "+names(reads, func(r ledger.Read) string { return fmt.Sprintf("%.9q", r.Key) }), func(l Ledger) (int, error) { return l.NoteReads(h.ctx, reads) })
 }
 
 func (h *history) list() {

@@ -14,6 +14,7 @@ func (h *history) createUpload() {
 	u.TTL, u.TTLAt = h.life()
 	u.ByKey = h.keyTTL()
 	u.Reads = int64(h.number(3))
+	u.Idle = h.idle()
 	u, err := ask(h, "create upload to "+u.Bucket, func(l Ledger) (ledger.Upload, error) { return l.CreateUpload(h.ctx, u) })
 	if err == nil {
 		h.uploads = append(h.uploads, u)

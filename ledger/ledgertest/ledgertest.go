@@ -176,7 +176,7 @@ func Run(t *testing.T, open Open) {
 		tests []test
 	}{
 		{"buckets", bucketTests()}, {"intents", intentTests()}, {"late", lateTests()}, {"commit", commitTests()},
-		{"dedup", dedupTests()}, {"inline", inlineTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()}, {"reads", readTests()},
+		{"dedup", dedupTests()}, {"inline", inlineTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()}, {"reads", readTests()}, {"idle", idleTests()},
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},

@@ -112,6 +112,8 @@ func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	err := s.Check()
 	s.DefaultTTL = s.DefaultTTL.Truncate(time.Microsecond)
 	s.MaxTTL = s.MaxTTL.Truncate(time.Microsecond)
+	s.DefaultIdle = s.DefaultIdle.Truncate(time.Microsecond)
+	s.MaxIdle = s.MaxIdle.Truncate(time.Microsecond)
 	s.Undo = s.Undo.Truncate(time.Microsecond)
 	return s, err
 }

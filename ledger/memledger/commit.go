@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -16,6 +17,7 @@ type write struct {
 	bucket *bucket
 	old    *object    // the row under the key, expired or not
 	end    lethe.Time // TTLAt of the new object
+	idle   time.Duration
 	key    ledger.ContentKey
 	up     []upped  // blobs to make live
 	parts  bool     // they were stored as parts before
@@ -87,6 +89,9 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 	}
 	w.key.Domain = b.Domain
 	w.end, err = b.EndOf(db.now, c.Wish(), b.DefaultTTL)
+	if err == nil {
+		w.idle, err = b.EndsIdle(c.Object.IdleFor, b.DefaultIdle)
+	}
 	return w, err
 }
 
@@ -224,7 +229,8 @@ func (db *DB) apply(w *write) ledger.Committed {
 	}
 	db.close(c)
 	o := &object{Object: cloneObject(w.Object), content: c}
-	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID = w.Op, db.now, w.end, ""
+	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID, o.IdleFor = w.Op, db.now, w.end, "", w.idle
+	o.Use(db.now)
 	o.Attrs.EndKey = w.bucket.GivenBy(w.Wish(), w.bucket.DefaultTTL)
 	if c != nil {
 		o.ContentID = c.ID

@@ -179,7 +179,7 @@ func page[T any](rows []T, q ledger.DueQuery, out *ledger.DuePage) []T {
 
 // addDue adds an object by its stamp, unless the whole bucket is read later.
 func (db *DB) addDue(o *object, q ledger.DueQuery, out *ledger.DuePage) {
-	e, ends := ledger.Stamped{Due: o.DueAt(), TTL: o.TTLAt, ReadsLeft: o.ReadsLeft}.Ends(db.now, o.bucket.rules.InForce(o.RuleNumber))
+	e, ends := ledger.Stamped{Due: o.DueAt(), TTL: o.TTLAt, Idle: o.IdleAt, ReadsLeft: o.ReadsLeft}.Ends(db.now, o.bucket.rules.InForce(o.RuleNumber))
 	if ends && e.At <= q.By && !slices.Contains(q.Unapplied, o.BucketID) {
 		out.Rows = append(out.Rows, db.dueObject(o, e))
 	}

@@ -107,10 +107,7 @@ func (db *DB) expire(b ledger.Batch, going []*object, out *ledger.Reclaimed) {
 	out.Rules = endedByRules(going, db.now)
 	for _, o := range going {
 		db.fits(&d, ledger.Batch{}, o.dying(db.now))
-		if o.reason(db.now) == lethe.ReasonRead {
-			out.ReadObjects++
-			out.ReadBytes += o.Size
-		}
+		out.CountItself(o.reason(db.now), o.Size)
 		if b.Only != nil {
 			out.Taken = append(out.Taken, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
 		}

@@ -42,9 +42,9 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	db.take(o)
 	switch {
 	case !o.visible(db.now):
-		g.add(o.content, db.release(o.content, death{reason: o.EndReason(), at: o.DueAt(), bucket: o.BucketID}))
-		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
-		db.happened(o.bucket, notification.Expired, o.Object, o.EndReason())
+		g.add(o.content, db.release(o.content, death{reason: o.EndReason(db.now), at: o.End(), bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: o.EndReason(db.now), Due: receipt.Instant(o.End())})
+		db.happened(o.bucket, notification.Expired, o.Object, o.EndReason(db.now))
 	case o.bucket.Undo > 0 && !o.Counted():
 		db.bin(o, reason)
 	default:
@@ -219,7 +219,7 @@ func (db *DB) update(u ledger.Update) (*object, ledger.Object, error) {
 	if err = cmp.Or(u.Allowed(&next, held, db.now), db.fresh(u.Op)); err == nil {
 		err = u.Apply(&next, b.Bucket, db.now)
 	}
-	if err == nil && u.Shortens(o.TTLAt, next.TTLAt) {
+	if err == nil && u.Shortens(o.Object, next) {
 		err = held
 	}
 	return o, next, err

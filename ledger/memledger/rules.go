@@ -167,7 +167,7 @@ func (db *DB) ReapplyBacklog(ctx context.Context) (ledger.Backlog, error) {
 
 // byRule reports whether only a rule ends a due object.
 func (o *object) byRule(now lethe.Time) bool {
-	return o.RuleNumber != 0 && (o.TTLAt == 0 || o.TTLAt > now)
+	return o.RuleNumber != 0 && !o.EndsItself(now)
 }
 
 // reason returns why a due object goes.
@@ -175,10 +175,10 @@ func (o *object) reason(now lethe.Time) lethe.Reason {
 	if o.endedBy(now) != nil {
 		return lethe.ReasonLifecycle
 	}
-	return o.EndReason()
+	return o.EndReason(now)
 }
 
-// endedBy returns the rule that ends a due object, nil if its time to live does.
+// endedBy returns the rule that ends a due object, nil if it has ended by itself.
 func (o *object) endedBy(now lethe.Time) *lifecycle.Rule {
 	if !o.byRule(now) {
 		return nil

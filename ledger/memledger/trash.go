@@ -15,13 +15,11 @@ import (
 // bin moves an object that was removed from its key into the trash, with its reference.
 func (db *DB) bin(o *object, reason lethe.Reason) {
 	e := &entry{content: o.content, TrashEntry: ledger.TrashEntry{
-		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: db.now.Add(o.bucket.Undo), Reason: reason,
+		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: o.KeptUntil(db.now.Add(o.bucket.Undo)), Reason: reason,
 		Op: db.receipts.op, By: db.receipts.by,
 	}}
-	if o.TTLAt != 0 {
-		e.PurgeAt = min(e.PurgeAt, o.TTLAt) // no longer than the client's own time to live
-	}
 	e.Object.Bucket, e.Object.BucketID, e.Object.RuleNumber = o.bucket.Name, "", 0
+	e.Object.IdleAt, e.Object.UsedAt = 0, 0
 	db.trash.put(e)
 	db.purge.put(e)
 }
@@ -110,6 +108,7 @@ func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) ledger.Obje
 	db.unbin(e)
 	o := &object{Object: e.Object, content: e.content}
 	o.ID = op
+	o.Use(db.now)
 	o.stamp(b.rules)
 	db.add(b, o)
 	db.record(op, "restore", o.ID)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -25,6 +26,9 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	if err == nil {
 		_, err = b.EndOf(db.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL)
 	}
+	if err == nil {
+		_, err = b.EndsIdle(u.Idle, b.DefaultIdle)
+	}
 	if err != nil {
 		return u, fmt.Errorf("memledger: create upload to %s/%s: %w", u.Bucket, u.Key, err)
 	}
@@ -33,6 +37,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	}
 	row := &upload{Upload: cloneUpload(u), bucket: b,
 		parts: table[*ledger.Part]{order: partsByNumber}, intents: table[*blob]{order: blobsByID}}
+	row.Idle = row.Idle.Truncate(time.Microsecond)
 	row.BucketID, row.CreatedAt, row.TouchedAt, row.ByKey = b.ID, db.now, db.now, ledger.KeyTTL{}
 	db.uploads[u.ID] = row
 	b.uploads.put(row)

@@ -31,6 +31,7 @@ var (
 		register(`UPDATE trash SET deleted_at = ?1,
 				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
 			WHERE deleted_at > ?1`),
+		register(`UPDATE objects SET used_at = ?1 WHERE used_at > ?1`),
 		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),
 		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),

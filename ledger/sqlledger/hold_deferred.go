@@ -34,9 +34,9 @@ var (
 	deleteDeferred = register(`DELETE FROM deferred
 		WHERE (bucket_id, key, entry) IN (SELECT bucket_id, key, entry FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + `)`)
 	returnObjects = register(`UPDATE objects
-		SET due_at = CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END
+		SET due_at = ` + dueOf(``) + `
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
-			AND due_at IS NULL AND (ttl_at <> 0 OR rule_at <> 0)`)
+			AND due_at IS NULL AND ` + dueOf(``) + ` <> 0`)
 	returnTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
 		WHERE trash.id = t.entry AND trash.purge_at = ?2`)
 )

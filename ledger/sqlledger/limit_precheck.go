@@ -13,18 +13,15 @@ import (
 // precheckRows is the most due rows that PrecheckLimits reads.
 const precheckRows = 1_000_000
 
-const (
-	aloneEnding = `CASE WHEN ttl_at <> 0 AND ttl_at <= ?1 THEN 0 ELSE rule_no END AS rule_no`
-	byRule      = ` GROUP BY bucket_id, rule_no ORDER BY bucket_id, rule_no`
-)
+const byRule = ` GROUP BY bucket_id, rule_no ORDER BY bucket_id, rule_no`
 
 var (
 	anyRules    = register(`SELECT 1 FROM buckets WHERE rules <> '' LIMIT 1`)
 	dueByBucket = register(`SELECT bucket_id, rule_no, count(*) FROM (
-			SELECT bucket_id, ` + aloneEnding + `
+			SELECT bucket_id, ` + ruleAlone(`?1`) + ` AS rule_no
 			FROM objects WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2) AS due` + byRule)
 	dueOfBucket = register(`SELECT bucket_id, rule_no, count(*) FROM (
-			SELECT bucket_id, ` + aloneEnding + `
+			SELECT bucket_id, ` + ruleAlone(`?1`) + ` AS rule_no
 			FROM objects WHERE due_at IS NOT NULL AND length(bucket_id) >= 0
 				AND (bucket_id, due_at) >= (?3, 0) AND (bucket_id, due_at) <= (?3, ?1)
 			ORDER BY bucket_id, due_at LIMIT ?2) AS due` + byRule)

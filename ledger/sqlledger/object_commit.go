@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -126,6 +127,7 @@ type write struct {
 	rules  lifecycle.Rules
 	old    *ledger.Object // the row under the key, expired or not
 	end    lethe.Time
+	idle   time.Duration
 	refs   refs
 	open   sqldb.Scanner // the answer of openContent
 
@@ -157,6 +159,9 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 		}
 	}
 	w.end, err = b.EndOf(t.Now, c.Wish(), b.DefaultTTL)
+	if err == nil {
+		w.idle, err = b.EndsIdle(c.Object.IdleFor, b.DefaultIdle)
+	}
 	return w, err
 }
 
@@ -244,7 +249,8 @@ func (w *write) put() (ledger.Committed, error) {
 	t := w.t
 	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
 	o := &out.Object
-	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.Now, w.end
+	o.ID, o.ModifiedAt, o.TTLAt, o.IdleFor = w.c.Op, t.Now, w.end, w.idle
+	o.Use(t.Now)
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
 	o.Attrs.EndKey = w.bucket.GivenBy(w.c.Wish(), w.bucket.DefaultTTL)
 	o.ApplyRules(w.rules)

@@ -18,14 +18,14 @@ import (
 var (
 	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy("o.key"))
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND ` + visibleAt(`o.`, `?3`) + ` ` + sqldb.ExclusiveBy("o.key"))
 	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3)`)
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND ` + visibleAt(`o.`, `?3`))
 	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
-			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
-			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6, ?7, ?8
+			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, ` + firstEnd(firstEnd(`?5`, `o.ttl_at`), `o.idle_at`) + `, ?6, ?7, ?8, o.idle_for
 		FROM ` + sqldb.Rows(1, "id text", "key text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.key`)
 	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)

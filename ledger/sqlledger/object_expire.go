@@ -15,7 +15,7 @@ import (
 const bodyNumber = `(SELECT c.body_no FROM contents c WHERE c.id = objects.content_id)`
 
 var (
-	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, ` + bodyNumber + ` FROM objects
+	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, idle_at, ` + bodyNumber + ` FROM objects
 		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
 		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
 	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
@@ -25,7 +25,7 @@ var (
 	deleteDue = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND due_at IS NOT NULL AND due_at + 0 <= ?2
-		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag, reads_left`)
+		RETURNING bucket_id, content_id, size, due_at, rule_no, key, id, etag, ttl_at, idle_at, reads_left`)
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
@@ -94,7 +94,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 		return nil
 	}
 	keys := sqldb.JSON(due)
-	gone, err := all(t, scanLoss, deleteDue, keys, t.Now)
+	gone, err := all(t, t.scanLoss, deleteDue, keys, t.Now)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,8 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 			gone[i].reason = lethe.ReasonLifecycle
 			gone[i].ruleID = r.ID
 			out.CountRule(rules[g.bucket].name, r.ID, g.size)
-		} else if g.read {
-			gone[i].reason = lethe.ReasonRead
-			out.ReadObjects++
-			out.ReadBytes += g.size
+		} else {
+			out.CountItself(g.reason, g.size)
 		}
 	}
 	out.SortRules()
@@ -140,19 +138,20 @@ type loss struct {
 	size            int64
 	died            lethe.Time
 	rule            int64        // the rule that ended it, 0 if none
-	reason          lethe.Reason // empty: the batch's
+	reason          lethe.Reason // empty: the batch's; of an object why it has ended by itself
 	ruleID          string
 	key, etag       string
 	version         lethe.ID
-	read            bool // for the last time
 }
 
-func scanLoss(r *sql.Rows) (l loss, err error) {
+// scanLoss scans a removed object: with the rule that ended it, or why it has ended by itself.
+func (t *tx) scanLoss(r *sql.Rows) (l loss, err error) {
 	var content sql.NullString
-	var reads int64
-	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag, &reads)
-	l.read = reads == ledger.AllRead
-	l.content = lethe.ID(content.String)
+	var s ledger.Object
+	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag, &s.TTLAt, &s.IdleAt, &s.ReadsLeft)
+	if l.content = lethe.ID(content.String); s.EndsItself(t.Now) {
+		l.rule, l.reason = 0, s.EndReason(t.Now)
+	}
 	return l, err
 }
 
@@ -178,7 +177,7 @@ type dueRow struct {
 	Due     lethe.Time `json:"-"`
 	content lethe.ID
 	inline  bool     // its content is known to lie in the ledger
-	rule    int64    // if only a rule ends it: the client's time to live has not passed
+	rule    int64    // if only a rule ends it: it has not ended by itself
 	version lethe.ID // of an object in Batch.Only
 }
 
@@ -189,14 +188,14 @@ func (d dueRow) byRule() bool { return d.rule != 0 }
 func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
 	var body sql.NullInt64
-	var ttl lethe.Time
-	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &body)
+	var o ledger.Object
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &o.TTLAt, &o.IdleAt, &body)
 	d.inline = body.Int64 != 0
-	return d.ending(t.Now, content, ttl), err
+	return d.ending(t.Now, content, o), err
 }
 
-func (d dueRow) ending(now lethe.Time, content sql.NullString, ttl lethe.Time) dueRow {
-	if d.content = lethe.ID(content.String); ttl != 0 && ttl <= now {
+func (d dueRow) ending(now lethe.Time, content sql.NullString, o ledger.Object) dueRow {
+	if d.content = lethe.ID(content.String); o.EndsItself(now) {
 		d.rule = 0
 	}
 	return d

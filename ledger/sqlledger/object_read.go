@@ -14,7 +14,7 @@ var countRead = register(`UPDATE objects SET
 		reads_left = CASE WHEN reads_left = 1 THEN -1 ELSE reads_left - 1 END,
 		ttl_at = CASE WHEN reads_left = 1 THEN ?4 ELSE ttl_at END,
 		due_at = CASE WHEN reads_left > 1 THEN due_at WHEN rule_at <> 0 AND rule_at < ?4 THEN rule_at ELSE ?4 END
-	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3 AND reads_left > 0 AND (ttl_at = 0 OR ttl_at > ?4)
+	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3 AND reads_left > 0 AND ` + visibleAt(``, `?4`) + `
 	RETURNING reads_left, ttl_at`)
 
 // CountRead takes one of the reads that an object has left, and returns it with its ReadsLeft

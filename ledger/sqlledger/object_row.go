@@ -11,10 +11,10 @@ import (
 var (
 	takeObject   = register(`DELETE FROM objects WHERE bucket_id = ?1 AND key = ?2 RETURNING ` + objectColumns)
 	insertObject = register(`INSERT INTO objects (` + objectColumns + `, due_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`)
-	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
-			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)`)
+	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)`)
 	supersedeKey = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
 )
 
@@ -24,7 +24,8 @@ func (t *tx) insertObject(o *ledger.Object) error {
 		o.Tags = nil
 	}
 	_, err := t.Send(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, o.ReadsLeft, nullTime(o.DueAt()))
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, o.ReadsLeft,
+		micros(o.IdleFor), o.IdleAt, nullTime(o.UsedAt), nullTime(o.DueAt()))
 	t.counts.bucket(o.BucketID, 1, o.Size)
 	return err
 }
@@ -37,9 +38,9 @@ func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r re
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
 	case !o.VisibleAt(t.Now):
-		r.lose(o.ContentID, end{o.DueAt(), o.EndReason(), b.ID})
-		t.gone(b.Name, o, receipt.Receipt{Reason: o.EndReason(), Due: receipt.Instant(o.DueAt())})
-		return t.happened(b, notification.Expired, o, o.EndReason())
+		r.lose(o.ContentID, end{o.End(), o.EndReason(t.Now), b.ID})
+		t.gone(b.Name, o, receipt.Receipt{Reason: o.EndReason(t.Now), Due: receipt.Instant(o.End())})
+		return t.happened(b, notification.Expired, o, o.EndReason(t.Now))
 	case b.Undo > 0 && !o.Counted():
 		return t.bin(b, o, reason)
 	default:
@@ -50,15 +51,12 @@ func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r re
 }
 
 // bin puts an object that was removed from its key into the trash, for the undo window but
-// no longer than its own time to live: deleting an object must not keep its bytes longer.
+// no longer than it would have lived by itself: deleting an object must not keep its bytes longer.
 // Lifecycle rules do not apply in the trash.
 func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
-	id, purge := lethe.NewID(t.Now, t.Random), t.Now.Add(b.Undo)
-	if o.TTLAt != 0 {
-		purge = min(purge, o.TTLAt)
-	}
+	id, purge := lethe.NewID(t.Now, t.Random), o.KeptUntil(t.Now.Add(b.Undo))
 	_, err := t.Send(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.Now, purge, reason, t.op, encodeCaller(t.By))
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.Now, purge, reason, t.op, encodeCaller(t.By), micros(o.IdleFor))
 	return err
 }
 

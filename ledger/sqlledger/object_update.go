@@ -10,7 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/notification"
 )
 
-var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
+var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10,
+		idle_for = ?11, idle_at = ?12, used_at = ?13
 	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3`)
 
 // Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed,
@@ -46,7 +47,7 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	if err := u.Apply(o, b, t.Now); err != nil {
 		return ledger.Object{}, err
 	}
-	if u.Shortens(was.TTLAt, o.TTLAt) {
+	if u.Shortens(was, *o) {
 		if err := t.refuseHeld(b, o.Key); err != nil {
 			return ledger.Object{}, err
 		}
@@ -54,7 +55,7 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	o.ApplyRules(rules)
 	err = t.Must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
 		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
-		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
+		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()), micros(o.IdleFor), o.IdleAt, nullTime(o.UsedAt))
 	if err != nil {
 		return ledger.Object{}, err
 	}

@@ -31,7 +31,7 @@ func heldLater(columns, at, rows string) string {
 var (
 	anyHold        = register(`SELECT 1 FROM holds LIMIT 1`)
 	anyReapply     = register(`SELECT 1 FROM reapplications LIMIT 1`)
-	expireByReason = register(dueByReason + `SELECT bucket_id, key, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END AS rule_no, size, due_at AS at
+	expireByReason = register(dueByReason + `SELECT bucket_id, key, ` + ruleAlone(`?2`) + ` AS rule_no, size, due_at AS at
 		FROM objects WHERE due_at IS NOT NULL AND due_at <= ?2 ORDER BY due_at LIMIT ?1` + byReason)
 	purgeByReason = register(dueByReason + `SELECT ` + trashRows + `, 0 AS rule_no, size, purge_at AS at
 		FROM trash WHERE purge_at <= ?2 ORDER BY purge_at LIMIT ?1` + byReason)

@@ -17,19 +17,20 @@ const (
 	ownBytes = `CASE WHEN c.body_no <> 0 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
 	dueFate  = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
 
-	indexedDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, o.reads_left, ` + dueFate + `
+	indexedDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.due_at IS NOT NULL AND `
-	deferredDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
-			CASE WHEN o.ttl_at = 0 THEN o.rule_at WHEN o.rule_at = 0 OR o.ttl_at < o.rule_at THEN o.ttl_at ELSE o.rule_at END,
-			o.rule_no, o.ttl_at, o.reads_left, ` + dueFate + `
-		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
-			LEFT JOIN contents c ON c.id = o.content_id
-		WHERE d.entry = '' AND o.due_at IS NULL AND (o.ttl_at <> 0 OR o.rule_at <> 0) AND `
 )
 
 var (
-	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.id
+	deferredDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
+			` + dueOf(`o.`) + `,
+			o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
+			LEFT JOIN contents c ON c.id = o.content_id
+		WHERE d.entry = '' AND o.due_at IS NULL AND ` + dueOf(`o.`) + ` <> 0 AND `
+
+	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.idle_at, o.id
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at + 0 <= ?2
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + sqldb.Locked)
@@ -54,16 +55,16 @@ var (
 	pageDueOf = register(indexedDue + `length(o.bucket_id) >= 0 AND (o.bucket_id, o.due_at) <= (?4, ?1)
 			AND (o.bucket_id, o.due_at, o.size, o.key) > (?4, ?2, ?3, ?5)
 		ORDER BY o.bucket_id, o.due_at, o.size, o.key LIMIT ?6`)
-	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, o.reads_left, ` + dueFate + `
+	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
 			LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key ORDER BY o.bucket_id, o.key`)
-	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, 0, ` + dueFate + `
+	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, 0, 0, ` + dueFate + `
 		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
 		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
 		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
 	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size,
-			CASE WHEN r.purge_at = 9223372036854775807 THEN coalesce(d.due_at, r.purge_at) ELSE r.purge_at END, 0, 0, 0, ` + dueFate + `
+			CASE WHEN r.purge_at = 9223372036854775807 THEN coalesce(d.due_at, r.purge_at) ELSE r.purge_at END, 0, 0, 0, 0, ` + dueFate + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id LEFT JOIN buckets b ON b.name = r.bucket
 			LEFT JOIN deferred d ON d.bucket_id = b.id AND d.key = r.key AND d.entry = r.id
 		WHERE r.id = t.id ORDER BY r.id`)
@@ -71,7 +72,7 @@ var (
 	rulesRevision       = register(`SELECT rules_revision FROM store WHERE one = 1`)
 	pageDeferredObjects = register(deferredDue + `(d.bucket_id, d.key) > (?1, ?2) ORDER BY d.bucket_id, d.key LIMIT ?3`)
 	pageDeferredOf      = register(deferredDue + `d.bucket_id = ?1 AND d.key > ?2 ORDER BY d.key LIMIT ?3`)
-	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, 0, ` + dueFate + `
+	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, 0, 0, ` + dueFate + `
 		FROM deferred d JOIN trash r ON r.id = d.entry LEFT JOIN contents c ON c.id = r.content_id
 		WHERE d.entry <> '' AND (d.bucket_id, d.key, d.entry) > (?1, ?2, ?3) AND r.purge_at = ?5
 		ORDER BY d.bucket_id, d.key, d.entry LIMIT ?4`)
@@ -99,9 +100,9 @@ func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
 // scanDueNamed is scanDueObject for a row with its version.
 func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
-	var ttl lethe.Time
-	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &d.version)
-	return d.ending(t.Now, content, ttl), err
+	var o ledger.Object
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &o.TTLAt, &o.IdleAt, &d.version)
+	return d.ending(t.Now, content, o), err
 }
 
 // DueObjects pages through the objects that Expire would remove by an instant.
@@ -308,8 +309,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 type foundDue struct {
 	ledger.Due
 	rule  int64
-	ttl   lethe.Time
-	reads int64    // left
+	ends  ledger.Stamped
 	from  lethe.ID // a deferred trash entry's bucket
 	under spot     // where a hold may cover it; without a bucket: no hold does
 }
@@ -317,7 +317,8 @@ type foundDue struct {
 func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
 	var name, content sql.NullString
 	var refs, blobs, bytes sql.NullInt64
-	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &d.ttl, &d.reads, &content, &refs, &blobs, &bytes)
+	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &d.ends.TTL, &d.ends.Idle, &d.ends.ReadsLeft, &content, &refs, &blobs, &bytes)
+	d.ends.Due = d.At
 	d.BucketName, d.Content, d.Refs, d.Blobs, d.BlobBytes = name.String, lethe.ID(content.String), refs.Int64, blobs.Int64, bytes.Int64
 	return d, err
 }
@@ -345,7 +346,7 @@ func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]nam
 		if d.Bucket == "" {
 			d.By = ledger.EndsByUndo
 		} else {
-			d.Ending, ends = ledger.Stamped{Due: d.At, TTL: d.ttl, ReadsLeft: d.reads}.Ends(t.Now, rules[d.Bucket].rules.InForce(d.rule))
+			d.Ending, ends = d.ends.Ends(t.Now, rules[d.Bucket].rules.InForce(d.rule))
 		}
 		if ends && d.At <= t.by(q) {
 			out.Rows = append(out.Rows, d.Due)

@@ -23,7 +23,7 @@ var (
 				AND (b.bucket_id, b.backend, b.due_at) >= (t.id, ?3, t.past) AND (b.bucket_id, b.backend, b.due_at) <= (t.id, ?3, ?2)
 			ORDER BY b.bucket_id, b.backend, b.due_at LIMIT 1)
 		FROM ` + sqldb.Rows(1, "id text", "past bigint"))
-	turnObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, ` + bodyNumber + ` FROM objects
+	turnObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, idle_at, ` + bodyNumber + ` FROM objects
 		WHERE due_at IS NOT NULL AND length(bucket_id) >= 0
 			AND (bucket_id, due_at) >= (?1, ?2) AND (bucket_id, due_at) <= (?1, ?3)
 		ORDER BY bucket_id, due_at LIMIT ?4 ` + sqldb.Locked)

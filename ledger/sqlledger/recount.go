@@ -131,7 +131,7 @@ var bookRules = []bookRule{
 		WHERE c.domain <> b.domain`),
 	rule("due time", `SELECT name, CAST(want AS TEXT), CAST(have AS TEXT) FROM (
 			SELECT 'object ' || bucket_id || '/' || key AS name, coalesce(due_at, 0) AS have,
-				CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END AS want,
+				`+dueOf(``)+` AS want,
 				due_at IS NULL AND EXISTS (SELECT 1 FROM deferred p WHERE p.bucket_id = objects.bucket_id AND p.key = objects.key AND p.entry = '') AS deferred
 			FROM objects) AS d
 		WHERE (want <> have OR have < 0) AND NOT (have = 0 AND deferred)`),

@@ -29,10 +29,10 @@ var (
 	// An object written or tagged since it was read carries these rules already: the lock on
 	// the bucket's row keeps them from changing.
 	reapplyObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
-		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint", "idle_at bigint",
 		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
 		WHERE objects.bucket_id = t.bucket_id AND objects.key = t.key AND objects.id = t.id AND objects.tags = t.tags
-			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at`)
+			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at AND objects.idle_at = t.idle_at`)
 	reapplyLeft = register(`SELECT b.id, (SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id) - r.seen, r.started_at
 		FROM reapplications r JOIN buckets b ON b.id = r.bucket_id`)
 )
@@ -104,6 +104,7 @@ type reapplyRow struct {
 	Tags     string     `json:"tags"`
 	Modified lethe.Time `json:"modified_at"`
 	TTL      lethe.Time `json:"ttl_at"`
+	Idle     lethe.Time `json:"idle_at"`
 	At       lethe.Time `json:"rule_at"`
 	Number   int64      `json:"rule_no"`
 	Due      any        `json:"due_at"`
@@ -116,7 +117,7 @@ func (t *tx) reapply(list []ledger.Object, rules func(bucket lethe.ID) lifecycle
 		if !o.Restamped(rules(o.BucketID)) {
 			continue
 		}
-		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
+		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt, o.IdleAt,
 			o.RuleAt, o.RuleNumber, nullTime(o.DueAt())})
 	}
 	if len(changed) == 0 {

@@ -22,7 +22,7 @@ const blobColumns = `id, backend, state, size, digest, content_id, segment, repl
 	worker, fence, claimed_at, crc32c, block`
 
 // objectColumns are an object's columns in the order of scanObject.
-const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no, reads_left`
+const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no, reads_left, idle_for, idle_at, used_at`
 
 // qualified prefixes each of the columns with a table's name.
 func qualified(table, columns string) string {
@@ -50,12 +50,14 @@ func scanBlobRow(r sqldb.Scanner, more ...any) (b ledger.Blob, err error) {
 func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 	var content sql.NullString
 	var attrs, tags string
+	var idle int64
+	var used sql.NullInt64
 	err = r.Scan(append([]any{&o.BucketID, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt,
-		&attrs, &tags, &o.RuleNumber, &o.ReadsLeft}, more...)...)
+		&attrs, &tags, &o.RuleNumber, &o.ReadsLeft, &idle, &o.IdleAt, &used}, more...)...)
 	if err != nil {
 		return o, err
 	}
-	o.ContentID = lethe.ID(content.String)
+	o.ContentID, o.IdleFor, o.UsedAt = lethe.ID(content.String), duration(idle), lethe.Time(used.Int64)
 	if o.Attrs, o.Tags, err = decodeAttrs(attrs, tags); err != nil {
 		return o, fmt.Errorf("object %q: %w", o.Key, err)
 	}

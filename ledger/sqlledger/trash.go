@@ -15,7 +15,7 @@ import (
 )
 
 const trashColumns = `id, bucket, key, object_id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags,
-	deleted_at, purge_at, reason, gone_op, gone_by, ended_by`
+	deleted_at, purge_at, reason, gone_op, gone_by, ended_by, idle_for`
 
 var (
 	pageTrash = register(`SELECT ` + trashColumns + ` FROM trash
@@ -86,6 +86,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	if err := t.roomFor(b, o.Size, old); err != nil {
 		return o, err
 	}
+	o.Use(t.Now)
 	o.ApplyRules(rules)
 	if err := t.insertObject(&o); err != nil {
 		return o, err
@@ -129,13 +130,15 @@ func scanTrash(r *sql.Rows) (ledger.TrashEntry, error) { return scanTrashRow(r) 
 func scanTrashRow(r sqldb.Scanner) (e ledger.TrashEntry, err error) {
 	var content sql.NullString
 	var attrs, tags, by, ended string
+	var idle int64
 	o := &e.Object
 	err = r.Scan(&e.ID, &o.Bucket, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt, &attrs, &tags,
-		&e.DeletedAt, &e.PurgeAt, &e.Reason, &e.Op, &by, &ended)
+		&e.DeletedAt, &e.PurgeAt, &e.Reason, &e.Op, &by, &ended, &idle)
 	if err != nil {
 		return e, err
 	}
 	o.ContentID, e.By, e.EndedBy = lethe.ID(content.String), decodeCaller(by), decodeCaller(ended)
+	o.IdleFor = duration(idle)
 	if o.Attrs, o.Tags, err = decodeAttrs(attrs, tags); err != nil {
 		return e, fmt.Errorf("trash entry %s: %w", e.ID, err)
 	}

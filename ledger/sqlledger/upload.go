@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	insertUpload = register(`INSERT INTO uploads (id, bucket_id, key, owner, attrs, tags, ttl, ttl_at, created_at, touched_at, reads)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)`)
+	insertUpload = register(`INSERT INTO uploads (id, bucket_id, key, owner, attrs, tags, ttl, ttl_at, created_at, touched_at, reads, idle)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)`)
 	touchUpload = register(`UPDATE uploads SET touched_at = ?2 WHERE id = ?1`)
 	takePart    = register(`DELETE FROM parts WHERE upload_id = ?1 AND number = ?2 RETURNING coalesce(blob_id, '')`)
 	insertPart  = register(`INSERT INTO parts (` + partColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
@@ -48,12 +48,15 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 	if _, err := b.EndOf(t.Now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL); err != nil {
 		return u, err
 	}
+	if _, err := b.EndsIdle(u.Idle, b.DefaultIdle); err != nil {
+		return u, err
+	}
 	if u.ID == "" {
 		u.ID = lethe.NewID(t.Now, t.Random)
 	}
 	u.BucketID, u.CreatedAt, u.TouchedAt, u.ByKey = b.ID, t.Now, t.Now, ledger.KeyTTL{}
 	_, err = t.Send(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
-		micros(u.TTL), u.TTLAt, t.Now, u.Reads)
+		micros(u.TTL), u.TTLAt, t.Now, u.Reads, micros(u.Idle))
 	return u, err
 }
 

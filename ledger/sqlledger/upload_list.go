@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	uploadColumns = `u.id, u.bucket_id, b.name, u.key, u.owner, u.attrs, u.tags, u.ttl, u.ttl_at, u.created_at, u.touched_at, u.reads`
+	uploadColumns = `u.id, u.bucket_id, b.name, u.key, u.owner, u.attrs, u.tags, u.ttl, u.ttl_at, u.created_at, u.touched_at, u.reads, u.idle`
 	uploadTables  = ` FROM uploads u JOIN buckets b ON b.id = u.bucket_id `
 	partColumns   = `upload_id, number, blob_id, size, etag, digest, checksums, created_at`
 )
@@ -98,12 +98,12 @@ func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (par
 func scanUpload(r *sql.Rows) (u ledger.Upload, err error) {
 	var name sql.NullString
 	var attrs, tags string
-	var ttl int64
-	err = r.Scan(&u.ID, &u.BucketID, &name, &u.Key, &u.Owner, &attrs, &tags, &ttl, &u.TTLAt, &u.CreatedAt, &u.TouchedAt, &u.Reads)
+	var ttl, idle int64
+	err = r.Scan(&u.ID, &u.BucketID, &name, &u.Key, &u.Owner, &attrs, &tags, &ttl, &u.TTLAt, &u.CreatedAt, &u.TouchedAt, &u.Reads, &idle)
 	if err != nil {
 		return u, err
 	}
-	u.Bucket, u.TTL = name.String, duration(ttl)
+	u.Bucket, u.TTL, u.Idle = name.String, duration(ttl), duration(idle)
 	if u.Attrs, u.Tags, err = decodeAttrs(attrs, tags); err != nil {
 		return u, fmt.Errorf("upload %s: %w", u.ID, err)
 	}

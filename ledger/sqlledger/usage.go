@@ -13,7 +13,7 @@ import (
 )
 
 // usedObjects leaves attributes out: they may be long, and counting needs none.
-const usedObjects = `SELECT o.bucket_id, o.key, o.id, o.content_id, o.size, '', o.modified_at, o.ttl_at, o.rule_at, '{}', o.tags, o.rule_no, o.reads_left, coalesce(c.refs, 1), ` + ownBytes + `
+const usedObjects = `SELECT o.bucket_id, o.key, o.id, o.content_id, o.size, '', o.modified_at, o.ttl_at, o.rule_at, '{}', o.tags, o.rule_no, o.reads_left, o.idle_for, o.idle_at, o.used_at, coalesce(c.refs, 1), ` + ownBytes + `
 	FROM objects o LEFT JOIN contents c ON c.id = o.content_id WHERE o.bucket_id = ?1 AND `
 
 var (

@@ -120,6 +120,8 @@ CREATE TABLE buckets (
   rules_last    BIGINT NOT NULL DEFAULT 0,  -- highest number given; no other rule ever has it
   holds         BIGINT NOT NULL DEFAULT 0,  -- rows of holds
   was           TEXT   NOT NULL DEFAULT '', -- the name that a deleted bucket had
+  default_idle  BIGINT NOT NULL DEFAULT 0,  -- as default_ttl and max_ttl, of the idle time
+  max_idle      BIGINT NOT NULL DEFAULT 0,
   notify        TEXT   NOT NULL DEFAULT ''  -- notification rules, JSON; '' none
 );
 
@@ -156,11 +158,14 @@ CREATE TABLE objects (
   modified_at BIGINT NOT NULL,
   ttl_at      BIGINT NOT NULL, -- 0: the client set no end
   rule_at     BIGINT NOT NULL, -- 0: no lifecycle rule ends it
-  due_at      BIGINT, -- the earlier of ttl_at and rule_at, NULL if neither
+  due_at      BIGINT, -- the earliest of ttl_at, rule_at, and idle_at with 10 s, NULL if none
   attrs       TEXT   NOT NULL, -- JSON
   tags        TEXT   NOT NULL, -- JSON
   rule_no     BIGINT NOT NULL DEFAULT 0, -- of the rule that rule_at comes from; 0 none
   reads_left  BIGINT NOT NULL DEFAULT 0, -- how often it can be read; 0 not counted, -1 read for the last time at ttl_at
+  idle_for    BIGINT NOT NULL DEFAULT 0, -- how long it is kept after it was last read or written; 0 that does not end it
+  idle_at     BIGINT NOT NULL DEFAULT 0, -- the end by that, as noted; 0 none
+  used_at     BIGINT, -- when a read or write was last noted; NULL: they are not
   PRIMARY KEY (bucket_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX objects_due ON objects (due_at, size) WHERE due_at IS NOT NULL;
@@ -187,7 +192,8 @@ CREATE TABLE trash (
   reason      TEXT   NOT NULL,
   gone_op     TEXT   NOT NULL DEFAULT '', -- the operation that deleted or replaced it
   gone_by     TEXT   NOT NULL DEFAULT '', -- on whose behalf, JSON; '' nobody
-  ended_by    TEXT   NOT NULL DEFAULT ''  -- who asked for it to be purged before its time
+  ended_by    TEXT   NOT NULL DEFAULT '', -- who asked for it to be purged before its time
+  idle_for    BIGINT NOT NULL DEFAULT 0   -- as in objects
 ) WITHOUT ROWID;
 CREATE INDEX trash_purge ON trash (purge_at, size);
 CREATE INDEX trash_key ON trash (bucket, key);
@@ -205,7 +211,8 @@ CREATE TABLE uploads (
   ttl_at     BIGINT NOT NULL, -- absolute; 0 none
   created_at BIGINT NOT NULL,
   touched_at BIGINT NOT NULL, -- when a part was last stored
-  reads      BIGINT NOT NULL DEFAULT 0 -- how often the object can be read; 0 not counted
+  reads      BIGINT NOT NULL DEFAULT 0, -- how often the object can be read; 0 not counted
+  idle       BIGINT NOT NULL DEFAULT 0  -- idle time of the object; 0 the bucket's
 ) WITHOUT ROWID;
 CREATE INDEX uploads_key ON uploads (bucket_id, key, id);
 CREATE INDEX uploads_touched ON uploads (touched_at);
