@@ -49,6 +49,8 @@ func causeText(by, rule string) string {
 		return "rule " + cmp.Or(rule, "(unnamed)")
 	case by == "read":
 		return "last reads"
+	case by == "idle":
+		return "idle time"
 	case by == "undo":
 		return "end of undo windows"
 	case by == "abort":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -190,6 +191,9 @@ func laterEvents(e api.Explanation) []event {
 	if o.ReadsLeft != nil && *o.ReadsLeft == 0 {
 		end.Lines = []string{"It was read for the last time."}
 	}
+	if o.EndedBy == "idle" {
+		end.Lines = []string{"Nobody has read it for " + o.Idle + " then. A read before moves this."}
+	}
 	if o.EndedBy == "rule" {
 		end.Lines = []string{"The lifecycle rule " + cmp.Or(o.Rule, "(unnamed)") + " ends it."}
 	}
@@ -237,13 +241,17 @@ func readsLine(o api.ObjectInfo) string {
 	return " It can be read " + words.Times(*o.ReadsLeft) + " more."
 }
 
-// otherEnd describes the later of two ends.
+// otherEnd describes the later ends.
 func otherEnd(o api.ObjectInfo) string {
-	switch {
-	case o.TTLAt.IsZero() || o.RuleAt.IsZero():
-		return ""
-	case o.EndedBy == "rule":
-		return "Its own time to live would end " + stamp(o.TTLAt) + "."
+	var ends []string
+	if !o.TTLAt.IsZero() && o.EndedBy != "ttl" && o.EndedBy != "read" {
+		ends = append(ends, "Its own time to live would end "+stamp(o.TTLAt)+".")
 	}
-	return "The lifecycle rule " + cmp.Or(o.Rule, "(unnamed)") + " would end it " + stamp(o.RuleAt) + "."
+	if !o.IdleAt.IsZero() && o.EndedBy != "idle" {
+		ends = append(ends, "Without a read it would end "+stamp(o.IdleAt)+".")
+	}
+	if !o.RuleAt.IsZero() && o.EndedBy != "rule" {
+		ends = append(ends, "The lifecycle rule "+cmp.Or(o.Rule, "(unnamed)")+" would end it "+stamp(o.RuleAt)+".")
+	}
+	return strings.Join(ends, " ")
 }

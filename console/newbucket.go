@@ -89,7 +89,7 @@ func ofS3(err error) error {
 // for it; if that is empty, too, the setting is left as it is.
 func settingsOf(form url.Values, empty string) (api.BucketChange, error) {
 	var req api.BucketChange
-	for field, to := range map[string]**string{"default_ttl": &req.DefaultTTL, "max_ttl": &req.MaxTTL, "undo": &req.Undo} {
+	for field, to := range map[string]**string{"default_ttl": &req.DefaultTTL, "max_ttl": &req.MaxTTL, "undo": &req.Undo, "default_idle": &req.DefaultIdle, "max_idle": &req.MaxIdle} {
 		text := orElse(form.Get(field), empty)
 		if text == "" {
 			continue

@@ -187,6 +187,8 @@ func reasonText(r receipt.Receipt) string {
 		return "its time to live ended"
 	case lethe.ReasonRead:
 		return "it was read for the last time"
+	case lethe.ReasonIdle:
+		return "not read for its idle time"
 	case lethe.ReasonOverwrite:
 		return "replaced"
 	case lethe.ReasonPurge:

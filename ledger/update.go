@@ -17,9 +17,15 @@ type Update struct {
 	ACL    *ACL
 	Tags   *map[string]string
 	TTL    *TTLChange
-	// Idle is the new idle time, counted from the transaction's now; 0: none, within the
-	// bucket's longest.
-	Idle *time.Duration
+	Idle   *IdleChange
+}
+
+// IdleChange sets a new idle time, counted from the transaction's now; 0: none, within the
+// bucket's longest.
+type IdleChange struct {
+	Idle time.Duration
+	// AsNew: with no time the bucket's default applies, as to a new object.
+	AsNew bool
 }
 
 // TTLChange sets a new time to live: relative to the transaction's now, or absolute, or none
@@ -79,7 +85,11 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		o.TTLAt, err = b.EndOf(now, *u.TTL, byDefault)
 	}
 	if u.Idle != nil && err == nil {
-		o.IdleFor, err = b.EndsIdle(*u.Idle, 0)
+		byDefault := time.Duration(0)
+		if u.Idle.AsNew {
+			byDefault = b.DefaultIdle
+		}
+		o.IdleFor, err = b.EndsIdle(u.Idle.Idle, byDefault)
 		o.Use(now)
 	}
 	return err

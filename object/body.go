@@ -379,7 +379,7 @@ func (s *Store) cacheTTL(o ledger.Object, now lethe.Time) time.Duration {
 		return 0
 	}
 	ttl := s.opt.CacheTTL
-	if due := o.DueAt(); due != 0 {
+	if due := o.End(); due != 0 {
 		ttl = min(ttl, due.Sub(now))
 	}
 	return ttl

@@ -36,7 +36,10 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 		if err != nil {
 			return PutResult{}, err
 		}
-		res, err := s.copyVersion(ctx, r, src)
+		res, err := s.copyVersion(ctx, r, src.Object)
+		if err == nil {
+			s.used(src)
+		}
 		if n == copyTries || !errors.Is(err, errReplaced) {
 			return res, err
 		}
@@ -44,13 +47,13 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 }
 
 // source returns the object to copy from, and checks its condition.
-func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Object, error) {
+func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
 	src, err := s.ledger.Objects.StatObject(ctx, r.SourceBucket, r.SourceKey)
 	if err == nil {
-		err = unmodified(r.SourceIf.check(src))
+		err = unmodified(r.SourceIf.check(src.Object))
 	}
 	if err == nil {
-		err = Uncounted(src)
+		err = Uncounted(src.Object)
 	}
 	if err != nil {
 		return src, fmt.Errorf("source: %w", err)
@@ -155,13 +158,16 @@ func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
 func (r *CopyRequest) object(from ledger.Object) ledger.Object {
 	o := ledger.Object{
 		Bucket: r.Bucket, Key: r.Key, Size: from.Size, ETag: from.ETag,
-		TTLAt: r.TTLAt, ReadsLeft: r.Reads, Attrs: r.attrs(from), Tags: from.Tags,
+		TTLAt: r.TTLAt, ReadsLeft: r.Reads, IdleFor: r.Idle, Attrs: r.attrs(from), Tags: from.Tags,
 	}
 	if r.Tags != nil {
 		o.Tags = *r.Tags
 	}
 	if r.KeepTTL && r.TTL == 0 && r.TTLAt == 0 {
 		o.TTLAt = from.TTLAt
+	}
+	if r.KeepTTL && r.Idle == 0 {
+		o.IdleFor = from.IdleFor
 	}
 	return o
 }
@@ -194,7 +200,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 	o := r.object(from)
 	p := PutRequest{
 		What: "copy", Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
-		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, ByKey: r.ByKey, If: r.If,
+		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, Idle: o.IdleFor, ByKey: r.ByKey, If: r.If,
 	}
 	if len(src.Segments) == 1 {
 		p.SHA256 = src.Segments[0].Digest
@@ -215,10 +221,7 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 		Bucket: r.Bucket, Key: r.Key, Attrs: &attrs, Tags: r.Tags,
 		If: ledger.Precondition{IfID: from.ID},
 	}
-	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
-		// Like every new object it takes the default if it asks for none.
-		u.TTL = &ledger.TTLChange{TTL: r.TTL, At: r.TTLAt, ByKey: r.ByKey, AsNew: true}
-	}
+	r.newEnds(&u)
 	o, err := s.update(ctx, u)
 	if errors.Is(err, lethe.ErrPreconditionFailed) || errors.Is(err, lethe.ErrNoSuchKey) {
 		return PutResult{}, errReplaced
@@ -228,4 +231,15 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 	}
 	s.events.committed(o, true)
 	return PutResult{Object: o, Duplicate: true}, nil
+}
+
+// newEnds sets the time to live and the idle time that a copy onto itself requests. Like
+// every new object it takes the defaults where it requests none.
+func (r *CopyRequest) newEnds(u *ledger.Update) {
+	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
+		u.TTL = &ledger.TTLChange{TTL: r.TTL, At: r.TTLAt, ByKey: r.ByKey, AsNew: true}
+	}
+	if !r.KeepTTL || r.Idle != 0 {
+		u.Idle = &ledger.IdleChange{Idle: r.Idle, AsNew: true}
+	}
 }

@@ -38,6 +38,9 @@ type Events struct {
 	// Extended: the deletion of a content was postponed for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
+	// Unnoted: so many reads will not be noted, as too many wait for the ledger. Their
+	// objects may end as if nobody had read them.
+	Unnoted func(reads int)
 }
 
 // Unrecorded is a blob whose state the ledger has not recorded, or may not have.

@@ -27,6 +27,7 @@ type faultyLedger struct {
 	decide func(method string) mode
 	before func(method string)
 	calls  map[string]int
+	noted  int // rows that NoteReads changed
 	// old: what was written before there were CRCs; forgotten: of these blobs, until
 	// their sums are noted. noSums: the rows of sums are lost.
 	old, noSums bool
@@ -160,8 +161,8 @@ func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (ledger.
 	return res, err
 }
 
-func (l *faultyLedger) StatObject(ctx context.Context, bucket, key string) (ledger.Object, error) {
-	return around(l, "StatObject", func() (ledger.Object, error) { return l.ObjectLedger.StatObject(ctx, bucket, key) })
+func (l *faultyLedger) StatObject(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
+	return around(l, "StatObject", func() (ledger.Resolved, error) { return l.ObjectLedger.StatObject(ctx, bucket, key) })
 }
 
 // forget lets a blob be one from before there were sums.
@@ -213,4 +214,10 @@ func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrit
 
 func (l *faultyLedger) CountRead(ctx context.Context, o ledger.Object) (ledger.Object, error) {
 	return around(l, "CountRead", func() (ledger.Object, error) { return l.ObjectLedger.CountRead(ctx, o) })
+}
+
+func (l *faultyLedger) NoteReads(ctx context.Context, reads []ledger.Read) (int, error) {
+	n, err := around(l, "NoteReads", func() (int, error) { return l.ObjectLedger.NoteReads(ctx, reads) })
+	l.noted += n
+	return n, err
 }

@@ -30,7 +30,10 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 	const tries = 4
 	if r.If != (ReadCondition{}) {
 		// Most conditions are those of caches whose copy is still right: no byte is read.
-		if _, err := s.head(ctx, r); err != nil {
+		if res, err := s.head(ctx, r); err != nil {
+			if errors.Is(err, lethe.ErrNotModified) {
+				s.used(res)
+			}
 			return nil, err
 		}
 	}
@@ -42,6 +45,9 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 		rd, err := s.open(ctx, r, res)
 		if err == nil && res.Object.Counted() {
 			rd, err = s.count(ctx, rd)
+		}
+		if err == nil {
+			s.used(res)
 		}
 		// Nothing was promised yet, so a version that replaced the unreadable one
 		// is fine.
@@ -71,19 +77,22 @@ func (s *Store) count(ctx context.Context, rd *Reader) (*Reader, error) {
 // Head is Get without the body: the object, if it exists, the condition holds and
 // the range or part lies within it.
 func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
-	o, err := s.head(ctx, &r)
+	res, err := s.head(ctx, &r)
 	if err != nil {
 		return ledger.Object{}, named("head", r.Bucket, r.Key, err)
 	}
-	return o, nil
+	if r.Counts {
+		s.used(res)
+	}
+	return res.Object, nil
 }
 
-func (s *Store) head(ctx context.Context, r *GetRequest) (ledger.Object, error) {
-	o, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
+func (s *Store) head(ctx context.Context, r *GetRequest) (ledger.Resolved, error) {
+	res, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
 	if err == nil {
-		_, err = r.accept(o)
+		_, err = r.accept(res.Object)
 	}
-	return o, err
+	return res, err
 }
 
 // accept checks the request against the object that was found.

@@ -159,7 +159,7 @@ type ObjectLedger interface {
 	// passed, by the ledger's clock).
 	Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error)
 	// StatObject is Resolve without the bytes, and without where they lie.
-	StatObject(ctx context.Context, bucket, key string) (ledger.Object, error)
+	StatObject(ctx context.Context, bucket, key string) (ledger.Resolved, error)
 	// List: ErrNoSuchBucket. A page may hold fewer entries than requested, even
 	// none, and still report that there are more.
 	List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error)

@@ -21,7 +21,7 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 	}
 	u, err := s.ledger.Uploads.CreateUpload(ctx, ledger.Upload{
 		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
-		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads, ByKey: r.ByKey,
+		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads, Idle: r.Idle, ByKey: r.ByKey,
 	})
 	return u, named("create upload", r.Bucket, r.Key, err)
 }
@@ -84,11 +84,11 @@ func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (
 	if err != nil || !found {
 		return PutResult{}, errors.Join(gone, err)
 	}
-	o, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
-	if err != nil || o.ID != out.ObjectID || o.ETag != r.etag() {
+	res, err := s.ledger.Objects.StatObject(ctx, r.Bucket, r.Key)
+	if err != nil || res.Object.ID != out.ObjectID || res.Object.ETag != r.etag() {
 		return PutResult{}, gone
 	}
-	return PutResult{Object: o}, nil
+	return PutResult{Object: res.Object}, nil
 }
 
 // completionOp is the id of the operation that completes an upload; only one can
@@ -158,7 +158,7 @@ func (r *CompleteRequest) completion(up ledger.Upload, parts []ledger.Part) (led
 			Op: op, What: "complete", If: r.If, TTL: up.TTL, ByKey: r.ByKey,
 			Object: ledger.Object{
 				Bucket: r.Bucket, Key: r.Key, Size: size, ETag: r.etag(),
-				TTLAt: up.TTLAt, ReadsLeft: up.Reads, Attrs: attrs, Tags: up.Tags,
+				TTLAt: up.TTLAt, ReadsLeft: up.Reads, IdleFor: up.Idle, Attrs: attrs, Tags: up.Tags,
 			},
 		},
 	}, nil

@@ -78,7 +78,7 @@ func (s *Store) checkPartQuota(ctx context.Context, r *PartRequest) error {
 	case err != nil:
 		return err
 	}
-	return checkQuota(b, r.Size, &old)
+	return checkQuota(b, r.Size, &old.Object)
 }
 
 // storePart sends a part's bytes and commits it; the body's end amends the part.

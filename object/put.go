@@ -167,7 +167,7 @@ func (w *write) plan() ledger.Commit {
 		Op: w.op, What: cmp.Or(w.r.What, "put"), If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, ByKey: w.r.ByKey, Reach: w.s.reach(),
 		Object: ledger.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
-			TTLAt: w.r.TTLAt, ReadsLeft: w.r.Reads, Attrs: w.r.Attrs, Tags: w.r.Tags,
+			TTLAt: w.r.TTLAt, ReadsLeft: w.r.Reads, IdleFor: w.r.Idle, Attrs: w.r.Attrs, Tags: w.r.Tags,
 		},
 	}
 	if size > 0 {
@@ -238,11 +238,11 @@ func (s *Store) abandonBlobs(ctx context.Context, blobs []sent, cause error) err
 func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	o, err := s.ledger.Objects.StatObject(ctx, c.Object.Bucket, c.Object.Key)
-	if err == nil && o.ID == out.ObjectID {
-		return o
+	res, err := s.ledger.Objects.StatObject(ctx, c.Object.Bucket, c.Object.Key)
+	if err == nil && res.Object.ID == out.ObjectID {
+		return res.Object
 	}
-	o = c.Object
+	o := c.Object
 	o.ID, o.ModifiedAt = out.ObjectID, out.At
 	if c.TTL > 0 {
 		o.TTLAt = out.At.Add(c.TTL)
@@ -261,6 +261,9 @@ func (w *write) precheck(ctx context.Context) error {
 	if _, err := b.EndOf(w.s.opt.Clock.Now(), ledger.TTLChange{TTL: w.r.TTL, ByKey: w.r.ByKey}, 0); err != nil {
 		return err
 	}
+	if _, err := b.EndsIdle(w.r.Idle, 0); err != nil {
+		return err
+	}
 	full := b.QuotaObjects > 0 && b.Objects >= b.QuotaObjects || b.QuotaBytes > 0 && w.r.Size > 0 && b.Bytes+w.r.Size > b.QuotaBytes
 	if w.r.If == (ledger.Precondition{}) && !full {
 		return nil
@@ -268,7 +271,7 @@ func (w *write) precheck(ctx context.Context) error {
 	var old *ledger.Object
 	o, err := w.s.ledger.Objects.StatObject(ctx, w.r.Bucket, w.r.Key)
 	if err == nil {
-		old = &o
+		old = &o.Object
 	} else if !errors.Is(err, lethe.ErrNoSuchKey) {
 		return err
 	}

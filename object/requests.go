@@ -30,6 +30,7 @@ type PutRequest struct {
 	TTLAt       lethe.Time    // absolute; 0: none
 	Reads       int64         // how often it can be read; 0: that is not counted
 	ByKey       ledger.KeyTTL // of the access key that writes
+	Idle        time.Duration // idle time; 0: the bucket's default
 	If          ledger.Precondition
 	// Finish, if set, is called after the body was read to its end and matched
 	// its digests, and before anything refers to it. It may amend the attributes
@@ -59,6 +60,8 @@ type GetRequest struct {
 	If     ReadCondition
 	// Check, if set, is one more condition on the object; its error is returned.
 	Check func(ledger.Object) error
+	// Counts has Head count as a read for the idle time of the object, as Get does.
+	Counts bool
 }
 
 // ReadCondition guards a read as in HTTP (RFC 9110 section 13): it fails with
@@ -88,10 +91,11 @@ type CopyRequest struct {
 	Tags  *map[string]string
 	TTL   time.Duration
 	TTLAt lethe.Time
-	Reads int64 // of the copy, as in PutRequest
+	Reads int64         // of the copy, as in PutRequest
+	Idle  time.Duration // of the copy, as in PutRequest
 	ByKey ledger.KeyTTL
 	// KeepTTL keeps the source's remaining time to live when neither TTL nor TTLAt
-	// is set.
+	// is set, and its idle time when Idle is not.
 	KeepTTL bool
 }
 
@@ -103,7 +107,8 @@ type UploadRequest struct {
 	Tags        map[string]string
 	TTL         time.Duration
 	TTLAt       lethe.Time
-	Reads       int64 // of the object, as in PutRequest
+	Reads       int64         // of the object, as in PutRequest
+	Idle        time.Duration // of the object, as in PutRequest
 	ByKey       ledger.KeyTTL
 }
 

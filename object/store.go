@@ -67,6 +67,10 @@ type Options struct {
 	// Sleep waits d or until ctx is done (default: a timer).
 	Sleep func(ctx context.Context, d time.Duration) error
 
+	// NoteSoon, if set, is called when NoteReads is to be called within seconds, not at the
+	// next minute: an object that was read would end before.
+	NoteSoon func()
+
 	Events Events
 }
 
@@ -81,6 +85,7 @@ type Store struct {
 	opt        Options
 	ledger     Ledger
 	events     Events
+	notes      notes
 	bodies     pool // of small bodies, up to Options.Small, and of blocks
 	bodyMemory *budget.Budget
 	// sumReads joins concurrent reads of a blob for its block sums, sumSlots bounds how
@@ -102,7 +107,7 @@ func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	return &Store{
 		BucketLedger: o.Ledger.Buckets, DocumentLedger: o.Ledger.Documents, RuleLedger: o.Ledger.Rules, HoldLedger: o.Ledger.Holds,
-		opt: o, ledger: o.Ledger, events: o.Events, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
+		opt: o, ledger: o.Ledger, events: o.Events, notes: notes{waiting: map[lethe.ID]ledger.Read{}}, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
 	}, nil
 }
 

@@ -33,11 +33,11 @@ func (s *Store) update(ctx context.Context, u ledger.Update) (ledger.Object, err
 func (s *Store) updated(ctx context.Context, u ledger.Update, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
-	o, err := s.ledger.Objects.StatObject(ctx, u.Bucket, u.Key)
-	if err == nil && o.ID == out.ObjectID {
-		return o
+	res, err := s.ledger.Objects.StatObject(ctx, u.Bucket, u.Key)
+	if err == nil && res.Object.ID == out.ObjectID {
+		return res.Object
 	}
-	o = ledger.Object{ID: out.ObjectID, Bucket: u.Bucket, Key: u.Key, ModifiedAt: out.At}
+	o := ledger.Object{ID: out.ObjectID, Bucket: u.Bucket, Key: u.Key, ModifiedAt: out.At}
 	if u.Attrs != nil {
 		o.Attrs = *u.Attrs
 	}

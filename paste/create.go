@@ -72,7 +72,7 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 		w.WriteHeader(http.StatusSeeOther)
 	case v.json:
 		c := creation{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size, ReadsLeft: o.ReadsLeft}
-		if due := o.DueAt(); due != 0 {
+		if due := o.End(); due != 0 {
 			text := due.Time().Format(time.RFC3339Nano)
 			c.ExpiresAt = &text
 		}
@@ -95,7 +95,7 @@ func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 // setEnds sets the headers for when a paste ends, in whole seconds, and how often it can
 // be read before.
 func setEnds(w http.ResponseWriter, o ledger.Object) {
-	if due := o.DueAt(); due != 0 {
+	if due := o.End(); due != 0 {
 		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
 	}
 	if o.Counted() {

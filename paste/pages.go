@@ -119,7 +119,7 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 			s.Reads = "read for the last time: it is gone now"
 		}
 	}
-	if due := o.DueAt(); due != 0 {
+	if due := o.End(); due != 0 {
 		s.Expires = due.Time().Format("2 January 2006, 15:04:05 UTC")
 		s.ExpiresISO = due.Time().Format(time.RFC3339)
 		s.Left = leftText(due.Sub(h.opt.Clock.Now()))

@@ -19,11 +19,15 @@ const (
 	metaTTL       = "ttl"        // as lethe.ParseTTL reads it, such as "12h" or "30d"
 	metaExpiresAt = "expires-at" // RFC 3339
 	metaReads     = "reads"      // as lethe.ParseReads reads it
+	metaIdle      = "idle-ttl"   // as lethe.ParseIdleTTL reads it
 )
 
 // ruleTTL is the rule that x-amz-expiration names where no lifecycle rule ends
 // the object.
 const ruleTTL = "ttl"
+
+// ruleIdle is the one that it names where the idle time ends the object.
+const ruleIdle = "idle-ttl"
 
 // HeaderExpiration is the header that returns the expiry of an object.
 const HeaderExpiration = "x-amz-expiration"
@@ -33,11 +37,13 @@ const HeaderExpiration = "x-amz-expiration"
 const HeaderReadsLeft = "x-lethe-reads-left"
 
 // Lifetime is the end that a request asks for: by at most one of TTL and At, and
-// after so many Reads; 0: they are not counted.
+// after so many Reads; 0: they are not counted. It is kept for Idle after its last read;
+// 0: as its bucket has it.
 type Lifetime struct {
 	TTL   time.Duration
 	At    lethe.Time
 	Reads int64
+	Idle  time.Duration
 }
 
 // LifetimeOf reads the end from user metadata, whose names are in lower case. The
@@ -55,6 +61,11 @@ func LifetimeOf(user map[string]string, now lethe.Time) (l Lifetime, err error) 
 	case hasAt:
 		if l.At, err = lethe.ParseExpiresAt(strings.TrimSpace(at), now); err != nil {
 			return l, InvalidTTL("x-amz-meta-expires-at", at, err)
+		}
+	}
+	if idle, asked := user[metaIdle]; asked {
+		if l.Idle, err = lethe.ParseIdleTTL(strings.TrimSpace(idle)); err != nil {
+			return l, InvalidTTL("x-amz-meta-idle-ttl", idle, err)
 		}
 	}
 	if reads, counted := user[metaReads]; counted {
@@ -109,12 +120,16 @@ func InvalidTTL(name, value string, err error) *Error {
 // object does not expire. The date is rounded down to whole seconds, so that an
 // object is not promised beyond its expiry.
 func Expiration(o ledger.Object) string {
-	due := o.DueAt()
+	due := o.End()
 	if due == 0 || due == lethe.Forever {
 		return ""
 	}
 	rule := ruleTTL
-	if due != o.TTLAt {
+	switch due {
+	case o.TTLAt:
+	case o.IdleAt:
+		rule = ruleIdle
+	default:
 		rule = url.PathEscape(o.Rule)
 	}
 	return fmt.Sprintf("expiry-date=%q, rule-id=%q", due.Time().Format(http.TimeFormat), rule)

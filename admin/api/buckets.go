@@ -12,6 +12,8 @@ type Bucket struct {
 	Bytes        int64     `json:"bytes"`
 	DefaultTTL   string    `json:"default_ttl,omitempty"`
 	MaxTTL       string    `json:"max_ttl,omitempty"`
+	DefaultIdle  string    `json:"default_idle,omitempty"` // how long objects are kept after their last read
+	MaxIdle      string    `json:"max_idle,omitempty"`
 	QuotaBytes   int64     `json:"quota_bytes,omitempty"`
 	QuotaObjects int64     `json:"quota_objects,omitempty"`
 	Undo         string    `json:"undo,omitempty"`
@@ -23,6 +25,8 @@ type BucketChange struct {
 	Name         string  `json:"name"`
 	DefaultTTL   *string `json:"default_ttl,omitempty"`
 	MaxTTL       *string `json:"max_ttl,omitempty"`
+	DefaultIdle  *string `json:"default_idle,omitempty"`
+	MaxIdle      *string `json:"max_idle,omitempty"`
 	QuotaBytes   *int64  `json:"quota_bytes,omitempty"`
 	QuotaObjects *int64  `json:"quota_objects,omitempty"`
 	Undo         *string `json:"undo,omitempty"`

@@ -56,13 +56,18 @@ type ObjectInfo struct {
 	TTLKey     string    `json:"ttl_key,omitempty"` // the access key whose default or longest life that is
 	RuleAt     time.Time `json:"rule_at,omitzero"`  // a lifecycle rule in force ends it, applied to it or not
 	Rule       string    `json:"rule,omitempty"`    // that rule's ID
-	DueAt      time.Time `json:"due_at,omitzero"`   // the earlier of both
-	EndedBy    string    `json:"ended_by"`          // "ttl", "read" (for the last time), "rule" or "nothing"
+	DueAt      time.Time `json:"due_at,omitzero"`   // the earliest of these
+	EndedBy    string    `json:"ended_by"`          // "ttl", "idle", "read" (for the last time), "rule" or "nothing"
 	// ReadsLeft is how often it can still be read; absent: that is not counted. 0: it was
 	// read for the last time, at TTLAt.
 	ReadsLeft *int64 `json:"reads_left,omitempty"`
-	Content   string `json:"content,omitempty"`
-	Held      bool   `json:"held,omitempty"` // a hold keeps it, whatever ends it
+	// Idle is how long it is kept after its last read ("7d"), IdleAt when clients see it no
+	// more by that, as noted, and UsedAt the last read or write that was noted.
+	Idle    string    `json:"idle,omitempty"`
+	IdleAt  time.Time `json:"idle_at,omitzero"`
+	UsedAt  time.Time `json:"used_at,omitzero"`
+	Content string    `json:"content,omitempty"`
+	Held    bool      `json:"held,omitempty"` // a hold keeps it, whatever ends it
 }
 
 // ContentInfo is one content, its references, and the places of its bytes.

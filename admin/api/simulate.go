@@ -10,6 +10,8 @@ type Simulation struct {
 	TTL Ends `json:"ttl"`
 	// Read is what was read for the last time.
 	Read Ends `json:"read"`
+	// Idle is what nobody has read for its idle time, if nobody does meanwhile.
+	Idle Ends `json:"idle"`
 	// Abandoned are the incomplete uploads that nobody adds to
 	// (reclaim.grace.multipart_stale), before any rule aborts them.
 	Abandoned UploadForecast `json:"abandoned"`

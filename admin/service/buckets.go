@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -25,6 +26,7 @@ func bucketOf(b ledger.Bucket) api.Bucket {
 	return api.Bucket{
 		Name: b.Name, Owner: b.Owner, CreatedAt: toTime(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
 		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),
+		DefaultIdle: ttlText(b.DefaultIdle), MaxIdle: ttlText(b.MaxIdle),
 		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects,
 	}
 }
@@ -50,6 +52,7 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 		to   *time.Duration
 	}{
 		{"default_ttl", c.DefaultTTL, &set.DefaultTTL}, {"max_ttl", c.MaxTTL, &set.MaxTTL}, {"undo", c.Undo, &set.Undo},
+		{"default_idle", c.DefaultIdle, &set.DefaultIdle}, {"max_idle", c.MaxIdle, &set.MaxIdle},
 	} {
 		if err := parseDuration(d.text, d.to); err != nil {
 			return api.Bucket{}, fmt.Errorf("%w: %s: %w", api.ErrBadRequest, d.name, err)
@@ -60,6 +63,9 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 	}
 	if c.QuotaObjects != nil {
 		set.QuotaObjects = *c.QuotaObjects
+	}
+	if err := set.Check(); errors.Is(err, lethe.ErrInvalidTTL) {
+		return api.Bucket{}, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
 	}
 	if set.QuotaBytes < 0 || set.QuotaObjects < 0 {
 		return api.Bucket{}, fmt.Errorf("%w: a quota must not be negative; 0 is none", api.ErrBadRequest)

@@ -140,6 +140,7 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 	i := api.ObjectInfo{
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
 		EndedBy: "nothing", Content: string(o.ContentID), TTLKey: o.Attrs.EndKey,
+		Idle: ttlText(o.IdleFor), IdleAt: toTime(o.IdleAt), UsedAt: toTime(o.UsedAt),
 	}
 	if o.Counted() {
 		left := max(o.ReadsLeft, 0)
@@ -157,7 +158,7 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 	if e := o.EndsAt(now, b.Rules); e.At != 0 {
 		i.DueAt, i.EndedBy = toTime(e.At), string(e.By)
 	}
-	o.TTLAt = 0
+	o.TTLAt, o.IdleAt = 0, 0
 	if e := o.Ends(b.Rules); e.At != 0 {
 		i.RuleAt, i.Rule = toTime(e.At), e.Rule
 	}

@@ -63,6 +63,9 @@ func endOf(e api.Explanation) string {
 		by, ended = "lifecycle rule "+strconv.Quote(o.Rule)+" ends it", "lifecycle rule "+strconv.Quote(o.Rule)+" ended it"
 	case "read":
 		ended = "it was read for the last time"
+	case "idle":
+		at, by = o.IdleAt.Format(time.RFC3339), "it will not have been read for "+o.Idle+", unless it is read before"
+		ended = "it was not read for " + o.Idle
 	}
 	reads := ""
 	if o.ReadsLeft != nil {
@@ -83,6 +86,9 @@ func endOf(e api.Explanation) string {
 		until := ""
 		if !o.TTLAt.IsZero() {
 			until = "; clients see it until " + o.TTLAt.Format(time.RFC3339) + ", when its time to live ends"
+		}
+		if !o.IdleAt.IsZero() && (o.TTLAt.IsZero() || o.IdleAt.Before(o.TTLAt)) {
+			until = "; clients see it until " + o.IdleAt.Format(time.RFC3339) + ", unless it is read before"
 		}
 		return "here, and nobody can delete, replace or expire it: it is " + held + until + reads
 	case o.EndedBy == "nothing":

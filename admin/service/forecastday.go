@@ -91,7 +91,7 @@ type dayRows struct {
 }
 
 // dayStages are what the rows are read from, in their order, by the causes that end them.
-var dayStages = [][]ledger.Cause{{ledger.EndsByTTL, ledger.EndsByRead, ledger.EndsByRule}, {ledger.EndsByUndo}, {ledger.EndsByAbort}}
+var dayStages = [][]ledger.Cause{{ledger.EndsByTTL, ledger.EndsByRead, ledger.EndsByIdle, ledger.EndsByRule}, {ledger.EndsByUndo}, {ledger.EndsByAbort}}
 
 func newDayRows(s *Service, r api.ForecastDayRequest, now lethe.Time) (*dayRows, error) {
 	d := &dayRows{service: s, req: r, now: now, by: now, limit: r.Limit}
@@ -107,7 +107,7 @@ func newDayRows(s *Service, r api.ForecastDayRequest, now lethe.Time) (*dayRows,
 		known = known || slices.Contains(causes, ledger.Cause(r.By))
 	}
 	if !known {
-		return d, fmt.Errorf("%w: nothing ends by %q; use ttl, read, rule, undo or abort", api.ErrBadRequest, r.By)
+		return d, fmt.Errorf("%w: nothing ends by %q; use ttl, read, idle, rule, undo or abort", api.ErrBadRequest, r.By)
 	}
 	d.begin(0)
 	if r.After == "" {

@@ -43,8 +43,8 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r api.LifecycleRequest,
 		return out, err
 	}
 	out.Rules = forecastsOf(f.Forecasts())
-	own := forecastsOf([]predict.Forecast{f.TTL(), f.Read(), f.Abandoned()})
-	out.TTL, out.Read, out.Abandoned = own[0].Ends, own[1].Ends, own[2].Uploads
+	own := forecastsOf([]predict.Forecast{f.TTL(), f.Read(), f.Idle(), f.Abandoned()})
+	out.TTL, out.Read, out.Idle, out.Abandoned = own[0].Ends, own[1].Ends, own[2].Ends, own[3].Uploads
 	out.Limits, err = s.verdicts(ctx, b, f)
 	return out, err
 }

@@ -38,7 +38,7 @@ func (c *cli) bucketsListCommand() *cobra.Command {
 }
 
 func (c *cli) printBuckets(list []api.Bucket) error {
-	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "QUOTA", "MAX OBJECTS", "UNDO"}}
+	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "IDLE TTL", "MAX IDLE", "QUOTA", "MAX OBJECTS", "UNDO"}}
 	for _, b := range list {
 		quota, most := "-", "-"
 		if b.QuotaBytes > 0 {
@@ -48,13 +48,13 @@ func (c *cli) printBuckets(list []api.Bucket) error {
 			most = words.Number(b.QuotaObjects)
 		}
 		rows = append(rows, []string{b.Name, b.Owner, words.Number(b.Objects), words.Size(b.Bytes),
-			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), quota, most, cmp.Or(b.Undo, "-")})
+			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), cmp.Or(b.DefaultIdle, "-"), cmp.Or(b.MaxIdle, "-"), quota, most, cmp.Or(b.Undo, "-")})
 	}
 	return table(c.out, rows)
 }
 
 func (c *cli) bucketsSetCommand() *cobra.Command {
-	var defaultTTL, maxTTL, undo, quota string
+	var defaultTTL, maxTTL, defaultIdle, maxIdle, undo, quota string
 	var objects int64
 	var yes bool
 	cmd := &cobra.Command{
@@ -68,7 +68,8 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			for name, field := range map[string]struct {
 				from *string
 				to   **string
-			}{"default-ttl": {&defaultTTL, &change.DefaultTTL}, "max-ttl": {&maxTTL, &change.MaxTTL}, "undo": {&undo, &change.Undo}} {
+			}{"default-ttl": {&defaultTTL, &change.DefaultTTL}, "max-ttl": {&maxTTL, &change.MaxTTL}, "undo": {&undo, &change.Undo},
+				"default-idle": {&defaultIdle, &change.DefaultIdle}, "max-idle": {&maxIdle, &change.MaxIdle}} {
 				if cmd.Flags().Changed(name) {
 					*field.to = field.from
 				}
@@ -99,6 +100,8 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&defaultTTL, "default-ttl", "", "`ttl` of objects without one, or none")
 	f.StringVar(&maxTTL, "max-ttl", "", "longest `ttl`, or none")
+	f.StringVar(&defaultIdle, "default-idle", "", "how `long` objects are kept after their last read, if they do not say so, or none")
+	f.StringVar(&maxIdle, "max-idle", "", "longest such `time`, or none")
 	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
 	f.Var(atLeast(0, &objects, 0), "max-objects", "`number` of objects, 0 for no limit")

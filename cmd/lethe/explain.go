@@ -121,10 +121,14 @@ func (c *cli) explain(e api.Explanation) {
 		if o.ReadsLeft != nil {
 			printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))
 		}
+		if o.Idle != "" {
+			printf(c.out, "         it is kept for %s after its last read; the last use noted was %s, so it %s %s (%s)%s\n",
+				o.Idle, stamp(o.UsedAt), ends, stamp(o.IdleAt), words.When(o.IdleAt, e.Now), kept)
+		}
 		if !o.RuleAt.IsZero() {
 			printf(c.out, "         lifecycle rule %q %s it %s (%s)%s\n", o.Rule, ends, stamp(o.RuleAt), words.When(o.RuleAt, e.Now), kept)
 		}
-		if len(e.Holds) == 0 && e.Visible && !(o.TTLAt.IsZero() && o.RuleAt.IsZero()) {
+		if len(e.Holds) == 0 && e.Visible && !o.DueAt.IsZero() {
 			printf(c.out, "         to keep it: %s\n", c.command("hold", "add", "s3://"+e.Bucket+"/"+e.Key))
 		}
 	}

@@ -58,7 +58,7 @@ routine usage; --refresh counts first. With --day, list the objects that go on t
 	f.BoolVar(&a.all, "all", false, "of a day, list everything")
 	f.BoolVar(&a.asJSON, "json", false, "write JSON")
 	c.completesFlag(cmd, "day", fixed("due", "today", "tomorrow", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-	c.completesFlag(cmd, "by", fixed("ttl", "rule", "undo", "abort"))
+	c.completesFlag(cmd, "by", fixed("ttl", "idle", "rule", "undo", "abort"))
 	return c.completes(cmd, objectPlaces)
 }
 
@@ -268,7 +268,7 @@ func endWords(by, rule string) string {
 	if rule != "" {
 		return "rule " + rule
 	}
-	return map[string]string{"ttl": "time to live", "read": "last reads", "undo": "undo window", "abort": "incomplete uploads"}[by]
+	return map[string]string{"ttl": "time to live", "read": "last reads", "idle": "idle time", "undo": "undo window", "abort": "incomplete uploads"}[by]
 }
 
 // limitedWords says what each kind of limit counts.

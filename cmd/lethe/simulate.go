@@ -79,7 +79,7 @@ func (c *cli) simulate(ctx context.Context, client *api.Client, s simulated) (er
 // printSteps names the commands that go on from a simulation.
 func (c *cli) printSteps(found api.Simulation, s simulated) {
 	args := []string{"lifecycle", "simulate", s.Bucket}
-	goes, enabled := found.TTL.Days.Objects+found.Read.Days.Objects+found.Abandoned.Days.Uploads, ""
+	goes, enabled := found.TTL.Days.Objects+found.Read.Days.Objects+found.Idle.Days.Objects+found.Abandoned.Days.Uploads, ""
 	for _, f := range found.Rules {
 		if !f.Disabled && enabled == "" {
 			enabled = f.ID
@@ -119,6 +119,10 @@ func (c *cli) printForecasts(bucket string, found api.Simulation, days int) {
 	if r := found.Read; r.Days.Objects+r.Held.Objects > 0 {
 		printf(c.out, "as they were read for the last time:\n")
 		c.printEnds(bucket, r, api.UploadForecast{}, days)
+	}
+	if i := found.Idle; i.Days.Objects+i.Held.Objects > 0 {
+		printf(c.out, "unless they are read:\n")
+		c.printEnds(bucket, i, api.UploadForecast{}, days)
 	}
 	if a := found.Abandoned; a.Days.Uploads+a.Held.Uploads > 0 {
 		printf(c.out, "abandoned, before a rule aborts them:\n")

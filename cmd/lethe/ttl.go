@@ -101,6 +101,9 @@ func lifeOf(o api.ObjectInfo) string {
 	if !o.TTLAt.IsZero() {
 		text = ends + o.TTLAt.Format(time.RFC3339)
 	}
+	if o.Idle != "" {
+		text += "; without a read it " + ends + o.IdleAt.Format(time.RFC3339) + ", idle for " + o.Idle
+	}
 	if !o.RuleAt.IsZero() {
 		text += rule + o.RuleAt.Format(time.RFC3339)
 	}

@@ -124,6 +124,7 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(erro
 	}
 	work.Go(func() { a.router.Run(ctx) })
 	work.Go(func() { a.ledgerHealth.run(ctx) })
+	work.Go(func() { a.noteReads(ctx) })
 	work.Go(func() { a.bus.Run(ctx) })
 	if a.shared() {
 		work.Go(func() { failed(a.beat(ctx)) })

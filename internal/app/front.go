@@ -44,7 +44,7 @@ func (a *App) openFront(context.Context) (err error) {
 		Keys:  a.Ledger, Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
-		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(),
+		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(), HeadCounts: a.Config.Store.HeadCounts,
 		KeyRate:        ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
 		AddressRate:    ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
 		TrustedProxies: prefixes(c.TrustedProxies),
@@ -107,6 +107,7 @@ func (n newBuckets) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.B
 func settingsOf(c config.Store) ledger.BucketSettings {
 	return ledger.BucketSettings{
 		DefaultTTL: c.NewBuckets.DefaultTTL.Std(), MaxTTL: c.NewBuckets.MaxTTL.Std(),
+		DefaultIdle: c.NewBuckets.DefaultIdle.Std(), MaxIdle: c.NewBuckets.MaxIdle.Std(),
 		QuotaBytes: int64(c.NewBuckets.Quota), QuotaObjects: c.NewBuckets.MaxObjects, Undo: c.Undo.Std(),
 	}
 }

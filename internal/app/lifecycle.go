@@ -119,7 +119,7 @@ func (w *observer) uploadRuled(u ledger.Upload, rule string) {
 }
 
 // reclaimed reports a batch that expire or purge removed, and how much of it lifecycle
-// rules and last reads ended.
+// rules, last reads and idle times ended.
 func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	byRules := ledger.Reclaimed{}
 	for _, l := range r.Rules {
@@ -128,7 +128,8 @@ func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	}
 	w.metrics.Reclaimed(lethe.ReasonLifecycle, byRules)
 	w.metrics.Reclaimed(lethe.ReasonRead, ledger.Reclaimed{Objects: r.ReadObjects, Bytes: r.ReadBytes})
-	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects - r.ReadObjects, Bytes: r.Bytes - byRules.Bytes - r.ReadBytes})
+	w.metrics.Reclaimed(lethe.ReasonIdle, ledger.Reclaimed{Objects: r.IdleObjects, Bytes: r.IdleBytes})
+	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects - r.ReadObjects - r.IdleObjects, Bytes: r.Bytes - byRules.Bytes - r.ReadBytes - r.IdleBytes})
 	attrs := []slog.Attr{slog.Int("objects", r.Objects), slog.Int64("bytes", r.Bytes),
 		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes),
 		slog.Int("inline", r.Inline), slog.Int64("inline_bytes", r.InlineBytes), w.ids("contents", r.Dropped)}

@@ -97,6 +97,9 @@ func (w *observer) objects() object.Events {
 				w.log.Error("the cache returned wrong bytes; they are dropped, and a backend is read", "content", content)
 			})
 		},
+		Unnoted: func(reads int) {
+			w.log.Error("reads could not be noted, as too many wait for the ledger: objects that are kept while they are read may end too early", "reads", reads)
+		},
 		Extended: func(content lethe.ID, err error) {
 			w.metrics.ReadTrouble("extended")
 			if err == nil {

@@ -127,6 +127,7 @@ type Store struct {
 	admin        *service.Service      // set once there is a handler of it
 	pairingTold  sync.Map              // what was last logged about the epoch of each backend
 	unswept      map[string]lethe.Time // before when unfinished uploads on a backend were begun
+	noteSoon     chan struct{}         // reads are to be noted within seconds
 	rules        ruleBook
 	sender       *webhook.Sender
 	worker       string
@@ -137,7 +138,7 @@ type Store struct {
 // process alone, else in PostgreSQL beside others. Errors: ErrInUse, ErrNoStore,
 // and those of ledger and backends.
 func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error) {
-	s := &Store{Config: c, opt: o.withDefaults()}
+	s := &Store{Config: c, opt: o.withDefaults(), noteSoon: make(chan struct{}, 1)}
 	if err := errors.Join(s.readRules(c), s.openTargets()); err != nil {
 		return nil, err
 	}
@@ -214,8 +215,11 @@ func (s *Store) makeObjects(context.Context) (err error) {
 		Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
 		Inline: int64(s.Config.Store.Inline), Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
 		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
-		Background: true, Events: events,
+		Background: true, Events: events, NoteSoon: s.hurryNotes,
 	})
+	if err == nil {
+		s.closing(s.lastNotes)
+	}
 	return err
 }
 

@@ -127,15 +127,18 @@ type Store struct {
 	MemoryBody  Size       `yaml:"memory_body"`   // bodies up to here are held in memory while hashed
 	TrustWindow Duration   `yaml:"trust_window"`  // how long a copy is trusted after it was verified; 0: not at all
 	Flush       bool       `yaml:"flush"`         // false for benchmarks only
+	HeadCounts  bool       `yaml:"head_counts"`   // a HEAD counts as a read for idle times
 	NewBuckets  NewBuckets `yaml:"new_buckets"`
 }
 
 // NewBuckets is the settings of new buckets; zero means no limit.
 type NewBuckets struct {
-	DefaultTTL Duration `yaml:"default_ttl"`
-	MaxTTL     Duration `yaml:"max_ttl"`
-	Quota      Size     `yaml:"quota"`
-	MaxObjects int64    `yaml:"max_objects"`
+	DefaultTTL  Duration `yaml:"default_ttl"`
+	DefaultIdle Duration `yaml:"default_idle"`
+	MaxIdle     Duration `yaml:"max_idle"`
+	MaxTTL      Duration `yaml:"max_ttl"`
+	Quota       Size     `yaml:"quota"`
+	MaxObjects  int64    `yaml:"max_objects"`
 }
 
 // Cache is the content cache; Redis.Cache adds a shared one.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/yamlfile"
 	"github.com/lethe-storage/lethe/ledger"
 )
@@ -154,6 +155,11 @@ func (s Store) validate(p *Problems) {
 	b := s.NewBuckets
 	p.check(b.MaxTTL == 0 || b.DefaultTTL <= b.MaxTTL, "store.new_buckets.default_ttl",
 		"%s is longer than max_ttl, %s; make it shorter, or max_ttl longer", b.DefaultTTL, b.MaxTTL)
+	for name, d := range map[string]Duration{"default_idle": b.DefaultIdle, "max_idle": b.MaxIdle} {
+		p.check(d == 0 || d.Std() >= lethe.MinIdle, "store.new_buckets."+name, "is %s; use at least %s, or none", d, lethe.FormatTTL(lethe.MinIdle))
+	}
+	p.check(b.MaxIdle == 0 || b.DefaultIdle <= b.MaxIdle, "store.new_buckets.default_idle",
+		"%s is longer than max_idle, %s; make it shorter, or max_idle longer", b.DefaultIdle, b.MaxIdle)
 	p.check(b.Quota >= 0, "store.new_buckets.quota", "is negative; use none for no limit")
 	p.check(b.MaxObjects >= 0, "store.new_buckets.max_objects", "is negative; use 0 for no limit")
 }

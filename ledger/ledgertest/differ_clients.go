@@ -290,8 +290,7 @@ func (h *history) update() {
 	u := ledger.Update{Op: h.op(), Bucket: v.Bucket, Key: v.Key, If: h.condition()}
 	switch h.number(5) {
 	case 4:
-		d := h.idle()
-		u.Idle = &d
+		u.Idle = &ledger.IdleChange{Idle: h.idle(), AsNew: h.chance(2)}
 	case 0:
 		u.Attrs = &ledger.Attrs{CacheControl: "no"}
 	case 3:
@@ -307,7 +306,7 @@ func (h *history) update() {
 
 func (h *history) resolve() {
 	v := h.version()
-	ask(h, "stat "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Object, error) { return l.StatObject(h.ctx, v.Bucket, v.Key) })
+	ask(h, "stat "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Resolved, error) { return l.StatObject(h.ctx, v.Bucket, v.Key) })
 	ask(h, "resolve "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Resolved, error) { return l.Resolve(h.ctx, v.Bucket, v.Key) })
 }
 

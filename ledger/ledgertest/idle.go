@@ -266,7 +266,7 @@ func idleUpload(w *world) {
 func idleUpdate(w *world) {
 	w.put("k", "body")
 	change := func(d time.Duration) (ledger.Object, error) {
-		return w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Idle: &d})
+		return w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Idle: &ledger.IdleChange{Idle: d}})
 	}
 	equal(w, "end", must(change(idle))(w).IdleAt, w.idleEnd())
 	w.later(time.Hour)

@@ -106,16 +106,16 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 
 // StatObject returns an object without its bytes and where they are: ErrNoSuchBucket,
 // ErrNoSuchKey.
-func (db *DB) StatObject(ctx context.Context, name, key string) (ledger.Object, error) {
+func (db *DB) StatObject(ctx context.Context, name, key string) (ledger.Resolved, error) {
 	if err := db.enter(ctx); err != nil {
-		return ledger.Object{}, err
+		return ledger.Resolved{}, err
 	}
 	defer db.leave()
 	o, err := db.stat(name, key)
 	if err != nil {
-		return ledger.Object{}, err
+		return ledger.Resolved{}, err
 	}
-	return o.out(), nil
+	return ledger.Resolved{Object: o.out(), Now: db.now}, nil
 }
 
 // stat returns the object that readers see under a key: ErrNoSuchBucket, ErrNoSuchKey.

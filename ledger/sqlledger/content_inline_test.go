@@ -214,9 +214,9 @@ func TestStatReadsNoBytes(t *testing.T) {
 		return after - before
 	}
 	stat := visited(func() {
-		o, err := l.StatObject(l.ctx, "b", "a")
+		r, err := l.StatObject(l.ctx, "b", "a")
 		l.ok(err)
-		if o.ID != want.Object.ID || o.Size != ledger.MaxInline {
+		if o := r.Object; o.ID != want.Object.ID || o.Size != ledger.MaxInline {
 			t.Errorf("found %+v", o)
 		}
 	})

@@ -75,12 +75,12 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 
 // StatObject returns an object without its bytes and where they are, in one snapshot:
 // ErrNoSuchBucket, ErrNoSuchKey (also once it has expired).
-func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Object, err error) {
+func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
 	stat := func(t *tx) error {
 		o, err := t.fateObject(bucket, key)
 		if found = o != nil && o.VisibleAt(t.Now); found {
-			out = *o
+			out.Object, out.Now = *o, t.Now
 		}
 		return err
 	}

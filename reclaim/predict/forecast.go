@@ -50,13 +50,13 @@ const maxExamples = 5
 // Forecaster adds up what rules would end, by the code that ends objects. Disabled rules
 // count as enabled, as a forecast should precede enabling them.
 type Forecaster struct {
-	rules        lifecycle.Rules
-	now          lethe.Time
-	today, until lethe.Time
-	out          []Forecast
-	ttl, read    Forecast
-	abandoned    Forecast             // of uploads alone
-	later, held  map[lethe.Time]int64 // objects that rules end after today, by when; and held ones
+	rules           lifecycle.Rules
+	now             lethe.Time
+	today, until    lethe.Time
+	out             []Forecast
+	ttl, read, idle Forecast
+	abandoned       Forecast             // of uploads alone
+	later, held     map[lethe.Time]int64 // objects that rules end after today, by when; and held ones
 }
 
 // NewForecaster returns a forecaster for a number of days in UTC, the one of now included.
@@ -97,6 +97,8 @@ func (f *Forecaster) Object(o ledger.Object, held bool) {
 		r = &f.out[f.rules.Stamp(o.Facts()).Rule-1]
 	case ledger.EndsByRead:
 		r = &f.read
+	case ledger.EndsByIdle:
+		r = &f.idle
 	}
 	if held {
 		if r.Held.add(o.Size); end.At <= f.today {
@@ -154,6 +156,9 @@ func (f *Forecaster) TTL() Forecast { return f.ttl }
 
 // Read returns what goes as it was read for the last time.
 func (f *Forecaster) Read() Forecast { return f.read }
+
+// Idle returns what goes as nobody reads it for its idle time.
+func (f *Forecaster) Idle() Forecast { return f.idle }
 
 // Abandoned returns the uploads that are aborted as abandoned, before any rule aborts them.
 func (f *Forecaster) Abandoned() Forecast { return f.abandoned }

@@ -68,6 +68,8 @@ func dueItem(do, kind string, d predict.Due) plan.Item {
 		i.Why = "undo window is over"
 	case ledger.EndsByRead:
 		i.Why = "it was read for the last time"
+	case ledger.EndsByIdle:
+		i.Why = "it was not read for its idle time"
 	case ledger.EndsByRule:
 		i.Why = "rule " + d.Rule
 		if d.Unapplied {

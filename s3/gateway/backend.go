@@ -39,6 +39,7 @@ type BackendOptions struct {
 	// AccountBuckets is how many buckets an account may own; 0: any number. The
 	// root is not limited.
 	AccountBuckets int
+	HeadCounts     bool          // HeadObject counts as a read for idle times
 	MinPart        int64         // the store's, for error texts (default 5 MiB)
 	Timeout        time.Duration // of operations that move no body (default 1 min)
 	// Base cancels every operation when it is cancelled (default: never).

@@ -201,7 +201,7 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from ledger.Object, in s3resp
 	attrs.CacheControl, attrs.Expires = str(in.CacheControl), str(in.Expires)
 	attrs.User = cloneMap(in.Metadata)
 	life, err := s3.LifetimeOf(attrs.User, b.opt.Clock.Now())
-	r.TTL, r.TTLAt, r.Reads = life.TTL, life.At, life.Reads
+	r.TTL, r.TTLAt, r.Reads, r.Idle = life.TTL, life.At, life.Reads, life.Idle
 	return err
 }
 

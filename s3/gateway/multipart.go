@@ -47,7 +47,7 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	if err != nil {
 		return out, b.fail(o, err)
 	}
-	r.TTL, r.TTLAt, r.Reads, r.ByKey = life.TTL, life.At, life.Reads, o.req.keyTTL()
+	r.TTL, r.TTLAt, r.Reads, r.Idle, r.ByKey = life.TTL, life.At, life.Reads, life.Idle, o.req.keyTTL()
 	up, err := b.store.Uploads.CreateUpload(o.ctx, r)
 	if err != nil {
 		return out, b.fail(o, err)

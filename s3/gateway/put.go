@@ -72,7 +72,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if err != nil {
 		return res, err
 	}
-	r.TTL, r.TTLAt, r.Reads, r.ByKey = life.TTL, life.At, life.Reads, o.req.keyTTL()
+	r.TTL, r.TTLAt, r.Reads, r.Idle, r.ByKey = life.TTL, life.At, life.Reads, life.Idle, o.req.keyTTL()
 	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
 	defer s.body.release()
 	if err != nil {

@@ -69,7 +69,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 // opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
 	if c.any() || get.Part > 0 {
-		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key})
+		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key, Counts: true})
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key, Counts: b.opt.HeadCounts})
 	if err != nil {
 		return nil, b.fail(o, err)
 	}

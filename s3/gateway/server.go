@@ -49,6 +49,8 @@ type Options struct {
 	// lists have an effect. The default is BucketOwnerEnforced, as on S3: they
 	// have none.
 	Ownership types.ObjectOwnership
+	// HeadCounts: a HeadObject counts as a read for the idle times of objects.
+	HeadCounts bool
 	// AccountBuckets is how many buckets an account may own; 0 is no limit.
 	AccountBuckets int
 
@@ -162,7 +164,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	o := s.opt
 	b := BackendOptions{
 		Store: o.Store, Keys: o.Keys, Clock: o.Clock, Region: o.Region, MinPart: o.MinPart,
-		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, AccountBuckets: o.AccountBuckets, Events: o.Events,
+		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, AccountBuckets: o.AccountBuckets, HeadCounts: o.HeadCounts, Events: o.Events,
 	}
 	iam := o.accounts
 	switch {

@@ -129,11 +129,11 @@ func (s *seam) Resolve(ctx context.Context, bucket, key string) (ledger.Resolved
 	})
 }
 
-func (s *seam) StatObject(ctx context.Context, bucket, key string) (ledger.Object, error) {
-	return read(s, "stat-object", key, func() (ledger.Object, error) {
-		o, err := s.in.StatObject(ctx, bucket, key)
-		s.w.fail(s.w.oracle.resolved(bucket, key, o, err))
-		return o, err
+func (s *seam) StatObject(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
+	return read(s, "stat-object", key, func() (ledger.Resolved, error) {
+		r, err := s.in.StatObject(ctx, bucket, key)
+		s.w.fail(s.w.oracle.resolved(bucket, key, r.Object, err))
+		return r, err
 	})
 }
 
