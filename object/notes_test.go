@@ -146,9 +146,11 @@ func (w *world) stores() map[string]blob.Store {
 // in a tenth of its idle time.
 func TestInstancesNoteTheSame(t *testing.T) {
 	w := newWorld(t, nil)
+	who, err := w.db.Identity(w.ctx)
+	w.must(err)
 	others := []*object.Store{w.Store}
 	for range 2 {
-		s, err := object.New(object.Options{Ledger: ledgertest.ForObjects(w.ledger), Backends: w.stores(), StoreID: "x", Clock: w.clock, Monotonic: w.clock})
+		s, err := object.New(object.Options{Ledger: ledgertest.ForObjects(w.ledger), Backends: w.stores(), StoreID: who.ID, Clock: w.clock, Monotonic: w.clock})
 		w.must(err)
 		others = append(others, s)
 	}

@@ -160,7 +160,7 @@ var table = []mutant{
 		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
 	}, {
 		name: "a delete locks no objects", file: "object_delete.go",
-		old: "(o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy(\"o.key\"))", new: "(o.ttl_at = 0 OR o.ttl_at > ?3)`)",
+		old: "visibleAt(`o.`, `?3`) + ` ` + sqldb.ExclusiveBy(\"o.key\"))", new: "visibleAt(`o.`, `?3`))",
 		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},
 }

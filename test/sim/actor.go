@@ -119,6 +119,7 @@ type process struct {
 	crashed bool
 	actors  []*actor
 	node    *node
+	reads   map[lethe.ID]lethe.Time // that it has served and has yet to note
 }
 
 // die marks the process as crashed; the scheduler unwinds its actors.

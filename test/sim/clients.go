@@ -169,7 +169,7 @@ func makePut(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
 		_, err := a.proc.node.objects.Put(context.Background(), object.PutRequest{
 			Bucket: op.at.bucket, Key: op.at.key, Body: &slowBody{a: a, data: op.body, pace: pace},
-			Size: declared, MD5: digest, TTL: ttl, If: cond, Reads: a.w.grant(op), ByKey: a.w.keyTTL(op),
+			Size: declared, MD5: digest, TTL: ttl, If: cond, Reads: a.w.grant(op), Idle: a.w.idleTime(op), ByKey: a.w.keyTTL(op),
 		})
 		if digest != "" && err == nil {
 			a.w.fail(broken("%v took a body that does not match its digest", op.at))
@@ -254,6 +254,7 @@ func get(pace time.Duration) func(*actor, *operation) error {
 		}
 		defer rd.Body.Close()
 		a.w.fail(a.w.oracle.served(rd.Object))
+		a.wasRead(rd.Object)
 		op.reading.asked = 0
 		got, err := a.readSlowly(rd.Body, pace, nil)
 		if err != nil {
@@ -429,7 +430,7 @@ type multipart struct {
 func (u *multipart) open() error {
 	r := object.UploadRequest{Bucket: u.op.at.bucket, Key: u.op.at.key, Owner: "owner"}
 	if u.op.kind == "multipart" {
-		r.Reads = u.a.w.grant(u.op)
+		r.Reads, r.Idle = u.a.w.grant(u.op), u.a.w.idleTime(u.op)
 	}
 	up, err := u.a.proc.node.objects.CreateUpload(context.Background(), r)
 	u.id = up.ID

@@ -44,7 +44,7 @@ var (
 	ledgerWrites = []Step{
 		"begin", "beat", "abandon", "condemn-late", "commit", "delete", "update",
 		"create-upload", "commit-part", "complete", "abort",
-		"restore", "purge-now", "extend-grace", "count-read",
+		"restore", "purge-now", "extend-grace", "count-read", "note-reads",
 		"expire", "claim", "settle", "recover", "claim-intents", "promote",
 		"condemn-intent", "release-intent", "abort-stale", "purge", "prune",
 		"set-rules", "reapply", "abort-ruled",
@@ -90,7 +90,7 @@ func applicable(step Step) []Fault {
 var rare = map[Step]uint64{
 	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 90, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
-	"count-read": 6, "requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
+	"count-read": 6, "note-reads": 6, "requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
 	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "release-hold": 6, "return-deferred": 6,
 	"precheck": 6, "allow": 12, "end-trips": 2, "hold-backend": 16, "doubt-clock": 4,

@@ -79,7 +79,7 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 
 // reasoned holds the reason of a receipt against the object as it was.
 func (o *oracle) reasoned(x ledger.Object, r receipt.Receipt) error {
-	late := x.TTLAt != 0 && x.TTLAt <= o.w.now
+	late, unread := x.TTLAt != 0 && x.TTLAt <= o.w.now, idle(x, o.w.now)
 	right := false
 	switch r.Reason {
 	case lethe.ReasonExpiry:
@@ -87,9 +87,11 @@ func (o *oracle) reasoned(x ledger.Object, r receipt.Receipt) error {
 	case lethe.ReasonRead:
 		right = late && x.ReadsLeft == ledger.AllRead
 	case lethe.ReasonLifecycle:
-		right = !late && r.RuleNumber == x.RuleNumber && r.Rule != ""
+		right = !late && !idleOver(x, o.w.now) && r.RuleNumber == x.RuleNumber && r.Rule != ""
+	case lethe.ReasonIdle:
+		right = !late && unread
 	case lethe.ReasonDelete, lethe.ReasonOverwrite:
-		right = !late && r.Op != "" && (r.Reason == lethe.ReasonOverwrite) == o.taken(x)
+		right = !late && !unread && r.Op != "" && (r.Reason == lethe.ReasonOverwrite) == o.taken(x)
 	}
 	if r.Kind != receipt.Object || r.Key != x.Key || r.Content != x.ContentID || r.Size != x.Size || !right {
 		return broken("version %s of %s/%s went with the receipt %+v", x.ID, x.Bucket, x.Key, r)

@@ -117,7 +117,7 @@ func (o *oracle) departed(before View, step Step, sc scope) map[limitKey]int64 {
 				continue
 			}
 			kind := ledger.LimitRules
-			if x.TTLAt != 0 && x.TTLAt <= o.w.now {
+			if x.TTLAt != 0 && x.TTLAt <= o.w.now || idleOver(x, o.w.now) {
 				kind = ledger.LimitTTL
 			}
 			out[limitKey{kind, string(x.BucketID)}]++

@@ -12,7 +12,7 @@ var readMutants = []mutant{
 		file: "object/get.go", old: "	o, err := s.ledger.Reads.CountRead(ctx, rd.Object)\n", new: "	o, err := s.ledger.Reads.CountRead(ctx, rd.Object)\n	if errors.Is(err, lethe.ErrNoSuchKey) {\n		o, err = rd.Object, nil\n	}\n",
 	}, {
 		name: "reads: one is taken though none is left", rule: "guarded by what is left", within: 500, in: sim.Counted, sqlite: true,
-		file: "ledger/sqlledger/object_read.go", old: "AND reads_left > 0 AND (ttl_at = 0 OR ttl_at > ?4)", new: "AND reads_left <> 0",
+		file: "ledger/sqlledger/object_read.go", old: "AND reads_left > 0 AND ` + visibleAt(``, `?4`) + `", new: "AND reads_left <> 0",
 	}, {
 		name: "reads: the last one ends nothing", rule: "the last read ends the object", within: 100, in: sim.Counted, sqlite: true,
 		file: "ledger/sqlledger/object_read.go", old: "CASE WHEN reads_left = 1 THEN ?4 ELSE ttl_at END", new: "ttl_at",
@@ -30,10 +30,10 @@ var readMutants = []mutant{
 		file: "ledger/memledger/objects.go", old: "	case o.bucket.Undo > 0 && !o.Counted():", new: "	case o.bucket.Undo > 0:",
 	}, {
 		name: "reads: a new time to live brings it back", rule: "the last read ends the object", within: 2000, in: sim.Counted | sim.Held,
-		file: "ledger/update.go", old: "(held == nil || u.TTL == nil || o.ReadsLeft == AllRead)", new: "(held == nil || u.TTL == nil)",
+		file: "ledger/update.go", old: "u.TTL == nil && u.Idle == nil || o.ReadsLeft == AllRead)", new: "u.TTL == nil && u.Idle == nil)",
 	}, {
 		name: "reads: a receipt says that it expired", rule: "receipts have the reason", within: 100, in: sim.Counted, sqlite: true,
-		file: "ledger/sqlledger/object_expire.go", old: "		} else if g.read {", new: "		} else if g.read && g.size < 0 {",
+		file: "ledger/sqlledger/object_expire.go", old: "l.rule, l.reason = 0, s.EndReason(t.Now)", new: "l.rule, l.reason = 0, lethe.ReasonExpiry",
 	},
 }
 

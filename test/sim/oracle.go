@@ -22,10 +22,11 @@ type operation struct {
 	kind    string
 	number  int
 	at      place
-	body    []byte   // what a put stores; nil: does not matter
-	new     bool     // only if nothing visible lies there
-	source  lethe.ID // the version that a copy or restore takes its bytes from
-	found   lethe.ID // the version that was resolved last
+	body    []byte     // what a put stores; nil: does not matter
+	new     bool       // only if nothing visible lies there
+	source  lethe.ID   // the version that a copy or restore takes its bytes from
+	found   lethe.ID   // the version that was resolved last
+	foundAt lethe.Time // when one was first
 	ids     []lethe.ID
 	faulted bool       // met a fault, or slept beyond a grace
 	lingers bool       // is there so that somebody is slow
@@ -72,6 +73,7 @@ type oracle struct {
 	heard int64 // number of the last event that was looked at
 	// granted and handed are the reads of versions: how many there may be, and were.
 	granted, handed map[lethe.ID]int64
+	noting          map[lethe.ID]lethe.Time // the reads that are being noted
 }
 
 func newOracle(w *World) *oracle {
@@ -80,7 +82,7 @@ func newOracle(w *World) *oracle {
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]ledger.Commit{}, begunAt: map[lethe.ID]int{},
 		changed: map[place]int{}, tallies: map[limitKey]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, damaged: map[lethe.ID]*damage{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
-		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{}, granted: map[lethe.ID]int64{}, handed: map[lethe.ID]int64{},
+		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{}, granted: map[lethe.ID]int64{}, handed: map[lethe.ID]int64{}, noting: map[lethe.ID]lethe.Time{},
 	}
 }
 
@@ -187,7 +189,7 @@ func definite(err error) bool {
 // resolved holds a look-up against the rows.
 func (o *oracle) resolved(bucket, key string, r ledger.Object, err error) error {
 	i := slices.IndexFunc(o.view.Objects, func(x ledger.Object) bool { return x.Bucket == bucket && x.Key == key })
-	visible := i >= 0 && (o.view.Objects[i].TTLAt == 0 || o.view.Objects[i].TTLAt > o.w.now)
+	visible := i >= 0 && visible(o.view.Objects[i], o.w.now)
 	switch {
 	case err == nil && !visible:
 		return broken("%s/%s was resolved although it is gone or past its time", bucket, key)
@@ -197,6 +199,9 @@ func (o *oracle) resolved(bucket, key string, r ledger.Object, err error) error 
 		return broken("%s/%s is there but was not found", bucket, key)
 	}
 	if a := o.w.cur; err == nil && a != nil && a.op != nil {
+		if a.op.foundAt == 0 {
+			a.op.foundAt = o.w.now
+		}
 		if a.op.found = r.ID; a.op.kind == "copy" {
 			a.op.source = r.ID
 		}
@@ -208,7 +213,7 @@ func (o *oracle) resolved(bucket, key string, r ledger.Object, err error) error 
 func (o *oracle) listed(bucket string, got []ledger.Object) error {
 	want := map[string]lethe.ID{}
 	for _, x := range o.view.Objects {
-		if x.Bucket == bucket && (x.TTLAt == 0 || x.TTLAt > o.w.now) {
+		if x.Bucket == bucket && visible(x, o.w.now) {
 			want[x.Key] = x.ID
 		}
 	}
@@ -319,7 +324,7 @@ func same(a, b View) bool {
 	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && len(a.Bodies) == len(b.Bodies) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
 		slices.EqualFunc(a.Objects, b.Objects, func(x, y ledger.Object) bool {
 			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
-				x.RuleNumber == y.RuleNumber && x.ReadsLeft == y.ReadsLeft && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
+				x.RuleNumber == y.RuleNumber && x.ReadsLeft == y.ReadsLeft && x.IdleFor == y.IdleFor && x.IdleAt == y.IdleAt && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
 		}) &&
 		slices.EqualFunc(a.Trash, b.Trash, func(x, y ledger.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(x, y ledger.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
@@ -330,6 +335,9 @@ func same(a, b View) bool {
 func (o *oracle) diff(before View, step Step, sc scope, err error) error {
 	if err := cmp.Or(o.readsFall(before, step), o.keysEnd(before)); err != nil {
 		return err
+	}
+	if ierr := o.idleMoves(before, step); ierr != nil {
+		return ierr
 	}
 	was, is := byPlace(before.Objects), byPlace(o.view.Objects)
 	for at, old := range was {
@@ -353,7 +361,7 @@ func (o *oracle) diff(before View, step Step, sc scope, err error) error {
 		if derr := o.appeared(at, now, step, sc); derr != nil {
 			return derr
 		}
-		if op := o.byOp[now.ID]; op != nil && op.new && there && (old.TTLAt == 0 || old.TTLAt > o.w.now) {
+		if op := o.byOp[now.ID]; op != nil && op.new && there && visible(old, o.w.now) {
 			return broken("%v was replaced by a write that asked for nothing to be there", at)
 		}
 		o.changed[at] = o.w.effects

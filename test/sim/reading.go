@@ -91,7 +91,7 @@ func (a *actor) cutOff(op *operation, content lethe.ID, err error) error {
 		return nil
 	}
 	for _, x := range w.oracle.view.Objects {
-		if x.Bucket == op.at.bucket && x.Key == op.at.key && (x.TTLAt == 0 || x.TTLAt > w.now) && (content == "" || x.ContentID == content) {
+		if x.Bucket == op.at.bucket && x.Key == op.at.key && visible(x, w.now) && (content == "" || x.ContentID == content) {
 			return broken("%v lies where it did, and its reader was cut off: %w", op.at, err)
 		}
 	}

@@ -82,8 +82,3 @@ func (a *actor) uncached() error {
 	}
 	return broken("%v, whose reads are counted, is cached", a.op.at)
 }
-
-// NoteReads is a method of processes that serve.
-func (s *seam) NoteReads(ctx context.Context, reads []ledger.Read) (int, error) {
-	return write(s, "note-reads", "", scope{}, func() (int, error) { return s.in.NoteReads(s.lasting(ctx), reads) })
-}

@@ -112,7 +112,7 @@ func makeRetag(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 // force at this very moment ends it.
 func (o *oracle) ended(x ledger.Object) bool {
 	s := o.stamp(x)
-	return x.TTLAt != 0 && x.TTLAt <= o.w.now || s.Rule != 0 && s.At <= o.w.now
+	return x.TTLAt != 0 && x.TTLAt <= o.w.now || idleOver(x, o.w.now) || s.Rule != 0 && s.At <= o.w.now
 }
 
 // stamp is what the rules in force say of an object.

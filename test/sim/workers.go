@@ -101,7 +101,7 @@ func (w *World) close() {
 func (p *process) boot() {
 	p.crashed = false
 	p.life++
-	p.node = p.w.newNode()
+	p.node, p.reads = p.w.newNode(), map[lethe.ID]lethe.Time{}
 	for i, s := range p.w.script {
 		if i%processCount == p.index && s.more(p.w) {
 			p.spawn("client", i, client(s))
@@ -120,6 +120,9 @@ func (p *process) boot() {
 	}
 	if p.index == 0 && p.w.decays() {
 		p.spawn("decay", p.w.cfg.Clients+p.w.cfg.Workers+11, decay)
+	}
+	if p.w.idles() {
+		p.spawn("noter", p.w.cfg.Clients+p.w.cfg.Workers+12+p.index, noter)
 	}
 	if p.w.sealing() {
 		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
