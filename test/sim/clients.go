@@ -253,8 +253,7 @@ func get(pace time.Duration) func(*actor, *operation) error {
 			return err
 		}
 		defer rd.Body.Close()
-		a.w.fail(a.w.oracle.served(rd.Object))
-		a.wasRead(rd.Object)
+		a.wasServed(rd.Object)
 		op.reading.asked = 0
 		got, err := a.readSlowly(rd.Body, pace, nil)
 		if err != nil {

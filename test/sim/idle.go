@@ -52,8 +52,9 @@ func noter(a *actor) {
 	}
 }
 
-// wasRead remembers that a process served a read of a version that ends too early for it.
-func (a *actor) wasRead(x ledger.Object) {
+// wasServed remembers that a process served a read of a version that ends too early for it.
+func (a *actor) wasServed(x ledger.Object) {
+	a.w.fail(a.w.oracle.served(x))
 	if at := a.op.foundAt; x.IdleFor > 0 && at.Add(x.IdleFor) > x.IdleAt {
 		a.proc.reads[x.ID] = max(at, a.proc.reads[x.ID])
 	}
