@@ -86,7 +86,7 @@ func TestForecastShowsWhatGoes(t *testing.T) {
 	}
 	w.fails("is no day", "forecast", "--day", "someday")
 	w.fails("add --day", "forecast", "--by", "ttl")
-	w.fails("use ttl, read, rule, undo or abort", "forecast", "--day", "due", "--by", "chance")
+	w.fails("use ttl, read, idle, rule, undo or abort", "forecast", "--day", "due", "--by", "chance")
 	w.fails("use 1 to 90", "forecast", "--days", "91")
 }
 
