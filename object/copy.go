@@ -36,10 +36,8 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 		if err != nil {
 			return PutResult{}, err
 		}
+		s.used(src) // before the copy, which may take longer than a note may
 		res, err := s.copyVersion(ctx, r, src.Object)
-		if err == nil {
-			s.used(src)
-		}
 		if n == copyTries || !errors.Is(err, errReplaced) {
 			return res, err
 		}

@@ -107,27 +107,7 @@ func (c *cli) explain(e api.Explanation) {
 	}
 	if o := e.Object; o != nil {
 		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, words.Size(o.Size), o.ETag, stamp(o.ModifiedAt))
-		ends, kept := "ends", ""
-		if len(e.Holds) > 0 {
-			ends, kept = "would end", ", but a hold keeps it"
-		}
-		if !o.TTLAt.IsZero() && (o.ReadsLeft == nil || *o.ReadsLeft > 0) {
-			of := ""
-			if o.TTLKey != "" {
-				of = ", the default of access key " + o.TTLKey + ","
-			}
-			printf(c.out, "         its time to live%s ends %s (%s)%s\n", of, stamp(o.TTLAt), words.When(o.TTLAt, e.Now), kept)
-		}
-		if o.ReadsLeft != nil {
-			printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))
-		}
-		if o.Idle != "" {
-			printf(c.out, "         it is kept for %s after its last read; the last use noted was %s, so it %s %s (%s)%s\n",
-				o.Idle, stamp(o.UsedAt), ends, stamp(o.IdleAt), words.When(o.IdleAt, e.Now), kept)
-		}
-		if !o.RuleAt.IsZero() {
-			printf(c.out, "         lifecycle rule %q %s it %s (%s)%s\n", o.Rule, ends, stamp(o.RuleAt), words.When(o.RuleAt, e.Now), kept)
-		}
+		c.explainEnds(e, *o)
 		if len(e.Holds) == 0 && e.Visible && !o.DueAt.IsZero() {
 			printf(c.out, "         to keep it: %s\n", c.command("hold", "add", "s3://"+e.Bucket+"/"+e.Key))
 		}
@@ -159,6 +139,31 @@ func (c *cli) explain(e api.Explanation) {
 	}
 	for _, op := range e.Operations {
 		printf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
+	}
+}
+
+// explainEnds describes what ends an object, and when.
+func (c *cli) explainEnds(e api.Explanation, o api.ObjectInfo) {
+	ends, kept := "ends", ""
+	if len(e.Holds) > 0 {
+		ends, kept = "would end", ", but a hold keeps it"
+	}
+	if !o.TTLAt.IsZero() && (o.ReadsLeft == nil || *o.ReadsLeft > 0) {
+		of := ""
+		if o.TTLKey != "" {
+			of = ", the default of access key " + o.TTLKey + ","
+		}
+		printf(c.out, "         its time to live%s ends %s (%s)%s\n", of, stamp(o.TTLAt), words.When(o.TTLAt, e.Now), kept)
+	}
+	if o.ReadsLeft != nil {
+		printf(c.out, "         %s\n", words.Plural(*o.ReadsLeft, "read left", "reads left"))
+	}
+	if o.Idle != "" {
+		printf(c.out, "         it is kept for %s after its last read; the last use noted was %s, so it %s %s (%s)%s\n",
+			o.Idle, stamp(o.UsedAt), ends, stamp(o.IdleAt), words.When(o.IdleAt, e.Now), kept)
+	}
+	if !o.RuleAt.IsZero() {
+		printf(c.out, "         lifecycle rule %q %s it %s (%s)%s\n", o.Rule, ends, stamp(o.RuleAt), words.When(o.RuleAt, e.Now), kept)
 	}
 }
 

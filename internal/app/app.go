@@ -102,6 +102,9 @@ func (a *App) Run(ctx context.Context) error {
 		served.Go(func() { failed(w.run()) })
 	}
 	a.atWork(ctx, &work, failed)
+	serving, unserved := context.WithCancel(context.WithoutCancel(ctx)) // open requests read as well
+	defer unserved()
+	work.Go(func() { a.noteReads(serving) })
 	work.Go(func() { a.keepPairing(ctx) })
 	work.Go(func() { a.watchPlaces(ctx) })
 	work.Go(func() { a.reloadOn(ctx, hup) })
@@ -110,6 +113,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.opt.Log.Info("stopping: no new requests; open ones may finish", "within", a.drainTimeout().String())
 	a.drain()
 	served.Wait()
+	unserved()
 	work.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -124,7 +128,6 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(erro
 	}
 	work.Go(func() { a.router.Run(ctx) })
 	work.Go(func() { a.ledgerHealth.run(ctx) })
-	work.Go(func() { a.noteReads(ctx) })
 	work.Go(func() { a.bus.Run(ctx) })
 	if a.shared() {
 		work.Go(func() { failed(a.beat(ctx)) })

@@ -21,7 +21,11 @@ var idleGrace = fmt.Sprint(ledger.IdleGrace.Microseconds())
 
 // dueOf returns an expression for ledger.Object.DueAt of a row: 0 for none.
 func dueOf(table string) string {
-	ttl, rule, idle := table+`ttl_at`, table+`rule_at`, table+`idle_at`
+	return dueBy(table+`ttl_at`, table+`rule_at`, table+`idle_at`)
+}
+
+// dueBy is dueOf of three ends.
+func dueBy(ttl, rule, idle string) string {
 	stamped := `CASE WHEN ` + ttl + ` = 0 THEN ` + rule + ` WHEN ` + rule + ` = 0 OR ` + ttl + ` < ` + rule + ` THEN ` + ttl + ` ELSE ` + rule + ` END`
 	return `CASE WHEN ` + idle + ` = 0 THEN ` + stamped + ` WHEN (` + stamped + `) NOT BETWEEN 1 AND ` + idle + ` + ` + idleGrace +
 		` THEN ` + idle + ` + ` + idleGrace + ` ELSE ` + stamped + ` END`

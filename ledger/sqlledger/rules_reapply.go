@@ -27,12 +27,14 @@ var (
 	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `
 		CROSS JOIN objects o WHERE o.bucket_id = t.bucket_id AND o.key = t.key`)
 	// An object written or tagged since it was read carries these rules already: the lock on
-	// the bucket's row keeps them from changing.
-	reapplyObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
-		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint", "idle_at bigint",
-		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
+	// the bucket's row keeps them from changing. One of which a read was noted since does not,
+	// and has another end by idleness.
+	reapplyObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no,
+			due_at = nullif(` + dueBy(`objects.ttl_at`, `t.rule_at`, `objects.idle_at`) + `, 0)
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
+		"rule_at bigint", "rule_no bigint") + `
 		WHERE objects.bucket_id = t.bucket_id AND objects.key = t.key AND objects.id = t.id AND objects.tags = t.tags
-			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at AND objects.idle_at = t.idle_at`)
+			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at`)
 	reapplyLeft = register(`SELECT b.id, (SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id) - r.seen, r.started_at
 		FROM reapplications r JOIN buckets b ON b.id = r.bucket_id`)
 )
@@ -104,10 +106,8 @@ type reapplyRow struct {
 	Tags     string     `json:"tags"`
 	Modified lethe.Time `json:"modified_at"`
 	TTL      lethe.Time `json:"ttl_at"`
-	Idle     lethe.Time `json:"idle_at"`
 	At       lethe.Time `json:"rule_at"`
 	Number   int64      `json:"rule_no"`
-	Due      any        `json:"due_at"`
 }
 
 // reapply writes the ends that differ, and returns how many did.
@@ -117,8 +117,7 @@ func (t *tx) reapply(list []ledger.Object, rules func(bucket lethe.ID) lifecycle
 		if !o.Restamped(rules(o.BucketID)) {
 			continue
 		}
-		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt, o.IdleAt,
-			o.RuleAt, o.RuleNumber, nullTime(o.DueAt())})
+		changed = append(changed, reapplyRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt, o.RuleAt, o.RuleNumber})
 	}
 	if len(changed) == 0 {
 		return 0, nil
