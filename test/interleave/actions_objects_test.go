@@ -195,6 +195,13 @@ func objects() []action {
 		{name: "CountRead once", changes: "key once", run: func(a *act) (any, error) {
 			return wrap(a.db.CountRead(a.ctx, a.f.versions["b/once"]))
 		}},
+		{name: "NoteReads of what is ruled", changes: "key log/y, key tmp/x", run: func(a *act) (any, error) {
+			var reads []ledger.Read
+			for _, o := range []ledger.Object{a.f.versions["r/tmp/x"], a.f.versions["r/log/y"]} {
+				reads = append(reads, ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now})
+			}
+			return wrap(a.db.NoteReads(a.ctx, reads))
+		}},
 		{name: "Update the end of once", changes: "key once", reads: "bucket b", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "once", TTL: &ledger.TTLChange{TTL: time.Hour}}))
 		}},

@@ -171,7 +171,8 @@ func (b *builder) places() {
 	}
 	for _, x := range []ledger.Bucket{
 		{Name: "b"}, {Name: "u", BucketSettings: ledger.BucketSettings{Undo: time.Hour}},
-		{Name: "q", BucketSettings: ledger.BucketSettings{QuotaObjects: 2}}, {Name: "r"}, {Name: "e"},
+		{Name: "q", BucketSettings: ledger.BucketSettings{QuotaObjects: 2}}, {Name: "e"},
+		{Name: "r", BucketSettings: ledger.BucketSettings{DefaultIdle: 300 * time.Hour}},
 	} {
 		x.Owner = owner
 		b.f.empty = got(b.db.CreateBucket(b.ctx, x))(b).ID
