@@ -42,8 +42,7 @@ func (o *oracle) notified(before View) error {
 	}
 	for at, old := range was {
 		now, there := is[at]
-		late := old.TTLAt != 0 && old.TTLAt <= o.w.now
-		if !there || now.ID != old.ID && late {
+		if !there || now.ID != old.ID && !visible(old, o.w.now) {
 			want["gone "+string(old.ID)]++
 		}
 	}

@@ -11,12 +11,12 @@ import (
 )
 
 // idles says that some objects of this world are kept only as long as they are read.
-func (w *World) idles() bool { return hash2(w.cfg.Seed, 181)%8 == 0 }
+func (w *World) idles() bool { return hash2(w.cfg.Seed, 182)%8 == 0 }
 
 // idleTime is how long what an operation writes is kept after its last read; 0: that does not
 // end it.
 func (w *World) idleTime(op *operation) time.Duration {
-	h := draw(w.cfg.Seed, uint64(op.number), 73)
+	h := draw(w.cfg.Seed, uint64(op.number), 74)
 	if !w.idles() || h%4 == 0 {
 		return 0
 	}

@@ -12,7 +12,7 @@ var eventMutants = []mutant{
 		file: "ledger/sqlledger/object_expire.go", old: "	if err := t.expired(gone, rules); err != nil {\n		return err\n	}\n", new: "",
 	}, {
 		name: "events: a late write over an ended object does not tell its end", rule: "none is lost", within: 2000, in: sim.Told,
-		file: "ledger/memledger/objects.go", old: "		db.happened(o.bucket, notification.Expired, o.Object, o.EndReason())\n", new: "",
+		file: "ledger/memledger/objects.go", old: "		db.happened(o.bucket, notification.Expired, o.Object, o.EndReason(db.now))\n", new: "",
 	}, {
 		name: "events: a restored object is not told", rule: "none is lost", within: 2000, in: sim.Told,
 		file: "ledger/memledger/trash.go", old: "	db.happened(b, notification.Put, o.Object, notification.ReasonRestored)\n", new: "	_ = notification.Put\n",
