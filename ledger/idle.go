@@ -65,7 +65,7 @@ func (o *Object) Note(at lethe.Time) bool {
 	switch {
 	case o.IdleFor > 0 && at < o.IdleAt && o.moves(at):
 		o.IdleAt = idleEnd(at, o.IdleFor)
-	case o.IdleFor > 0 || o.UsedAt == 0 || at <= o.UsedAt:
+	case o.IdleFor > 0 || o.IdleAt > 0 || o.UsedAt == 0 || at <= o.UsedAt:
 		return false
 	}
 	o.UsedAt = max(o.UsedAt, at)

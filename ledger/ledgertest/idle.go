@@ -16,6 +16,7 @@ func idleTests() []test {
 		{name: "notes of reads", run: idleNoted},
 		{name: "notes that change nothing", run: idleUnmoved},
 		{name: "a note that arrives late", run: idleLate},
+		{name: "deleted after its end", run: idleDeleted},
 		{name: "by bucket and wish", run: idleTable},
 		{name: "the earlier of two ends", run: idleAndTTL},
 		{name: "due by a rule", run: idleRuled},
@@ -125,6 +126,17 @@ func idleLate(w *world) {
 	w.later(time.Second)
 	equal(w, "expired", w.expire().Objects, 0)
 	w.get("k")
+}
+
+// idleDeleted: what a client was told is deleted does not come back by a note that arrives late.
+func idleDeleted(w *world) {
+	o := w.putIdle("k", "body")
+	w.later(w.idleEnd().Sub(w.now()) + time.Second)
+	equal(w, "existed", w.remove("k").Items[0].Existed, false)
+	equal(w, "noted", w.note(o, 2*time.Second), false)
+	w.absent("k")
+	w.later(ledger.IdleGrace)
+	equal(w, "expired", w.expire().IdleObjects, 1)
 }
 
 func idleTable(w *world) {

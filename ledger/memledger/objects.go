@@ -178,6 +178,8 @@ func (db *DB) delete(b *bucket, item ledger.DeleteItem, g *gone) ledger.Deleted 
 		out.Existed, out.ID = true, o.ID
 		db.discard(o, lethe.ReasonDelete, g)
 		db.happened(b, notification.Deleted, o.Object, lethe.ReasonDelete)
+	} else if row := b.byKey[item.Key]; row != nil && row.IdleAt <= db.now {
+		row.IdleFor = 0 // a note that arrives later does not bring it back
 	}
 	return out
 }

@@ -82,6 +82,7 @@ func (o *oracle) idleMoves(before View, step Step) error {
 				return broken("%v was written with the end %s, idle for %s", at, now.IdleAt, now.IdleFor)
 			}
 		case now.IdleAt == old.IdleAt && now.IdleFor == old.IdleFor:
+		case step == "delete" && now.IdleFor == 0 && now.IdleAt == old.IdleAt && idle(old, o.w.now): // notes do not bring it back
 		case step == "update": // a copy onto itself sets it anew
 		case step != "note-reads" || now.IdleFor != old.IdleFor || now.IdleAt.Sub(old.IdleAt) <= now.IdleFor/10:
 			return broken("%v ended %s, idle for %s, and ends %s, idle for %s", at, old.IdleAt, old.IdleFor, now.IdleAt, now.IdleFor)
