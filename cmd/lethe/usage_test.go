@@ -13,7 +13,7 @@ func TestUnknownCommandsFail(t *testing.T) {
 		"stauts":           "status",
 		"bogus":            `unknown command "bogus" for "lethe"`,
 		"keys bogus":       `"lethe keys --help" lists them`,
-		"keys lst":         "did you mean list?",
+		"keys lst":         "did you mean list or set?",
 		"ttl s3://a/b 10m": `unknown command "s3://a/b" for "lethe ttl"`,
 		"serve extra":      `lethe serve takes no argument such as "extra"`,
 	} {
