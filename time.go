@@ -33,6 +33,18 @@ func (t Time) Add(d time.Duration) Time {
 	return t + us
 }
 
+// Backoff returns how long to wait after failures: least, doubled so many times, at most most.
+func Backoff(least, most time.Duration, doubled int) time.Duration {
+	d := least
+	for range doubled {
+		if d >= most/2 {
+			return most
+		}
+		d *= 2
+	}
+	return min(d, most)
+}
+
 // Sub returns the duration t-u; like time.Time's it saturates at the longest
 // Duration, some 292 years, instead of overflowing.
 func (t Time) Sub(u Time) time.Duration {

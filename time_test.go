@@ -35,6 +35,17 @@ func TestTimeSaturates(t *testing.T) {
 	}
 }
 
+func TestBackoff(t *testing.T) {
+	for doubled, want := range map[int]time.Duration{-1: 30 * time.Second, 0: 30 * time.Second, 1: time.Minute, 6: 32 * time.Minute, 7: time.Hour, 1 << 40: time.Hour} {
+		if got := lethe.Backoff(30*time.Second, time.Hour, doubled); got != want {
+			t.Errorf("after %d failures: %s, want %s", doubled, got, want)
+		}
+	}
+	if got := lethe.Backoff(time.Hour, time.Minute, 0); got != time.Minute {
+		t.Errorf("the least wait is beyond the longest: %s", got)
+	}
+}
+
 func TestSleep(t *testing.T) {
 	if err := lethe.Sleep(t.Context(), time.Microsecond); err != nil {
 		t.Errorf("it was woken: %v", err)

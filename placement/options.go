@@ -72,13 +72,7 @@ const minRetry, maxRetry = time.Minute, time.Hour
 
 // backoff is the wait after so many failed attempts.
 func backoff(attempts int) time.Duration {
-	d := minRetry
-	for range attempts {
-		if d *= 2; d >= maxRetry {
-			return maxRetry
-		}
-	}
-	return d
+	return lethe.Backoff(minRetry, maxRetry, attempts)
 }
 
 // aims reads how full the backends are, and returns the goals.

@@ -120,12 +120,5 @@ func (s Safety) Validate() error {
 // Backoff is the wait after the given number of failed attempts (1 is the
 // first): BackoffMin, doubled each time, at most BackoffMax.
 func (s Safety) Backoff(attempts int) time.Duration {
-	d := s.BackoffMin
-	for range attempts - 1 {
-		if d >= s.BackoffMax/2 {
-			return s.BackoffMax
-		}
-		d *= 2
-	}
-	return min(d, s.BackoffMax)
+	return lethe.Backoff(s.BackoffMin, s.BackoffMax, attempts-1)
 }

@@ -166,7 +166,7 @@ func (db *DB) drop(content string) bool {
 
 // backoff returns the delay of a deletion after some attempts.
 func backoff(attempts int) time.Duration {
-	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
+	return lethe.Backoff(30*time.Second, time.Hour, attempts-1)
 }
 
 // Unmark implements adopt.Contents.

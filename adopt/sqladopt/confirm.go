@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -183,5 +184,5 @@ func (c *Collection) removeContents(t *tx, keys []string) (kept []string, err er
 // backoff returns the delay of a deletion after some attempts: 30 s, doubled,
 // up to an hour.
 func backoff(attempts int) time.Duration {
-	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
+	return lethe.Backoff(30*time.Second, time.Hour, attempts-1)
 }

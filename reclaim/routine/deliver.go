@@ -278,12 +278,5 @@ func (s *sending) sent(e ledger.Event, err error) bool {
 
 // wait is the backoff after so many failures before this one.
 func (b Delivery) wait(failures int64) time.Duration {
-	d := b.BackoffMin
-	for range failures {
-		if d >= b.BackoffMax/2 {
-			return b.BackoffMax
-		}
-		d *= 2
-	}
-	return d
+	return lethe.Backoff(b.BackoffMin, b.BackoffMax, int(failures))
 }
