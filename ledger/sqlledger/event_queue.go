@@ -80,27 +80,17 @@ func (db *DB) deadEvents(ctx context.Context, what string, s ledger.EventSelecti
 // TrimEvents removes up to a batch of what a target has beyond its bound: dead letters, then
 // what waits longest. It returns how many, and counts them as lost.
 func (db *DB) TrimEvents(ctx context.Context, trim ledger.EventTrim) (lost int64, err error) {
-	beyond := func(t *tx) (n int64, err error) {
-		err = t.Row(countEvents, trim.Target, trim.Most+bounded(trim.Limit)).Scan(&n)
-		return n - trim.Most, t.Failed(err)
-	}
-	err = db.read(ctx, "count events of "+trim.Target, func(t *tx) error {
-		lost, err = beyond(t)
-		return err
-	})
-	if err != nil || lost <= 0 {
-		return 0, err
-	}
 	err = db.batch(ctx, "drop events of "+trim.Target, func(t *tx) error {
 		lost = 0
 		if _, _, err := t.lockTarget(trim.Target); err != nil {
 			return err
 		}
-		n, err := beyond(t)
-		if err != nil || n <= 0 {
-			return err
+		var n int64
+		err := t.Row(countEvents, trim.Target, trim.Most+bounded(trim.Limit)).Scan(&n)
+		if err != nil || n <= trim.Most {
+			return t.Failed(err)
 		}
-		if lost, err = t.Exec(trimEvents, trim.Target, n); err == nil {
+		if lost, err = t.Exec(trimEvents, trim.Target, n-trim.Most); err == nil {
 			_, err = t.Send(countLost, trim.Target, lost)
 		}
 		return err

@@ -56,7 +56,7 @@ func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
 }
 
 // Outcome returns what an operation did; found is false if it did nothing, or if the record
-// was pruned. It waits for every write of the operation that was begun before.
+// was pruned. It waits for every write of the operation that has sent its record.
 func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = db.write(ctx, "outcome of "+string(op), func(t *tx) error {
 		if err := t.awaitOp(op); err != nil {
