@@ -62,7 +62,7 @@ func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_ti
 
 func (p postgres) dialect(w words) sqldb.Dialect {
 	return sqldb.Postgres(w.with(words{
-		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
+		"{for update}": "FOR UPDATE", "{among}": "= ANY (ARRAY(", "{close among}": "))", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "",
 		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
