@@ -119,13 +119,13 @@ func (c Collection) Cleans() bool {
 // defaultBatch is the number of keys in one delete request of S3.
 const defaultBatch = 1000
 
-// BatchSize returns the number of rows in a transaction. With a rate it is 25
+// BatchSize returns the number of rows in a transaction. With a rate it is 50
 // ms worth of it, to keep transactions short; a few rows take a quarter of a
 // second's worth, since statements for a handful cost more than they save.
 func (c Collection) BatchSize() int {
 	size := cmp.Or(c.Batch, defaultBatch)
 	if c.RatePerSecond > 0 {
-		size = min(size, max(c.RatePerSecond/40, min(c.RatePerSecond/4, fewRows), 1))
+		size = min(size, max(c.RatePerSecond/20, min(c.RatePerSecond/4, fewRows), 1))
 	}
 	return size
 }

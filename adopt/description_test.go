@@ -7,14 +7,14 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// With a rate no transaction takes more than 25 ms worth of it, or than some 10
+// With a rate no transaction takes more than 50 ms worth of it, or than some 10
 // ms of the database.
 func TestBatchesOfARate(t *testing.T) {
 	for _, c := range []struct{ batch, rate, want int }{
 		{0, 0, 1000},
 		{300, 0, 300},
 		{0, 40_000, 1000},
-		{0, 4000, 100},
+		{0, 4000, 200},
 		{80, 4000, 80},
 		{0, 1000, 50},
 		{0, 200, 50},
