@@ -102,12 +102,8 @@ func newPastes(t *testing.T, n int) *pastes {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.db.Close)
-	p.redis = redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { _ = p.redis.Close() })
-	if p.conn, err = redisconn.Open(redisconn.Options{URL: "redis://" + addr, Timeout: 10 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.conn.Close() })
+	p.connect(addr)
+	p.makeLog()
 	schema, err := os.ReadFile("../examples/pastebin/paste/schema.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +118,18 @@ func newPastes(t *testing.T, n int) *pastes {
 	}
 	p.fillBucket()
 	return p
+}
+
+// connect connects with Redis.
+func (p *pastes) connect(addr string) {
+	p.t.Helper()
+	p.redis = redis.NewClient(&redis.Options{Addr: addr})
+	p.t.Cleanup(func() { _ = p.redis.Close() })
+	var err error
+	if p.conn, err = redisconn.Open(redisconn.Options{URL: "redis://" + addr, Timeout: 10 * time.Second}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = p.conn.Close() })
 }
 
 // did is what a job has done, and what it cost.

@@ -1,12 +1,20 @@
 package bench_test
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +28,9 @@ var (
 	besideTime   = flag.Duration("adopt.beside", 0, "how long each phase of TestAdoptBeside lasts")
 	besideRate   = flag.Int("adopt.requests", 60, "requests a second of the application in TestAdoptBeside")
 	besideRounds = flag.Int("adopt.rounds", 3, "rounds of TestAdoptBeside")
+	besideShare  = flag.Float64("adopt.share", 0.31, "the rate of TestAdoptBeside, as a part of the free rate")
+	besideBurn   = flag.Float64("adopt.burn", 0, "TestAdoptBeside burns this part of a core as well, in phases without reclaiming")
+	besideLog    = flag.Int("adopt.segments", 120, "files of its log that the server of TestAdoptBeside has made before; with 0 commits wait for each")
 )
 
 // clients is how many requests of the application are under way at most.
@@ -84,40 +95,129 @@ func serve(ctx context.Context, t *testing.T, store *paste.Store) (took []time.D
 	return took
 }
 
-// phaseOf ends after the time of a phase. It tells nobody when: a limit of rates would
-// refuse to wait until then.
-func phaseOf(t *testing.T) (context.Context, context.CancelFunc) {
+// load is what runs beside the application, in a process of its own.
+type load struct {
+	Database, Redis string
+	Rate            int     // rows/s; 0: no limit
+	Burn            float64 // instead of reclaiming: this part of a core
+}
+
+// loadVariable has the load of TestAdoptBesideLoad.
+const loadVariable = "LETHE_BENCH_LOAD"
+
+// TestAdoptBesideLoad is the process of a load, which ends with its input.
+func TestAdoptBesideLoad(t *testing.T) {
+	var l load
+	if err := json.Unmarshal([]byte(os.Getenv(loadVariable)), &l); err != nil {
+		t.Skip("TestAdoptBeside starts it")
+	}
+	job := burn(l.Burn)
+	if l.Burn == 0 {
+		p := &pastes{t: t, url: l.Database, bucket: &bucket{}}
+		p.connect(l.Redis)
+		job = p.adopted(1, l.Rate)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	end := time.AfterFunc(*besideTime, cancel)
-	return ctx, func() {
-		end.Stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
+	}()
+	fmt.Println("ready 0")
+	n, err := job(ctx)
+	if ctx.Err() == nil {
+		t.Fatalf("all was reclaimed before the phase was over, %v: give -adopt.rows more", err)
+	}
+	fmt.Println("rows", n)
+}
+
+// burn keeps a part of a core busy, in pieces as long as those of a rate.
+func burn(part float64) func(context.Context) (int64, error) {
+	const period = 25 * time.Millisecond
+	var clock lethe.Monotonic
+	return func(ctx context.Context) (int64, error) {
+		for ctx.Err() == nil {
+			began := clock.Now()
+			for clock.Now().Sub(began) < time.Duration(part*float64(period)) {
+			}
+			_ = lethe.Sleep(ctx, period-clock.Now().Sub(began))
+		}
+		return 0, nil
 	}
 }
 
-// beside lets the application work for the time of a phase, beside a job if there is one.
-func (p *pastes) beside(store *paste.Store, job func(context.Context) (int64, error)) (p99 time.Duration, rate float64) {
-	p.t.Helper()
-	ctx, cancel := phaseOf(p.t)
-	defer cancel()
-	var took []time.Duration
-	var wg sync.WaitGroup
-	wg.Go(func() { took = serve(ctx, p.t, store) })
-	if job != nil {
-		rate = p.run(func(context.Context) (int64, error) {
-			n, err := job(ctx)
-			if ctx.Err() == nil {
-				p.t.Errorf("all was reclaimed before the phase was over, %v: give -adopt.rows more", err)
-			}
-			return n, nil
-		}).rate()
+// start starts the load's process. The returned function ends it, and returns how many
+// rows it removed in a second.
+func (l load) start(t *testing.T) (end func() float64) {
+	t.Helper()
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
 	}
-	wg.Wait()
-	return slow(took), rate
+	cmd := exec.Command(os.Args[0], "-test.run=^TestAdoptBesideLoad$")
+	cmd.Env, cmd.Stderr = append(os.Environ(), loadVariable+"="+string(text)), os.Stderr
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := cmp.Or(inErr, outErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	said := func(word string) (n int64) {
+		for lines.Scan() {
+			if rest, ok := strings.CutPrefix(lines.Text(), word+" "); ok {
+				n, _ = strconv.ParseInt(rest, 10, 64)
+				return n
+			}
+		}
+		t.Fatalf("the load did not say %q", word)
+		return 0
+	}
+	_ = said("ready")
+	began := lethe.Monotonic{}.Now()
+	return func() float64 {
+		took := lethe.Monotonic{}.Now().Sub(began)
+		_ = in.Close()
+		n := said("rows")
+		_ = cmd.Wait() // what went wrong it has said
+		return float64(n) / took.Seconds()
+	}
+}
+
+// besides is the phases of one kind: with a load, or at rest.
+type besides struct {
+	name  string
+	load  *load
+	took  []time.Duration // of the requests of all phases
+	rates []float64       // rows/s of each phase
+}
+
+// phase lets the application work for the time of a phase, beside the load.
+func (b *besides) phase(t *testing.T, store *paste.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), *besideTime)
+	defer cancel()
+	if b.load == nil {
+		b.took = append(b.took, serve(ctx, t, store)...)
+		return
+	}
+	end := b.load.start(t)
+	took := serve(ctx, t, store)
+	b.took, b.rates = append(b.took, took...), append(b.rates, end())
+	t.Logf("%s: p99 %v, %.0f rows/s", b.name, slow(took), b.rates[len(b.rates)-1])
+}
+
+// report logs the slowest hundredth of all requests, as a ratio to that at rest.
+func (b *besides) report(t *testing.T, rest time.Duration, free float64) {
+	t.Helper()
+	share := 0.0
+	for _, r := range b.rates {
+		share += r / float64(len(b.rates)) / free
+	}
+	p99 := slow(b.took)
+	t.Logf("%s: p99 of %d requests %v, %.2f times that at rest, at %.2f of the free rate", b.name, len(b.took), p99, float64(p99)/float64(rest), share)
 }
 
 // TestAdoptBeside measures what requests of an application take while lethe adopt
-// reclaims in its tables: go test ./bench -run TestAdoptBeside -v -adopt.beside=10s -adopt.rows=1000000
+// reclaims in its tables: go test ./bench -run 'TestAdoptBeside$' -v -adopt.beside=10s -adopt.rows=1000000
 func TestAdoptBeside(t *testing.T) {
 	if *besideTime == 0 {
 		t.Skip("it measures, for -adopt.beside")
@@ -132,35 +232,25 @@ func TestAdoptBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	phase := func(job func(context.Context) (int64, error)) (p99 time.Duration, rate float64) {
-		return p.beside(store, job)
+	with := func(rate int, burn float64) *load { return &load{p.url, p.redis.Options().Addr, rate, burn} }
+	end := with(0, 0).start(t)
+	if err := lethe.Sleep(t.Context(), *besideTime); err != nil {
+		t.Fatal(err)
 	}
-	alone := func() float64 {
-		ctx, cancel := phaseOf(t)
-		defer cancel()
-		return p.run(func(context.Context) (int64, error) {
-			n, err := p.adopted(1, 0)(ctx)
-			if ctx.Err() == nil {
-				return n, err
-			}
-			return n, nil // it was cut off
-		}).rate()
-	}
-	_, _ = phase(nil) // warm
-	free := alone()
+	free := end()
 	t.Logf("alone: %.0f rows/s", free)
-	share := int(free * 0.4)
-	var full, part []float64
-	for range *besideRounds {
-		rest, _ := phase(nil)
-		busy, rate := phase(p.adopted(1, 0))
-		again, _ := phase(nil)
-		quiet, slower := phase(p.adopted(1, share))
-		full, part = append(full, float64(busy)/float64(rest)), append(part, float64(quiet)/float64(again))
-		t.Logf("p99 at rest %v, beside reclaiming %v (%.2f times) at %.2f of the free rate; at rest %v, with a rate %v (%.2f times) at %.2f",
-			rest, busy, float64(busy)/float64(rest), rate/free, again, quiet, float64(quiet)/float64(again), slower/free)
+	(&besides{}).phase(t, store) // warm
+	rate := int(free * *besideShare)
+	kinds := []*besides{{name: "at rest"}, {name: "full speed", load: with(0, 0)}, {name: fmt.Sprint("rate_per_second: ", rate), load: with(rate, 0)}}
+	if *besideBurn > 0 {
+		kinds = append(kinds, &besides{name: fmt.Sprintf("%.2f of a core burned instead", *besideBurn), load: with(0, *besideBurn)})
 	}
-	slices.Sort(full)
-	slices.Sort(part)
-	t.Logf("in the median: p99 %.2f times that at rest at full speed, %.2f times with rate_per_second: %d", full[len(full)/2], part[len(part)/2], share)
+	for range *besideRounds {
+		for _, k := range kinds {
+			k.phase(t, store)
+		}
+	}
+	for _, k := range kinds {
+		k.report(t, slow(kinds[0].took), free)
+	}
 }

@@ -10,10 +10,32 @@ func adoptServer(rows int) (settings []string) {
 	if rows >= 10_000 {
 		settings = append(settings, "shared_buffers=1GB", "max_wal_size=4GB")
 	}
+	if *besideTime > 0 {
+		settings = append(settings, "min_wal_size=3GB") // keeps what makeLog makes
+	}
 	if *adoptStatements {
 		settings = append(settings, "shared_preload_libraries=pg_stat_statements", "pg_stat_statements.track=all")
 	}
 	return settings
+}
+
+// makeLog makes files of the server's log for TestAdoptBeside, as one that has run for a
+// day has them.
+func (p *pastes) makeLog() {
+	p.t.Helper()
+	if *besideTime == 0 || *besideLog == 0 {
+		return
+	}
+	for range *besideLog {
+		for _, text := range []string{"SELECT pg_logical_emit_message(TRUE, '', '')", "SELECT pg_switch_wal()"} {
+			if _, err := p.db.Exec(p.t.Context(), text); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	if _, err := p.db.Exec(p.t.Context(), "CHECKPOINT"); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // count begins to count statements.
