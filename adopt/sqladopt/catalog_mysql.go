@@ -42,9 +42,9 @@ const (
 			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL')))
 		FROM information_schema.columns c WHERE c.table_schema = coalesce(nullif(?1, ''), DATABASE()) AND c.table_name = ?2 ORDER BY c.ordinal_position`
 	// mysqlReferences are foreign keys to contents that the description does not name.
-	mysqlReferences = `SELECT CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name || '.' || k.column_name FROM information_schema.key_column_usage k
+	mysqlReferences = `SELECT CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name, k.column_name, k.referenced_column_name FROM information_schema.key_column_usage k
 		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2 AND k.ordinal_position = 1
-		AND NOT (k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5) ORDER BY 1`
+		AND NOT (k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5) ORDER BY 1, 2`
 	// renamed are foreign keys by which a change of a content's key changes
 	// rows: such changes fire no trigger.
 	renamed = `SELECT count(*) FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
@@ -102,7 +102,7 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 	return c, nil
 }
 
-func (m mysql) references(t *tx, c adopt.Collection) ([]string, error) {
+func (m mysql) references(t *tx, c adopt.Collection) ([]reference, error) {
 	schema, contents := split(c.Contents.Table)
 	of, rows := split(c.Rows.Table)
 	var moves int
@@ -117,7 +117,15 @@ func (m mysql) references(t *tx, c adopt.Collection) ([]string, error) {
 			return nil, err
 		}
 	}
-	return all(t, text, mysqlReferences, schema, contents, of, rows, c.Rows.Content)
+	return all(t, scanReference, mysqlReferences, schema, contents, of, rows, c.Rows.Content)
+}
+
+// scanReference scans a foreign key whose table's name has no quotes.
+func scanReference(r *sql.Rows) (f reference, err error) {
+	var name string
+	err = r.Scan(&name, &f.column, &f.to)
+	f.table = table(name)
+	return f, err
 }
 
 func (m mysql) has(t *tx, name string) (yes bool, err error) {

@@ -19,10 +19,11 @@ const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.
 	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
 
 // otherReferences are foreign keys to the contents that the description does not name.
-const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.' || a.attname FROM pg_constraint k
+const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT), a.attname, f.attname FROM pg_constraint k
 	JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+	JOIN pg_attribute f ON f.attrelid = k.confrelid AND f.attnum = k.confkey[1]
 	WHERE k.contype = 'f' AND k.confrelid = to_regclass(?1) AND NOT (k.conrelid = to_regclass(?2) AND a.attname = ?3)
-	AND k.conparentid = 0 ORDER BY 1`
+	AND k.conparentid = 0 ORDER BY 1, 2`
 
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
@@ -88,8 +89,11 @@ func (postgres) unseen(t *tx, name string) error {
 	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
 }
 
-func (postgres) references(t *tx, c adopt.Collection) ([]string, error) {
-	return all(t, text, otherReferences, table(c.Contents.Table), table(c.Rows.Table), c.Rows.Content)
+func (postgres) references(t *tx, c adopt.Collection) ([]reference, error) {
+	return all(t, func(r *sql.Rows) (f reference, err error) {
+		err = r.Scan(&f.table, &f.column, &f.to)
+		return f, err
+	}, otherReferences, table(c.Contents.Table), table(c.Rows.Table), c.Rows.Content)
 }
 
 func (p postgres) has(t *tx, name string) (yes bool, err error) {

@@ -90,7 +90,7 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		}
 	}
 	if denied == "" && !adopt.Problems(out) {
-		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds} {
+		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds, c.oddCounts} {
 			found, err := look(ctx)
 			if err != nil {
 				return nil, err

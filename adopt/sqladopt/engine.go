@@ -58,7 +58,7 @@ type catalog interface {
 	look(t *tx, name string) (relation, error)
 	// references returns the columns, each with its table, that refer to
 	// contents by foreign keys other than that of the rows.
-	references(t *tx, c adopt.Collection) ([]string, error)
+	references(t *tx, c adopt.Collection) ([]reference, error)
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.

@@ -16,9 +16,26 @@ import (
 type shape struct {
 	rows, contents relation
 	end, initiated instants
-	// others are the columns, with their tables, that refer to contents besides
-	// rows'.
-	others []string
+	// others are the foreign keys to contents besides that of the rows.
+	others []reference
+}
+
+// reference is a foreign key to contents.
+type reference struct {
+	table      string // quoted
+	column, to string
+}
+
+// String implements fmt.Stringer.
+func (r reference) String() string { return strings.ReplaceAll(r.table, `"`, "") + "." + r.column }
+
+// joined lists references.
+func joined(list []reference) string {
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // Collection reads the tables of a collection and prepares its statements. Its
@@ -174,7 +191,7 @@ func unfitContents(c adopt.Collection, s *shape) (errs []error) {
 			c.Contents.Table, c.Contents.Object))
 	}
 	if c.Contents.Count == "" && len(s.others) > 0 {
-		errs = append(errs, fmt.Errorf("%s refers to %s as well, and without a count nobody would look there", strings.Join(s.others, ", "), c.Contents.Table))
+		errs = append(errs, fmt.Errorf("%s refers to %s as well, and without a count nobody would look there", joined(s.others), c.Contents.Table))
 	}
 	return errs
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -13,14 +16,20 @@ import (
 type Drift struct {
 	Content string
 	Count   sql.NullInt64
-	Rows    int64
+	Rows    int64 // of all tables with a foreign key to contents
 }
+
+func (d Drift) right() bool { return d.Count.Valid && d.Count.Int64 == d.Rows }
 
 const (
 	contentPage = `SELECT {c key} FROM {contents} c
 		WHERE ?1 = '' OR c.{ckey} > {ckey after} ORDER BY c.{ckey} LIMIT ?2`
-	countRows = `SELECT {c key}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
-		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
+	// countsOf is continued by countRows for each table, its column, and what
+	// that refers to: one statement, so that rows and counts are of one instant.
+	// A join reads the table at most once if no index fits.
+	countsOf  = `SELECT {c key}, {c count}, -1 FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
+	countRows = ` UNION ALL SELECT {c key}, NULL, count(*) FROM {contents} c JOIN %s r ON r.%s = c.%s
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) GROUP BY c.{ckey}`
 	lockCounts = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
 	setCount = `UPDATE {contents} SET {count} = ?2 WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
@@ -52,11 +61,11 @@ func (c *Collection) Recount(ctx context.Context, after string, limit int, repai
 		if len(keys) == limit {
 			next = keys[limit-1]
 		}
-		if drifts, err = t.drifts(keys); err != nil || !repair {
+		if drifts, err = c.drifts(t, keys); err != nil || !repair {
 			return err
 		}
 		if len(drifts) > 0 {
-			if drifts, err = t.repair(drifts); err != nil {
+			if drifts, err = c.repair(t, drifts); err != nil {
 				return err
 			}
 		}
@@ -69,21 +78,68 @@ func (c *Collection) Recount(ctx context.Context, after string, limit int, repai
 }
 
 // drifts returns those of the contents whose count is wrong.
-func (t *tx) drifts(keys []string) (out []Drift, err error) {
-	found, err := all(t, func(r *sql.Rows) (d Drift, err error) {
-		err = r.Scan(&d.Content, &d.Count, &d.Rows)
-		return d, err
-	}, countRows, sqldb.JSON(keys))
-	for _, d := range found {
-		if !d.Count.Valid || d.Count.Int64 != d.Rows {
-			out = append(out, d)
+func (c *Collection) drifts(t *tx, keys []string) ([]Drift, error) {
+	counted, err := c.counted(t, keys)
+	return slices.DeleteFunc(counted, Drift.right), err
+}
+
+// counted returns the contents with their counts and rows. Rows of every table
+// that refers to them are counted.
+func (c *Collection) counted(t *tx, keys []string) (out []Drift, err error) {
+	query := countsOf
+	for _, r := range append([]reference{{table(c.c.Rows.Table), c.c.Rows.Content, c.c.Contents.Key}}, c.s.others...) {
+		query += fmt.Sprintf(countRows, r.table, sqldb.Quoted(r.column), sqldb.Quoted(r.to))
+	}
+	rows := map[string]int64{}
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var content string
+		var count sql.NullString
+		var n int64
+		if err := r.Scan(&content, &count, &n); err != nil {
+			return none, err
 		}
+		if n >= 0 {
+			rows[content] += n
+			return none, nil
+		}
+		d, err := c.countOf(content, count)
+		out = append(out, d)
+		return none, err
+	}, query, sqldb.JSON(keys))
+	for i := range out {
+		out[i].Rows = rows[out[i].Content]
 	}
 	return out, err
 }
 
+// errNoInteger reports a count that is no integer.
+var errNoInteger = errors.New("is no integer")
+
+// countOf parses the count of a content.
+func (c *Collection) countOf(content string, count sql.NullString) (d Drift, err error) {
+	d.Content = content
+	if !count.Valid {
+		return d, nil
+	}
+	d.Count.Valid = true
+	if d.Count.Int64, err = strconv.ParseInt(count.String, 10, 64); err != nil {
+		return d, fmt.Errorf("%s.%s of %q is %q, which %w", c.c.Contents.Table, c.c.Contents.Count, content, count.String, errNoInteger)
+	}
+	return d, nil
+}
+
+// scanCount scans a content and its count.
+func (c *Collection) scanCount(r *sql.Rows) (Drift, error) {
+	var content string
+	var count sql.NullString
+	if err := r.Scan(&content, &count); err != nil {
+		return Drift{}, err
+	}
+	return c.countOf(content, count)
+}
+
 // repair corrects counts, after it has locked the contents and counted again.
-func (t *tx) repair(drifts []Drift) ([]Drift, error) {
+func (c *Collection) repair(t *tx, drifts []Drift) ([]Drift, error) {
 	keys := make([]string, len(drifts))
 	for i, d := range drifts {
 		keys[i] = d.Content
@@ -91,7 +147,7 @@ func (t *tx) repair(drifts []Drift) ([]Drift, error) {
 	if _, err := all(t, text, lockCounts, sqldb.JSON(keys)); err != nil {
 		return nil, err
 	}
-	again, err := t.drifts(keys)
+	again, err := c.drifts(t, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -20,30 +20,35 @@ const stray = `CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, ref_
 
 // Rows in an undescribed state stay; check and explain report them.
 func TestStatesThatNobodyNames(t *testing.T) {
+	onEngines(t, stray, findsStrayStates)
+}
+
+// onEngines runs a test on tables in every database, one statement a line.
+func onEngines(t *testing.T, tables string, test func(t *testing.T, db *DB)) {
+	t.Helper()
 	for engine, open := range map[string]func(t *testing.T) *DB{
-		"PostgreSQL": func(t *testing.T) *DB {
-			url := servers.Postgres(t)
-			connect(t, url, stray)
-			return openDB(t, url)
-		},
-		"SQLite": func(t *testing.T) *DB { db, _ := liteDB(t, stray); return db },
-		"MariaDB": func(t *testing.T) *DB {
-			db := (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database()
-			for statement := range strings.SplitSeq(strings.TrimSuffix(stray, ";"), ";") {
-				if err := db.write(t.Context(), "make tables", func(t *tx) error { return t.script(statement) }); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return db
-		},
+		"PostgreSQL": func(t *testing.T) *DB { return openDB(t, servers.Postgres(t)) },
+		"SQLite":     func(t *testing.T) *DB { db, _ := liteDB(t, ""); return db },
+		"MariaDB":    func(t *testing.T) *DB { return (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database() },
 	} {
 		t.Run(engine, func(t *testing.T) {
 			db := open(t)
 			if err := db.Install(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			findsStrayStates(t, db)
+			script(t, db, tables)
+			test(t, db)
 		})
+	}
+}
+
+// script runs the application's statements.
+func script(t *testing.T, db *DB, text string) {
+	t.Helper()
+	for statement := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(text), ";"), ";") {
+		if err := db.write(t.Context(), "act as the application", func(t *tx) error { return t.script(statement) }); err != nil {
+			t.Fatal(statement, err)
+		}
 	}
 }
 

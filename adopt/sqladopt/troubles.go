@@ -155,7 +155,7 @@ func (r *Troubles) recount(t *tx, limit int) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	wrong, err := t.drifts(keys)
+	wrong, err := r.c.drifts(t, keys)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Recount + pastes: put drift"},
 	}, {
 		name: "a recount does not count again", file: "recount.go",
-		old: "again, err := t.drifts(keys)", new: "again, err := drifts, error(nil)",
+		old: "again, err := c.drifts(t, keys)", new: "again, err := drifts, error(nil)",
 		pairs: []string{"pastes: Recount + pastes: put drift"},
 	}, {
 		name: "a folder is purged without a lock", file: "folders.go",
