@@ -1,0 +1,190 @@
+package memadopt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// bucket is one of another program, whose keys Lethe's own stores would refuse: the
+// times of objects by their keys.
+type bucket struct {
+	clock   lethe.Clock
+	mu      sync.Mutex // markers are put several at once
+	objects map[string]lethe.Time
+}
+
+func (b *bucket) Put(_ context.Context, key string, _ io.Reader, _ int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.objects[key] = b.clock.Now()
+	return nil
+}
+
+func (b *bucket) Stat(_ context.Context, key string) (blob.Info, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, there := b.objects[key]
+	if !there {
+		return blob.Info{}, blob.ErrNotExist
+	}
+	return blob.Info{Key: key, Size: 1, ModTime: at}, nil
+}
+
+func (b *bucket) List(_ context.Context, prefix, after string, fn func(blob.Info) error) error {
+	for _, key := range b.keys() {
+		if !strings.HasPrefix(key, prefix) || key <= after {
+			continue
+		}
+		if err := fn(blob.Info{Key: key, Size: 1, ModTime: b.objects[key]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bucket) Delete(_ context.Context, keys []string) (out []blob.Result, err error) {
+	for _, key := range keys {
+		delete(b.objects, key)
+		out = append(out, blob.Result{Key: key})
+	}
+	return out, nil
+}
+
+func (b *bucket) keys() []string { return slices.Sorted(maps.Keys(b.objects)) }
+
+// forgotten fills a bucket with two objects that rows name, and some that only
+// the rows of a table name which the description leaves out.
+func forgotten(n int, key string, insert func(name string)) (*app, *bucket) {
+	clock := newClock()
+	store := &bucket{clock: clock, objects: map[string]lethe.Time{}}
+	put := func(name string) { store.objects[fmt.Sprintf(key, name)] = clock.Now() }
+	for i := range 2 {
+		put(fmt.Sprintf("named%d", i))
+		insert(fmt.Sprintf("named%d", i))
+	}
+	for i := range n {
+		put(fmt.Sprintf("other%d", i))
+	}
+	clock.Pass(48 * time.Hour)
+	return clock, store
+}
+
+// run runs a pass to its end.
+func run(t *testing.T, step func(context.Context, func(string, int64)) (bool, error)) (err error) {
+	t.Helper()
+	for more := true; more && err == nil; {
+		more, err = step(t.Context(), func(string, int64) {})
+	}
+	return err
+}
+
+// few fails unless runs are refused, and leave the bucket as it is.
+func few(t *testing.T, store *bucket, attempts ...func() error) {
+	t.Helper()
+	had := len(store.objects)
+	for i, attempt := range attempts {
+		if err := attempt(); !errors.Is(err, adopt.ErrFewRows) {
+			t.Errorf("attempt %d ended with %v, want %v", i, err, adopt.ErrFewRows)
+		}
+	}
+	if len(store.objects) != had {
+		t.Errorf("%d objects are left of %d: %v", len(store.objects), had, store.keys())
+	}
+}
+
+// A query that leaves out a table names too few of the objects: nothing is deleted until
+// a run has found enough, however long the others are known.
+func TestFirstRunOfKeys(t *testing.T) {
+	rules := adopt.KeySpec{}.Rules()
+	keysOf := func(n int) (*app, *memadopt.Keys, *bucket, *adopt.Keys) {
+		var names []string
+		clock, store := forgotten(n, "%s", func(name string) { names = append(names, name) })
+		rows := memadopt.NewKeys(clock)
+		for _, name := range names {
+			rows.Insert("files/" + name)
+		}
+		return clock, rows, store, &adopt.Keys{
+			Collection: "keys", Prefix: "files/", Rules: rules, Rows: rows, Store: store,
+			Remove: adopt.Within{Prefix: "files/", Store: store}, Batch: 3, Boot: clock,
+		}
+	}
+	t.Run("ten are too many", func(t *testing.T) {
+		clock, rows, store, k := keysOf(10)
+		pass := func() error { return run(t, k.Pass("w")) }
+		census := func() error { _, err := k.Census(t.Context()); return err }
+		few(t, store, census, pass)
+		clock.Pass(rules.Retention)
+		few(t, store, pass, pass, census)
+
+		for i := range 9 { // the query is corrected
+			rows.Insert(fmt.Sprintf("files/other%d", i))
+		}
+		for range 2 {
+			if err := pass(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(store.objects) != 11 {
+			t.Errorf("left are %v", store.keys())
+		}
+	})
+	t.Run("nine prove nothing", func(t *testing.T) {
+		_, _, _, k := keysOf(9)
+		if err := run(t, k.Pass("w")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("by least", func(t *testing.T) {
+		_, _, _, k := keysOf(10)
+		k.Rules.Least = 0.16
+		if err := run(t, k.Pass("w")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// So with folders.
+func TestFirstRunOfFolders(t *testing.T) {
+	var names []string
+	clock, store := forgotten(10, "%s/data", func(name string) { names = append(names, name) })
+	rows := memadopt.NewFolders(clock)
+	for _, name := range names {
+		rows.Insert(name)
+	}
+	f := &adopt.Folders{
+		Collection: "folders", Prefix: "dirs/", Rules: adopt.FolderSpec{Depth: 1}.Rules(), Rows: rows, Store: store, Boot: clock,
+	}
+	pass := func() error { return run(t, f.Pass("w")) }
+	report := func() error { _, err := f.Report(t.Context()); return err }
+	few(t, store, report, pass, pass)
+	clock.Pass(f.Rules.Retention)
+	few(t, store, pass, report)
+
+	f.Rules.Least = 0.16
+	if err := pass(); err != nil {
+		t.Fatal(err)
+	}
+	f.Rules.Least = 0.5 // a later run asks for those of the last
+	for range 2 {
+		if err := pass(); err != nil {
+			t.Fatal(err)
+		}
+		clock.Pass(f.Rules.Retention)
+	}
+	if len(store.objects) != 2 {
+		t.Errorf("left are %v", store.keys())
+	}
+}
