@@ -73,7 +73,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
-	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s}
+	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]bool{}}
 	for _, t := range tables {
 		p.tables[t.Name] = t
 	}
@@ -84,16 +84,20 @@ func Propose(tables []TableInfo, s Surroundings) string {
 			found++
 		}
 	}
-	if found == 0 {
+	text, endless := p.endless(tables)
+	b.WriteString(text)
+	if found == 0 && len(p.prefixes) == 0 {
 		fmt.Fprintf(&b, "  # None of %d tables has a primary key of one column and a column that looks like an end\n", len(tables))
-		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..): describe yours as docs/adopting.md says.\n  {}\n")
+		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..), and no column names objects or folders of what was\n")
+		b.WriteString("  # looked at (--bucket, --path): describe yours as docs/adopting.md says.\n  {}\n")
 	}
-	b.WriteString(leftOut(tables))
+	b.WriteString(leftOut(tables, endless))
 	return b.String()
 }
 
-// leftOut names the tables that are not described.
-func leftOut(tables []TableInfo) string {
+// leftOut names the tables that are not described, besides those without an end
+// that are.
+func leftOut(tables []TableInfo, described []string) string {
 	var endless, compound []string
 	for _, t := range tables {
 		referred := slices.ContainsFunc(tables, func(from TableInfo) bool {
@@ -102,7 +106,7 @@ func leftOut(tables []TableInfo) string {
 		switch {
 		case t.end() != "" && len(t.Key) != 1:
 			compound = append(compound, t.Name)
-		case t.end() != "":
+		case t.end() != "", slices.Contains(described, t.Name):
 		case referred && t.column(countNames) != "": // the contents of another
 		default:
 			endless = append(endless, t.Name)
@@ -110,7 +114,7 @@ func leftOut(tables []TableInfo) string {
 	}
 	text := ""
 	if len(endless) > 0 {
-		text += "# Not described, as no column of theirs looks like an end: " + strings.Join(endless, ", ") + ".\n"
+		text += "# Not described, as no column of theirs looks like an end, or names objects: " + strings.Join(endless, ", ") + ".\n"
 	}
 	if len(compound) > 0 {
 		text += "# Not described, as their primary key is not one column: " + strings.Join(compound, ", ") + ".\n"
@@ -158,6 +162,8 @@ type proposal struct {
 	tables map[string]TableInfo
 	index  objectIndex
 	around Surroundings
+	// prefixes are those of the described collections.
+	prefixes map[string]bool
 }
 
 // rows describes a table of rows that expire, "" if it has no expiry.
@@ -181,8 +187,7 @@ func (p proposal) rows(t TableInfo) string {
 		}
 		b.WriteString(text + "\n")
 	}
-	name := strings.ToLower(t.Name[strings.LastIndex(t.Name, ".")+1:])
-	fmt.Fprintf(&b, "  %s:\n", name)
+	fmt.Fprintf(&b, "  %s:\n", collectionOf(t.Name))
 	line(4, "mode", "report", "then reclaim")
 	b.WriteString("    rows:\n")
 	line(6, "table", t.Name, "")
@@ -311,7 +316,11 @@ func (p proposal) objects(named []string) string {
 	if len(named) == 0 {
 		named = p.around.Objects
 	}
-	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(named)) +
+	prefix := commonFolder(named)
+	if prefix != noFolder {
+		p.prefixes[prefix] = true
+	}
+	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", prefix) +
 		"    guard: trigger               # lethe adopt guard install; without one objects stay\n"
 }
 

@@ -58,7 +58,7 @@ func FileOf(root fs.FS) FirstKey {
 func SampleNamed(ctx context.Context, first FirstKey, keys []string, tables []TableInfo) ([]string, error) {
 	l := lookups{first: first, seen: set(keys), left: mostLookups}
 	folders := append([]string{""}, mostOf(keys, likelyFolders)...)
-	for _, t := range ending(tables) {
+	for _, t := range endingFirst(tables) {
 		for _, c := range t.Columns {
 			for _, folder := range folders {
 				if err := l.column(ctx, folder, c.Values); err != nil {
@@ -114,11 +114,12 @@ func ends(values []string) []string {
 	return slices.Concat(values[:1], values[last:], values[1:last])
 }
 
-// ending returns the tables whose rows expire, and those that they refer to.
-func ending(tables []TableInfo) []TableInfo {
+// endingFirst returns the tables, first those whose rows expire and those that
+// they refer to.
+func endingFirst(tables []TableInfo) []TableInfo {
 	wanted := map[string]bool{}
 	for _, t := range tables {
-		if t.column(endNames, timeKinds...) == "" && t.column(deletedNames, timeKinds...) == "" {
+		if t.end() == "" {
 			continue
 		}
 		wanted[t.Name] = true
@@ -126,7 +127,17 @@ func ending(tables []TableInfo) []TableInfo {
 			wanted[to] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return !wanted[t.Name] })
+	out := slices.Clone(tables)
+	slices.SortStableFunc(out, func(a, b TableInfo) int {
+		switch {
+		case wanted[a.Name] == wanted[b.Name]:
+			return 0
+		case wanted[a.Name]:
+			return -1
+		}
+		return 1
+	})
+	return out
 }
 
 // mostOf returns the folders with the most of the keys.
