@@ -28,6 +28,8 @@ OBJECTS ?= 30000
 FORKS ?= 2500
 # How many schedules the simulation of adoption runs.
 ADOPTIONS ?= 2000
+# How many rows expire in adopt-load.
+ROWS ?= 100000
 # How long a soak lasts.
 DURATION ?= 2h
 # What cross compiles for.
@@ -47,7 +49,7 @@ CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
 MINIO := github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 WARP := github.com/minio/warp@v1.3.1 . h1:EHNax13sUn7YUR4bYpUrgXW+ldtMKoELPYzN4rrtH6U=
 
-.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants mutants-simulated mutants-served interleave crash cluster clients fuzz model soak bench bench-binaries bench-peers conformance variants compat postgres chart compose clean
+.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants mutants-simulated mutants-served interleave crash cluster clients fuzz model soak adopt-load bench bench-binaries bench-peers conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -196,6 +198,13 @@ crash:
 # Both at once: each waits more than it computes, for what it killed to start again.
 faults:
 	@$(MAKE) --no-print-directory -j2 -O crash cluster
+
+# ROWS rows expire in each database (of ENGINE alone, if it is set) while the application writes,
+# instances die and stall, and servers fail; then workers are killed at any moment. Not part of
+# make test, which runs 400 rows.
+adopt-load:
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 0 -parallel 1 -run '^TestUnderLoad$$/^$(ENGINE)' ./internal/app/adoption -adoption.rows=$(ROWS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 0 -parallel 1 -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^$(ENGINE)' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -18,6 +19,9 @@ type Options struct {
 	// Copies returns the keys under which the application caches a row; nil if
 	// it has no cache.
 	Copies func(r Row) []string
+	// Unit is what the time of a claim is kept in: a second, where the column has
+	// no fractions. 0 keeps it as it is.
+	Unit time.Duration
 	// Keep keeps expired rows as deleted, without a content.
 	Keep bool
 	// Uncounted contents have no count; references are looked up.

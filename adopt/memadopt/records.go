@@ -31,11 +31,19 @@ func (db *DB) claim(limit int) (out adopt.Claim) {
 	now, holds := db.o.Clock.Now(), db.holds.standing()
 	due := dueFirst(db.rows, func(r *Row) bool { return r.due(now) && holds.Row(r.Key) == nil }, (*Row).end)
 	for _, r := range up(due, limit) {
-		r.Status, r.At = Claimed, now
+		r.Status, r.At = Claimed, db.kept(now)
 		out.At = now
 		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r)})
 	}
 	return out
+}
+
+// kept returns the time of a claim as its column keeps it.
+func (db *DB) kept(at lethe.Time) lethe.Time {
+	if db.o.Unit == 0 {
+		return at
+	}
+	return at - at%lethe.Time(db.o.Unit/time.Microsecond)
 }
 
 func (db *DB) copies(r *Row) []string {
@@ -48,7 +56,7 @@ func (db *DB) copies(r *Row) []string {
 // claimed returns the rows that still carry a claim.
 func (db *DB) claimed(c adopt.Claim) (out []*Row) {
 	for _, r := range c.Rows {
-		if have := db.rows[r.Key]; have != nil && have.Status == Claimed && have.At == c.At {
+		if have := db.rows[r.Key]; have != nil && have.Status == Claimed && have.At == db.kept(c.At) {
 			out = append(out, have)
 		}
 	}
@@ -209,7 +217,7 @@ func (db *DB) Release(_ context.Context, c adopt.Claim) (int, error) {
 func (db *DB) Recover(_ context.Context, age time.Duration, limit int) (int, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	before := db.o.Clock.Now().Add(-age)
+	before := db.kept(db.o.Clock.Now().Add(-age))
 	stuck := dueFirst(db.rows, func(r *Row) bool { return r.Status == Claimed && r.At <= before }, func(r *Row) lethe.Time { return r.At })
 	stuck = up(stuck, limit)
 	for _, r := range stuck {

@@ -64,9 +64,9 @@ func perUnit(c column, unit string) (string, error) {
 }
 
 // claimWords returns the words of a claim. The instant of a claim is compared
-// as its column stores it: a row gets the same one twice only if it is claimed
-// twice within a unit of the column, and the watchdog's grace is longer than
-// that.
+// as its column stores it. A row gets the same one twice if it is given back and
+// claimed again within a unit of the column, which docs/adopting-limits.md shows
+// to be safe: a settle relies on the locked row.
 func (db *DB) claimWords(w words, c adopt.Collection, s *shape) {
 	st, i := c.Rows.Status, s.initiated
 	w["{as initiated}"], w["{close initiated}"] = i.stamp.open, i.stamp.close

@@ -25,6 +25,8 @@ type oracle struct {
 	dropped map[string]lethe.Time
 	// claims is when each row was claimed, as it was before Settle.
 	claims map[string]lethe.Time
+	// claimedAt is when each row was claimed last, however coarse its stamp is.
+	claimedAt map[string]lethe.Time
 
 	numbers, uploads, tokens int
 	put                      map[string]int  // the upload that an object is of
@@ -35,7 +37,7 @@ type oracle struct {
 
 func newOracle(w *world) oracle {
 	return oracle{
-		w: w, pastes: map[string]*paste{}, removed: map[int]lethe.Time{}, dropped: map[string]lethe.Time{}, claims: map[string]lethe.Time{},
+		w: w, pastes: map[string]*paste{}, removed: map[int]lethe.Time{}, dropped: map[string]lethe.Time{}, claims: map[string]lethe.Time{}, claimedAt: map[string]lethe.Time{},
 		put: map[string]int{}, owned: map[int]bool{}, forgotten: map[string]bool{}, miscounted: map[string]bool{},
 	}
 }
@@ -62,6 +64,26 @@ func (o *oracle) settles() {
 	for _, r := range o.w.db.Rows() {
 		if r.Status == memadopt.Claimed {
 			o.claims[r.Key] = r.At
+		}
+	}
+}
+
+// claimed notes a claim.
+func (o *oracle) claimed(c adopt.Claim) {
+	for _, r := range c.Rows {
+		o.claimedAt[r.Key] = c.At
+	}
+}
+
+// settled counts the rows that went in a settle of an older claim of the same stamp.
+func (o *oracle) settled(c adopt.Claim) {
+	left := map[string]bool{}
+	for _, r := range o.w.db.Rows() {
+		left[r.Key] = r.Status != memadopt.Deleted
+	}
+	for _, r := range c.Rows {
+		if o.claims[r.Key] != 0 && !left[r.Key] && o.claimedAt[r.Key] != c.At {
+			o.w.counts["settled another's claim"]++
 		}
 	}
 }
@@ -133,7 +155,7 @@ func (o *oracle) holds(step string) error {
 	if err := o.agree(step, rows); err != nil {
 		return err
 	}
-	return o.cached(o.w.kind.leases && o.w.cfg.Site != Taken, 0)
+	return o.cached(o.w.kind.leases && o.w.cfg.Site != Taken && o.w.cfg.Site != Coarse, 0)
 }
 
 // readable: what a row refers to is there, expired or not: its owner may extend it.

@@ -199,7 +199,11 @@ type tables struct {
 }
 
 func (t tables) Claim(ctx context.Context, limit int) (adopt.Claim, error) {
-	return write(t.w, "claim", "", func() (adopt.Claim, error) { return t.db.Claim(ctx, limit) })
+	return write(t.w, "claim", "", func() (adopt.Claim, error) {
+		c, err := t.db.Claim(ctx, limit)
+		t.w.oracle.claimed(c)
+		return c, err
+	})
 }
 
 func (t tables) Settle(ctx context.Context, c adopt.Claim, again time.Duration) (adopt.Settled, error) {
@@ -209,7 +213,9 @@ func (t tables) Settle(ctx context.Context, c adopt.Claim, again time.Duration) 
 	}
 	return write(t.w, "settle", rowsOf(c), func() (adopt.Settled, error) {
 		t.w.oracle.settles()
-		return t.db.Settle(ctx, c, again)
+		s, err := t.db.Settle(ctx, c, again)
+		t.w.oracle.settled(c)
+		return s, err
 	})
 }
 
@@ -221,6 +227,7 @@ func (t tables) End(ctx context.Context, c adopt.Claim, r adopt.EndRequest) (s a
 	m, err = write(t.w, "settle", rowsOf(c), func() (m adopt.Marked, err error) {
 		t.w.oracle.settles()
 		s, m, err = t.db.End(ctx, c, r)
+		t.w.oracle.settled(c)
 		t.w.fail(t.w.oracle.marked(m))
 		return m, err
 	})
@@ -237,7 +244,7 @@ func (t tables) Take(ctx context.Context, limit int, again time.Duration) (adopt
 // claimedAgain reports whether a row of a claim is another's by now.
 func (w *world) claimedAgain(c adopt.Claim) bool {
 	for _, r := range w.db.Rows() {
-		if r.Status == memadopt.Claimed && r.At != c.At && slices.ContainsFunc(c.Rows, func(mine adopt.Row) bool { return mine.Key == r.Key }) {
+		if r.Status == memadopt.Claimed && w.oracle.claimedAt[r.Key] != c.At && slices.ContainsFunc(c.Rows, func(mine adopt.Row) bool { return mine.Key == r.Key }) {
 			return true
 		}
 	}

@@ -60,6 +60,7 @@ var sites = map[adoptsim.Site][]string{
 		"expire pastes: held", "clean pastes: held", "deletes under way of what is held",
 		"watchdog pastes: items", "recache pastes: items",
 	},
+	adoptsim.Coarse: {"settled another's claim", "expire pastes: lost", "watchdog pastes: items", "recache pastes: items"},
 	adoptsim.Taken: {
 		"refused", "filled", "drifted", "unlink landed late", "take landed late", "expire pastes: rows", "clean pastes: lost", "recache pastes: items",
 	},

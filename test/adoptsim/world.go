@@ -22,6 +22,7 @@ type Site string
 // Sites.
 const (
 	Records     Site = "records"     // rows that are claimed
+	Coarse      Site = "coarse"      // so too, and the watchdog is faster than the clock of claims
 	Quarantined Site = "quarantined" // so too, without a guard: objects are moved away
 	Taken       Site = "taken"       // rows without columns for a claim
 	Folders     Site = "folders"
@@ -162,8 +163,12 @@ func newRecordSite(w *world) recordSite {
 		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
 	}
 	w.narrow()
+	var unit time.Duration
+	if w.cfg.Site == Coarse {
+		unit, w.grace.Watchdog = 3*time.Hour, 20*time.Minute
+	}
 	w.db = memadopt.New(memadopt.Options{
-		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
+		Clock: w, Grace: w.grace, Unit: unit, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
 		Copies: func(r memadopt.Row) (keys []string) {
 			if keys = []string{cacheKey(r.Key)}; r.Name != "" {
 				keys = append(keys, nameKey(r.Name))
