@@ -114,6 +114,20 @@ func ttlError(s, problem string) error {
 	return fmt.Errorf("%w: %q %s; use %s", ErrInvalidTTL, brief(s), problem, ttlForm)
 }
 
+// TTLProblem returns the text of an ErrInvalidTTL without what wraps it.
+func TTLProblem(err error) string {
+	before, after, _ := strings.Cut(err.Error(), ErrInvalidTTL.Error())
+	if after != "" {
+		return ErrInvalidTTL.Error() + after
+	}
+	// The ledger puts the reason before.
+	before = strings.TrimSuffix(before, ": ")
+	if before = before[strings.LastIndex(before, ": ")+1:]; before == "" {
+		return ErrInvalidTTL.Error()
+	}
+	return ErrInvalidTTL.Error() + ": " + strings.TrimSpace(before)
+}
+
 // brief shortens client input for an error text.
 func brief(s string) string {
 	const most = 64 // bytes

@@ -46,6 +46,7 @@ type creation struct {
 	DeleteToken string  `json:"delete_token"`
 	Size        int64   `json:"size"`                 // bytes
 	ReadsLeft   int64   `json:"reads_left,omitempty"` // absent: they are not counted
+	Idle        string  `json:"idle,omitempty"`       // how long it is kept after its last read; absent: that does not matter
 }
 
 func (h *Handler) create(w http.ResponseWriter, v *visit) error {
@@ -75,6 +76,9 @@ func (h *Handler) create(w http.ResponseWriter, v *visit) error {
 		if due := o.End(); due != 0 {
 			text := due.Time().Format(time.RFC3339Nano)
 			c.ExpiresAt = &text
+		}
+		if o.IdleFor > 0 {
+			c.Idle = lethe.FormatTTL(o.IdleFor)
 		}
 		writeJSON(w, http.StatusCreated, c)
 	default:
@@ -138,7 +142,7 @@ func (h *Handler) putRequest(s submission, token string) object.PutRequest {
 		Bucket: h.opt.Bucket, Size: int64(len(s.content)),
 		SHA256: hex.EncodeToString(digest[:]), MD5: hex.EncodeToString(etag[:]),
 		Attrs: ledger.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
-		TTL:   s.ttl, Reads: s.reads, If: ledger.Precondition{IfNoneMatch: "*"},
+		TTL:   s.ttl, Reads: s.reads, Idle: s.idle, If: ledger.Precondition{IfNoneMatch: "*"},
 	}
 	if utf8.Valid(s.content) && bytes.IndexByte(s.content, 0) < 0 {
 		req.Attrs.ContentType = textType

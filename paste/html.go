@@ -63,6 +63,7 @@ type shown struct {
 	Size, Type    string
 	Expires, Left string // empty: never
 	ExpiresISO    string
+	Idle          string // how long it is kept after its last read, if that ends it first
 	Lines         []string
 	Parts         [][]part // of the lines, with their colours; nil: none
 	Binary, Cut   bool
@@ -128,7 +129,11 @@ func (s *shown) head(m *markup, home string) {
 	switch {
 	case s.ReadsLeft < 0:
 	case s.Expires != "":
-		m.add("<li>gone %s, on <time datetime=\"%s\">%s</time></li>\n", s.Left, s.ExpiresISO, s.Expires)
+		m.add("<li>gone %s, on <time datetime=\"%s\">%s</time>", s.Left, s.ExpiresISO, s.Expires)
+		if s.Idle != "" {
+			m.add(", unless it is read before (kept %s after a read)", s.Idle)
+		}
+		m.add("</li>\n")
 	case s.Reads == "":
 		m.add("<li>kept forever</li>\n")
 	}
@@ -183,6 +188,7 @@ func helpPage(home string, a *advice) []byte {
 <textarea id="content" name="content" spellcheck="false" autocapitalize="off" autofocus></textarea>
 <div class="fields">
 <div><label for="ttl">Keep for</label><input type="text" id="ttl" name="ttl" placeholder="%s" autocomplete="off"></div>
+<div><label for="idle">Gone if unread for</label><input type="text" id="idle" name="idle" placeholder="not set" autocomplete="off"></div>
 <div><label for="alias">Name in the link</label><input type="text" id="alias" name="alias" placeholder="random" pattern="[A-Za-z0-9_\-]{3,64}" title="3 to 64 letters, digits, - or _" autocomplete="off"></div>
 <div><label for="file">Or a file</label><input type="file" id="file" name="file"></div>
 </div>
@@ -194,9 +200,10 @@ func helpPage(home string, a *advice) []byte {
 <pre class="shell">curl --data-binary @notes.txt %s
 curl --data-binary @notes.txt '%s?ttl=90s'
 curl -F file=@notes.txt -F ttl=1h -F alias=my-notes %s
-curl --data-binary @secret.txt '%s?reads=1'</pre>
+curl --data-binary @secret.txt '%s?reads=1'
+curl --data-binary @notes.txt '%s?idle=7d'</pre>
 <p class="soft">Times are written 90s, 15m, 12h, 30d; longest: %s. The answer is the link; its header X-Delete-Token deletes the paste
 again. <code>curl %s</code> says more.</p>
-`, a.Base, a.Base, a.Base, a.Base, a.Longest, a.Base)
+`, a.Base, a.Base, a.Base, a.Base, a.Base, a.Longest, a.Base)
 	})
 }

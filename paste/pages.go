@@ -123,6 +123,9 @@ func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 		s.Expires = due.Time().Format("2 January 2006, 15:04:05 UTC")
 		s.ExpiresISO = due.Time().Format(time.RFC3339)
 		s.Left = leftText(due.Sub(h.opt.Clock.Now()))
+		if due == o.IdleAt {
+			s.Idle = lethe.FormatTTL(o.IdleFor)
+		}
 	}
 	if c, err := v.Cookie(tokenCookie); err == nil && tokenMatches(c.Value, o.Attrs.User[metaToken]) {
 		s.Token = c.Value

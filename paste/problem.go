@@ -56,22 +56,13 @@ func problemOf(err error) (p *problem, known bool) {
 		}
 	}
 	if errors.Is(err, lethe.ErrInvalidTTL) {
-		return &problem{status: http.StatusBadRequest, text: trimPrefixes(err, lethe.ErrInvalidTTL)}, true
+		return &problem{status: http.StatusBadRequest, text: lethe.TTLProblem(err)}, true
 	}
 	return &problem{status: http.StatusInternalServerError, text: "something went wrong here; the operator's log has the cause"}, false
 }
 
 func unavailable(text string) problem {
 	return problem{status: http.StatusServiceUnavailable, text: text, retry: 10 * time.Second}
-}
-
-// trimPrefixes removes the prefixes of wrapping from the text of an error.
-func trimPrefixes(err, sentinel error) string {
-	text := err.Error()
-	if i := strings.Index(text, sentinel.Error()); i >= 0 && !strings.HasSuffix(text, sentinel.Error()) {
-		return text[i:]
-	}
-	return text
 }
 
 // fail sends an error in the form that the client wants.

@@ -53,7 +53,7 @@ func TestCurlUploads(t *testing.T) {
 func TestMisspeltParameters(t *testing.T) {
 	s := newSite(t, nil)
 	a := s.wants(s.ask("POST", "/?tll=1h", "text"), http.StatusBadRequest)
-	if !strings.Contains(a.body, `"tll"`) || !strings.Contains(a.body, "ttl, alias, type and reads") {
+	if !strings.Contains(a.body, `"tll"`) || !strings.Contains(a.body, "ttl, alias, type, reads and idle") {
 		t.Errorf("it says %q", a.body)
 	}
 }

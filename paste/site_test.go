@@ -126,6 +126,7 @@ type made struct {
 	ExpiresAt   *string `json:"expires_at"`
 	DeleteToken string  `json:"delete_token"`
 	Size        int64   `json:"size"`
+	Idle        string  `json:"idle"`
 }
 
 // paste makes one and reads the response in JSON.

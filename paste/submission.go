@@ -27,10 +27,11 @@ const (
 	fieldAlias   = "alias"
 	fieldType    = "type"
 	fieldReads   = "reads"
+	fieldIdle    = "idle"
 )
 
 // settings are the fields beside the paste itself.
-var settings = []string{fieldTTL, fieldAlias, fieldType, fieldReads}
+var settings = []string{fieldTTL, fieldAlias, fieldType, fieldReads, fieldIdle}
 
 // maxField bounds every field but the paste itself, in bytes.
 const maxField = 1 << 10
@@ -40,15 +41,17 @@ type submission struct {
 	content []byte
 	ttl     time.Duration // 0: the default
 	alias   string
-	label   string // the type that the client gives, such as text/markdown; shown, never used
-	reads   int64  // how often it can be read; 0: that is not counted
+	label   string        // the type that the client gives, such as text/markdown; shown, never used
+	reads   int64         // how often it can be read; 0: that is not counted
+	idle    time.Duration // how long it is kept after its last read; 0: as its bucket has it
 }
 
 // fields are the values of fields as they were sent.
 type fields map[string]string
 
 // readSubmission reads the request's body to its end. Fields that the body does not
-// have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type, X-Reads.
+// have are taken from the query, then from the headers X-Ttl, X-Alias, X-Type, X-Reads,
+// X-Idle.
 func (h *Handler) readSubmission(v *visit) (submission, error) {
 	query, err := url.ParseQuery(v.URL.RawQuery)
 	if err != nil {
@@ -56,7 +59,7 @@ func (h *Handler) readSubmission(v *visit) (submission, error) {
 	}
 	for name := range query {
 		if !slices.Contains(settings, name) {
-			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias, type and reads", name)
+			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias, type, reads and idle", name)
 		}
 	}
 	v.Body = charged(v.Body, v.held)
@@ -82,6 +85,11 @@ func (h *Handler) readSubmission(v *visit) (submission, error) {
 	if reads := wish(fieldReads); reads != "" {
 		if s.reads, err = lethe.ParseReads(reads); err != nil {
 			return s, badRequest("%v", err)
+		}
+	}
+	if idle := wish(fieldIdle); idle != "" {
+		if s.idle, err = lethe.ParseIdleTTL(idle); err != nil {
+			return s, err
 		}
 	}
 	return h.check(s, wish(fieldTTL))
@@ -181,11 +189,11 @@ func cutShort(err error) error {
 
 // fromJSON reads a paste in JSON.
 func fromJSON(data []byte) ([]byte, fields, error) {
-	const how = `send {"content": "...", "ttl": "1h", "alias": "...", "type": "...", "reads": 1} with content alone required; ` +
+	const how = `send {"content": "...", "ttl": "1h", "alias": "...", "type": "...", "reads": 1, "idle": "7d"} with content alone required; ` +
 		"a JSON document that is the paste itself goes with Content-Type: text/plain"
 	var in struct {
-		Content, TTL, Alias, Type *string
-		Reads                     *json.Number
+		Content, TTL, Alias, Type, Idle *string
+		Reads                           *json.Number
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -199,7 +207,7 @@ func fromJSON(data []byte) ([]byte, fields, error) {
 		return nil, nil, badRequest("something follows the JSON object; %s", how)
 	}
 	said := fields{}
-	for name, value := range map[string]*string{fieldTTL: in.TTL, fieldAlias: in.Alias, fieldType: in.Type} {
+	for name, value := range map[string]*string{fieldTTL: in.TTL, fieldAlias: in.Alias, fieldType: in.Type, fieldIdle: in.Idle} {
 		if value != nil {
 			said[name] = *value
 		}
@@ -285,10 +293,10 @@ func (h *Handler) field(part *multipart.Part, name string) ([]byte, error) {
 	most := h.opt.MaxSize
 	switch name {
 	case fieldContent, fieldFile:
-	case fieldTTL, fieldAlias, fieldType, fieldReads:
+	case fieldTTL, fieldAlias, fieldType, fieldReads, fieldIdle:
 		most = maxField
 	default:
-		return nil, badRequest("the form has the unknown field %.40q; known are content, file, ttl, alias, type and reads", name)
+		return nil, badRequest("the form has the unknown field %.40q; known are content, file, ttl, alias, type, reads and idle", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(part, most+1))
 	switch {

@@ -102,18 +102,7 @@ func ReadsLeft(o ledger.Object) string {
 
 // InvalidTTL returns the error for a time to live that is an ErrInvalidTTL.
 func InvalidTTL(name, value string, err error) *Error {
-	text := err.Error()
-	before, after, _ := strings.Cut(text, lethe.ErrInvalidTTL.Error())
-	switch {
-	case after != "":
-		text = lethe.ErrInvalidTTL.Error() + after
-	case before != "":
-		// The ledger puts the reason before the error's text.
-		text = strings.TrimSuffix(before, ": ")
-		text = text[strings.LastIndex(text, ": ")+1:]
-		text = lethe.ErrInvalidTTL.Error() + ": " + strings.TrimSpace(text)
-	}
-	return &Error{Code: "InvalidArgument", Message: text, Status: http.StatusBadRequest, Argument: name, Value: value}
+	return &Error{Code: "InvalidArgument", Message: lethe.TTLProblem(err), Status: http.StatusBadRequest, Argument: name, Value: value}
 }
 
 // Expiration returns the value of HeaderExpiration in S3's form, empty if the
