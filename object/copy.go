@@ -190,7 +190,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 	if err != nil {
 		return PutResult{}, err
 	}
-	rd, err := s.open(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey}, src)
+	rd, err := s.open(ctx, src, window{0, src.Object.Size})
 	if err != nil {
 		return PutResult{}, fmt.Errorf("source: %w", err)
 	}

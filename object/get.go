@@ -21,6 +21,9 @@ import (
 // If the reads of the object are counted, Get takes one in a transaction once the
 // beginning of the body was read and verified, and before it returns. Then there is
 // ErrNoSuchKey if none was left. Whatever becomes of the body, the read was taken.
+//
+// For an idle time the object is used once it was found and the conditions hold, also if its
+// body cannot be read then.
 func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 	rd, err := s.get(ctx, &r)
 	return rd, named("get", r.Bucket, r.Key, err)
@@ -42,12 +45,14 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		rd, err := s.open(ctx, r, res)
+		w, err := r.accept(res.Object)
+		if err != nil {
+			return nil, err
+		}
+		s.used(res) // before the body is opened, which may take longer than a note may
+		rd, err := s.open(ctx, res, w)
 		if err == nil && res.Object.Counted() {
 			rd, err = s.count(ctx, rd)
-		}
-		if err == nil {
-			s.used(res)
 		}
 		// Nothing was promised yet, so a version that replaced the unreadable one
 		// is fine.
@@ -108,13 +113,9 @@ func (r *GetRequest) accept(o ledger.Object) (window, error) {
 	return r.window(o)
 }
 
-// open opens what the request names, of exactly the version that was resolved.
-func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*Reader, error) {
-	w, err := r.accept(res.Object)
-	if err != nil {
-		return nil, err
-	}
-	rd := &Reader{Object: res.Object, Offset: w.offset, Length: w.length}
+// open opens a window of exactly the version that was resolved.
+func (s *Store) open(ctx context.Context, res ledger.Resolved, w window) (rd *Reader, err error) {
+	rd = &Reader{Object: res.Object, Offset: w.offset, Length: w.length}
 	size := res.Object.Size
 	switch {
 	case w.length == 0:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
@@ -171,4 +172,26 @@ func TestInstancesNoteTheSame(t *testing.T) {
 	if n := w.ledger.noted; n != 700 {
 		t.Errorf("%d rows were written for 700 objects", n)
 	}
+}
+
+// A get whose bytes take long to come is noted while they come: also if that is until after the
+// end.
+func TestSlowReadIsNotedInTime(t *testing.T) {
+	w := newWorld(t, nil)
+	w.putIdle("k")
+	w.clock.Advance(w.noted("k").Sub(w.clock.Now()) - time.Second)
+	for _, disk := range []string{"disk1", "disk2"} {
+		w.faults[disk] = func(blobtest.Call) blobtest.Fault {
+			w.mu.Lock()
+			delete(w.faults, disk)
+			w.mu.Unlock()
+			w.must(w.NoteReads(w.ctx))
+			w.clock.Advance(time.Hour)
+			_, err := w.db.Expire(w.ctx, ledger.Batch{})
+			w.must(err)
+			return blobtest.Fault{}
+		}
+	}
+	w.has("k", "data")
+	w.has("k", "data")
 }
