@@ -57,7 +57,7 @@ func bucketRoutes() []Route {
 		changes[HoldRequest, None]("holds/remove", Destroy, "Release a hold"),
 		asks[None, []LimitInfo]("limits/list", Read, "The deletion limits: counts, and which have tripped"),
 		changes[AllowRequest, LimitInfo]("limits/allow", Destroy, "Allow deletions that a limit has stopped"),
-		changes[TTLRequest, ObjectInfo]("ttl/set", Destroy, "Set or clear the time to live of an object"),
+		changes[TTLRequest, ObjectInfo]("ttl/set", Destroy, "Set or clear the time to live and the idle time of an object"),
 	}
 }
 

@@ -176,6 +176,7 @@ func TestBadRequestsSaySo(t *testing.T) {
 		{"explain", `{"bucket":`, "the body", 400},
 		{"explain", `{} {}`, "more than one value", 400},
 		{"ttl/set", `{"bucket":"b","key":"k","ttl":"soon"}`, "no number", 400},
+		{"ttl/set", `{"bucket":"b","key":"k","ttl":"1h","idle":"1s"}`, "shorter than a minute", 400},
 		{"ttl/show", `{"bucket":"b","key":"k"}`, "no such bucket", 404},
 		{"buckets/set", `{"name":"none"}`, "no such bucket", 404},
 		{"keys/remove", `{"id":"none"}`, "no such access key", 404},

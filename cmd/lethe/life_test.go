@@ -166,3 +166,40 @@ func TestTimesToLiveAreChanged(t *testing.T) {
 	w.clock.Advance(48 * time.Hour)
 	w.there("first", "a")
 }
+
+// An idle time is set and removed beside a time to live; explain says which end counts.
+func TestIdleTimesAreChanged(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "5d")
+	ended := func(by, verdict string) {
+		t.Helper()
+		e := asked[api.Explanation](w, "explain", "s3://first/a")
+		if e.Object.EndedBy != by || !strings.Contains(e.Verdict, verdict) {
+			t.Errorf("ended by %s: %s", e.Object.EndedBy, e.Verdict)
+		}
+	}
+	ended("ttl", "when its time to live ends")
+	if out := w.ok("ttl", "set", "s3://first/a", "--idle", "3d"); !strings.Contains(out, "; without a read it ends ") || !strings.Contains(out, "idle for 3d") {
+		t.Error(out)
+	}
+	ended("idle", "when it will not have been read for 3d, unless it is read before")
+	w.ok("ttl", "set", "s3://first/a", "1d")
+	ended("ttl", "when its time to live ends")
+	w.ok("buckets", "set", "first", "--max-idle", "7d")
+	w.fails("bucket first keeps objects no longer than 7d after their last read", "ttl", "set", "s3://first/a", "--idle", "8d")
+	w.fails("shorter than a minute", "ttl", "set", "s3://first/a", "--idle", "59s")
+	w.fails("no such key", "ttl", "set", "s3://first/none", "--idle", "2d")
+	w.ok("ttl", "set", "s3://first/a", "6d", "--idle", "7d")
+	ended("ttl", "when its time to live ends")
+	w.ok("ttl", "clear", "s3://first/a")
+	ended("idle", "when it will not have been read for 7d")
+	if out := w.ok("ttl", "set", "s3://first/a", "--idle", "none"); !strings.Contains(out, "idle for 7d") {
+		t.Errorf("the longest of the bucket applies: %s", out)
+	}
+	w.ok("buckets", "set", "first", "--max-idle", "none")
+	w.ok("hold", "add", "first", "--key", "a")
+	w.fails("held", "ttl", "set", "s3://first/a", "--idle", "1h")
+	w.ok("ttl", "set", "s3://first/a", "--idle", "none")
+	ended("nothing", "")
+}

@@ -72,9 +72,13 @@ func TestKeysLimitLife(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("builds")
 	k := asked[api.NewKey](w, "keys", "add", "--bucket", "builds", "--default-ttl", "7d")
-	put := func(key string) {
+	put := func(key string, metadata ...string) {
 		t.Helper()
-		_, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), &awss3.PutObjectInput{Bucket: aws.String("builds"), Key: &key, Body: strings.NewReader(key)})
+		in := &awss3.PutObjectInput{Bucket: aws.String("builds"), Key: &key, Body: strings.NewReader(key), Metadata: map[string]string{}}
+		for i := 0; i < len(metadata); i += 2 {
+			in.Metadata[metadata[i]] = metadata[i+1]
+		}
+		_, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), in)
 		if code := apiCode(t, err); code != "" {
 			t.Fatal(code)
 		}
@@ -93,6 +97,14 @@ func TestKeysLimitLife(t *testing.T) {
 	put("b")
 	if e := asked[api.Explanation](w, "explain", "s3://builds/b"); !e.Object.TTLAt.Equal(e.Object.ModifiedAt.Add(48 * time.Hour)) {
 		t.Errorf("%+v", e.Object)
+	}
+	// An idle time is beside what the key sets: the earlier end counts.
+	for key, by := range map[string][2]string{"short": {"12h", "idle"}, "long": {"30d", "ttl"}} {
+		put(key, "idle-ttl", by[0])
+		e := asked[api.Explanation](w, "explain", "s3://builds/"+key)
+		if e.Object.EndedBy != by[1] || e.Object.TTLKey != k.ID || !e.Object.TTLAt.Equal(e.Object.ModifiedAt.Add(48*time.Hour)) || e.Object.Idle != by[0] {
+			t.Errorf("%s: %+v %s", key, e.Object, e.Verdict)
+		}
 	}
 	if out := w.ok("keys", "list"); !strings.Contains(out, "MAX TTL") || !strings.Contains(out, "2d") {
 		t.Error(out)

@@ -113,11 +113,17 @@ func ofOverwrite(ids []string) question {
 func ofTTL(object string, req api.TTLRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		o, err := api.Call[api.ObjectInfo](ctx, client, "ttl/show", req.ObjectName)
-		end := "in " + req.TTL
-		if !req.At.IsZero() {
-			end = "at " + req.At.Format(time.RFC3339)
+		var ends []string
+		if req.TTL != "" {
+			ends = append(ends, "in "+req.TTL)
 		}
-		return fmt.Sprintf("End 1 object of %s, %s, %s? Now it %s", words.Size(o.Size), object, end, lifeOf(o)), err
+		if !req.At.IsZero() {
+			ends = append(ends, "at "+req.At.Format(time.RFC3339))
+		}
+		if req.Idle != "" && req.Idle != "none" {
+			ends = append(ends, "once it was not read for "+req.Idle)
+		}
+		return fmt.Sprintf("End 1 object of %s, %s, %s? Now it %s", words.Size(o.Size), object, strings.Join(ends, ", and "), lifeOf(o)), err
 	}
 }
 

@@ -45,13 +45,16 @@ func (c *cli) ttlShowCommand() *cobra.Command {
 }
 
 func (c *cli) ttlSetCommand() *cobra.Command {
-	var at string
+	var at, idle string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "set s3://bucket/key [ttl]", Short: "Set the time to live of an object, such as 12h or 30d, from now",
+		Use: "set s3://bucket/key [ttl]", Short: "Set when an object ends: its time to live, its idle time, or both",
+		Long: `Set the time to live of an object, such as 12h or 30d, from now, or its idle time: how
+long it is kept after its last read. What is not named stays as it is. Of both ends the
+earlier one counts.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var req api.TTLRequest
+			req := api.TTLRequest{Idle: idle}
 			switch {
 			case len(args) == 2 && args[1] != "" && at == "":
 				req.TTL = args[1]
@@ -61,13 +64,16 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 					return err
 				}
 				req.At = t
+			case len(args) == 1 && idle != "":
 			default:
-				return usageError("give a time to live, such as 12h, or --at and a time; \"lethe ttl clear\" removes it")
+				return usageError("give a time to live, such as 12h, or --at and a time, or --idle; \"lethe ttl clear\" removes a time to live")
 			}
-			return c.setTTL(cmd, args[0], req, yes)
+			endsNothing := req.TTL == "" && at == "" && idle == "none"
+			return c.setTTL(cmd, args[0], req, yes || endsNothing)
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the `time` at which it ends, such as 2030-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&idle, "idle", "", "how `long` it is kept after its last read, such as 7d, or none")
 	yesFlag(cmd, &yes)
 	return c.completes(cmd, objectPlaces)
 }
