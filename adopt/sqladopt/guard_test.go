@@ -284,7 +284,7 @@ func TestRemoveGuardWaits(t *testing.T) {
 	m := s.mark("x")
 	stays := func(what string) {
 		t.Helper()
-		if err := s.RemoveGuard(ctx); err == nil || !strings.Contains(err.Error(), "1 contents of pastes are being deleted") {
+		if err := s.RemoveGuard(ctx); err == nil || !strings.Contains(err.Error(), "1 content of pastes is being deleted") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if yes, err := s.Guarded(ctx); err != nil || !yes {

@@ -131,7 +131,11 @@ func (t *tx) quiet(e engine, collection string) error {
 	if until > 0 {
 		after = " after " + until.String()
 	}
-	return fmt.Errorf("%d contents of %s are being deleted, and the guard keeps references from them: let \"lethe adopt run\" end them, and try again%s", n, collection, after)
+	are, them := "contents of "+collection+" are", "them"
+	if n == 1 {
+		are, them = "content of "+collection+" is", "it"
+	}
+	return fmt.Errorf("%d %s being deleted, and the guard keeps references from %s: let \"lethe adopt run\" end %s, and try again%s", n, are, them, them, after)
 }
 
 // withdrawGuards removes the guards of collections without a description:

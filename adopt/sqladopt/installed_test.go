@@ -149,7 +149,7 @@ func TestGuardMovesLater(t *testing.T) {
 			if m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 1 {
 				t.Fatalf("marked %+v, %v", m, err)
 			}
-			want := "1 contents of pastes are being deleted"
+			want := "1 content of pastes is being deleted"
 			if err := s.reopen(ownerDescription(true)).InstallGuard(ctx); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "with the description by which the guard is on") {
 				t.Errorf("moved: %v", err)
 			}

@@ -131,7 +131,7 @@ func TestSQLiteMarkNeedsGuard(t *testing.T) {
 	if m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 1 {
 		t.Fatalf("marked %+v, %v", m, err)
 	}
-	if err := s.RemoveGuard(ctx); err == nil || !strings.Contains(err.Error(), "1 contents of pastes are being deleted") {
+	if err := s.RemoveGuard(ctx); err == nil || !strings.Contains(err.Error(), "1 content of pastes is being deleted") {
 		t.Errorf("removed: %v", err)
 	}
 	if yes, err := s.Guarded(ctx); err != nil || !yes {

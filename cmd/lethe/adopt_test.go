@@ -156,7 +156,7 @@ func TestAdoptCommands(t *testing.T) {
 		t.Error("something is known of a key that never was")
 	}
 	a.ok([]string{"0 rows have expired"}, "status", a.file)
-	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "1 contents of pastes are being deleted") {
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "1 content of pastes is being deleted") {
 		t.Errorf("removed while a row may yet name what was deleted: exit code %d\n%s", code, out)
 	}
 	if _, err := a.db.Exec(t.Context(), "UPDATE lethe.condemned SET due_at = 0"); err != nil {

@@ -48,7 +48,7 @@ func TestAdoptHolds(t *testing.T) {
 	if n := a.count(`SELECT count(*) FROM content`); n != 2 {
 		t.Errorf("%d contents are left, want that of the row that is held and the one that is held", n)
 	}
-	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "release it first") {
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "held: a hold keeps ") || !strings.Contains(out, "release it first: \"lethe adopt hold rm\"\n") {
 		t.Errorf("holds were forgotten: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{"released"}, "hold", "rm", a.file, "pastes", "--row", codes[0], "--yes")

@@ -31,13 +31,13 @@ func (c *cli) askable(yes bool) error {
 
 // confirmed asks on a terminal whether to continue; the question is computed
 // only then. Without a terminal for input and errors it refuses: silence is not
-// consent.
+// consent. An empty question is none: nothing would end.
 func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 	if err := c.askable(yes); err != nil || yes {
 		return err
 	}
 	text, err := question()
-	if err != nil {
+	if err != nil || text == "" {
 		return err
 	}
 	printf(c.err, "%s [y/N] ", text)

@@ -26,11 +26,14 @@ func (c *cli) ruleCommand(use, short string, args cobra.PositionalArgs) *cobra.C
 				}
 			}
 			how.question = ofRuleChange(r)
+			how.yes = how.yes || cmd.Name() == "disable" // nothing ends by that
 			return c.setLifecycle(cmd, r, how)
 		},
 	}
 	planFlag(cmd, &how.file)
-	yesFlag(cmd, &how.yes)
+	if cmd.Name() != "disable" {
+		yesFlag(cmd, &how.yes)
+	}
 	return c.completes(cmd, bucketNames, ruleNames)
 }
 

@@ -84,7 +84,11 @@ func ofRules(req api.PlanRequest) question {
 
 func ofPurge(req *api.TrashRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
-		return ofPlan(api.PlanRequest{Command: "trash purge", Trash: req}, "Purge %s?", "trash entry", "trash entries")(ctx, client)
+		end, err := makePlan(ctx, client, api.PlanRequest{Command: "trash purge", Trash: req})
+		if end.Totals.Items == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("Purge %s?", amount(end.Totals, "trash entry", "trash entries")), err
 	}
 }
 

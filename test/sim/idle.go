@@ -100,6 +100,10 @@ func (s *seam) NoteReads(ctx context.Context, reads []ledger.Read) (int, error) 
 		for _, r := range reads {
 			s.w.oracle.noting[r.ID] = r.At
 		}
-		return s.in.NoteReads(s.lasting(ctx), reads)
+		n, err := s.in.NoteReads(s.lasting(ctx), reads)
+		if err != nil {
+			s.w.fail(broken("the ledger refused notes of reads: %w", err))
+		}
+		return n, err
 	})
 }

@@ -8,6 +8,13 @@ var idleMutants = []mutant{
 		name: "idle: a pass does not wait for the last notes", rule: "notes of the last reads arrive", within: 300, in: sim.Idle,
 		file: "ledger/idle.go", old: "	return o.IdleAt.Add(IdleGrace)\n", new: "	return o.IdleAt\n",
 	}, {
+		name: "idle: a note does not move when the object is due", rule: "what was read stays", within: 500, known: 853, in: sim.Idle, sqlite: true,
+		file: "ledger/sqlledger/object_idle.go", old: "used_at = t.used_at, due_at = t.due_at", new: "used_at = t.used_at, due_at = coalesce(objects.due_at, t.due_at)",
+	}, {
+		name: "idle: a note is of the key, not the version", rule: "a note is of its version", within: 40, in: sim.Idle, sqlite: true,
+		file: "ledger/sqlledger/object_idle.go", old: "o.key = t.key AND o.id = t.id AND", new: "o.key = t.key AND",
+		equivalent: "the version in its place was written after the read, so that the read moves its end nowhere",
+	}, {
 		name: "idle: a note moves the end wherever it was", rule: "at most one row in a tenth", within: 500, in: sim.Idle,
 		file: "ledger/idle.go", old: "o.IdleFor > 0 && at < o.IdleAt && o.moves(at):", new: "o.IdleFor > 0:",
 	}, {

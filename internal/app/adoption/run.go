@@ -164,7 +164,7 @@ func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 		return err
 	}
 	if len(holds) > 0 {
-		return fmt.Errorf("%s: release it first: %w", holds[0].Why(), lethe.ErrHeld)
+		return fmt.Errorf("%w: %s: release it first: \"lethe adopt hold rm\"", lethe.ErrHeld, holds[0].Why())
 	}
 	for _, name := range a.Description.Names() {
 		k, err := a.kindOf(name)
