@@ -44,8 +44,9 @@ type Delivery struct {
 	// BackoffMin and BackoffMax bound how long a target rests that was not reached. An event
 	// that failed waits twice as long, so that another one is tried first.
 	BackoffMin, BackoffMax time.Duration
-	// GiveUp is the age at which an event that the target refuses becomes a dead letter.
-	GiveUp time.Duration
+	// GiveUp is the age at which an event that the target refuses becomes a dead letter, and
+	// one that it has not answered although it took others. MaxAge is that of any that fails.
+	GiveUp, MaxAge time.Duration
 	// Most is how many events of a target are kept.
 	Most int64
 	// Parallel is how many requests to a target run at once.
@@ -182,20 +183,23 @@ type sending struct {
 // send sends the events, those of a key one after the other.
 func (d *Deliver) send(ctx context.Context, claimed ledger.ClaimedEvents) *sending {
 	s := &sending{d: d, claimed: claimed, until: d.Clock.Now().Add(min(turn, d.Delivery.Lease/2))}
-	keys := make(chan []ledger.Event)
-	var senders sync.WaitGroup
-	for range max(1, d.Delivery.Parallel) {
-		senders.Go(func() {
-			for list := range keys {
-				s.inOrder(ctx, list)
-			}
-		})
-	}
-	for _, list := range byKey(claimed.Events) {
+	lists := byKey(claimed.Events)
+	keys := make(chan []ledger.Event, len(lists))
+	for _, list := range lists {
 		keys <- list
 	}
 	close(keys)
-	senders.Wait()
+	work := func() {
+		for list := range keys {
+			s.inOrder(ctx, list)
+		}
+	}
+	var others sync.WaitGroup
+	for range d.Delivery.Parallel - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 	return s
 }
 
@@ -258,13 +262,13 @@ func (s *sending) sent(e ledger.Event, err error) bool {
 	now, b := s.claimed.Now, s.d.Delivery
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrUnreached):
-		s.restUntil = now.Add(b.wait(s.claimed.Failures))
-		r.Outcome = ledger.EventFailed
-	case now.Sub(e.At) >= b.GiveUp:
+	case s.givenUp(e, err):
 		r.Outcome = ledger.EventDead
 	default:
 		r.Outcome = ledger.EventFailed
+	}
+	if errors.Is(err, ErrUnreached) {
+		s.restUntil = now.Add(b.wait(s.claimed.Failures))
 	}
 	if err != nil {
 		r.Error, s.failure = err.Error(), err
@@ -274,6 +278,18 @@ func (s *sending) sent(e ledger.Event, err error) bool {
 	}
 	s.results = append(s.results, r)
 	return r.Outcome != ledger.EventFailed
+}
+
+// fewTries is how often an event that is not answered is tried at least, before it is held to
+// be the cause.
+const fewTries = 5
+
+// givenUp reports whether an event that failed becomes a dead letter. One that is not answered
+// waits longer if the target takes nothing else either: then it is away.
+func (s *sending) givenUp(e ledger.Event, err error) bool {
+	b, age := s.d.Delivery, s.claimed.Now.Sub(e.At)
+	works := s.claimed.Failures == 0 && e.Attempts+1 >= fewTries
+	return age >= b.MaxAge || age >= b.GiveUp && (works || !errors.Is(err, ErrUnreached))
 }
 
 // wait is the backoff after so many failures before this one.

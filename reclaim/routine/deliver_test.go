@@ -49,7 +49,7 @@ func newDeliverWorld(t *testing.T) *deliverWorld {
 
 func (w *deliverWorld) deliverer(l routine.EventLedger) *routine.Deliver {
 	return &routine.Deliver{Ledger: l, Sender: w.receiver, Limit: 5, Clock: w.Clock, Delivery: routine.Delivery{
-		Lease: time.Minute, BackoffMin: time.Second, BackoffMax: 8 * time.Second, GiveUp: time.Hour, Most: 1000, Parallel: 1,
+		Lease: time.Minute, BackoffMin: time.Second, BackoffMax: 8 * time.Second, GiveUp: time.Hour, MaxAge: 24 * time.Hour, Most: 1000, Parallel: 1,
 	}}
 }
 
@@ -187,6 +187,44 @@ func TestRefusedEventIsGivenUp(t *testing.T) {
 	}
 	if to := w.target(); to.Waiting != 0 || to.Dead != 1 || to.Delivered != 3 {
 		t.Fatalf("%+v", to)
+	}
+}
+
+// An event that is never answered is given up, so that its key goes on: sooner if the target
+// takes others, as it is then the event's fault.
+func TestUnansweredEventIsGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		others bool
+		within time.Duration // at least so long it is tried
+	}{"others arrive": {true, time.Hour}, "nothing else is there": {false, 24 * time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeliverWorld(t)
+			w.receiver.fate = func(e ledger.Event) (bool, error) {
+				if e.Key == "bad" && e.Size == 1 {
+					return false, fmt.Errorf("%w: it timed out", routine.ErrUnreached)
+				}
+				return true, nil
+			}
+			w.Put("bad", "x")
+			w.Put("bad", "longer")
+			begin, d := w.Clock.Now(), w.deliverer(w.Ledger)
+			d.Delivery.BackoffMax = time.Minute
+			for i := 0; w.target().Dead == 0 && i < 5000; i++ {
+				w.Clock.Advance(20 * time.Second)
+				if c.others {
+					w.Put("good", fmt.Sprint(i))
+				}
+				w.Pass(d)
+			}
+			if took := w.Clock.Now().Sub(begin); took < c.within || took > c.within+10*time.Minute {
+				t.Errorf("given up after %s", took)
+			}
+			w.Clock.Advance(time.Minute)
+			w.Pass(d)
+			if to := w.target(); to.Waiting != 0 || to.Dead != 1 {
+				t.Errorf("%+v", to)
+			}
+		})
 	}
 }
 
