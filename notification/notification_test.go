@@ -8,7 +8,10 @@ import (
 	"github.com/lethe-storage/lethe/notification"
 )
 
-func known(name string) bool { return name == "app" }
+// mayUse lets the bucket use one target of two.
+func mayUse(target string) error {
+	return map[string]error{"app": nil, "other": notification.ErrNotAllowed, "nobody": notification.ErrNoTarget}[target]
+}
 
 // config wraps configurations, each by its inner elements.
 func config(queues ...string) string {
@@ -40,11 +43,11 @@ func event(names ...string) (out string) {
 
 func TestRulesComeBackAsTheyWereSent(t *testing.T) {
 	in := config("<Id>one</Id>"+queue+event("ObjectCreated:*")+filter("Prefix=in/", "suffix=.jpg"), queue+event("ObjectRemoved:Delete", "LifecycleExpiration:*"))
-	rules, err := notification.Parse([]byte(in), known)
+	rules, err := notification.Parse([]byte(in), mayUse)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := notification.Parse(rules.XML(), known)
+	again, err := notification.Parse(rules.XML(), mayUse)
 	if err != nil || again.Encode() != rules.Encode() {
 		t.Errorf("%v\n%s\n%s", err, rules.XML(), again.Encode())
 	}
@@ -75,6 +78,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		config("") + "<x/>": "MalformedXML something follows",
 		config("<Queue>arn:aws:sqs:us-east-1:1:q</Queue>" + event("ObjectCreated:*")):     "InvalidArgument does not have the form arn:lethe:sqs::NAME:webhook",
 		config("<Queue>arn:lethe:sqs::nobody:webhook</Queue>" + event("ObjectCreated:*")): `InvalidArgument There is no target "nobody"`,
+		config("<Queue>arn:lethe:sqs::other:webhook</Queue>" + event("ObjectCreated:*")):  `InvalidArgument may not use the target "other"`,
 		config("") + "text":                                                                    "MalformedXML something follows",
 		config(queue):                                                                          "MalformedXML has no Event",
 		config(event("ObjectCreated:*")):                                                       "MalformedXML one Queue, not 0",
@@ -96,7 +100,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		strings.ReplaceAll(config(""), "QueueConfiguration", "EventBridgeConfiguration"):                                               "NotImplemented EventBridge",
 		strings.ReplaceAll(config(""), "QueueConfiguration", "Queue"):                                                                  "MalformedXML not known",
 	} {
-		_, err := notification.Parse([]byte(in), known)
+		_, err := notification.Parse([]byte(in), mayUse)
 		var refused *notification.Error
 		code, text, _ := strings.Cut(want, " ")
 		if !errors.As(err, &refused) || refused.Code != code || !strings.Contains(refused.Message, text) {
@@ -108,8 +112,20 @@ func TestRefusedConfigurations(t *testing.T) {
 		config(queue+event("ObjectCreated:*")+filter("prefix=a", "suffix=.jpg"), queue+event("ObjectCreated:*")+filter("prefix=a", "suffix=.png")),
 		config(queue+event("ObjectCreated:Put"), queue+event("ObjectCreated:Copy")),
 	} {
-		if _, err := notification.Parse([]byte(in), known); err != nil {
+		if _, err := notification.Parse([]byte(in), mayUse); err != nil {
 			t.Errorf("%s: %v", in, err)
 		}
+	}
+}
+
+func TestAllows(t *testing.T) {
+	patterns := []string{"photos", "team-*"}
+	for bucket, want := range map[string]bool{"photos": true, "photos2": false, "team-": true, "team-a": true, "team": false, "a-team-b": false} {
+		if notification.Allows(patterns, bucket) != want {
+			t.Errorf("%s: %t", bucket, !want)
+		}
+	}
+	if !notification.Allows(nil, "any") {
+		t.Error("no patterns name all")
 	}
 }

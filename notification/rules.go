@@ -87,6 +87,15 @@ func (rs Rules) Targets() (names []string) {
 	return slices.Compact(names)
 }
 
+// Allows reports whether names of buckets, or beginnings with * after them, name a bucket; none
+// name all.
+func Allows(patterns []string, bucket string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
+		begin, all := strings.CutSuffix(p, "*")
+		return p == bucket || all && strings.HasPrefix(bucket, begin)
+	})
+}
+
 // Encode returns the stored form; "" for no rules.
 func (rs Rules) Encode() string {
 	if len(rs) == 0 {

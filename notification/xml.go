@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -66,9 +67,15 @@ type filterRule struct {
 
 type other struct{ XMLName xml.Name }
 
-// Parse reads a NotificationConfiguration and checks it: *Error. known reports whether a
-// target is in the configuration.
-func Parse(body []byte, known func(target string) bool) (Rules, error) {
+// ErrNoTarget and ErrNotAllowed say why a bucket may not use a target.
+var (
+	ErrNoTarget   = errors.New("targets are named by the setting events.targets")
+	ErrNotAllowed = errors.New("the setting buckets of the target does not name this bucket")
+)
+
+// Parse reads a NotificationConfiguration and checks it: *Error. mayUse returns ErrNoTarget or
+// ErrNotAllowed of a target that the bucket may not use.
+func Parse(body []byte, mayUse func(target string) error) (Rules, error) {
 	var doc document
 	d := xml.NewDecoder(bytes.NewReader(body))
 	if err := d.Decode(&doc); err != nil {
@@ -85,7 +92,7 @@ func Parse(body []byte, known func(target string) bool) (Rules, error) {
 	}
 	var rs Rules
 	for i := range doc.Queues {
-		r, err := doc.Queues[i].rule(known)
+		r, err := doc.Queues[i].rule(mayUse)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +136,7 @@ func unserved(element string) error {
 }
 
 // rule checks one configuration.
-func (q *queue) rule(known func(string) bool) (Rule, error) {
+func (q *queue) rule(mayUse func(string) error) (Rule, error) {
 	r := Rule{ID: q.ID, Events: q.Events}
 	for _, o := range q.Others {
 		return r, malformed("the element %s is not known", o.XMLName.Local)
@@ -142,11 +149,14 @@ func (q *queue) rule(known func(string) bool) (Rule, error) {
 	}
 	begun, ok := strings.CutPrefix(q.Queue[0], arnBegin)
 	name, ended := strings.CutSuffix(begun, arnEnd)
-	switch {
-	case !ok || !ended || name == "":
+	if !ok || !ended || name == "" {
 		return r, invalid("The ARN %q does not have the form %s.", q.Queue[0], ARN("NAME"))
-	case !known(name):
-		return r, invalid("There is no target %q. Targets are named by the setting events.targets.", name)
+	}
+	switch err := mayUse(name); {
+	case errors.Is(err, ErrNotAllowed):
+		return r, invalid("This bucket may not use the target %q: %v.", name, err)
+	case err != nil:
+		return r, invalid("There is no target %q: %v.", name, err)
 	case len(q.Events) == 0:
 		return r, malformed("a QueueConfiguration has no Event")
 	}

@@ -47,8 +47,8 @@ type RuleStore interface {
 type NotificationStore interface {
 	SetNotifications(ctx context.Context, c ledger.NotificationChange) error
 	Notifications(ctx context.Context, bucket string) (notification.Rules, error)
-	// HasTarget reports whether a target is in the configuration.
-	HasTarget(name string) bool
+	// MayUse returns nil if a bucket may use a target: notification.ErrNoTarget, ErrNotAllowed.
+	MayUse(bucket, target string) error
 }
 
 // HoldStore keeps holds.

@@ -19,6 +19,9 @@ var ErrNoDeadLetter = errors.New("no such dead letter")
 // ErrNoBackend reports that there is no backend with a name.
 var ErrNoBackend = errors.New("no such backend")
 
+// ErrNoTarget reports that neither the configuration nor a bucket names a target of events.
+var ErrNoTarget = errors.New("no such target")
+
 // ErrNoRule reports that a bucket has no lifecycle rule with an id.
 var ErrNoRule = errors.New("no such rule")
 
@@ -61,6 +64,7 @@ var kinds = []struct {
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
 	{ErrNoBackend, "no_such_backend", http.StatusNotFound},
+	{ErrNoTarget, "no_such_target", http.StatusNotFound},
 	{ErrNoRule, "no_such_rule", http.StatusNotFound},
 	{ledger.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},

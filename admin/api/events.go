@@ -36,6 +36,7 @@ type EventList struct {
 // EventInfo is an event that waits, or a dead letter.
 type EventInfo struct {
 	Number    int64     `json:"number"`
+	Target    string    `json:"target"`
 	ID        string    `json:"id"` // as the target gets it
 	Event     string    `json:"event"`
 	At        time.Time `json:"at"`

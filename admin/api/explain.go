@@ -44,6 +44,9 @@ type Explanation struct {
 	Operations []Operation `json:"operations,omitempty"`
 	// Holds keep the object, whatever is due or requested.
 	Holds []HoldInfo `json:"holds,omitempty"`
+	// Events of it have not reached their targets: the first that wait, then the first dead
+	// letters.
+	Events []EventInfo `json:"events,omitempty"`
 }
 
 // ObjectInfo is an object's row.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
@@ -47,20 +48,48 @@ func (s *Service) Events(ctx context.Context, r api.EventRequest) (api.EventList
 		return out, fmt.Errorf("%w: name a target", api.ErrBadRequest)
 	}
 	list, err := s.o.Ledger.Events(ctx, q)
+	if err == nil && len(list) == 0 {
+		err = s.knowsTarget(ctx, q.Target)
+	}
 	for _, e := range list {
-		info := api.EventInfo{
-			Number: e.No, ID: e.ID(e.No), Event: "s3:" + string(e.Kind), At: toTime(e.At), Bucket: e.Bucket, Key: e.Key, Version: string(e.Version),
-			Size: e.Size, Reason: string(e.Reason), Attempts: e.Attempts, LastError: e.LastError,
-		}
-		if !e.Dead {
-			info.NextTry = toTime(e.DueAt)
-		}
-		out.Events = append(out.Events, info)
+		out.Events = append(out.Events, eventInfo(e))
 	}
 	if len(list) == q.Limit {
 		out.Next = list[q.Limit-1].No
 	}
 	return out, err
+}
+
+func eventInfo(e ledger.Event) api.EventInfo {
+	info := api.EventInfo{
+		Number: e.No, Target: e.Target, ID: e.ID(e.No), Event: "s3:" + string(e.Kind), At: toTime(e.At), Bucket: e.Bucket, Key: e.Key, Version: string(e.Version),
+		Size: e.Size, Reason: string(e.Reason), Attempts: e.Attempts, LastError: e.LastError,
+	}
+	if !e.Dead {
+		info.NextTry = toTime(e.DueAt)
+	}
+	return info
+}
+
+// knowsTarget returns an error with the names that there are, if a target is neither in the
+// configuration nor named by a bucket.
+func (s *Service) knowsTarget(ctx context.Context, name string) error {
+	list, err := s.EventTargets(ctx, api.None{})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range list {
+		if t.Name == name {
+			return nil
+		}
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: %q; events.targets has none", api.ErrNoTarget, name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w: %q; there are: %s", api.ErrNoTarget, name, strings.Join(names, ", "))
 }
 
 // RequeueEvents has dead letters delivered again.
@@ -92,6 +121,9 @@ func (s *Service) dropTarget(ctx context.Context, c ledger.EventSelection) (tota
 func (s *Service) changeEvents(ctx context.Context, c api.EventChoice, event string, change func(context.Context, ledger.EventSelection) (int, error)) (api.Count, error) {
 	if c.Target == "" || c.All == (len(c.Numbers) > 0) {
 		return api.Count{}, fmt.Errorf("%w: name a target, and its dead letters by their numbers, or all of them", api.ErrBadRequest)
+	}
+	if err := s.knowsTarget(ctx, c.Target); err != nil {
+		return api.Count{}, err
 	}
 	n, err := change(ctx, ledger.EventSelection{Target: c.Target, Numbers: c.Numbers})
 	if n > 0 {

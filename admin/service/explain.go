@@ -58,6 +58,9 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	for _, op := range fate.Ops {
 		out.Operations = append(out.Operations, api.Operation{ID: string(op.Op), What: op.What, At: toTime(op.At)})
 	}
+	for _, e := range fate.Events {
+		out.Events = append(out.Events, eventInfo(e))
+	}
 	if out.Contents, err = s.contents(ctx, contents); err != nil {
 		return out, err
 	}

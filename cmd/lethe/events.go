@@ -154,6 +154,10 @@ func (c *cli) changeEvents(ctx context.Context, client *api.Client, change strin
 // ofEvents asks about the dead letters that are chosen.
 func ofEvents(choice api.EventChoice) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		// A target that nobody knows is an error here.
+		if _, err := api.Call[api.EventList](ctx, client, "events/list", api.EventRequest{Target: choice.Target, Limit: 1}); err != nil {
+			return "", err
+		}
 		n := int64(len(choice.Numbers))
 		if choice.All {
 			list, err := api.Call[[]api.EventTarget](ctx, client, "events/targets", api.None{})

@@ -82,7 +82,7 @@ func TestEventsAreDelivered(t *testing.T) {
 	app := &inbox{status: 200}
 	server := httptest.NewServer(app)
 	defer server.Close()
-	w := newWorld(t, fmt.Sprintf("events.targets=[{name: app, url: %q, secret: %s, private: true}]", server.URL+"/hook", inboxSecret), "events.give_up=none").start()
+	w := newWorld(t, fmt.Sprintf("events.targets=[{name: app, url: %q, secret: %s, private: true, buckets: ['to*']}]", server.URL+"/hook?token=hunter2", inboxSecret), "events.give_up=none").start()
 	defer w.stop()
 	w.bucket("told")
 	w.notify()
@@ -108,6 +108,9 @@ func TestEventsAreDelivered(t *testing.T) {
 	if list := asked[[]api.EventTarget](w, "events", "targets"); len(list) != 1 || list[0].Dead != 1 || list[0].Delivered != 3 {
 		t.Fatalf("targets: %+v", list)
 	}
+	if out := w.ok("explain", "s3://told/in/a"); !strings.Contains(out, "was given up for the target app, after 1 try: it answered 400") || !strings.Contains(out, "events list app --dead") {
+		t.Fatal(out)
+	}
 	if out := w.ok("events", "list", "app", "--dead"); !strings.Contains(out, "s3://told/in/a") || !strings.Contains(out, "it answered 400") {
 		t.Fatal(out)
 	}
@@ -119,8 +122,12 @@ func TestEventsAreDelivered(t *testing.T) {
 	w.ok("events", "requeue", "app", "--all")
 	deliver("LifecycleExpiration:Delete told/in/a 5 expiry")
 	w.fails("name dead letters", "events", "drop", "app")
-	for _, text := range []string{w.log.String(), w.ok("config", "print")} {
-		if strings.Contains(text, inboxSecret) {
+	for _, args := range [][]string{{"drop", "nobody", "--all", "--yes"}, {"drop", "nobody", "7", "--yes"}, {"requeue", "nobody", "--all"}, {"list", "nobody"}, {"list", "nobody", "--dead"}} {
+		w.fails(`no such target: "nobody"; there are: app`, append([]string{"events"}, args...)...)
+	}
+	w.fails(`no such target: "nobody"`, "events", "drop", "nobody", "--all")
+	for _, text := range []string{w.log.String(), w.ok("config", "print"), w.ok("events", "targets"), w.ok("events", "list", "app", "--dead"), w.ok("status", "--json")} {
+		if strings.Contains(text, inboxSecret) || strings.Contains(text, "hunter2") {
 			t.Errorf("the secret is shown: %s", text)
 		}
 	}
@@ -146,6 +153,11 @@ func (w *world) notify() {
 	if err := set("arn:lethe:sqs::app:webhook"); err != nil {
 		t.Fatal(err)
 	}
+	w.bucket("silent")
+	other := &awss3.PutBucketNotificationConfigurationInput{Bucket: ptr("silent"), NotificationConfiguration: &conf}
+	if _, err := client.PutBucketNotificationConfiguration(ctx, other); err == nil || !strings.Contains(err.Error(), `may not use the target "app"`) {
+		t.Fatalf("a target that is for other buckets: %v", err)
+	}
 	have, err := client.GetBucketNotificationConfiguration(ctx, &awss3.GetBucketNotificationConfigurationInput{Bucket: ptr("told")})
 	if err != nil || len(have.QueueConfigurations) != 1 || *have.QueueConfigurations[0].QueueArn != "arn:lethe:sqs::app:webhook" || *have.QueueConfigurations[0].Filter.Key.FilterRules[0].Value != "in/" {
 		t.Fatalf("%+v, %v", have, err)
@@ -156,7 +168,7 @@ func ptr(s string) *string { return &s }
 
 // What waits for a target that was taken out of the configuration can be dropped.
 func TestEventsOfARemovedTarget(t *testing.T) {
-	target := "events.targets=[{name: app, url: 'http://127.0.0.1:1/', secret: " + inboxSecret + ", private: true}]"
+	target := "events.targets=[{name: app, url: 'http://127.0.0.1:1/', secret: " + inboxSecret + ", private: true, buckets: [told]}]"
 	w := newWorld(t, target).start()
 	w.bucket("told")
 	w.notify()

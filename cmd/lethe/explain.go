@@ -137,8 +137,25 @@ func (c *cli) explain(e api.Explanation) {
 	for _, g := range e.Gone {
 		c.explainGone(g, e.Now)
 	}
+	c.explainEvents(e)
 	for _, op := range e.Operations {
 		printf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
+	}
+}
+
+// explainEvents lists what its targets have yet to be told of a key.
+func (c *cli) explainEvents(e api.Explanation) {
+	for _, v := range e.Events {
+		dead := v.NextTry.IsZero()
+		what, list := "waits for", []string{"events", "list", v.Target}
+		if dead {
+			what, list = "was given up for", append(list, "--dead")
+		}
+		printf(c.out, "\nevent    %s of version %s %s the target %s", v.Event, v.Version, what, v.Target)
+		if v.Attempts > 0 {
+			printf(c.out, ", after %s: %s", words.Plural(v.Attempts, "try", "tries"), v.LastError)
+		}
+		printf(c.out, "\n         all of them: %s\n", c.command(list...))
 	}
 }
 

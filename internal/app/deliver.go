@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/reclaim/webhook"
@@ -19,11 +20,11 @@ const parallelRequests = 4
 func (s *Store) openTargets() error {
 	var targets []webhook.Target
 	for _, t := range s.Config.Events.Targets {
-		secret, err := t.Secret.OrFile(t.SecretFile)
+		secret, err := t.Key()
 		if err != nil {
-			return fmt.Errorf("events.targets: the secret of %s: %w", t.Name, err)
+			return fmt.Errorf("events.targets: %s: %w", t.Name, err)
 		}
-		targets = append(targets, webhook.Target{Name: t.Name, URL: t.URL, Secret: secret.Reveal(), Private: t.Private, Timeout: t.Timeout.Std()})
+		targets = append(targets, webhook.Target{Name: t.Name, URL: t.URL.Reveal(), Buckets: t.Buckets, Secret: secret.Reveal(), Private: t.Private, Timeout: t.Timeout.Std()})
 	}
 	s.sender = webhook.New(targets, s.Config.Server.Region, s.opt.Clock)
 	return nil
@@ -35,9 +36,16 @@ type notifications struct {
 	config *config.Config
 }
 
-// HasTarget reports whether the configuration has a target.
-func (n notifications) HasTarget(name string) bool {
-	return slices.ContainsFunc(n.config.Events.Targets, func(t config.EventTarget) bool { return t.Name == name })
+// MayUse returns nil if the configuration has a target, and lets the bucket use it.
+func (n notifications) MayUse(bucket, target string) error {
+	i := slices.IndexFunc(n.config.Events.Targets, func(t config.EventTarget) bool { return t.Name == target })
+	switch {
+	case i < 0:
+		return notification.ErrNoTarget
+	case !notification.Allows(n.config.Events.Targets[i].Buckets, bucket):
+		return notification.ErrNotAllowed
+	}
+	return nil
 }
 
 // deliver returns the routine that sends events.
@@ -47,7 +55,7 @@ func (s *Store) deliver(batch int, events *reclaim.Events) *routine.Deliver {
 		Ledger: s.Ledger, Sender: s.sender, Limit: batch, Clock: s.opt.Stopwatch, Events: events,
 		Delivery: routine.Delivery{
 			Lease: max(s.safety.ClaimGrace, 4*longest(e.Targets)), BackoffMin: e.BackoffMin.Std(), BackoffMax: e.BackoffMax.Std(),
-			GiveUp: e.GiveUp.Std(), Most: e.MaxWaiting, Parallel: parallelRequests,
+			GiveUp: e.GiveUp.Std(), MaxAge: e.MaxAge.Std(), Most: e.MaxWaiting, Parallel: parallelRequests,
 		},
 	}
 }

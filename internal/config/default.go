@@ -46,7 +46,7 @@ func Default() *Config {
 		Lifecycle: LifecycleRules{},
 		Reclaim:   defaultReclaim(),
 		Receipts:  Receipts{Keep: 30 * day},
-		Events:    Events{Targets: []EventTarget{}, MaxWaiting: 100_000, GiveUp: 3 * day, BackoffMin: Duration(time.Second), BackoffMax: Duration(5 * time.Minute)},
+		Events:    Events{Targets: []EventTarget{}, MaxWaiting: 100_000, GiveUp: 3 * day, MaxAge: 7 * day, BackoffMin: Duration(time.Second), BackoffMax: Duration(5 * time.Minute)},
 		Log:       Log{Level: "info", Format: "auto"},
 		Tracing:   Tracing{SampleRatio: 0.1, AcceptParent: true},
 	}

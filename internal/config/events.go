@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/yamlfile"
@@ -13,6 +14,7 @@ type Events struct {
 	Targets    []EventTarget `yaml:"targets"`
 	MaxWaiting int64         `yaml:"max_waiting"` // events of one target, dead letters included
 	GiveUp     Duration      `yaml:"give_up"`
+	MaxAge     Duration      `yaml:"max_age"`
 	BackoffMin Duration      `yaml:"backoff_min"`
 	BackoffMax Duration      `yaml:"backoff_max"`
 }
@@ -20,8 +22,9 @@ type Events struct {
 // EventTarget is a webhook.
 type EventTarget struct {
 	Name       string   `yaml:"name"`
-	URL        string   `yaml:"url"`
-	Secret     Secret   `yaml:"secret"` // signs the requests
+	URL        Secret   `yaml:"url"`     // tokens may be a part of it
+	Buckets    []string `yaml:"buckets"` // that may use it: names, or beginnings with * after them; empty: all
+	Secret     Secret   `yaml:"secret"`  // signs the requests
 	SecretFile string   `yaml:"secret_file"`
 	Private    bool     `yaml:"private"` // its address may be private or loopback
 	Timeout    Duration `yaml:"timeout"` // of a request
@@ -37,19 +40,37 @@ const (
 	maxEventTargets = 100
 )
 
+var (
+	shortSecret   = fmt.Sprintf("is shorter than %d characters; use a longer one, such as of openssl rand -hex 32", minEventSecret)
+	bucketPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}\*?$`)
+)
+
+// Key returns the secret that signs, of the file if that is set. Errors name the file.
+func (t EventTarget) Key() (Secret, error) {
+	key, err := t.Secret.OrFile(t.SecretFile)
+	if err == nil && len(key.Reveal()) < minEventSecret {
+		err = fmt.Errorf("the secret in %s %s", t.SecretFile, shortSecret)
+	}
+	return key, err
+}
+
 func (e Events) validate(p *Problems) {
 	p.check(len(e.Targets) <= maxEventTargets, "events.targets", "are %d; use at most %d", len(e.Targets), maxEventTargets)
 	p.check(e.MaxWaiting >= 1, "events.max_waiting", "is %d; use at least 1", e.MaxWaiting)
 	p.check(e.BackoffMin > 0 && e.BackoffMin <= e.BackoffMax, "events.backoff_min", "is %s; use at least 1us, and at most backoff_max (%s)", e.BackoffMin, e.BackoffMax)
+	p.check(e.MaxAge >= e.GiveUp, "events.max_age", "is %s; use at least give_up (%s)", e.MaxAge, e.GiveUp)
 	names := map[string]bool{}
 	for i, t := range e.Targets {
 		key := fmt.Sprintf("events.targets[%d]", i)
 		p.check(nameForm.MatchString(t.Name), key+".name", "%q does not do; use lower-case letters, digits and dashes", yamlfile.Brief(t.Name))
 		p.check(!names[t.Name], key+".name", "%q is taken by another target; give each its own", yamlfile.Brief(t.Name))
 		names[t.Name] = true
-		p.check(isWebhook(t.URL), key+".url", "is no address of a webhook; use a URL such as https://app.example.org/events, without a user and #")
+		p.check(isWebhook(t.URL.Reveal()), key+".url", "is no address of a webhook; use a URL such as https://app.example.org/events, without a user and #")
 		p.check(t.Secret.IsZero() != (t.SecretFile == ""), key+".secret", "is set %s; set secret or secret_file", map[bool]string{true: "in no way", false: "twice"}[t.Secret.IsZero()])
-		p.check(t.Secret.IsZero() || len(t.Secret.Reveal()) >= minEventSecret, key+".secret", "is shorter than %d characters; use a longer one, such as of openssl rand -hex 32", minEventSecret)
+		p.check(t.Secret.IsZero() || len(t.Secret.Reveal()) >= minEventSecret, key+".secret", "%s", shortSecret)
+		for _, b := range t.Buckets {
+			p.check(bucketPattern.MatchString(b), key+".buckets", "%q is neither the name of a bucket nor a beginning of names with * after it, such as team-*", yamlfile.Brief(b))
+		}
 		p.check(t.Timeout >= Duration(time.Millisecond) && t.Timeout <= maxEventTimeout, key+".timeout", "is %s; use 1ms to %s, such as 10s", t.Timeout, maxEventTimeout)
 	}
 }

@@ -151,3 +151,20 @@ func TestSealingKeys(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
+
+// The secret of a target is as long in a file as in the configuration. A line's end does not count.
+func TestKeyOfATarget(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.secret")
+	for text, want := range map[string]string{"fifteen bytes..\n": "", "sixteen bytes...\n": "sixteen bytes...", "short": ""} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		key, err := EventTarget{SecretFile: path}.Key()
+		switch {
+		case want != "" && (err != nil || key.Reveal() != want):
+			t.Errorf("%q: %v", text, err)
+		case want == "" && (err == nil || !strings.Contains(err.Error(), path+" is shorter than 16 characters") || strings.Contains(err.Error(), strings.TrimSpace(text)+" ")):
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -21,8 +21,14 @@ type Fate struct {
 	Trash []ledger.TrashEntry
 	// Ops are the operations that wrote these versions, while they are kept.
 	Ops []ledger.Outcome
-	Now lethe.Time
+	// Events of the key in the bucket of this name are not delivered: up to MaxFateEvents that
+	// wait, then as many dead letters, each by target and number.
+	Events []ledger.Event
+	Now    lethe.Time
 }
+
+// MaxFateEvents bounds the events of a Fate that wait, and its dead letters.
+const MaxFateEvents = 10
 
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
@@ -38,8 +44,12 @@ var (
 				FROM objects o JOIN buckets b ON b.id = o.bucket_id WHERE o.content_id = ?1
 			UNION ALL SELECT bucket, key, 1, id FROM trash WHERE content_id = ?1) AS s
 		WHERE trash > ?2 OR trash = ?2 AND id > ?3 ORDER BY trash, id LIMIT ?4`)
-	explainTrash = register(`SELECT ` + trashColumns + ` FROM trash WHERE bucket = ?1 AND key = ?2 ORDER BY id`)
-	explainOps   = register(`SELECT id, what, object_id, at FROM ops
+	explainTrash  = register(`SELECT ` + trashColumns + ` FROM trash WHERE bucket = ?1 AND key = ?2 ORDER BY id`)
+	explainEvents = register(`SELECT ` + eventColumns + ` FROM events
+		WHERE bucket_id = (SELECT id FROM buckets WHERE name = ?1) AND key = ?2 AND dead = 0 ORDER BY target, no LIMIT ?3`)
+	explainDeadEvents = register(`SELECT ` + eventColumns + ` FROM events
+		WHERE bucket_id = (SELECT id FROM buckets WHERE name = ?1) AND key = ?2 AND dead = 1 ORDER BY target, no LIMIT ?3`)
+	explainOps = register(`SELECT id, what, object_id, at FROM ops
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
 )
 
@@ -95,6 +105,13 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 		}
 		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
 			return err
+		}
+		for _, text := range []string{explainEvents, explainDeadEvents} {
+			list, err := all(t, scanEvent, text, bucket, key, MaxFateEvents)
+			if err != nil {
+				return err
+			}
+			f.Events = append(f.Events, list...)
 		}
 		f.Ops, err = all(t, func(r *sql.Rows) (o ledger.Outcome, err error) {
 			err = r.Scan(&o.Op, &o.What, &o.ObjectID, &o.At)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 )
 
 func TestFate(t *testing.T) {
@@ -34,6 +35,32 @@ func TestFate(t *testing.T) {
 		if f, err := l.Fate(l.ctx, where[0], where[1]); err != nil || f.Object != nil || len(f.Trash) != 0 {
 			t.Errorf("%v: %+v, %v", where, f, err)
 		}
+	}
+}
+
+// Events of the key that wait, and its dead letters, up to a bound of each.
+func TestFateOfEvents(t *testing.T) {
+	l := newLedger(t)
+	l.ok(l.SetNotifications(l.ctx, ledger.NotificationChange{Bucket: "b", Rules: notification.Rules{{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*"}}}}))
+	l.putTTL("other", "d", 0)
+	for i := range 2 * MaxFateEvents {
+		l.putTTL("k", fmt.Sprint("d", i), 0)
+	}
+	c, err := l.ClaimEvents(l.ctx, ledger.EventClaim{Target: "app", Worker: "w", Limit: 3, Lease: time.Minute})
+	l.ok(err)
+	s := ledger.EventSettlement{Target: "app", Fence: c.Fence}
+	for _, e := range c.Events {
+		s.Results = append(s.Results, ledger.EventResult{No: e.No, Outcome: ledger.EventDead, Error: "it answered 400"})
+	}
+	_, err = l.SettleEvents(l.ctx, s)
+	l.ok(err)
+	f, err := l.Fate(l.ctx, "b", "k")
+	l.ok(err)
+	if len(f.Events) != MaxFateEvents+2 || f.Events[0].Dead || f.Events[0].No != 4 || !f.Events[MaxFateEvents].Dead || f.Events[MaxFateEvents].Key != "k" {
+		t.Errorf("%d events: %+v", len(f.Events), f.Events)
+	}
+	if f, err := l.Fate(l.ctx, "nowhere", "k"); err != nil || len(f.Events) != 0 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

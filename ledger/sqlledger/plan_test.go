@@ -110,6 +110,8 @@ func TestEnginePlans(t *testing.T) {
 		usedBehind:           "SEARCH o USING PRIMARY KEY (bucket_id=? AND key>?)",
 		usedTrash:            "SEARCH e USING INDEX trash_key (bucket=? AND key>?)",
 		claimedBlobs:         "USING INDEX blobs_claimed",
+		explainEvents:        "SEARCH events USING INDEX events_key (bucket_id=? AND key=?)",
+		explainDeadEvents:    "SEARCH events USING INDEX events_dead (bucket_id=? AND key=?)",
 		pruneOps:             "INDEX ops_at",
 		runsSince:            "SEARCH runs USING INDEX runs_begun (routine=? AND started_at>?)",
 		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",

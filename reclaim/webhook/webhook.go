@@ -23,6 +23,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
@@ -45,6 +46,7 @@ type Target struct {
 	Name    string
 	URL     string
 	Secret  string        // signs; not empty
+	Buckets []string      // that may use it (notification.Allows)
 	Private bool          // its address may be private or loopback
 	Timeout time.Duration // of a request, with its answer
 }
@@ -126,6 +128,9 @@ func (s *Sender) Send(ctx context.Context, e ledger.Event) error {
 	t, known := s.targets[e.Target]
 	if !known {
 		return fmt.Errorf("there is no target %s: %w", e.Target, routine.ErrUnreached)
+	}
+	if !notification.Allows(t.Buckets, e.Bucket) {
+		return notification.ErrNotAllowed
 	}
 	body, err := e.Message(e.At, e.No, s.region)
 	if err != nil {

@@ -85,6 +85,15 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// What waits of a bucket that may no longer use the target is not sent.
+func TestOfAnotherBucket(t *testing.T) {
+	sent := false
+	err := send(t, func(http.ResponseWriter, *http.Request) { sent = true }, func(to *webhook.Target) { to.Buckets = []string{"a", "bb*"} })
+	if !errors.Is(err, notification.ErrNotAllowed) || sent {
+		t.Errorf("%v, sent: %t", err, sent)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -27,6 +27,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
+	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
@@ -125,8 +126,13 @@ func storeOf(s *object.Store, db *sqlledger.DB) s3.Store {
 // notified are the notification rules of buckets, which may name one target.
 type notified struct{ *sqlledger.DB }
 
-// HasTarget implements s3.NotificationStore.
-func (notified) HasTarget(name string) bool { return name == "app" }
+// MayUse implements s3.NotificationStore.
+func (notified) MayUse(_, target string) error {
+	if target != "app" {
+		return notification.ErrNoTarget
+	}
+	return nil
+}
 
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)

@@ -33,7 +33,7 @@ func (b *Backend) putNotifications(rctx context.Context, bucket string, body []b
 	if err != nil {
 		return &controllers.Response{}, err
 	}
-	rules, err := notification.Parse(body, b.store.Notifications.HasTarget)
+	rules, err := notification.Parse(body, func(target string) error { return b.store.Notifications.MayUse(bucket, target) })
 	if err == nil {
 		err = b.setNotifications(o, ledger.NotificationChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules})
 	}

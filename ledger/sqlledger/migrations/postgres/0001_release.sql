@@ -341,6 +341,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_queue ON events (target, dead, no, due_at);
 CREATE INDEX events_key ON events (bucket_id, key, target, no, due_at) WHERE dead = 0;
+CREATE INDEX events_dead ON events (bucket_id, key, target, no) WHERE dead = 1;
 
 -- One row per target that a bucket has named.
 CREATE TABLE event_targets (
