@@ -15,7 +15,7 @@ import (
 
 // TestAWS2 runs version 2 of the aws command, which is what Debian has.
 func TestAWS2(t *testing.T) {
-	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsRefusesRot, awsDeletesMany, awsChangesTTL, awsPresigns, awsReadsOnce)
+	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsRefusesRot, awsDeletesMany, awsChangesTTL, awsPresigns, awsReadsOnce, awsTells)
 }
 
 // TestAWS1 runs version 1 where some Python has it: its library sends newer

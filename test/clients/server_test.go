@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ type server struct {
 	data           string
 	s3, paste      string // URLs
 	access, secret string
+	told           chan request // of the target of events
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -44,6 +46,9 @@ reclaim:
   expire: {enabled: false}
   clean: {enabled: false}
   grace: {read_grace: 500ms}
+events:
+  targets:
+    - {name: app, url: "%s", secret_file: "%s", private: true}
 `
 
 // serve starts a server, and stops it when the test ends.
@@ -51,7 +56,8 @@ func serve(t *testing.T) *server {
 	t.Helper()
 	s := &server{T: t, home: t.TempDir()}
 	s.data = filepath.Join(s.home, "data")
-	s.must(os.WriteFile(s.path("lethe.yaml"), []byte(configuration), 0o600))
+	s.must(os.WriteFile(s.path("app.secret"), []byte("0123456789abcdef\n"), 0o600))
+	s.must(os.WriteFile(s.path("lethe.yaml"), fmt.Appendf(nil, configuration, s.receive(), s.path("app.secret")), 0o600))
 	cmd := exec.Command(binary, "serve", "--config", s.path("lethe.yaml"), "--data-dir", s.data)
 	cmd.Env, cmd.Stderr = environment(s.home), s
 	out, err := cmd.StdoutPipe()
