@@ -254,7 +254,8 @@ func (s *sending) unsent(list []ledger.Event) {
 }
 
 // sent notes the result of one event, and reports whether what follows it may be sent: it was
-// delivered or given up.
+// delivered. What follows one that is given up waits until the ledger has that: the claim may be
+// taken over before, and the event then arrive after all.
 func (s *sending) sent(e ledger.Event, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +278,7 @@ func (s *sending) sent(e ledger.Event, err error) bool {
 		r.RetryAt = now.Add(2 * b.wait(max(e.Attempts, s.claimed.Failures)))
 	}
 	s.results = append(s.results, r)
-	return r.Outcome != ledger.EventFailed
+	return r.Outcome == ledger.EventDelivered
 }
 
 // fewTries is how often an event that is not answered is tried at least, before it is held to

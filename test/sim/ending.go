@@ -38,6 +38,7 @@ func (w *World) end() {
 	w.fail(w.predicted(n))
 	w.fail(w.released(n))
 	n = w.unlimited(n)
+	w.fail(w.tellAll(n))
 	for range w.rounds() {
 		w.advance(w.now.Add(safety.MultipartStale + time.Hour))
 		w.requeue()
@@ -45,11 +46,13 @@ func (w *World) end() {
 		for _, r := range n.routines {
 			w.drain(r)
 		}
+		w.drain(n.deliver)
 		if w.err != nil || w.settled() {
 			break
 		}
 	}
 	w.fail(w.spotless())
+	w.fail(w.allTold())
 	w.fail(w.untouched())
 	w.fail(w.placedWell())
 	w.fail(w.retire())
@@ -99,7 +102,7 @@ func (w *World) settled() bool {
 			return false
 		}
 	}
-	if w.placedWell() != nil || w.orphansLeft() > 0 {
+	if w.placedWell() != nil || w.orphansLeft() > 0 || w.waits() > 0 {
 		return false
 	}
 	return len(v.Uploads) == 0 && len(v.Trash) == 0 && len(w.late) == 0 && !slices.ContainsFunc(v.Objects, w.oracle.ended)

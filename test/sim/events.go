@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/notification"
@@ -48,6 +47,7 @@ func (o *oracle) notified(before View) error {
 	}
 	for _, e := range list {
 		o.heard = max(o.heard, e.No)
+		o.w.inbox.told[e.No] = e
 		now := is[place{e.Bucket, e.Key}]
 		what := "created "
 		switch {
@@ -66,7 +66,7 @@ func (o *oracle) notified(before View) error {
 	return nil
 }
 
-// The methods that tell of objects and deliver.
+// The methods that tell of objects. What delivers uses those in telling.go, too.
 
 func (s *seam) SetNotifications(ctx context.Context, c ledger.NotificationChange) error {
 	return do(s, "notify", c.Bucket, scope{}, func() error { return s.in.SetNotifications(s.lasting(ctx), c) })
@@ -74,14 +74,6 @@ func (s *seam) SetNotifications(ctx context.Context, c ledger.NotificationChange
 
 func (s *seam) Notifications(ctx context.Context, bucket string) (notification.Rules, error) {
 	return read(s, "notifications", bucket, func() (notification.Rules, error) { return s.in.Notifications(ctx, bucket) })
-}
-
-func (s *seam) ClaimEvents(ctx context.Context, c ledger.EventClaim) (ledger.ClaimedEvents, error) {
-	return write(s, "claim-events", c.Target, scope{}, func() (ledger.ClaimedEvents, error) { return s.in.ClaimEvents(s.lasting(ctx), c) })
-}
-
-func (s *seam) SettleEvents(ctx context.Context, e ledger.EventSettlement) (ledger.EventsSettled, error) {
-	return write(s, "settle-events", fmt.Sprint(len(e.Results)), scope{}, func() (ledger.EventsSettled, error) { return s.in.SettleEvents(s.lasting(ctx), e) })
 }
 
 func (s *seam) TrimEvents(ctx context.Context, t ledger.EventTrim) (int64, error) {

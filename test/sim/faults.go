@@ -55,11 +55,13 @@ var (
 		"set-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",
 		"requeue", "write-off",
+		"claim-events", "settle-events",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed", "event-targets"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 	latent      = []Step{"decay"}
+	remote      = []Step{"send"}
 )
 
 var (
@@ -79,6 +81,8 @@ func applicable(step Step) []Fault {
 		return blobFaults
 	case slices.Contains(blobReads, step):
 		return []Fault{NotDone, Down, CrashBefore, Zombie}
+	case slices.Contains(remote, step):
+		return []Fault{NotDone, Undone, DoneError, Late, Down, CrashBefore, CrashAfter, Zombie}
 	case slices.Contains(latent, step):
 		return []Fault{Flipped, Truncated, Vanished}
 	}
@@ -88,6 +92,7 @@ func applicable(step Step) []Fault {
 // rare steps meet faults so many times more often than others, so that every
 // cell of the matrix is hit in a run of ordinary length.
 var rare = map[Step]uint64{
+	"claim-events": 4, "settle-events": 8, "event-targets": 4, "send": 4,
 	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 90, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"count-read": 6, "note-reads": 6, "requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
@@ -113,7 +118,7 @@ var table = func() map[Step][]Fault {
 // Cells lists every applicable cell of the fault matrix in a fixed order.
 func Cells() []Cell {
 	var cells []Cell
-	for _, steps := range [][]Step{ledgerWrites, ledgerReads, blobWrites, blobReads, latent} {
+	for _, steps := range [][]Step{ledgerWrites, ledgerReads, blobWrites, blobReads, latent, remote} {
 		for _, s := range steps {
 			for _, f := range applicable(s) {
 				cells = append(cells, Cell{s, f})

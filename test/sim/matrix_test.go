@@ -17,6 +17,7 @@ var inapplicable = []struct {
 	{"ledger reads", []Fault{Undone, DoneError, Late, CrashAfter}, "nothing is changed: a lost answer is not-done, and a crash after it is one before the next effect"},
 	{"ledger reads", []Fault{Down, Partial}, "an answer is one snapshot or an error"},
 	{"backend reads", []Fault{Undone, DoneError, Late, CrashAfter}, "nothing is changed, as for reads of the ledger"},
+	{"calls of targets", []Fault{Partial}, "a request has one event: it is taken whole, or not at all"},
 	{"backend reads", []Fault{Partial}, "each chunk of a body is a step of its own, read, and a listing that fails has returned half of its keys"},
 }
 
@@ -32,7 +33,7 @@ func TestWhatDoesNotApplyHasAReason(t *testing.T) {
 	}
 	all := []Fault{NotDone, Undone, DoneError, Late, Down, Partial, CrashBefore, CrashAfter, Zombie}
 	for kind, steps := range map[string][]Step{
-		"ledger writes": ledgerWrites, "ledger reads": ledgerReads, "backend writes": blobWrites, "backend reads": blobReads,
+		"ledger writes": ledgerWrites, "ledger reads": ledgerReads, "backend writes": blobWrites, "backend reads": blobReads, "calls of targets": remote,
 	} {
 		for _, s := range steps {
 			for _, f := range all {

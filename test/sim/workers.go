@@ -24,7 +24,8 @@ type node struct {
 	limits   ledger.Limits // it was started with
 	pairing  *nodePairing
 	loop     *reclaim.Loop // nil where it has nothing to say
-	calls    calls         // that delete
+	deliver  reclaim.Routine
+	calls    calls // that delete
 }
 
 // batch is the engine's batch size in a simulated world: small, so that a pass
@@ -124,6 +125,9 @@ func (p *process) boot() {
 	if p.w.idles() {
 		p.spawn("noter", p.w.cfg.Clients+p.w.cfg.Workers+12+p.index, noter)
 	}
+	if p.w.tells() {
+		p.spawn("teller", p.w.cfg.Clients+p.w.cfg.Workers+14+p.index, teller)
+	}
 	if p.w.sealing() {
 		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
 	}
@@ -180,7 +184,7 @@ func (w *World) newNode() *node {
 	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs, Limits: w.limits}
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
-	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pairing: p, loop: w.loop(p), routines: append([]reclaim.Routine{
+	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pairing: p, loop: w.loop(p), deliver: w.deliverer(l), routines: append([]reclaim.Routine{
 		&routine.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
 		&routine.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
 		&routine.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},

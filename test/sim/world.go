@@ -105,6 +105,7 @@ type World struct {
 	foreign   []string
 	dwelling  lethe.ID // the content in the middle of which a reader stands still
 
+	inbox  inbox         // of events
 	limits ledger.Limits // that processes are started with
 	doubts doubts
 	turn   int // counts how often an actor went on
@@ -168,7 +169,7 @@ func emptyWorld(cfg Config) *World {
 		now:   lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
 		disks: map[string]*memblob.Store{}, sleepers: map[lethe.ID]*sleeper{}, trace: sha256.New(), doubts: newDoubts(),
 	}
-	w.begin = w.now
+	w.begin, w.inbox = w.now, newInbox(w)
 	w.ids = w.source("nodes")
 	return w
 }
