@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # The command to look for, and the package that has it. Version 2 of aws is
 # Debian's; PATH may have another. Debian keeps PostgreSQL's server out of PATH.
 # mariadb-server-core is the server's program alone, without a service.
-commands=(gcc:gcc curl:curl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin mariadbd:mariadb-server-core strace:strace libfaketime.so.1:libfaketime chromium:chromium rpm:rpm)
+commands=(gcc:gcc curl:curl openssl:openssl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin mariadbd:mariadb-server-core strace:strace libfaketime.so.1:libfaketime chromium:chromium rpm:rpm)
 servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus "$@")
 
 have() {

@@ -16,8 +16,8 @@ func (c *cli) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events", Short: "Show what waits to be told to targets, and what failed",
 		Long: `Buckets tell targets of the configuration (events.targets) when objects come and go. An
-event waits until its target has confirmed it. One that its target refuses for
-events.give_up becomes a dead letter: requeue it once the cause is fixed, or drop it.`,
+event waits until its target has confirmed it. One that its target refuses, or never
+answers, for events.give_up becomes a dead letter: requeue it once the cause is fixed, or drop it.`,
 	}
 	cmd.AddCommand(c.eventTargetsCommand(), c.eventsListCommand(),
 		c.eventsRequeueCommand(), c.eventsDropCommand())
