@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 # Debian's; PATH may have another. Debian keeps PostgreSQL's server out of PATH.
 # mariadb-server-core is the server's program alone, without a service.
 commands=(gcc:gcc curl:curl openssl:openssl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin mariadbd:mariadb-server-core strace:strace libfaketime.so.1:libfaketime chromium:chromium rpm:rpm)
-servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus "$@")
+servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus nats-server:nats-server "$@")
 
 have() {
 	command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null ||

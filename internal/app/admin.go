@@ -19,7 +19,7 @@ func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.deletionLimits(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Runtime: s.runtimeInfo(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey, Audited: s.watch.kept.latest, Instance: s.instanceName(),
-		Targets: service.Targets{Names: s.sender.Targets(), Most: s.Config.Events.MaxWaiting},
+		Targets: service.Targets{Names: s.targets.Targets(), Most: s.Config.Events.MaxWaiting},
 	})
 	s.watch.metrics.Ask(s.admin, s.opt.Clock, s.opt.Stopwatch)
 	return s.watch.tracedWeb("admin", adminCalls(), service.Handler(s.admin, access))

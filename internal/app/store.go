@@ -29,7 +29,6 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/pairing"
 	"github.com/lethe-storage/lethe/reclaim/routine"
-	"github.com/lethe-storage/lethe/reclaim/webhook"
 )
 
 // Options of a Store and an App. The zero value has the defaults.
@@ -129,7 +128,7 @@ type Store struct {
 	unswept      map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	noteSoon     chan struct{}         // reads are to be noted within seconds
 	rules        ruleBook
-	sender       *webhook.Sender
+	targets      targets
 	worker       string
 	closes       []func() error
 }

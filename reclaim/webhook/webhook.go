@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/notification"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
 
@@ -38,54 +36,45 @@ const (
 // keeps that with each event, and net/http repeats an answer that is not HTTP.
 const (
 	maxAnswer = 64 << 10
-	maxError  = 200
+	MaxError  = 200
 )
 
 // Target is where events go.
 type Target struct {
-	Name    string
 	URL     string
 	Secret  string        // signs; not empty
-	Buckets []string      // that may use it (notification.Allows)
 	Private bool          // its address may be private or loopback
 	Timeout time.Duration // of a request, with its answer
 }
 
-// Sender sends events to targets by their names. It is safe for concurrent use.
+// Sender sends events to one target. It is safe for concurrent use.
 type Sender struct {
-	targets map[string]sender
-	region  string
-	clock   lethe.Clock
-}
-
-type sender struct {
-	Target
+	to     Target
 	client *http.Client
+	region string
+	clock  lethe.Clock
 }
 
 // New returns a sender; region is named in the events.
-func New(targets []Target, region string, clock lethe.Clock) *Sender {
-	s := &Sender{targets: map[string]sender{}, region: region, clock: clock}
-	for _, t := range targets {
-		dialer := &net.Dialer{Timeout: t.Timeout}
-		if !t.Private {
-			// Here the name is resolved: what is checked is what is dialled.
-			dialer.Control = public
-		}
-		s.targets[t.Name] = sender{t, &http.Client{
-			Timeout:       t.Timeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
-				TLSHandshakeTimeout: t.Timeout, MaxResponseHeaderBytes: maxAnswer,
-			},
-		}}
-	}
-	return s
+func New(to Target, region string, clock lethe.Clock) *Sender {
+	return &Sender{to, &http.Client{
+		Timeout:       to.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: Dialer(to.Timeout, to.Private).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+			TLSHandshakeTimeout: to.Timeout, MaxResponseHeaderBytes: maxAnswer,
+		},
+	}, region, clock}
 }
 
-// Targets returns the names of the targets, sorted.
-func (s *Sender) Targets() []string { return slices.Sorted(maps.Keys(s.targets)) }
+// Dialer connects to a target: to private and loopback addresses only if private says so.
+func Dialer(timeout time.Duration, private bool) *net.Dialer {
+	d := &net.Dialer{Timeout: timeout}
+	if !private {
+		d.Control = public // the name is resolved there: what is checked is what is dialled
+	}
+	return d
+}
 
 // errPrivate refuses an address.
 var errPrivate = errors.New("its address is private or loopback, which is not allowed (private: true in events.targets allows it)")
@@ -121,22 +110,15 @@ func Sign(secret string, at lethe.Time, body []byte) string {
 	return "t=" + seconds + ",v1=" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Send sends an event to its target, and returns nil if that answered with a status of 200 to
+// Send sends an event, and returns nil if that answered with a status of 200 to
 // 299. routine.ErrUnreached if it gave no answer, or 429, 502, 503 or 504. Errors name neither
 // the URL nor the secret.
 func (s *Sender) Send(ctx context.Context, e ledger.Event) error {
-	t, known := s.targets[e.Target]
-	if !known {
-		return fmt.Errorf("there is no target %s: %w", e.Target, routine.ErrUnreached)
-	}
-	if !notification.Allows(t.Buckets, e.Bucket) {
-		return notification.ErrNotAllowed
-	}
 	body, err := e.Message(e.At, e.No, s.region)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.to.URL, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%w: its URL is not valid", routine.ErrUnreached)
 	}
@@ -144,15 +126,15 @@ func (s *Sender) Send(ctx context.Context, e ledger.Event) error {
 	req.Header.Set("User-Agent", "lethe")
 	req.Header.Set(HeaderID, e.ID(e.No))
 	req.Header.Set(HeaderSequencer, e.Sequencer())
-	req.Header.Set(HeaderSignature, Sign(t.Secret, s.clock.Now(), body))
-	res, err := t.client.Do(req)
+	req.Header.Set(HeaderSignature, Sign(s.to.Secret, s.clock.Now(), body))
+	res, err := s.client.Do(req)
 	if err != nil {
 		var of *url.Error
 		if errors.As(err, &of) {
 			err = of.Err // without the URL
 		}
 		text := err.Error()
-		return fmt.Errorf("%w: %s", routine.ErrUnreached, text[:min(len(text), maxError)])
+		return fmt.Errorf("%w: %s", routine.ErrUnreached, text[:min(len(text), MaxError)])
 	}
 	defer res.Body.Close()
 	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // so that the connection is used again

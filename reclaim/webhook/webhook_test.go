@@ -28,11 +28,11 @@ func send(t *testing.T, h http.HandlerFunc, change func(*webhook.Target)) error 
 	t.Helper()
 	server := httptest.NewServer(h)
 	defer server.Close()
-	to := webhook.Target{Name: "app", URL: server.URL + "/hook?token=hunter2", Secret: secret, Private: true, Timeout: 10 * time.Second}
+	to := webhook.Target{URL: server.URL + "/hook?token=hunter2", Secret: secret, Private: true, Timeout: 10 * time.Second}
 	if change != nil {
 		change(&to)
 	}
-	err := webhook.New([]webhook.Target{to}, "eu-1", lethe.SystemClock{}).Send(context.Background(), event)
+	err := webhook.New(to, "eu-1", lethe.SystemClock{}).Send(context.Background(), event)
 	if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "hunter2")) {
 		t.Errorf("the error shows the URL or the secret: %v", err)
 	}
@@ -82,15 +82,6 @@ func TestAnswers(t *testing.T) {
 		if err == nil || errors.Is(err, routine.ErrUnreached) != unreached || calls != 1 {
 			t.Errorf("%d: %v after %d requests", status, err, calls)
 		}
-	}
-}
-
-// What waits of a bucket that may no longer use the target is not sent.
-func TestOfAnotherBucket(t *testing.T) {
-	sent := false
-	err := send(t, func(http.ResponseWriter, *http.Request) { sent = true }, func(to *webhook.Target) { to.Buckets = []string{"a", "bb*"} })
-	if !errors.Is(err, notification.ErrNotAllowed) || sent {
-		t.Errorf("%v, sent: %t", err, sent)
 	}
 }
 
