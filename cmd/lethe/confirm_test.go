@@ -136,7 +136,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"ttl set": {"s3://first/a", "1h"}, "hold rm": {"first", "--key", "a"}, "limits allow": {"ttl", "first"},
 			"buckets set": {"first", "--undo", "none"}, "lifecycle set": {"first", rules}, "lifecycle rm": {"first"},
 			"lifecycle enable": {"first", "old"},
-			"keys rm": {"alice"}, "token rm": {"watcher"},
+			"keys rm":          {"alice"}, "token rm": {"watcher"},
 			"backend accept": {"main"}, "backend drain": {"main"}, "backend remove": {"main"},
 			"clock reset": {"--to-now"},
 		}, map[string]string{
@@ -146,7 +146,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"ttl set": "1 object of 10 B", "hold rm": "1 object of 10 B", "limits allow": "0 items of 0 B",
 			"buckets set": "2 objects of 15 B", "lifecycle set": "would end 0 objects today", "lifecycle rm": "Remove 0 of the 0 rules of first? They would end 0 objects of 0 B",
 			"lifecycle enable": "Enable 0 of",
-			"keys rm": "1 key: alice", "token rm": "1 token: watcher",
+			"keys rm":          "1 key: alice", "token rm": "1 token: watcher",
 			"backend accept": "4 live of 45 B", "backend drain": "4 live of 45 B", "backend remove": "4 live of 45 B",
 			"clock reset": "0 objects",
 		}
