@@ -211,7 +211,7 @@ func (f *filler) newContent(ctx context.Context, i, refs int) (content lethe.ID,
 	if f.Inline {
 		err = errors.Join(
 			f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made, f.contents),
-			f.rows.add(ctx, "bodies", f.contents, int64(ledger.NewBody(digest, body).CRC32C), body))
+			f.rows.add(ctx, "bodies", f.contents, int64(ledger.NewBody(digest, body).CRC32C), body, []byte{}))
 		return content, digest, err
 	}
 	blob := f.id()
@@ -284,7 +284,7 @@ func openBulk(ctx context.Context, path string) (*bulk, error) {
 var columns = map[string]string{
 	"objects":         "bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags",
 	"contents":        "id, domain, kind, digest, size, refs, closed, created_at, body_no",
-	"bodies":          "no, crc32c, body",
+	"bodies":          "no, crc32c, head, tail",
 	"blobs":           "id, backend, state, size, digest, content_id, segment, replica, part, created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at, worker, fence, claimed_at",
 	"bucket_counters": "bucket_id, slot, n, bytes",
 	"blob_counters":   "backend, state, slot, n, bytes",

@@ -73,6 +73,9 @@ type copied struct {
 }
 
 func (p *copied) add(ctx context.Context, table string, values ...any) error {
+	if table == "bodies" {
+		values[2], values[3] = sqlledger.ServerParts(values[2].([]byte))
+	}
 	for i, v := range values {
 		switch v := v.(type) {
 		case lethe.ID:

@@ -18,6 +18,7 @@ func inlineTests() []test {
 		{name: "kept in the trash", run: inlineTrash},
 		{name: "closed", run: inlineClosed, options: func(o *ledger.Options) { o.MaxRefs = 2 }},
 		{name: "wrong bytes", run: inlineWrong},
+		{name: "of each length", run: inlineLengths},
 		{name: "due", run: inlineDue},
 		{name: "quota", run: inlineQuota},
 		{name: "moved in", run: inlineMovedIn},
@@ -189,6 +190,24 @@ func inlineWrong(w *world) {
 	most := string(make([]byte, ledger.MaxInline))
 	w.commit(w.inline("k", most))
 	w.reads("k", most)
+}
+
+// inlineLengths: bytes of every length come back in their order, also where a database
+// stores them in pieces.
+func inlineLengths(w *world) {
+	body := make([]byte, ledger.MaxInline)
+	for i := range body {
+		body[i] = byte(i ^ i>>8)
+	}
+	for _, n := range []int{1, 1969, 1970, 1971, 1995, 1996, 1997, 2 * 1996, 4096, 3*1996 + 1970, 3*1996 + 1971, ledger.MaxInline} {
+		data := string(body[:n])
+		o := w.commit(w.inline("k", data)).Object
+		w.reads("k", data)
+		equal(w, "bytes", string(must(w.InlineBody(w.ctx, o.ContentID))(w).Bytes), data)
+		if page := must(w.CheckBodies(w.ctx, "", 10))(w); page.Bytes != int64(n) || len(page.Wrong) != 0 {
+			w.Fatalf("of %d bytes are %+v", n, page)
+		}
+	}
 }
 
 func inlineDue(w *world) {

@@ -13,13 +13,13 @@ import (
 )
 
 var (
-	insertBody = register(`INSERT INTO bodies (crc32c, body) VALUES (?1, ?2)`)
-	selectBody = register(`SELECT crc32c, body FROM bodies WHERE no = ?1`)
+	insertBody = register(`INSERT INTO bodies (crc32c, head, tail) VALUES (?1, ?2, ?3)`)
+	selectBody = register(`SELECT crc32c, head, tail FROM bodies WHERE no = ?1`)
 	leaveBody  = register(`UPDATE contents SET body_no = 0 WHERE id = ?1 AND body_no = ?2`)
-	repairBody = register(`INSERT INTO bodies (no, crc32c, body) VALUES (?1, ?2, ?3)
-		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, body = excluded.body`)
+	repairBody = register(`INSERT INTO bodies (no, crc32c, head, tail) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, head = excluded.head, tail = excluded.tail`)
 	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
-	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.body FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
+	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.head, b.tail FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
 		WHERE c.body_no <> 0 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
 )
 
@@ -58,8 +58,32 @@ func (t *tx) createInline(k ledger.ContentKey, b ledger.Body) (lethe.ID, error) 
 // insertBody inserts and counts inline bytes. The next statement takes their number.
 func (t *tx) insertBody(b ledger.Body) error {
 	t.counts.blob(ledger.InLedger, lethe.Live, 1, int64(len(b.Bytes)))
-	_, err := t.Send(insertBody, b.CRC32C, b.Bytes)
+	head, tail := t.parts(b.Bytes)
+	_, err := t.Send(insertBody, b.CRC32C, head, tail)
 	return err
+}
+
+// parts divides inline bytes into what the row takes and what PostgreSQL stores beside it.
+func (t *tx) parts(body []byte) (head, tail []byte) {
+	if t.Alone() {
+		return body, []byte{}
+	}
+	return ServerParts(body)
+}
+
+// ServerParts divides the bytes of an inline content for the row of PostgreSQL: tail is a
+// whole number of the chunks of a TOAST table, of which four fill a page of 8 KiB, and head
+// the remainder. As one value, 4,096 bytes would be two chunks and a small one, beside which a
+// page has room for three: a third of it would stay empty. On a server with pages of another
+// size they take more room.
+func ServerParts(body []byte) (head, tail []byte) {
+	const chunk = 1996   // bytes
+	const largest = 1970 // of a head, so that four rows fit into a page
+	n := len(body) % chunk
+	if n > largest {
+		n = 0
+	}
+	return body[:n], body[n:]
 }
 
 // compareBody compares the bytes of a locked inline content with those that a client sent
@@ -69,7 +93,8 @@ func (t *tx) compareBody(of known, sent ledger.Body) error {
 	if err != nil || have.CRC32C == sent.CRC32C && bytes.Equal(have.Bytes, sent.Bytes) {
 		return err
 	}
-	_, err = t.Send(repairBody, of.body, sent.CRC32C, sent.Bytes)
+	head, tail := t.parts(sent.Bytes)
+	_, err = t.Send(repairBody, of.body, sent.CRC32C, head, tail)
 	return err
 }
 
@@ -77,8 +102,9 @@ func (t *tx) compareBody(of known, sent ledger.Body) error {
 // missing.
 func (t *tx) body(no int64, digest string) (b ledger.Body, err error) {
 	var crc int64
-	err = t.Row(selectBody, no).Scan(&crc, &b.Bytes)
-	b.Digest, b.CRC32C = digest, uint32(crc)
+	var tail []byte
+	err = t.Row(selectBody, no).Scan(&crc, &b.Bytes, &tail)
+	b.Bytes, b.Digest, b.CRC32C = append(b.Bytes, tail...), digest, uint32(crc)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Body{}, nil
 	}
@@ -158,10 +184,11 @@ func (db *DB) CheckBodies(ctx context.Context, after lethe.ID, limit int) (out l
 			var k ledger.ContentKey
 			var crc sql.NullInt64
 			var b ledger.Body
-			if err := rows.Scan(&id, &k.Digest, &k.Size, &crc, &b.Bytes); err != nil {
+			var tail []byte
+			if err := rows.Scan(&id, &k.Digest, &k.Size, &crc, &b.Bytes, &tail); err != nil {
 				return t.Failed(err)
 			}
-			b.CRC32C = uint32(crc.Int64)
+			b.Bytes, b.CRC32C = append(b.Bytes, tail...), uint32(crc.Int64)
 			out.Add(id, k, b)
 		}
 		return t.Failed(rows.Err())

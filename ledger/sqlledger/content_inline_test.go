@@ -32,11 +32,11 @@ func (l *fixture) change(query string, args ...any) {
 }
 
 var (
-	damageBody  = register(`UPDATE bodies SET body = ?2 WHERE no = (SELECT body_no FROM contents WHERE id = ?1)`)
+	damageBody  = register(`UPDATE bodies SET head = ?2 WHERE no = (SELECT body_no FROM contents WHERE id = ?1)`)
 	otherBody   = register(`UPDATE contents SET body_no = ?2 WHERE id = ?1`)
 	emptyBodies = register(`DELETE FROM bodies`)
 	loseBody    = register(`DELETE FROM bodies WHERE no = (SELECT body_no FROM contents WHERE id = ?1)`)
-	strayBody   = register(`INSERT INTO bodies (crc32c, body) VALUES (0, ?1)`)
+	strayBody   = register(`INSERT INTO bodies (crc32c, head, tail) VALUES (0, ?1, ?1)`)
 )
 
 // TestDamagedInlineBytes: readers see that inline bytes are damaged, a check finds it, and

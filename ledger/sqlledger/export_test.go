@@ -12,7 +12,7 @@ import (
 var viewTotals = register(`SELECT backend_name, state, sum(n), sum(bytes) FROM (
 		SELECT backend_name, 1 AS state, count(*) AS n, sum(size_bytes) AS bytes FROM pending_objects GROUP BY backend_name
 		UNION ALL SELECT backend_name, 2, count(*), sum(size_bytes) FROM object_locations GROUP BY backend_name
-		UNION ALL SELECT '', 2, count(*), sum(length(body)) FROM bodies HAVING count(*) > 0
+		UNION ALL SELECT '', 2, count(*), sum(length(head) + length(tail)) FROM bodies HAVING count(*) > 0
 		UNION ALL SELECT backend_name, 3, count(*), sum(size_bytes) FROM cleanup_queue GROUP BY backend_name
 		UNION ALL SELECT backend_name, 4, count(*), sum(size_bytes) FROM cleanup_dlq GROUP BY backend_name) AS v
 	GROUP BY backend_name, state ORDER BY backend_name, state`)

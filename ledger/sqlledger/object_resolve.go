@@ -30,7 +30,7 @@ var (
 	// its bytes to sort it: resolve sorts. Each column of an index that is looked up depends on
 	// the same tables: PostgreSQL may plan a join, while the ledger is new, by one column of an
 	// index without its first, and keep that plan.
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.body, ` + copyColumns + `
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.head, y.tail, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = CASE WHEN y.no IS NULL THEN o.content_id END
@@ -122,10 +122,12 @@ func (t *tx) scanResolved(r *sql.Rows, out *ledger.Resolved) (c segmentCopy, err
 	var rules string
 	var digest sql.NullString
 	var crc sql.NullInt64
+	var tail []byte
 	var into copied
-	if out.Object, err = scanObject(r, append([]any{&rules, &digest, &crc, &out.Inline.Bytes}, into.columns()...)...); err != nil {
+	if out.Object, err = scanObject(r, append([]any{&rules, &digest, &crc, &out.Inline.Bytes, &tail}, into.columns()...)...); err != nil {
 		return c, err
 	}
+	out.Inline.Bytes = append(out.Inline.Bytes, tail...)
 	out.Inline.Digest, out.Inline.CRC32C = digest.String, uint32(crc.Int64)
 	return into.copy(), t.nameRule(&out.Object, rules)
 }

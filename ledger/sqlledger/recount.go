@@ -161,9 +161,9 @@ var bookRules = []bookRule{
 			ELSE s.content_id IS NULL OR s.n <> s.top OR s.bytes <> c.size END`),
 	rule("inline bytes", `SELECT 'body ' || CAST(no AS TEXT), 'of one content', 'of ' || CAST(n AS TEXT)
 		FROM (SELECT b.no AS no, count(c.id) AS n FROM bodies b LEFT JOIN contents c ON c.body_no = b.no GROUP BY b.no) AS x WHERE n <> 1`),
-	ofContents("inline bytes", `SELECT 'content ' || c.id, CAST(c.size AS TEXT) || ' bytes', CAST(coalesce(length(b.body), 0) AS TEXT) || ' bytes'
+	ofContents("inline bytes", `SELECT 'content ' || c.id, CAST(c.size AS TEXT) || ' bytes', CAST(coalesce(length(b.head) + length(b.tail), 0) AS TEXT) || ' bytes'
 		FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
-		WHERE c.id > ?1 AND c.id <= ?2 AND c.body_no <> 0 AND coalesce(length(b.body), 0) <> c.size`),
+		WHERE c.id > ?1 AND c.id <= ?2 AND c.body_no <> 0 AND coalesce(length(b.head) + length(b.tail), 0) <> c.size`),
 	ofContents("copies of a segment", `SELECT 'content ' || content_id || ' segment ' || CAST(segment AS TEXT), 'the same bytes under different replica numbers',
 			CAST(count(DISTINCT digest) AS TEXT) || ' digests, ' || CAST(count(DISTINCT replica) AS TEXT) || ' numbers of ' || CAST(count(*) AS TEXT) || ' copies'
 		FROM blobs WHERE state = 2 AND content_id > ?1 AND content_id <= ?2

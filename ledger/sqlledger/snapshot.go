@@ -12,7 +12,7 @@ var (
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id ORDER BY o.bucket_id, o.key`)
 	snapTrash    = register(`SELECT ` + trashColumns + ` FROM trash ORDER BY id`)
 	snapContents = register(`SELECT ` + contentColumns + ` FROM contents ORDER BY id`)
-	snapBodies   = register(`SELECT c.id, c.digest, b.crc32c, b.body FROM contents c JOIN bodies b ON b.no = c.body_no ORDER BY c.id`)
+	snapBodies   = register(`SELECT c.id, c.digest, b.crc32c, b.head, b.tail FROM contents c JOIN bodies b ON b.no = c.body_no ORDER BY c.id`)
 	snapBlobs    = register(`SELECT ` + blobColumns + ` FROM blobs ORDER BY id`)
 	snapUploads  = register(`SELECT ` + uploadColumns + uploadTables + `ORDER BY u.touched_at, u.id`)
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
@@ -62,7 +62,9 @@ func scanContent(r *sql.Rows) (c ledger.Content, err error) {
 }
 
 func scanBody(r *sql.Rows) (b ledger.ContentBody, err error) {
-	err = r.Scan(&b.Content, &b.Digest, &b.CRC32C, &b.Bytes)
+	var tail []byte
+	err = r.Scan(&b.Content, &b.Digest, &b.CRC32C, &b.Bytes, &tail)
+	b.Bytes = append(b.Bytes, tail...)
 	return b, err
 }
 

@@ -129,7 +129,7 @@ var books = map[string]string{
 		(SELECT count(*) FROM objects o WHERE o.content_id = c.id) + (SELECT count(*) FROM trash t WHERE t.content_id = c.id)`,
 	"contents without bytes": `SELECT count(*) FROM contents c WHERE CASE body_no WHEN 0
 		THEN NOT EXISTS (SELECT 1 FROM blobs b WHERE b.content_id = c.id AND b.state = 2)
-		ELSE NOT EXISTS (SELECT 1 FROM bodies y WHERE y.no = c.body_no AND length(y.body) = c.size) END`,
+		ELSE NOT EXISTS (SELECT 1 FROM bodies y WHERE y.no = c.body_no AND length(y.head) + length(y.tail) = c.size) END`,
 	"inline bytes of no content": "SELECT count(*) FROM bodies y WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.body_no = y.no)",
 	"blobs of no content":        "SELECT count(*) FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.id = b.content_id)",
 	"wrong counters of backends": `SELECT count(*) FROM

@@ -15,7 +15,7 @@ var invariants = map[string]string{
 	"a content has each segment live": `SELECT c.id || ' segment ' || b.segment FROM contents c JOIN blobs b ON b.content_id = c.id
 		WHERE c.body_no = 0 GROUP BY c.id, b.segment HAVING count(*) FILTER (WHERE b.state = 2) = 0`,
 	"a content has a blob":                       `SELECT id FROM contents c WHERE body_no = 0 AND NOT EXISTS (SELECT 1 FROM blobs WHERE content_id = c.id AND state = 2)`,
-	"an inline content has its bytes":            `SELECT id FROM contents c WHERE body_no <> 0 AND NOT EXISTS (SELECT 1 FROM bodies WHERE no = c.body_no AND length(body) = c.size)`,
+	"an inline content has its bytes":            `SELECT id FROM contents c WHERE body_no <> 0 AND NOT EXISTS (SELECT 1 FROM bodies WHERE no = c.body_no AND length(head) + length(tail) = c.size)`,
 	"an inline content has no living blob":       `SELECT c.id FROM contents c JOIN blobs b ON b.content_id = c.id AND b.state = 2 WHERE c.body_no <> 0`,
 	"inline bytes are of one content":            `SELECT no::text FROM bodies b WHERE (SELECT count(*) FROM contents WHERE body_no = b.no) <> 1`,
 	"no content has more references than it may": `SELECT id FROM contents WHERE refs > 3 OR refs >= 3 AND closed = 0`,

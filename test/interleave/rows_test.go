@@ -42,7 +42,7 @@ func (w *world) keep() {
 			t.Row, t.Read = "n || ' ' || encode(body, 'hex')", receipts
 			t.Blurred = true // the batches
 		case name == "bodies":
-			t.Row = "crc32c || ' ' || encode(body, 'hex')"
+			t.Row = "crc32c || ' ' || encode(head || tail, 'hex')"
 			t.Blurred = true // their numbers, which come from a sequence
 		case name == "contents":
 			t.Read = func(rows string) (string, error) { return bodyNumbers.ReplaceAllString(rows, `"body_no": its`), nil }

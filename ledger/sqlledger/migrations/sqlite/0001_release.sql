@@ -39,7 +39,8 @@ CREATE UNIQUE INDEX contents_open ON contents (domain, digest, size, kind) WHERE
 CREATE TABLE bodies (
   no     INTEGER PRIMARY KEY AUTOINCREMENT,
   crc32c BIGINT  NOT NULL, -- Castagnoli, of the content's digest and all bytes
-  body   BLOB    NOT NULL
+  head   BLOB    NOT NULL, -- the bytes
+  tail   BLOB    NOT NULL  -- empty: PostgreSQL has to divide bodies
 );
 
 -- One row per stored file on a backend: a copy of a segment of a content, or a part of an
@@ -567,5 +568,5 @@ FROM objects o JOIN object_locations l ON l.content_id = o.content_id LEFT JOIN 
 CREATE VIEW inline_objects AS
 SELECT k.name AS bucket_name, o.key AS client_key, o.size AS object_bytes, o.etag AS etag,
   strftime('%Y-%m-%dT%H:%M:%fZ', o.modified_at / 1000000.0, 'unixepoch') AS modified_at,
-  strftime('%Y-%m-%dT%H:%M:%fZ', o.due_at / 1000000.0, 'unixepoch') AS ends_at, y.body AS body, o.content_id AS content_id
+  strftime('%Y-%m-%dT%H:%M:%fZ', o.due_at / 1000000.0, 'unixepoch') AS ends_at, y.head AS body, o.content_id AS content_id
 FROM objects o JOIN contents c ON c.id = o.content_id JOIN bodies y ON y.no = c.body_no LEFT JOIN buckets k ON k.id = o.bucket_id;
