@@ -81,6 +81,14 @@ type UsageCount struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
+// Gets are the gets of a bucket's objects that the process that answers has served since it
+// started: what the client has already (304) was found. Other instances count their own.
+type Gets struct {
+	Since  time.Time `json:"since"`
+	Found  int64     `json:"found"`
+	Missed int64     `json:"missed"`
+}
+
 // Usage is what a bucket stores, or a prefix of it.
 type Usage struct {
 	Bucket string    `json:"bucket"`
@@ -89,6 +97,7 @@ type Usage struct {
 	UsageCount
 	UsageTotals
 	Growth *Growth `json:"growth,omitempty"` // nil: not known
+	Gets   *Gets   `json:"gets,omitempty"`   // of a whole bucket; nil: none were counted
 	// First is when the count was made from which growth is measured, or would be; none: the
 	// routine usage made none yet.
 	First time.Time `json:"first_counted_at,omitzero"`

@@ -42,18 +42,19 @@ type Metrics struct {
 	latency                      *prometheus.HistogramVec
 	traffic                      *prometheus.CounterVec
 	calls                        calls
+	gets                         gets
 	reconcile                    reconciling
 }
 
 // New returns the metrics of a process.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{registry: prometheus.NewRegistry(), gets: gets{by: map[string]*found{}}}
 	m.outcome()
 	m.engine()
 	m.clients()
 	m.calling()
 	m.reconciles()
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(&m.gets, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

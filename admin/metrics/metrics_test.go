@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -95,6 +96,8 @@ func used() *Metrics {
 	m.ReadTrouble("failover")
 	m.BackendCall(BackendCall{Backend: "main", Op: "get", Outcome: "down", Bytes: 1, Took: time.Second})
 	m.Transaction(Transaction{Name: "Commit", Outcome: "unknown", Tries: 2})
+	m.Got("photos", true)
+	m.Got("photos", false)
 	m.Requested(Request{Front: "s3", Operation: "PutObject", Status: "200", In: 5, Out: -1, Took: time.Second})
 	return m
 }
@@ -198,6 +201,37 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 				t.Errorf("%s names %s, which is no metric", file, name)
 			}
 		}
+	}
+}
+
+// The first buckets that are read have series of their own, which last; the others share one. No
+// number of buckets makes more.
+func TestGetsOfBuckets(t *testing.T) {
+	m := New()
+	m.Got("builds", true)
+	for i := range 10_000 {
+		m.Got(fmt.Sprint("bucket-", i), false)
+	}
+	m.Got("builds", true)
+	m.Got("builds", false)
+	m.Got("bucket-9999", true)
+	text := scrape(t, m)
+	for _, want := range []string{
+		`lethe_bucket_gets_total{bucket="builds",outcome="found"} 2`, `lethe_bucket_gets_total{bucket="builds",outcome="missed"} 1`,
+		`lethe_bucket_gets_total{bucket="(other)",outcome="found"} 1`, `lethe_bucket_gets_total{bucket="(other)",outcome="missed"} 9801`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if n := strings.Count(text, "\nlethe_bucket_gets_total{"); n != 2*(maxGets+1) {
+		t.Errorf("%d series", n)
+	}
+	if hits, misses := m.Gets("builds"); hits != 2 || misses != 1 {
+		t.Errorf("%d hits, %d misses", hits, misses)
+	}
+	if hits, misses := m.Gets("bucket-9999"); hits != 0 || misses != 0 {
+		t.Errorf("a bucket without series has %d hits, %d misses", hits, misses)
 	}
 }
 

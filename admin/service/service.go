@@ -62,6 +62,9 @@ type Options struct {
 	Audit func(event, reason string, attrs ...slog.Attr)
 	// Audited returns the last of these decisions, the latest first; nil if none are kept.
 	Audited func() []api.AuditLine
+	// Gets returns how many gets of a bucket this process has answered with and without an object;
+	// nil if they are not counted.
+	Gets func(bucket string) (found, missed int64)
 	// Targets are who may be told of objects.
 	Targets Targets
 	// Instance names this process among those that share the ledger; empty: none does.

@@ -37,6 +37,9 @@ func (s *Service) Usage(ctx context.Context, r api.UsageRequest) (api.Usage, err
 		return api.Usage{}, err
 	}
 	out := api.Usage{Bucket: b.Name, Prefix: r.Prefix, Now: toTime(now)}
+	if r.Prefix == "" {
+		out.Gets = s.gets(b.Name)
+	}
 	budget := s.o.MaxCounted
 	sum, count, err := s.counted(ctx, b, r.Prefix, &budget)
 	if err != nil {
@@ -55,6 +58,18 @@ func (s *Service) Usage(ctx context.Context, r api.UsageRequest) (api.Usage, err
 	out.UsageCount, out.First = count, toTime(then.at)
 	fillUsage(&out, sum, then)
 	return out, nil
+}
+
+// gets returns what this process has counted of a bucket's gets; nil if there were none.
+func (s *Service) gets(bucket string) *api.Gets {
+	if s.o.Gets == nil {
+		return nil
+	}
+	found, missed := s.o.Gets(bucket)
+	if found+missed == 0 {
+		return nil
+	}
+	return &api.Gets{Since: toTime(s.started), Found: found, Missed: missed}
 }
 
 // sinceOf returns the instant from which growth is measured.

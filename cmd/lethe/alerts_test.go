@@ -164,6 +164,7 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	w.put("first", "a", "bytes", "1m")
 	w.put("first", "b", "bytes of b", "")
 	w.remove("first", "b")
+	w.gone("first", "b")
 	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once")
 	w.clock.Advance(time.Hour)

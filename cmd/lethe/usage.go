@@ -177,8 +177,8 @@ func (c *cli) usageTotals(u api.Usage) {
 	}
 	printf(c.out, "s3://%s/%s: %s%s, %s, %s\n", u.Bucket, u.Prefix, least, words.Plural(u.Objects, "object", "objects"), words.Size(u.Bytes), countedText(u.UsageCount, u.Now))
 	saved := max(u.Bytes-u.StoredBytes, 0)
-	printf(c.out, "  stored       %s: sharing saves %s (%s)\n", words.Size(u.StoredBytes), words.Size(saved), percent(saved, u.Bytes))
-	printf(c.out, "  without end  %s, %s (%s)\n", words.Plural(u.WithoutEnd.Objects, "object", "objects"), words.Size(u.WithoutEnd.Bytes), percent(u.WithoutEnd.Bytes, u.Bytes))
+	printf(c.out, "  stored       %s: sharing saves %s (%s)\n", words.Size(u.StoredBytes), words.Size(saved), words.Percent(saved, u.Bytes))
+	printf(c.out, "  without end  %s, %s (%s)\n", words.Plural(u.WithoutEnd.Objects, "object", "objects"), words.Size(u.WithoutEnd.Bytes), words.Percent(u.WithoutEnd.Bytes, u.Bytes))
 	if g := u.Growth; g != nil {
 		objects := func(n int64) string {
 			if n == -1 {
@@ -189,6 +189,9 @@ func (c *cli) usageTotals(u api.Usage) {
 		printf(c.out, "  growth       %s, %s since %s\n", signed(g, g.Bytes, words.Size), signed(g, g.Objects, objects), stamp(g.Since))
 	} else {
 		printf(c.out, "  growth       %s\n", c.noGrowth(u))
+	}
+	if g := u.Gets; g != nil {
+		printf(c.out, "  gets         %s of %s found their object (this instance, since %s)\n", words.Percent(g.Found, g.Found+g.Missed), words.Number(g.Found+g.Missed), stamp(g.Since))
 	}
 	for _, part := range []struct {
 		name, one, many string
@@ -260,7 +263,7 @@ func (c *cli) usagePrefixes(u api.Usage, f usageFlags) error {
 			break
 		}
 		rows = append(rows, []string{
-			p.Prefix, words.Number(p.Objects), words.Size(p.Bytes), percent(p.Bytes, u.Bytes), growthText(p.Growth, u.Now), partOf(p.WithoutEnd.Bytes, p.Bytes),
+			p.Prefix, words.Number(p.Objects), words.Size(p.Bytes), words.Percent(p.Bytes, u.Bytes), growthText(p.Growth, u.Now), partOf(p.WithoutEnd.Bytes, p.Bytes),
 			stamp(p.Oldest), stamp(p.Newest),
 		})
 	}
@@ -321,18 +324,10 @@ func signed(g *api.Growth, n int64, text func(int64) string) string {
 	return sign + text(n)
 }
 
-// percent returns a part in percent of a whole.
-func percent(part, whole int64) string {
-	if whole <= 0 {
-		return "0 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
-}
-
 // partOf returns bytes with their percentage of a whole.
 func partOf(part, whole int64) string {
 	if part == 0 {
 		return "none"
 	}
-	return words.Size(part) + " (" + percent(part, whole) + ")"
+	return words.Size(part) + " (" + words.Percent(part, whole) + ")"
 }

@@ -18,7 +18,7 @@ func (s *Store) AdminHandler(serving bool, access service.Access) http.Handler {
 		Verify:    func(checksums bool) *routine.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.deletionLimits(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
-		Runtime: s.runtimeInfo(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey, Audited: s.watch.kept.latest, Instance: s.instanceName(),
+		Runtime: s.runtimeInfo(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey, Audited: s.watch.kept.latest, Gets: s.watch.metrics.Gets, Instance: s.instanceName(),
 		Targets: service.Targets{Names: s.targets.Targets(), Most: s.Config.Events.MaxWaiting},
 	})
 	s.watch.metrics.Ask(s.admin, s.opt.Clock, s.opt.Stopwatch)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -23,6 +24,7 @@ func (w *observer) front() s3.Events {
 			w.metrics.Requested(metrics.Request{
 				Front: "s3", Operation: cmp.Or(r.Operation, "other"), Status: strconv.Itoa(r.Status), In: r.BytesIn, Out: r.BytesOut, Took: r.Duration,
 			})
+			w.got(r)
 			w.deleted(r)
 			w.changed(r)
 			w.noteLatency(r)
@@ -39,6 +41,18 @@ func (w *observer) front() s3.Events {
 			}
 			w.log.Info("a certificate was reloaded", "file", file)
 		},
+	}
+}
+
+// got counts a get that was answered, by whether there was an object. A client's mistake and a
+// failure are neither, and a bucket that does not exist has no count.
+func (w *observer) got(r s3.RequestEvent) {
+	switch {
+	case r.Operation != "GetObject" && !(r.Operation == "HeadObject" && w.headCounts):
+	case r.Status < 300, r.Status == http.StatusNotModified:
+		w.metrics.Got(r.Bucket, true)
+	case r.Code == "NoSuchKey":
+		w.metrics.Got(r.Bucket, false)
 	}
 }
 

@@ -16,6 +16,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	s.safety = safetyOf(s.Config.Reclaim.Grace)
 	s.worker = worker(s.opt.Clock.Now())
 	s.watch = newObserver(s.opt)
+	s.watch.headCounts = s.Config.Store.HeadCounts
 	o := ledger.Options{
 		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
 		Replicas:   s.Config.Placement.Replicas,

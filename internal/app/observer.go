@@ -34,6 +34,7 @@ type observer struct {
 	ledgerHealth *healthCheck           // the ledger's
 	drain        atomic.Bool            // set once the process stops; then it is not ready
 	slow         rate.Sometimes         // limits log lines of faults that many readers meet at once
+	headCounts   bool                   // a HEAD counts as a get
 	trace        *tracer                // nil if there is none
 	clock        lethe.Clock
 	wrong        wrongValues

@@ -21,6 +21,14 @@ func Size(n int64) string {
 // Number formats a number with commas.
 func Number(n int64) string { return humanize.Comma(n) }
 
+// Percent formats a part of a whole, such as "37 %".
+func Percent(part, whole int64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
+}
+
 // Plural returns a number with its noun.
 func Plural(n int64, one, many string) string {
 	if n == 1 {
