@@ -14,7 +14,7 @@ func TestRclone(t *testing.T) {
 			c.Errorf("a range came back with %d bytes, want 100, or others", len(got))
 		}
 		c.do([]string{"check", "--download", c.path("tree"), on("tree")})
-	}, rcloneMetadata, rcloneUnderRules)
+	}, rcloneMetadata, rcloneIdleTimes, rcloneUnderRules)
 }
 
 // rcloneMetadata sets a time to live by rclone's own metadata, reads it back, and
@@ -37,6 +37,19 @@ func rcloneMetadata(c *session) {
 		c.Errorf("after a touch x-amz-expiration is %q, it was %q", got, ends)
 	}
 	c.holds("described", data)
+}
+
+// rcloneIdleTimes keeps objects after their last read, by a header and by rclone's own metadata.
+func rcloneIdleTimes(c *session) {
+	file := c.file("up", noise(3000, 74))
+	c.do([]string{"copyto", "--header-upload", "x-amz-meta-idle-ttl: 7d", file, on("header")})
+	c.do([]string{"copyto", "--metadata", "--metadata-set", "idle-ttl=7d", "--metadata-set", "ttl=1h", file, on("metadata")})
+	if o := c.explained("header"); o.EndedBy != "idle" || o.Idle != "7d" {
+		c.Errorf("with a header: %+v", o)
+	}
+	if o := c.explained("metadata"); o.EndedBy != "ttl" || o.Idle != "7d" {
+		c.Errorf("with metadata: %+v", o)
+	}
 }
 
 // rcloneUnderRules writes to a prefix that a lifecycle rule ends, and to one

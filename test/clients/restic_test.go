@@ -3,6 +3,7 @@ package clients
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -28,9 +29,15 @@ func TestRestic(t *testing.T) {
 	before := s.status().Bytes
 	s.must(os.Remove(filepath.Join(tree, "large")))
 	s.file("tree/plain.txt", noise(3000, 50))
+	// restic cannot send metadata, so an idle time comes from the bucket.
+	s.lethe("buckets", "set", bucket, "--default-idle", "400d", "--yes")
 	restic("backup", "tree")
 	restic("forget", "--keep-last", "1", "--prune")
 	restic("check", "--read-data")
+	snapshot := regexp.MustCompile("snapshots/[0-9a-f]{64}").FindString(s.lethe("ls", "s3://"+bucket, "--recursive"))
+	if o := s.explained(snapshot); o.EndedBy != "idle" || o.Idle != "400d" {
+		t.Errorf("%s: %+v", snapshot, o)
+	}
 	s.reclaim()
 	s.sound()
 	if after := s.status().Bytes; after > before-19<<20 {

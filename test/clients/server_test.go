@@ -186,6 +186,17 @@ func (s *server) status() api.Status {
 	return st
 }
 
+// explained is what "lethe explain --json" says of an object.
+func (s *server) explained(key string) api.ObjectInfo {
+	s.Helper()
+	var e api.Explanation
+	s.must(json.Unmarshal([]byte(s.lethe("explain", "s3://"+bucket+"/"+key, "--json")), &e))
+	if e.Object == nil {
+		s.Fatalf("%s: %s", key, e.Verdict)
+	}
+	return *e.Object
+}
+
 // backlog is the number of blobs that are on their way in or out, and of what
 // the routines have to do now.
 func backlog(st api.Status) (n int64) {
