@@ -83,5 +83,6 @@ if [ "$((${#packages[@]} + ${#daemons[@]}))" -gt 0 ]; then
 fi
 
 [ -x .bin/s5cmd ] || scripts/modbuild.sh s5cmd github.com/peak/s5cmd/v2@v2.3.0
+[ -x .bin/bazel-remote ] || scripts/modbuild.sh bazel-remote github.com/buchgr/bazel-remote/v2@v2.6.1
 [ -x .bin/versitygw ] || scripts/modbuild.sh versitygw \
 	"github.com/versity/versitygw@$(go list -m -f '{{.Version}}' github.com/versity/versitygw)" ./cmd/versitygw
