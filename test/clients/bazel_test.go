@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +28,9 @@ type cached struct {
 	clock  *clocktest.Ahead
 	app    *app.App
 	remote string // the URL of a bazel-remote
+	log    string // its file
 	starts int
+	sent   int // entries that it was to send on
 }
 
 // serveCached serves from this process a bucket with settings of "buckets set".
@@ -69,7 +73,8 @@ func (c *cached) fresh() {
 		"--http_address", at, "--grpc_address", "none", "--s3.endpoint", strings.TrimPrefix(c.s3, "http://"), "--s3.bucket", bucket, "--s3.disable_ssl",
 		"--s3.auth_method", "access_key", "--s3.access_key_id", c.access, "--s3.secret_access_key", c.secret)
 	cmd.Env = environment(c.home)
-	log, err := os.Create(c.path(fmt.Sprintf("bazel-%d.log", c.starts)))
+	c.log, c.sent = c.path(fmt.Sprintf("bazel-%d.log", c.starts)), 0
+	log, err := os.Create(c.log)
 	c.must(err)
 	cmd.Stdout, cmd.Stderr = log, log
 	c.must(cmd.Start())
@@ -149,15 +154,31 @@ func (c *cached) all(method string, entries [][]byte) int {
 	return sum
 }
 
-// puts stores entries, and waits until bazel-remote has sent them on.
+// puts stores entries, and waits until bazel-remote has sent them on, which it does later.
 func (c *cached) puts(entries [][]byte) {
 	c.Helper()
-	before := c.status().Objects
 	if n := c.all(http.MethodPut, entries); n != len(entries) {
 		c.Fatalf("%d of %d entries were taken", n, len(entries))
 	}
-	c.eventually("entries are not in the bucket", func() bool { return c.status().Objects == before+int64(len(entries)) })
+	c.sent += len(entries)
+	c.eventually("entries are not in the bucket", func() bool {
+		log, err := os.ReadFile(c.log)
+		c.must(err)
+		tried, done := uploads.FindAll(log, -1), 0
+		for _, line := range tried {
+			if strings.HasSuffix(string(line), " OK") {
+				done++
+			}
+		}
+		if done < len(tried) {
+			c.Fatalf("uploads failed:\n%s", bytes.Join(tried, []byte("\n")))
+		}
+		return done == c.sent
+	})
 }
+
+// uploads are lines of bazel-remote's log.
+var uploads = regexp.MustCompile(`(?m)^.* S3 UPLOAD .*$`)
 
 // entries returns some that are unlike all others.
 func entries(n, seed int) (list [][]byte) {
