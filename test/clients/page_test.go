@@ -42,6 +42,11 @@ var typedBy = map[string]map[string]string{
 		"$ export LETHE_DATABASE_URL=postgres://lethe:secret@db.example.org/lethe": "TestSeveralMachines",
 		"    client: PUT                                       client: GET":        drawing,
 	},
+	"docs/caching.md": {
+		"$ lethe serve --set store.head_counts=true &":                                "TestBuildCache",
+		"$ head -c 200000 /dev/urandom > app.o; entry=$(sha256sum app.o | cut -c-64)": "TestBuildCache",
+		"$ lethe buckets set builds --max-idle 30d --yes":                             "TestBuildCache",
+	},
 	"docs/scaling.md": {
 		"$ cd deploy/compose": outside,
 		"$ cat lethe.yaml":    "TestScaling",

@@ -216,3 +216,25 @@ func TestScaling(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildCache types the commands that make a build cache, and what asks how it does.
+func TestBuildCache(t *testing.T) {
+	begin(t)
+	for _, name := range []string{"aws", "curl", "bazel-remote"} {
+		program(t, name)
+	}
+	sh := newShell(t)
+	s3, cache := freePort(t), freePort(t)
+	sh.ports = strings.NewReplacer("127.0.0.1:9000", s3, "127.0.0.1:8080", cache)
+	for _, c := range typedIn(t, "docs/caching.md") {
+		switch {
+		case strings.HasPrefix(c.line, "lethe serve "):
+			sh.serves(t, c.line, "LETHE_SERVER_S3_LISTEN="+s3, anyPorts[1], anyPorts[2], anyPorts[3])
+		case strings.HasPrefix(c.line, "bazel-remote "):
+			line := strings.TrimSuffix(strings.TrimPrefix(c.line, "bazel-remote"), "&")
+			sh.run(t, program(t, "bazel-remote")+line+" --http_address "+cache+" --grpc_address none > bazel.log 2>&1 & until curl -s "+cache+"/status > /dev/null; do sleep 0.1; kill -0 $! || { cat bazel.log; break; }; done")
+		default:
+			sh.types(t, c)
+		}
+	}
+}
