@@ -208,6 +208,9 @@ func (f *filler) newContent(ctx context.Context, i, refs int) (content lethe.ID,
 	digest, content = hex.EncodeToString(sum[:]), f.id()
 	f.contents++
 	f.live++
+	if err := f.rows.add(ctx, "digests", digest[:16], "bench", content); err != nil {
+		return content, digest, err
+	}
 	if f.Inline {
 		err = errors.Join(
 			f.rows.add(ctx, "contents", content, "bench", lethe.Whole, digest, f.Size, refs, 0, f.made, f.contents),
@@ -284,6 +287,7 @@ func openBulk(ctx context.Context, path string) (*bulk, error) {
 var columns = map[string]string{
 	"objects":         "bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags",
 	"contents":        "id, domain, kind, digest, size, refs, closed, created_at, body_no",
+	"digests":         "prefix, domain, content_id",
 	"bodies":          "no, crc32c, head, tail",
 	"blobs":           "id, backend, state, size, digest, content_id, segment, replica, part, created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at, worker, fence, claimed_at",
 	"bucket_counters": "bucket_id, slot, n, bytes",
@@ -294,7 +298,7 @@ var columns = map[string]string{
 func (b *bulk) add(ctx context.Context, table string, values ...any) error {
 	st := b.stmts[table]
 	if st == nil {
-		text := fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", table, columns[table], string(bytes.Repeat([]byte(", ?"), len(values)-1)))
+		text := fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (?%s)", table, columns[table], string(bytes.Repeat([]byte(", ?"), len(values)-1)))
 		var err error
 		if st, err = b.conn.PrepareContext(ctx, text); err != nil {
 			return err

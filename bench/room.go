@@ -154,7 +154,14 @@ func (r Room) giveBack(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = db.Vacuum(ctx, math.MaxInt32)
+	began := time.Now()
+	for at, more := "", true; more && err == nil; more = at != "" {
+		at, _, err = db.SweepDigests(ctx, at, 1000)
+	}
+	fmt.Println("swept in", time.Since(began))
+	if err == nil {
+		_, err = db.Vacuum(ctx, math.MaxInt32)
+	}
 	return errors.Join(err, db.Close())
 }
 

@@ -12,13 +12,6 @@ import (
 )
 
 var (
-	openContent = register(`SELECT id, body_no FROM contents
-		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
-	// knownContent looks the domain up by itself. PostgreSQL may plan a join, while contents is
-	// small, by the whole index without the domain, and keep that plan.
-	knownContent = register(`SELECT c.id, CASE WHEN c.body_no <> 0 THEN 1 ELSE 0 END FROM buckets b LEFT JOIN contents c
-		ON c.domain = (SELECT domain FROM buckets WHERE name = ?1) AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
-		WHERE b.name = ?1`)
 	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
 			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + ` THEN b.segment END)
 		FROM blobs b WHERE b.content_id = ?1`)
@@ -107,7 +100,7 @@ func (t *tx) unknown(c ledger.Commit, asked sqldb.Scanner) error {
 // askKnown asks for a content with the identity of the commit's.
 func (t *tx) askKnown(c ledger.Commit) sqldb.Scanner {
 	k := c.Content
-	return t.Ask(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind)
+	return t.Ask(knownContent.of(t), c.Object.Bucket, k.Digest, k.Size, k.Kind)
 }
 
 // replica returns the number for one more copy of a content.
@@ -120,8 +113,10 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 func (t *tx) createContent(k ledger.ContentKey, insert string) (lethe.ID, error) {
 	id := lethe.NewID(t.Now, t.Random)
 	closed := flag(t.db.o.MaxRefs <= 1)
-	_, err := t.Send(insert, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now)
-	return id, err
+	if _, err := t.Send(insert, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.Now); err != nil {
+		return "", err
+	}
+	return id, t.noteDigest(k, id)
 }
 
 // place is what uploaded blobs become: segments of a content, with a replica number.

@@ -142,7 +142,7 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 	}
 	w = &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
 	if k := w.key(); c.Source == nil {
-		w.open = t.Ask(openContent, k.Domain, k.Digest, k.Size, k.Kind)
+		w.open = t.Ask(openContent.of(t), k.Domain, k.Digest, k.Size, k.Kind)
 	}
 	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
 		return nil, err

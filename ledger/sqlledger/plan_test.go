@@ -56,7 +56,7 @@ func TestNoScans(t *testing.T) {
 	for _, text := range slices.Concat(resetsNow, resetsSoon) {
 		whole[text] = true
 	}
-	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|bodies|y|trash|parts|p|uploads|u|ops|promotions|events|e|f)\b`)
+	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|digests|d|bodies|y|trash|parts|p|uploads|u|ops|promotions|events|e|f)\b`)
 	for _, text := range engine.Statements(db.engine.Dialect) {
 		for _, line := range plan(t, db, text) {
 			if grows.MatchString(line) && !whole[text] && !strings.Contains(line, "INDEX blobs_claimed") {
@@ -84,6 +84,10 @@ func TestEnginePlans(t *testing.T) {
 		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
 		contentWeights:       "SEARCH b USING INDEX blobs_content",
 		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
+		sweepDigests:         "SEARCH d USING PRIMARY KEY (prefix>? AND prefix<?)",
+		pageDigests:          "SEARCH d USING PRIMARY KEY (prefix>?)",
+		knownContent.file:    "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?) LEFT-JOIN",
+		openContent.file:     "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
 		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",
 		condemnLive:          "SEARCH blobs USING INDEX blobs_content (content_id=?)",
 		anyReplicaPending:    "USING COVERING INDEX blobs_joining",

@@ -133,8 +133,8 @@ func TestPostgresPlansOfNewLedger(t *testing.T) {
 		args  int
 		want  []string // in the plan
 	}{
-		{knownContent, 4, []string{`"Index Cond": "((domain = `}},
-		{openContent, 4, []string{`"Index Cond": "((domain = `}},
+		{knownContent.server, 4, []string{`"Index Cond": "((domain = `}},
+		{openContent.server, 4, []string{`"Index Cond": "((domain = `}},
 		{takeObject, 2, []string{`"Index Cond": "((bucket_id = `}},
 		{ruledObject, 2, []string{`"Index Cond": "((bucket_id = `}},
 		{resolveObject, 2, []string{`"Index Cond": "((bucket_id = `, `"Index Cond": "((content_id = `}},

@@ -85,12 +85,17 @@ func walk(ctx context.Context, r reclaim.Routine) (err error) {
 // slight is a ledger that notes how much is asked of it at once.
 type slight struct {
 	*sqlledger.DB
-	pruned, given int
+	pruned, swept, given int
 }
 
 func (s *slight) Prune(ctx context.Context, limit int) (int, error) {
 	s.pruned = max(s.pruned, limit)
 	return s.DB.Prune(ctx, limit)
+}
+
+func (s *slight) SweepDigests(ctx context.Context, from string, limit int) (string, int, error) {
+	s.swept = max(s.swept, limit)
+	return s.DB.SweepDigests(ctx, from, limit)
 }
 
 func (s *slight) Vacuum(ctx context.Context, pages int) (int, error) {
@@ -127,7 +132,8 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	if n := counts.Get("pages"); n < 1500 {
 		t.Errorf("%d pages of some 2,048 were given back", n)
 	}
-	if counted.pruned != 3 || counted.given != 256 {
-		t.Errorf("with batches of a quarter it prunes %d rows and gives back %d pages at once, want 3 and 256", counted.pruned, counted.given)
+	if counted.pruned != 3 || counted.swept != 3 || counted.given != 256 {
+		t.Errorf("with batches of a quarter it prunes %d rows, looks at %d digests and gives back %d pages at once, want 3, 3 and 256",
+			counted.pruned, counted.swept, counted.given)
 	}
 }

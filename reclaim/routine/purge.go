@@ -57,7 +57,7 @@ func (p *Purge) round() reclaim.Step {
 		p.Events.EmitReclaimed(lethe.ReasonPurge, r)
 		p.Events.EmitTripped(r.Tripped)
 	})
-	return inSequence(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
+	return inSequence(p.prune, p.sweepDigests(), p.shrink, unlessBehind(p.Ledger, trash))
 }
 
 // batch purges one batch, under the lock.
@@ -80,6 +80,35 @@ type shrinking interface {
 	// Vacuum returns up to so many unused pages to the disk. A ledger without a
 	// file of its own returns errors.ErrUnsupported.
 	Vacuum(ctx context.Context, pages int) (freed int, err error)
+}
+
+// digestSweeping is a ledger whose index of contents by digest outlives them.
+type digestSweeping interface {
+	// SweepDigests looks at up to limit rows from a place on ("": anywhere), and removes
+	// those of ended contents if they are many. It returns where to go on, "" if few are
+	// left. A ledger whose database does so itself returns errors.ErrUnsupported.
+	SweepDigests(ctx context.Context, from string, limit int) (next string, n int, err error)
+}
+
+// sweepDigests returns a step that removes what is left of ended contents.
+func (p *Purge) sweepDigests() reclaim.Step {
+	at := ""
+	return func(ctx context.Context, add reclaim.Add) (bool, error) {
+		of, ok := p.Ledger.(digestSweeping)
+		if !ok {
+			return false, nil
+		}
+		next, n, err := of.SweepDigests(ctx, at, p.Controller.Size(p.Batch.Limit))
+		if errors.Is(err, errors.ErrUnsupported) {
+			return false, nil
+		}
+		add("pruned", int64(n))
+		if err != nil {
+			return false, fmt.Errorf("reclaim: sweep digests: %w", err)
+		}
+		at = next
+		return at != "", nil
+	}
 }
 
 // shrinkStep is how many pages of the ledger's file a step frees at full speed.

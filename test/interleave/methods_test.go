@@ -17,7 +17,8 @@ var apart = map[string]string{
 	"DropLost":     "it removes one row of secrets, by the text that it has read, in one transaction",
 	"SealAll":      "it changes the texts of secrets that it has read, in one transaction",
 	"ClaimEvents":  ofTarget, "SettleEvents": ofTarget, "TrimEvents": ofTarget, "RequeueEvents": ofTarget, "DropEvents": ofTarget,
-	"Vacuum": "it is for SQLite, where one writes at a time",
+	"SweepDigests": "it is for SQLite, where one writes at a time",
+	"Vacuum":       "it is for SQLite, where one writes at a time",
 }
 
 // ofTarget is the reason of what changes events that are there already.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,6 +130,17 @@ func (s *seam) PurgeBacklog(ctx context.Context) (ledger.Backlog, error) {
 
 func (s *seam) Prune(ctx context.Context, limit int) (int, error) {
 	return write(s, "prune", "", scope{}, func() (int, error) { return s.in.Prune(s.lasting(ctx), limit) })
+}
+
+// SweepDigests is no step of the protocol either, and only SQLite's ledger has it.
+func (s *seam) SweepDigests(ctx context.Context, from string, limit int) (string, int, error) {
+	in, ok := s.in.(interface {
+		SweepDigests(ctx context.Context, from string, limit int) (string, int, error)
+	})
+	if !ok {
+		return "", 0, errors.ErrUnsupported
+	}
+	return in.SweepDigests(ctx, from, limit)
 }
 
 // Runs, guards and verify are no steps of the protocol for one

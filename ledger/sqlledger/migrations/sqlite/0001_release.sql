@@ -31,7 +31,17 @@ CREATE TABLE contents (
   created_at BIGINT NOT NULL,
   body_no    BIGINT NOT NULL DEFAULT 0 -- of its row in bodies, if its bytes lie in the ledger; 0: none
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX contents_open ON contents (domain, digest, size, kind) WHERE closed = 0;
+
+-- One row per identity of a content, by the beginning of its digest: the content last made
+-- with it. The row outlives the content, as removing it at once would write a page for each
+-- content: the purge routine removes such rows in order. Who looks a content up compares its
+-- whole identity.
+CREATE TABLE digests (
+  prefix     TEXT NOT NULL, -- the first 16 characters of the digest
+  domain     TEXT NOT NULL,
+  content_id TEXT NOT NULL,
+  PRIMARY KEY (prefix, domain)
+) WITHOUT ROWID;
 
 -- One row per inline content: its bytes. A table by number, as keys beside long rows of an
 -- index make SQLite read the rows at each comparison. A number is never used again: a content
