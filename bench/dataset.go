@@ -298,7 +298,11 @@ var columns = map[string]string{
 func (b *bulk) add(ctx context.Context, table string, values ...any) error {
 	st := b.stmts[table]
 	if st == nil {
-		text := fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (?%s)", table, columns[table], string(bytes.Repeat([]byte(", ?"), len(values)-1)))
+		insert := "INSERT"
+		if table == "digests" {
+			insert = "INSERT OR REPLACE" // ended contents may have left some
+		}
+		text := fmt.Sprintf(insert+" INTO %s (%s) VALUES (?%s)", table, columns[table], string(bytes.Repeat([]byte(", ?"), len(values)-1)))
 		var err error
 		if st, err = b.conn.PrepareContext(ctx, text); err != nil {
 			return err

@@ -34,10 +34,11 @@ type Room struct {
 type Taken struct {
 	Rows, Due int
 	Fill      time.Duration
-	Empty     int64 // bytes of the ledger before
-	Full      int64 // with all rows
-	Left      int64 // when what was due is gone, and unused room was given back
-	Again     int64 // when as many were written again
+	Empty     int64         // bytes of the ledger before
+	Full      int64         // with all rows
+	Left      int64         // when what was due is gone, and unused room was given back
+	Swept     time.Duration // what that took of the index by digest, on SQLite
+	Again     int64         // when as many were written again
 	Work      Work
 }
 
@@ -94,7 +95,7 @@ func (r Room) rows(ctx context.Context, dir string, rows int) (t Taken, err erro
 		t.Work, err = r.Reclaim(ctx, dir)
 	}
 	if err == nil {
-		err = r.giveBack(ctx, dir)
+		t.Swept, err = r.giveBack(ctx, dir)
 	}
 	if err == nil {
 		t.Left, err = r.size(ctx, dir)
@@ -141,28 +142,29 @@ func (r Room) size(ctx context.Context, dir string) (n int64, err error) {
 
 // giveBack does what a server does in time: the purge routine on a file, autovacuum on
 // PostgreSQL.
-func (r Room) giveBack(ctx context.Context, dir string) (err error) {
+func (r Room) giveBack(ctx context.Context, dir string) (swept time.Duration, err error) {
 	if r.Servers != nil {
 		conn, err := connect(ctx, r.Servers.Postgres(roomDatabase))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		_, err = conn.Exec(ctx, "VACUUM")
-		return errors.Join(err, conn.Close(ctx))
+		return 0, errors.Join(err, conn.Close(ctx))
 	}
 	db, err := sqlledger.Open(ctx, LedgerPath(dir), ledger.Options{})
 	if err != nil {
+		return 0, err
+	}
+	swept, err = timed(func() (err error) {
+		for at, more := "", true; more && err == nil; more = at != "" {
+			at, _, err = db.SweepDigests(ctx, at, 1000)
+		}
 		return err
-	}
-	began := time.Now()
-	for at, more := "", true; more && err == nil; more = at != "" {
-		at, _, err = db.SweepDigests(ctx, at, 1000)
-	}
-	fmt.Println("swept in", time.Since(began))
+	})
 	if err == nil {
 		_, err = db.Vacuum(ctx, math.MaxInt32)
 	}
-	return errors.Join(err, db.Close())
+	return swept, errors.Join(err, db.Close())
 }
 
 // puts has clients fill a ledger.
@@ -212,6 +214,7 @@ func (r Room) Table(filled []Taken, put *Taken) *Table {
 		t.Add(name+"pages visited, rows read per object", fmt.Sprintf("%s, %s",
 			short(float64(f.Work.Visited)/float64(f.Work.Objects)), short(float64(f.Work.Rows)/float64(f.Work.Objects))))
 		t.Add(name+"peak memory, MiB", short(float64(f.Work.Peak)/(1<<20)))
+		t.Add(name+"digests swept afterwards in", f.Swept.Round(100*time.Millisecond))
 		t.Add(name+"MiB left", short(float64(f.Left)/(1<<20)))
 		t.Add(name+"MiB when as many were written again", short(float64(f.Again)/(1<<20)))
 		if given := float64(f.Full - f.Left); f.Full > f.Empty {
