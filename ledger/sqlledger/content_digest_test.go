@@ -146,3 +146,18 @@ func TestDigestsThatBeginAlike(t *testing.T) {
 		t.Errorf("made %d contents, not 4: one of a beginning is found at a time", len(ids))
 	}
 }
+
+// TestDigestPlans: digests are found and swept by their key.
+func TestDigestPlans(t *testing.T) {
+	db := openMemory(t)
+	for text, want := range map[string]string{
+		openContent.file:  "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
+		knownContent.file: "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
+		pageDigests:       "SEARCH d USING PRIMARY KEY (prefix>?)",
+		sweepDigests:      "SEARCH d USING PRIMARY KEY (prefix>? AND prefix<?)",
+	} {
+		if got := strings.Join(plan(t, db, text), "\n"); !strings.Contains(got, want) {
+			t.Errorf("no %q in the plan of %s:\n%s", want, text, got)
+		}
+	}
+}
