@@ -129,7 +129,7 @@ func (m mysql) unhurried(t *tx) error { return t.script(sqldb.MySQLUnhurried) }
 
 func (m mysql) dialect(w words) sqldb.Dialect {
 	d := sqldb.MySQL(w.with(words{
-		"{for update}": "FOR UPDATE", "{among}": "IN (", "{close among}": ")", "{binary}": "", "{number of id}": "CAST(id AS SIGNED)", "{lethe}": m.o.Schema + "_",
+		"{for update}": "FOR UPDATE", "{binary}": "", "{number of id}": "CAST(id AS SIGNED)", "{lethe}": m.o.Schema + "_",
 	}))
 	d.Instead = mysqlTexts
 	return d

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,11 +62,25 @@ func (postgres) relax(t *tx) error {
 func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_timeout = 0") }
 
 func (p postgres) dialect(w words) sqldb.Dialect {
-	return sqldb.Postgres(w.with(words{
-		"{for update}": "FOR UPDATE", "{among}": "= ANY (ARRAY(", "{close among}": "))", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
+	d := sqldb.Postgres(w.with(words{
+		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "",
 		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
+	d.Instead = postgresTexts
+	return d
+}
+
+// postgresTexts find marks by an array of keys, which leads to their index. Before the
+// table is analysed, a join reads all marks of the collection.
+var postgresTexts = byArray(markRows, dropWaiting, letGo, postpone, markedRows, endMarks)
+
+func byArray(texts ...string) map[string]string {
+	instead := make(map[string]string, len(texts))
+	for _, text := range texts {
+		instead[text] = strings.Replace(text, "content IN (SELECT id FROM {ids 2})", "content = ANY (ARRAY(SELECT id FROM {ids 2}))", 1)
+	}
+	return instead
 }
 
 // schema returns the name of the schema of Lethe's tables.

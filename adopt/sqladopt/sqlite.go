@@ -98,7 +98,7 @@ func (sqlite) unhurried(*tx) error { return nil }
 func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
-		"{among}": "IN (", "{close among}": ")", "{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)",
+		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)",
 		"{lethe}": prefix, "{index}": prefix, "{key text}": "text", "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
 	d.Instead = sqliteInstead
