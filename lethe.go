@@ -84,6 +84,7 @@ const (
 	ReasonExpiry       Reason = "expiry"        // the last object's time to live passed
 	ReasonRead         Reason = "read"          // the last object was read as often as it could be
 	ReasonIdle         Reason = "idle"          // the last object was not read for its idle time
+	ReasonEvicted      Reason = "evicted"       // the last object made room in its bucket
 	ReasonLifecycle    Reason = "lifecycle"     // a lifecycle rule ended the last object
 	ReasonPurge        Reason = "purge"         // the last object left the trash
 	ReasonDuplicate    Reason = "duplicate"     // the content turned out to exist already

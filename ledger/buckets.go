@@ -18,17 +18,22 @@ func (s BucketSettings) Check() error {
 			return fmt.Errorf("an idle time must be at least %s: %w", lethe.FormatTTL(lethe.MinIdle), lethe.ErrInvalidTTL)
 		}
 	}
-	return nil
+	return s.checkEviction()
 }
 
 // CheckQuota returns ErrQuotaExceeded if the bucket, with the totals in b, would exceed its
-// quota by growing so. A change that shrinks it is never refused.
+// quota by growing so; RoomFor tells whether it can make the room. A change that shrinks it is
+// never refused.
 func (b *Bucket) CheckQuota(objects, bytes int64) error {
+	full := error(lethe.ErrQuotaExceeded)
+	if b.Evict.On() && b.fits(Room{objects, bytes}) {
+		full = lacksRoom{Room{objects, bytes}}
+	}
 	switch {
 	case b.QuotaObjects > 0 && objects > 0 && b.Objects+objects > b.QuotaObjects:
-		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, b.Objects, lethe.ErrQuotaExceeded)
+		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, b.Objects, full)
 	case b.QuotaBytes > 0 && bytes > 0 && b.Bytes+bytes > b.QuotaBytes:
-		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, b.Bytes, lethe.ErrQuotaExceeded)
+		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, b.Bytes, full)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ const (
 	// IdleGrace is how long after its end by idleness an object is not removed yet, so that
 	// the notes of the last reads arrive.
 	IdleGrace = 10 * time.Second
+	// longestUnnoted is by how much the last use of an object that does not end by idleness may
+	// lie behind its last read, in the order of eviction.
+	longestUnnoted = time.Hour
 )
 
 // Read is a note that a version was read, or used in another way.
@@ -34,10 +37,13 @@ func idleEnd(at lethe.Time, idle time.Duration) lethe.Time {
 	return at + lethe.Time(us+us/10+IdleMargin.Microseconds())
 }
 
-// Use sets the end by idleness of an object that is used now, by a write. It must have no other
-// IdleFor than a ledger has checked.
-func (o *Object) Use(now lethe.Time) {
+// Use sets the end by idleness of an object of a bucket that is used now, by a write. It must have
+// no other IdleFor than a ledger has checked.
+func (o *Object) Use(in BucketSettings, now lethe.Time) {
 	o.IdleAt, o.UsedAt = 0, 0
+	if in.Evict.On() {
+		o.UsedAt = now
+	}
 	if o.IdleFor > 0 {
 		o.IdleFor = o.IdleFor.Truncate(time.Microsecond)
 		o.IdleAt, o.UsedAt = idleEnd(now, o.IdleFor), now
@@ -45,10 +51,12 @@ func (o *Object) Use(now lethe.Time) {
 }
 
 // Notes reports whether a read at the instant has to be noted: it would move the end by more
-// than a tenth of the idle time. Urgent: the end comes before the next batch may.
+// than a tenth of the idle time, or, where only the order of eviction depends on it, the last use
+// by more than a tenth of the object's age, IdleMargin at least and an hour at most. Urgent: the
+// end comes before the next batch may.
 func (o *Object) Notes(at lethe.Time) (note, urgent bool) {
 	if o.IdleFor <= 0 {
-		return false, false
+		return o.UsedAt != 0 && at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, longestUnnoted)), false
 	}
 	return o.moves(at), o.IdleAt.Sub(at) < IdleMargin
 }

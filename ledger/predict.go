@@ -15,6 +15,7 @@ const (
 	EndsByIdle  Cause = "idle"  // the time since the object was last read or written
 	EndsByRule  Cause = "rule"  // a lifecycle rule
 	EndsByUndo  Cause = "undo"  // a trash entry's undo window
+	EndsByRoom  Cause = "room"  // its bucket needs room
 	EndsByAbort Cause = "abort" // an upload that is abandoned, or that a rule aborts
 )
 

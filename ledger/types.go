@@ -56,6 +56,7 @@ type BucketSettings struct {
 	QuotaBytes   int64         // logical bytes; 0: unlimited
 	QuotaObjects int64         // objects; 0: unlimited
 	Undo         time.Duration // how long deleted and replaced objects stay in the trash
+	Evict        Eviction      // when the quota is used up
 }
 
 // Bucket is a client's container of objects.

@@ -67,6 +67,9 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		key := o.Attrs.EndKey
 		o.Attrs, o.ModifiedAt = *u.Attrs, now
 		o.Attrs.EndKey = key
+		if b.Evict.On() {
+			o.UsedAt = now
+		}
 	}
 	if u.ACL != nil {
 		o.Attrs.ACL = u.ACL
@@ -90,7 +93,7 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 			byDefault = b.DefaultIdle
 		}
 		o.IdleFor, err = b.EndsIdle(u.Idle.Idle, byDefault)
-		o.Use(now)
+		o.Use(b.BucketSettings, now)
 	}
 	return err
 }

@@ -41,6 +41,8 @@ type Events struct {
 	// Unnoted: so many reads will not be noted, as too many wait for the ledger. Their
 	// objects may end as if nobody had read them.
 	Unnoted func(reads int)
+	// Evicted: objects made room for a write.
+	Evicted func(r ledger.Reclaimed)
 }
 
 // Unrecorded is a blob whose state the ledger has not recorded, or may not have.
@@ -55,6 +57,12 @@ type Unrecorded struct {
 func (e Events) unrecorded(u Unrecorded) {
 	if e.Unrecorded != nil {
 		e.Unrecorded(u)
+	}
+}
+
+func (e Events) evicted(r ledger.Reclaimed) {
+	if e.Evicted != nil && r.Objects > 0 {
+		e.Evicted(r)
 	}
 }
 

@@ -221,3 +221,7 @@ func (l *faultyLedger) NoteReads(ctx context.Context, reads []ledger.Read) (int,
 	l.noted += n
 	return n, err
 }
+
+func (l *faultyLedger) Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error) {
+	return around(l, "Evict", func() (ledger.Evicted, error) { return l.ObjectLedger.Evict(ctx, r) })
+}

@@ -54,6 +54,8 @@ type BucketLedger interface {
 	// entries keep their undo window. Documents and promotions are removed with the
 	// name.
 	DeleteBucket(ctx context.Context, name string) error
+	// Evict makes room in a bucket that evicts, by a batch.
+	Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error)
 }
 
 // DocumentLedger keeps opaque documents of a bucket (ACL, policy, CORS, tags).

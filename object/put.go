@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/lethe-storage/lethe"
@@ -191,9 +190,11 @@ func promotion(by lethe.Caller, c ledger.Commit) func(ledger.Uploaded) *ledger.P
 func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutResult, error) {
 	var made ledger.Committed
 	o := operation{op: c.Op, what: c.What, promotable: len(blobs) > 0 && blobs[0].promotable}
-	o.run = func(ctx context.Context) (err error) {
-		made, err = s.ledger.Objects.Commit(ctx, c)
-		return err
+	o.run = func(ctx context.Context) error {
+		return s.withRoom(ctx, place{c.Object.Bucket, c.Object.Key}, func(ctx context.Context) (err error) {
+			made, err = s.ledger.Objects.Commit(ctx, c)
+			return err
+		})
 	}
 	end, err := s.settle(ctx, o)
 	if err != nil {
@@ -282,17 +283,15 @@ func (w *write) precheck(ctx context.Context) error {
 }
 
 // checkQuota refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
-// even if it replaces the object of its key.
+// even if it replaces the object of its key. A bucket that evicts makes the room.
 func checkQuota(b ledger.Bucket, size int64, old *ledger.Object) error {
 	n := int64(1)
 	if old != nil {
 		n, size = 0, size-old.Size
 	}
-	switch {
-	case b.QuotaObjects > 0 && n > 0 && b.Objects+n > b.QuotaObjects:
-		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, b.Objects, lethe.ErrQuotaExceeded)
-	case b.QuotaBytes > 0 && size > 0 && b.Bytes+size > b.QuotaBytes:
-		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, b.Bytes, lethe.ErrQuotaExceeded)
+	err := b.CheckQuota(n, size)
+	if _, evicts := ledger.RoomFor(err); evicts {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -17,6 +17,17 @@ type Bucket struct {
 	QuotaBytes   int64     `json:"quota_bytes,omitempty"`
 	QuotaObjects int64     `json:"quota_objects,omitempty"`
 	Undo         string    `json:"undo,omitempty"`
+	Eviction
+}
+
+// Eviction is what a bucket does when its quota is used up.
+type Eviction struct {
+	// WhenFull is "refuse" or "evict": whether it refuses writes, or what was used longest ago goes.
+	WhenFull    string `json:"when_full"`
+	EvictOrder  string `json:"evict_order,omitempty"`   // "read" or "written": whether reads count as use
+	EvictHigh   int    `json:"evict_high,omitempty"`    // percent of the quota above which the engine evicts
+	EvictLow    int    `json:"evict_low,omitempty"`     // percent of the quota down to which all evict
+	EvictMinAge string `json:"evict_min_age,omitempty"` // what was used since is not evicted
 }
 
 // BucketChange changes settings of a bucket; what is null stays. Durations have
@@ -30,4 +41,9 @@ type BucketChange struct {
 	QuotaBytes   *int64  `json:"quota_bytes,omitempty"`
 	QuotaObjects *int64  `json:"quota_objects,omitempty"`
 	Undo         *string `json:"undo,omitempty"`
+	WhenFull     *string `json:"when_full,omitempty"`   // "refuse" or "evict"
+	EvictOrder   *string `json:"evict_order,omitempty"` // "read" or "written"
+	EvictHigh    *int    `json:"evict_high,omitempty"`
+	EvictLow     *int    `json:"evict_low,omitempty"`
+	EvictMinAge  *string `json:"evict_min_age,omitempty"`
 }

@@ -27,8 +27,53 @@ func bucketOf(b ledger.Bucket) api.Bucket {
 		Name: b.Name, Owner: b.Owner, CreatedAt: toTime(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
 		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),
 		DefaultIdle: ttlText(b.DefaultIdle), MaxIdle: ttlText(b.MaxIdle),
-		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects,
+		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects, Eviction: evictionOf(b.Evict),
 	}
+}
+
+func evictionOf(e ledger.Eviction) api.Eviction {
+	if !e.On() {
+		return api.Eviction{WhenFull: "refuse"}
+	}
+	return api.Eviction{WhenFull: "evict", EvictOrder: string(e.Order), EvictHigh: e.High, EvictLow: e.Low, EvictMinAge: ttlText(e.MinAge)}
+}
+
+// changeEviction applies a change to how a bucket evicts: ErrBadRequest.
+func changeEviction(c api.BucketChange, to *ledger.Eviction) error {
+	asked := c.EvictOrder != nil || c.EvictHigh != nil || c.EvictLow != nil || c.EvictMinAge != nil
+	switch {
+	case c.WhenFull == nil && asked && !to.On():
+		return fmt.Errorf("%w: the bucket refuses what has no room: set when_full to evict as well", api.ErrBadRequest)
+	case c.WhenFull == nil:
+	case *c.WhenFull == "refuse" && asked:
+		return fmt.Errorf("%w: a bucket that refuses what has no room has no order or marks of eviction", api.ErrBadRequest)
+	case *c.WhenFull == "refuse":
+		*to = ledger.Eviction{}
+		return nil
+	case *c.WhenFull != "evict":
+		return fmt.Errorf("%w: when_full is refuse or evict, not %q", api.ErrBadRequest, *c.WhenFull)
+	case !to.On():
+		*to = ledger.Eviction{Order: ledger.EvictByRead, High: ledger.DefaultEvictHigh, Low: ledger.DefaultEvictLow}
+	}
+	if c.EvictOrder != nil {
+		to.Order = ledger.EvictOrder(*c.EvictOrder)
+		if !to.On() {
+			return fmt.Errorf("%w: evict_order is read or written", api.ErrBadRequest)
+		}
+	}
+	if c.EvictHigh != nil {
+		to.High = *c.EvictHigh
+		if c.EvictLow == nil {
+			to.Low = min(to.Low, to.High)
+		}
+	}
+	if c.EvictLow != nil {
+		to.Low = *c.EvictLow
+	}
+	if err := parseDuration(c.EvictMinAge, &to.MinAge); err != nil {
+		return fmt.Errorf("%w: evict_min_age: %w", api.ErrBadRequest, err)
+	}
+	return nil
 }
 
 func ttlText(d time.Duration) string {
@@ -69,6 +114,12 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 	}
 	if set.QuotaBytes < 0 || set.QuotaObjects < 0 {
 		return api.Bucket{}, fmt.Errorf("%w: a quota must not be negative; 0 is none", api.ErrBadRequest)
+	}
+	if err := changeEviction(c, &set.Evict); err != nil {
+		return api.Bucket{}, err
+	}
+	if err := set.Check(); err != nil {
+		return api.Bucket{}, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
 	}
 	if b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set); err != nil {
 		return api.Bucket{}, err

@@ -159,6 +159,8 @@ func whyGone(r receipt.Receipt) string {
 		return "it was read for the last time at " + lethe.Time(r.Due).Time().Format(time.RFC3339) + by
 	case lethe.ReasonIdle:
 		return "it was not read for its idle time" + by
+	case lethe.ReasonEvicted:
+		return "its bucket was full, and it was the one used longest ago" + by
 	case lethe.ReasonOverwrite:
 		return "it was replaced" + by
 	case lethe.ReasonPurge:

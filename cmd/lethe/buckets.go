@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,7 @@ func (c *cli) bucketsListCommand() *cobra.Command {
 }
 
 func (c *cli) printBuckets(list []api.Bucket) error {
-	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "IDLE TTL", "MAX IDLE", "QUOTA", "MAX OBJECTS", "UNDO"}}
+	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "IDLE TTL", "MAX IDLE", "QUOTA", "MAX OBJECTS", "UNDO", "WHEN FULL"}}
 	for _, b := range list {
 		quota, most := "-", "-"
 		if b.QuotaBytes > 0 {
@@ -48,14 +49,23 @@ func (c *cli) printBuckets(list []api.Bucket) error {
 			most = words.Number(b.QuotaObjects)
 		}
 		rows = append(rows, []string{b.Name, b.Owner, words.Number(b.Objects), words.Size(b.Bytes),
-			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), cmp.Or(b.DefaultIdle, "-"), cmp.Or(b.MaxIdle, "-"), quota, most, cmp.Or(b.Undo, "-")})
+			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), cmp.Or(b.DefaultIdle, "-"), cmp.Or(b.MaxIdle, "-"), quota, most, cmp.Or(b.Undo, "-"), whenFull(b)})
 	}
 	return table(c.out, rows)
+}
+
+// whenFull describes what a bucket does at its quota.
+func whenFull(b api.Bucket) string {
+	if b.WhenFull != "evict" {
+		return "refuse"
+	}
+	return fmt.Sprintf("evict by %s, %d to %d %%", map[string]string{"read": "last read", "written": "age"}[b.EvictOrder], b.EvictHigh, b.EvictLow)
 }
 
 func (c *cli) bucketsSetCommand() *cobra.Command {
 	var defaultTTL, maxTTL, defaultIdle, maxIdle, undo, quota string
 	var objects int64
+	var evict func(*api.BucketChange)
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "set bucket", Short: "Change settings of a bucket; others stay as they are", Args: cobra.ExactArgs(1),
@@ -85,6 +95,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if cmd.Flags().Changed("max-objects") {
 				change.QuotaObjects = &objects
 			}
+			evict(&change)
 			if change == (api.BucketChange{Name: name}) {
 				return usageError("nothing to change: name at least one setting, such as --default-ttl 12h")
 			}
@@ -105,6 +116,33 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
 	f.Var(atLeast(0, &objects, 0), "max-objects", "`number` of objects, 0 for no limit")
+	evict = evictionFlags(cmd)
 	yesFlag(cmd, &yes)
 	return c.completes(cmd, bucketNames)
+}
+
+// evictionFlags adds the flags of what a bucket does at its quota. The function that it returns
+// sets those that are given in a change.
+func evictionFlags(cmd *cobra.Command) func(*api.BucketChange) {
+	var full, order, minAge string
+	var high, low int
+	f := cmd.Flags()
+	f.StringVar(&full, "when-full", "", "`refuse` writes at the quota, or evict what was used longest ago")
+	f.StringVar(&order, "evict-order", "", "whether reads count as use: `read` (they do) or written")
+	f.IntVar(&high, "evict-high", 0, "`percent` of the quota above which the engine evicts (default 95)")
+	f.IntVar(&low, "evict-low", 0, "`percent` of the quota down to which it evicts (default 90)")
+	f.StringVar(&minAge, "evict-min-age", "", "what was used within this `time` is not evicted, or none")
+	return func(c *api.BucketChange) {
+		for name, set := range map[string]func(){
+			"when-full":     func() { c.WhenFull = &full },
+			"evict-order":   func() { c.EvictOrder = &order },
+			"evict-min-age": func() { c.EvictMinAge = &minAge },
+			"evict-high":    func() { c.EvictHigh = &high },
+			"evict-low":     func() { c.EvictLow = &low },
+		} {
+			if f.Changed(name) {
+				set()
+			}
+		}
+	}
 }

@@ -40,6 +40,7 @@ type traits struct {
 // routineTraits has every routine by name. Store.routine makes them.
 var routineTraits = map[string]traits{
 	"expire":    {},
+	"evict":     {solo: true},
 	"clean":     {takes: "gone"},
 	"reap":      {},
 	"multipart": {},
@@ -119,6 +120,8 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) (reclaim.
 			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: routine.RestartInterval{Time: s.safety.PassTime},
 		}, nil
+	case "evict":
+		return &routine.Evict{Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Note: s.noteNow}, nil
 	case "clean":
 		return &routine.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,

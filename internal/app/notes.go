@@ -42,6 +42,14 @@ func (s *Store) noteReads(ctx context.Context) {
 	}
 }
 
+// noteNow notes what was read, if this process serves objects.
+func (s *Store) noteNow(ctx context.Context) error {
+	if s.Objects == nil {
+		return nil
+	}
+	return s.Objects.NoteReads(ctx)
+}
+
 // hurryNotes has reads noted soon.
 func (s *Store) hurryNotes() {
 	select {

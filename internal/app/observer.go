@@ -101,6 +101,7 @@ func (w *observer) objects() object.Events {
 		Unnoted: func(reads int) {
 			w.log.Error("reads could not be noted, as too many wait for the ledger: objects that are kept while they are read may end too early", "reads", reads)
 		},
+		Evicted: func(r ledger.Reclaimed) { w.reclaimed(lethe.ReasonEvicted, r) },
 		Extended: func(content lethe.ID, err error) {
 			w.metrics.ReadTrouble("extended")
 			if err == nil {

@@ -186,6 +186,7 @@ type Backend struct {
 // Reclaim is the engine's routines and grace periods.
 type Reclaim struct {
 	Expire    Routine        `yaml:"expire"`
+	Evict     Routine        `yaml:"evict"`
 	Clean     Routine        `yaml:"clean"`
 	Reap      Routine        `yaml:"reap"`
 	Multipart Routine        `yaml:"multipart"`
@@ -225,7 +226,7 @@ type Routine struct {
 func (r *Reclaim) Routines() []NamedRoutine {
 	return []NamedRoutine{
 		{"lifecycle", r.Lifecycle}, // before expire, which removes what rules end
-		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"purge", r.Purge},
+		{"expire", r.Expire}, {"evict", r.Evict}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"purge", r.Purge},
 		{"deliver", r.Deliver},
 		{"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"inline", r.Inline},

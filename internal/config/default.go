@@ -55,6 +55,7 @@ func Default() *Config {
 func defaultReclaim() Reclaim {
 	return Reclaim{
 		Expire:    every(5*time.Second, 1000, 2),
+		Evict:     every(10*time.Second, 1000, 1),
 		Clean:     every(time.Minute, 1000, 2),
 		Reap:      every(time.Minute, 200, 1),
 		Multipart: every(time.Hour, 100, 1),

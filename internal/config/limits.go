@@ -13,6 +13,7 @@ type DeletionLimits struct {
 // RunLimits bound what one run of a routine takes; 0 is no limit.
 type RunLimits struct {
 	Expire    int64 `yaml:"expire"`    // objects
+	Evict     int64 `yaml:"evict"`     // objects
 	Purge     int64 `yaml:"purge"`     // trash entries
 	Clean     int64 `yaml:"clean"`     // blobs
 	Reap      int64 `yaml:"reap"`      // intents
@@ -23,7 +24,7 @@ type RunLimits struct {
 // Of returns the limit of a routine, 0 if it has none.
 func (l RunLimits) Of(routine string) int64 {
 	return map[string]int64{
-		"expire": l.Expire, "purge": l.Purge, "clean": l.Clean, "reap": l.Reap, "multipart": l.Multipart, "lifecycle": l.Lifecycle,
+		"expire": l.Expire, "evict": l.Evict, "purge": l.Purge, "clean": l.Clean, "reap": l.Reap, "multipart": l.Multipart, "lifecycle": l.Lifecycle,
 	}[routine]
 }
 
@@ -43,7 +44,7 @@ func defaultDeletionLimits() DeletionLimits {
 
 func (l DeletionLimits) validate(p *Problems) {
 	r := l.PerRun
-	p.check(min(r.Expire, r.Purge, r.Clean, r.Reap, r.Multipart, r.Lifecycle) >= 0, "reclaim.limits.per_run", "has a number below 0; use 0 for no limit")
+	p.check(min(r.Expire, r.Evict, r.Purge, r.Clean, r.Reap, r.Multipart, r.Lifecycle) >= 0, "reclaim.limits.per_run", "has a number below 0; use 0 for no limit")
 	for _, x := range []struct {
 		key string
 		DeletionLimit

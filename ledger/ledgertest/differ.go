@@ -227,7 +227,7 @@ func (h *history) act(v uint64) {
 // actions are the steps by their weight.
 var actions = weigh(map[int][]func(*history){
 	8: {(*history).begin, (*history).commitUploaded},
-	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).clean},
+	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).evict, (*history).clean},
 	3: {(*history).reap, (*history).settleOld, (*history).beginPart, (*history).commitPart, (*history).complete, (*history).listTrash,
 		(*history).place, (*history).moveInline, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).countRead, (*history).noteReads, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,

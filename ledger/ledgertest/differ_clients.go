@@ -102,6 +102,9 @@ func (h *history) settings() (s ledger.BucketSettings) {
 	}
 	if h.chance(6) {
 		s.QuotaObjects, s.QuotaBytes = 3, 600
+		if h.chance(2) {
+			s.Evict = ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 40, MinAge: time.Duration(h.number(2)) * time.Hour}
+		}
 	}
 	return s
 }

@@ -21,6 +21,23 @@ func (h *history) expire() {
 	}
 }
 
+func (h *history) evict() {
+	r := ledger.EvictRequest{Bucket: h.bucketName(), Batch: h.batch(), Begun: h.chance(2)}
+	if h.chance(2) {
+		r.Room = ledger.Room{Objects: int64(h.number(3)), Bytes: int64(h.number(500))}
+	}
+	ask(h, "next evicted from "+r.Bucket, func(l Ledger) ([]ledger.Due, error) {
+		return l.NextEvicted(h.ctx, ledger.EvictQuery{Bucket: r.Bucket, Limit: 2})
+	})
+	out, err := ask(h, fmt.Sprintf("evict %+v", r), func(l Ledger) (ledger.Evicted, error) { return l.Evict(h.ctx, r) })
+	if err == nil && out.More {
+		r.Before, r.Begun = out.Now, true
+		ask(h, "evict on", func(l Ledger) (ledger.Evicted, error) { return l.Evict(h.ctx, r) })
+	}
+	limit := h.number(3)
+	ask(h, "buckets that evict", func(l Ledger) ([]ledger.Bucket, error) { return l.EvictingBuckets(h.ctx, "", limit) })
+}
+
 // turns looks at a stretch of the buckets, and schedules those with due rows.
 func (h *history) turns() {
 	q := ledger.TurnQuery{Limit: h.number(4)}

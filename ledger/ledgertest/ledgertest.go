@@ -39,6 +39,7 @@ type Ledger interface {
 // EngineLedger is what the engine and those who operate it need of a ledger together.
 type EngineLedger interface {
 	routine.ExpireLedger
+	routine.EvictLedger
 	routine.CleanLedger
 	routine.ReapLedger
 	routine.UploadLedger
@@ -176,7 +177,7 @@ func Run(t *testing.T, open Open) {
 		tests []test
 	}{
 		{"buckets", bucketTests()}, {"intents", intentTests()}, {"late", lateTests()}, {"commit", commitTests()},
-		{"dedup", dedupTests()}, {"inline", inlineTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()}, {"reads", readTests()}, {"idle", idleTests()},
+		{"dedup", dedupTests()}, {"inline", inlineTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()}, {"reads", readTests()}, {"idle", idleTests()}, {"evict", evictTests()},
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},

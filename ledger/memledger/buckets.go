@@ -103,6 +103,10 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 	if err != nil {
 		return ledger.Bucket{}, err
 	}
+	if s.Evict.On() && s.Evict.Order != b.Evict.Order {
+		b.reapply = &ledger.Reapplication{StartedAt: db.now}
+		db.rulesRevision++
+	}
 	b.BucketSettings = s
 	return b.Bucket, nil
 }
@@ -115,6 +119,7 @@ func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	s.DefaultIdle = s.DefaultIdle.Truncate(time.Microsecond)
 	s.MaxIdle = s.MaxIdle.Truncate(time.Microsecond)
 	s.Undo = s.Undo.Truncate(time.Microsecond)
+	s.Evict.MinAge = s.Evict.MinAge.Truncate(time.Microsecond)
 	return s, err
 }
 

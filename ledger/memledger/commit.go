@@ -230,7 +230,7 @@ func (db *DB) apply(w *write) ledger.Committed {
 	db.close(c)
 	o := &object{Object: cloneObject(w.Object), content: c}
 	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID, o.IdleFor = w.Op, db.now, w.end, "", w.idle
-	o.Use(db.now)
+	o.Use(w.bucket.BucketSettings, db.now)
 	o.Attrs.EndKey = w.bucket.GivenBy(w.Wish(), w.bucket.DefaultTTL)
 	if c != nil {
 		o.ContentID = c.ID

@@ -97,7 +97,7 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 	if err != nil {
 		return ledger.Resolved{}, err
 	}
-	res := ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}
+	res := ledger.Resolved{Object: o.read(), Segments: segments, Now: db.now}
 	if o.content != nil {
 		res.Inline = o.content.body
 	}
@@ -115,7 +115,16 @@ func (db *DB) StatObject(ctx context.Context, name, key string) (ledger.Resolved
 	if err != nil {
 		return ledger.Resolved{}, err
 	}
-	return ledger.Resolved{Object: o.out(), Now: db.now}, nil
+	return ledger.Resolved{Object: o.read(), Now: db.now}, nil
+}
+
+// read returns an object that is read: UsedAt only where reads are noted.
+func (o *object) read() ledger.Object {
+	out := o.out()
+	if o.IdleFor == 0 && o.bucket.Evict.Order == ledger.EvictByWrite {
+		out.UsedAt = 0
+	}
+	return out
 }
 
 // stat returns the object that readers see under a key: ErrNoSuchBucket, ErrNoSuchKey.

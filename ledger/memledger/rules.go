@@ -119,6 +119,9 @@ func (db *DB) reapplyBucket(b *bucket, limit int, others bool) ledger.Reapplied 
 	out := ledger.Reapplied{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
 	var changed []*object
 	for _, o := range rows {
+		if b.Evict.On() && (o.UsedAt == 0 || b.Evict.Order == ledger.EvictByWrite && o.IdleFor == 0) {
+			o.UsedAt = o.ModifiedAt
+		}
 		if next := o.Object; next.Restamped(b.rules) {
 			changed = append(changed, o)
 		}

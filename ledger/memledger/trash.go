@@ -108,7 +108,7 @@ func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) ledger.Obje
 	db.unbin(e)
 	o := &object{Object: e.Object, content: e.content}
 	o.ID = op
-	o.Use(db.now)
+	o.Use(b.BucketSettings, db.now)
 	o.stamp(b.rules)
 	db.add(b, o)
 	db.record(op, "restore", o.ID)

@@ -15,7 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
-const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo, default_idle, max_idle`
+const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo, default_idle, max_idle,
+	evict, evict_high, evict_low, evict_age`
 
 const bucketColumns = newBucketColumns + `, holds, notify`
 
@@ -24,7 +25,7 @@ const bucketTotals = `, (SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE b
 
 var (
 	insertBucket = register(`INSERT INTO buckets (` + newBucketColumns + `)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)`)
 	selectBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1`)
 	ownedBuckets = register(`SELECT count(*) FROM (SELECT 1 FROM buckets WHERE owner = ?1 AND name IS NOT NULL LIMIT ?2) AS owned`)
 	countBucket  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets WHERE name = ?1`)
@@ -32,7 +33,8 @@ var (
 		WHERE name > ?1 AND name >= ?2 AND (?3 = '' OR name < ?3) AND (?4 = '' OR owner = ?4) ORDER BY name LIMIT ?5`)
 	bucketSums = register(`SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0), ` + engine.Connections + ` FROM bucket_counters WHERE bucket_id = ?1`)
 
-	configureBucket = register(`UPDATE buckets SET default_ttl = ?2, max_ttl = ?3, quota_bytes = ?4, quota_objects = ?5, undo = ?6, default_idle = ?7, max_idle = ?8
+	configureBucket = register(`UPDATE buckets SET default_ttl = ?2, max_ttl = ?3, quota_bytes = ?4, quota_objects = ?5, undo = ?6, default_idle = ?7, max_idle = ?8,
+			evict = ?9, evict_high = ?10, evict_low = ?11, evict_age = ?12
 		WHERE name = ?1`)
 	ownBucket     = register(`UPDATE buckets SET owner = ?2 WHERE name = ?1`)
 	visibleObject = register(`SELECT key FROM objects WHERE bucket_id = ?1 AND ` + visibleAt(``, `?2`) + ` LIMIT 1`)
@@ -78,7 +80,8 @@ func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
 	documents := b.Documents
 	b.Documents, b.Most = nil, 0
 	_, err := t.Send(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
-		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo), micros(b.DefaultIdle), micros(b.MaxIdle))
+		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo), micros(b.DefaultIdle), micros(b.MaxIdle),
+		b.Evict.Order, b.Evict.High, b.Evict.Low, micros(b.Evict.MinAge))
 	for _, kind := range slices.Sorted(maps.Keys(documents)) {
 		if err == nil {
 			err = t.putDocument(b.ID, kind, documents[kind])
@@ -127,7 +130,7 @@ func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) (out []ledger.B
 }
 
 // ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket. The times to live of its
-// objects stay.
+// objects stay. Where it evicts in another order than before, ReapplyRules puts its objects in that.
 func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (b ledger.Bucket, err error) {
 	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
 		if err := s.Check(); err != nil {
@@ -136,8 +139,16 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		if err := t.closeBucket(name); err != nil {
 			return err
 		}
-		err := t.Must(1, noBucket(name), configureBucket, name,
-			micros(s.DefaultTTL), micros(s.MaxTTL), s.QuotaBytes, s.QuotaObjects, micros(s.Undo), micros(s.DefaultIdle), micros(s.MaxIdle))
+		was, err := t.countedBucket(name)
+		if err != nil {
+			return err
+		}
+		err = t.Must(1, noBucket(name), configureBucket, name,
+			micros(s.DefaultTTL), micros(s.MaxTTL), s.QuotaBytes, s.QuotaObjects, micros(s.Undo), micros(s.DefaultIdle), micros(s.MaxIdle),
+			s.Evict.Order, s.Evict.High, s.Evict.Low, micros(s.Evict.MinAge))
+		if err == nil && s.Evict.On() && s.Evict.Order != was.Evict.Order {
+			err = t.beginReapply(was.ID)
+		}
 		if err == nil {
 			b, err = t.countedBucket(name)
 		}
@@ -222,11 +233,12 @@ func (t *tx) bucketError(name string, err error) error {
 func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket) }
 
 func scanBucket(r sqldb.Scanner, b *ledger.Bucket, more ...any) error {
-	var deflt, longest, undo, idle, longestIdle int64
+	var deflt, longest, undo, idle, longestIdle, evictAge int64
 	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
-		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &idle, &longestIdle, &b.Holds, &b.Notify}, more...)...)
+		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &idle, &longestIdle,
+		&b.Evict.Order, &b.Evict.High, &b.Evict.Low, &evictAge, &b.Holds, &b.Notify}, more...)...)
 	b.DefaultTTL, b.MaxTTL, b.Undo = duration(deflt), duration(longest), duration(undo)
-	b.DefaultIdle, b.MaxIdle = duration(idle), duration(longestIdle)
+	b.DefaultIdle, b.MaxIdle, b.Evict.MinAge = duration(idle), duration(longestIdle), duration(evictAge)
 	return err
 }
 

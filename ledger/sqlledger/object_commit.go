@@ -250,7 +250,7 @@ func (w *write) put() (ledger.Committed, error) {
 	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
 	o := &out.Object
 	o.ID, o.ModifiedAt, o.TTLAt, o.IdleFor = w.c.Op, t.Now, w.end, w.idle
-	o.Use(t.Now)
+	o.Use(w.bucket.BucketSettings, t.Now)
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
 	o.Attrs.EndKey = w.bucket.GivenBy(w.c.Wish(), w.bucket.DefaultTTL)
 	o.ApplyRules(w.rules)

@@ -32,9 +32,12 @@ const MaxFateEvents = 10
 
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
+// ruledBy is the rest of a statement about one object: its bucket's rules, if one ends it.
+var ruledBy = `CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
+		JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + ` WHERE b.name = ?1`
+
 var (
-	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
-		JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + ` WHERE b.name = ?1`)
+	fateObject     = register(`SELECT ` + qualified("o", objectColumns) + `, ` + ruledBy)
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)
@@ -100,7 +103,7 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
 		f = Fate{Now: t.Now}
-		if f.Object, err = t.fateObject(bucket, key); err != nil {
+		if f.Object, err = t.ruledObject(fateObject, bucket, key); err != nil {
 			return err
 		}
 		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
@@ -135,9 +138,9 @@ func (f Fate) versions() []lethe.ID {
 	return out
 }
 
-func (t *tx) fateObject(bucket, key string) (*ledger.Object, error) {
+func (t *tx) ruledObject(query, bucket, key string) (*ledger.Object, error) {
 	var rules string
-	o, err := scanObject(t.Row(ruledObject, bucket, key), &rules)
+	o, err := scanObject(t.Row(query, bucket, key), &rules)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

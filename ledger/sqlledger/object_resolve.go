@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -24,13 +25,18 @@ var copySums = fmt.Sprintf(`LEFT JOIN blocks k
 var inlineBody = fmt.Sprintf(`LEFT JOIN contents n ON n.id = CASE WHEN o.size <= %d THEN o.content_id END
 		LEFT JOIN bodies y ON y.no = n.body_no`, ledger.MaxInline)
 
+// readColumns are the columns of an object that is read: used_at only where reads are noted.
+var readColumns = strings.TrimSuffix(qualified("o", objectColumns), `o.used_at`) + `CASE WHEN o.idle_for <> 0 OR b.evict <> 'written' THEN o.used_at END`
+
 var (
+	statObject = register(`SELECT ` + readColumns + `, ` + ruledBy)
+
 	// resolveObject returns the object with each copy of its first segment, or its inline
 	// bytes. That is nearly always the whole object, in one row, which SQLite would copy with
 	// its bytes to sort it: resolve sorts. Each column of an index that is looked up depends on
 	// the same tables: PostgreSQL may plan a join, while the ledger is new, by one column of an
 	// index without its first, and keep that plan.
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.head, y.tail, ` + copyColumns + `
+	resolveObject = register(`SELECT ` + readColumns + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.head, y.tail, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = CASE WHEN y.no IS NULL THEN o.content_id END
@@ -78,7 +84,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
 	stat := func(t *tx) error {
-		o, err := t.fateObject(bucket, key)
+		o, err := t.ruledObject(statObject, bucket, key)
 		if found = o != nil && o.VisibleAt(t.Now); found {
 			out.Object, out.Now = *o, t.Now
 		}

@@ -83,7 +83,7 @@ var (
 		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
 		ORDER BY beat_at, size, id LIMIT ?6`)
 	// As rulesOf, without locks.
-	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds, owner, notify FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds, owner, notify, evict FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // namedOf returns the rows taken, in the form of Batch.Only; nil if the batch has none.

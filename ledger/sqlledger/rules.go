@@ -22,7 +22,7 @@ var (
 	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id WHERE b.name = ?1`)
 	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN reapplications r ON r.bucket_id = b.id
 		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
-	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds, owner, notify FROM buckets
+	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds, owner, notify, evict FROM buckets
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 )
 
@@ -169,6 +169,7 @@ type namedRules struct {
 	holds int64
 
 	owner, notify string
+	evict         ledger.EvictOrder
 }
 
 // rulesByID returns the rules of buckets, which cannot change before the transaction ends.
@@ -182,7 +183,7 @@ func (t *tx) rulesOfBuckets(query string, buckets []lethe.ID) (map[lethe.ID]name
 		var id lethe.ID
 		var b namedRules
 		var text string
-		if err = r.Scan(&id, &b.name, &b.was, &text, &b.holds, &b.owner, &b.notify); err == nil {
+		if err = r.Scan(&id, &b.name, &b.was, &text, &b.holds, &b.owner, &b.notify, &b.evict); err == nil {
 			b.rules, err = t.db.rules.decode(text)
 		}
 		out[id] = b

@@ -87,6 +87,11 @@ func (t *tx) reapplyBucket(id lethe.ID, limit int64, out *ledger.Reapplied) erro
 	if out.Changed, err = t.reapply(list, func(lethe.ID) lifecycle.Rules { return b.rules }); err != nil {
 		return err
 	}
+	if len(list) > 0 {
+		if err := t.orderUpTo(id, b.evict, after, list[len(list)-1].Key); err != nil {
+			return err
+		}
+	}
 	if !out.Done {
 		out.More = true
 		return t.Must(1, lethe.ErrFenced, moveReapply, id, list[len(list)-1].Key, out.Seen, out.Changed)

@@ -86,7 +86,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	if err := t.roomFor(b, o.Size, old); err != nil {
 		return o, err
 	}
-	o.Use(t.Now)
+	o.Use(b.BucketSettings, t.Now)
 	o.ApplyRules(rules)
 	if err := t.insertObject(&o); err != nil {
 		return o, err

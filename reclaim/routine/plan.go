@@ -66,6 +66,8 @@ func dueItem(do, kind string, d predict.Due) plan.Item {
 	switch d.By {
 	case ledger.EndsByUndo:
 		i.Why = "undo window is over"
+	case ledger.EndsByRoom:
+		i.Why = "its bucket needs room; last used then"
 	case ledger.EndsByRead:
 		i.Why = "it was read for the last time"
 	case ledger.EndsByIdle:
@@ -309,4 +311,4 @@ func idsOf(names []ledger.Named) []lethe.ID {
 	return out
 }
 
-var _ = []reclaim.Planner{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}
+var _ = []reclaim.Planner{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil), (*Evict)(nil)}

@@ -86,6 +86,8 @@ func (o *oracle) reasoned(x ledger.Object, r receipt.Receipt) error {
 		right = late && x.ReadsLeft != ledger.AllRead
 	case lethe.ReasonRead:
 		right = late && x.ReadsLeft == ledger.AllRead
+	case lethe.ReasonEvicted:
+		right = !late && x.UsedAt != 0
 	case lethe.ReasonLifecycle:
 		right = !late && !idleOver(x, o.w.now) && r.RuleNumber == x.RuleNumber && r.Rule != ""
 	case lethe.ReasonIdle:

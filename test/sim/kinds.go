@@ -24,6 +24,7 @@ const (
 	Told                        // buckets tell what becomes of their objects
 	Keyed                       // access keys limit how long objects live
 	Idle                        // some objects are kept only as long as they are read
+	Evicting                    // a bucket makes room when it is full
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -34,7 +35,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Paired: w.paired(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(), Counted: w.counts(), Told: w.tells(), Keyed: w.keyed(), Idle: w.idles(),
+		Limited: w.limited(), Paired: w.paired(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(), Counted: w.counts(), Told: w.tells(), Keyed: w.keyed(), Idle: w.idles(), Evicting: w.evicts(),
 	} {
 		if has {
 			out |= kind

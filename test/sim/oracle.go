@@ -333,7 +333,7 @@ func same(a, b View) bool {
 
 // diff holds every change of the object rows against what the step may do.
 func (o *oracle) diff(before View, step Step, sc scope, err error) error {
-	if err := cmp.Or(o.readsFall(before, step), o.keysEnd(before)); err != nil {
+	if err := cmp.Or(o.readsFall(before, step), o.keysEnd(before), o.evicted(before, sc)); err != nil {
 		return err
 	}
 	if ierr := o.idleMoves(before, step); ierr != nil {
@@ -384,7 +384,7 @@ func (o *oracle) vanished(at place, old ledger.Object, step Step, sc scope, err 
 		return broken("%v vanished though the step failed: %w", at, err)
 	case sc.due && o.ended(old) && sc.names(ledger.Named{Bucket: old.BucketID, Key: old.Key, ID: old.ID}):
 		return nil
-	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key):
+	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key), sc.room != nil && sc.room.Bucket == at.bucket:
 		return nil
 	}
 	return broken("acknowledged object %v (%s, due %s) vanished", at, old.ID, old.DueAt())

@@ -33,7 +33,8 @@ type scope struct {
 	only   []ledger.Named // unless nil: and be named
 	fence  int64          // the claim under which the blobs may change; 0: no matter
 	blobs  []lethe.ID
-	waits  []lethe.ID // blobs that an outage kept from being deleted
+	waits  []lethe.ID           // blobs that an outage kept from being deleted
+	room   *ledger.EvictRequest // rows that vanish make room for it
 
 	recorded lethe.ID   // the operation that the transaction records
 	alone    string     // the bucket whose settings it changes

@@ -70,10 +70,7 @@ func (w *World) found() error {
 		}
 	}
 	for _, name := range bucketNames {
-		b := ledger.Bucket{Name: name, Owner: "owner", Domain: "owner"}
-		if name == "undo" {
-			b.Undo = undoWindow
-		}
+		b := ledger.Bucket{Name: name, Owner: "owner", Domain: "owner", BucketSettings: w.settings(name)}
 		if _, err := in.CreateBucket(ctx, b); err != nil {
 			return err
 		}
@@ -186,6 +183,7 @@ func (w *World) newNode() *node {
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pairing: p, loop: w.loop(p), deliver: w.deliverer(l), routines: append([]reclaim.Routine{
 		&routine.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
+		&routine.Evict{Ledger: l, Batch: expire, Drop: drop},
 		&routine.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
 		&routine.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
 		&routine.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},

@@ -121,8 +121,13 @@ CREATE TABLE buckets (
   was           TEXT COLLATE "C" NOT NULL DEFAULT '', -- the name that a deleted bucket had
   default_idle  BIGINT           NOT NULL DEFAULT 0,  -- as default_ttl and max_ttl, of the idle time
   max_idle      BIGINT           NOT NULL DEFAULT 0,
-  notify        TEXT COLLATE "C" NOT NULL DEFAULT ''  -- notification rules, JSON; '' none
+  notify        TEXT COLLATE "C" NOT NULL DEFAULT '', -- notification rules, JSON; '' none
+  evict         TEXT COLLATE "C" NOT NULL DEFAULT '', -- what goes first when the quota is used up; '' nothing
+  evict_high    BIGINT           NOT NULL DEFAULT 0,  -- percent of the quota above which the engine evicts
+  evict_low     BIGINT           NOT NULL DEFAULT 0,  -- and down to which
+  evict_age     BIGINT           NOT NULL DEFAULT 0   -- what was used since is not evicted
 );
+CREATE INDEX buckets_evict ON buckets (id) WHERE evict <> '' AND name IS NOT NULL;
 
 -- One row per document of a bucket: its policy, its tags and so on.
 CREATE TABLE documents (
@@ -166,6 +171,7 @@ CREATE TABLE objects (
   PRIMARY KEY (bucket_id, key)
 );
 CREATE INDEX objects_due ON objects (due_at, size) WHERE due_at IS NOT NULL;
+CREATE INDEX objects_used ON objects (bucket_id, used_at) WHERE used_at IS NOT NULL;
 CREATE INDEX objects_content ON objects (content_id) WHERE content_id IS NOT NULL;
 -- As blobs_turns.
 CREATE INDEX objects_turns ON objects (bucket_id, due_at, size) WHERE due_at IS NOT NULL AND length(bucket_id) >= 0;

@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// EvictOrder is what a bucket evicts first when it is full; empty: it evicts nothing, and refuses
+// what has no room.
+type EvictOrder string
+
+// The orders. An object with an idle time counts by its last read in both.
+const (
+	EvictByRead  EvictOrder = "read"    // what was read or written longest ago
+	EvictByWrite EvictOrder = "written" // what was written longest ago
+)
+
+// Eviction is how a bucket makes room at its quota.
+type Eviction struct {
+	Order EvictOrder
+	// High and Low are percentages of each quota: above High the engine evicts, and who evicts
+	// goes on down to Low.
+	High, Low int
+	MinAge    time.Duration // what was used since is not evicted
+}
+
+// On reports whether the bucket evicts.
+func (e Eviction) On() bool { return e.Order != "" }
+
+// Defaults of Eviction.
+const (
+	DefaultEvictHigh = 95
+	DefaultEvictLow  = 90
+)
+
+// lacksRoom is lethe.ErrQuotaExceeded of a bucket that can make the room (Evict).
+type lacksRoom struct{ room Room }
+
+func (lacksRoom) Error() string { return lethe.ErrQuotaExceeded.Error() }
+
+// Is implements errors.Is.
+func (lacksRoom) Is(target error) bool { return target == lethe.ErrQuotaExceeded }
+
+// RoomFor returns the room that a write was refused for want of, if its bucket can make it.
+func RoomFor(err error) (Room, bool) {
+	var e lacksRoom
+	ok := errors.As(err, &e)
+	return e.room, ok
+}
+
+// checkEviction returns an error for an eviction that cannot be.
+func (s BucketSettings) checkEviction() error {
+	e := s.Evict
+	switch {
+	case !e.On():
+		return nil
+	case e.Order != EvictByRead && e.Order != EvictByWrite:
+		return fmt.Errorf("a bucket evicts in the order %q or %q, not %q", EvictByRead, EvictByWrite, e.Order)
+	case s.QuotaBytes == 0 && s.QuotaObjects == 0:
+		return errors.New("a bucket without a quota is never full: set one, or let it refuse")
+	case e.Low < 1 || e.High < e.Low || e.High > 100:
+		return fmt.Errorf("the marks of eviction are percentages, the low one (%d) at least 1 and not above the high one (%d), which is at most 100", e.Low, e.High)
+	case e.MinAge < 0:
+		return errors.New("an age must not be negative")
+	}
+	return nil
+}
+
+// Room is what a write needs of a bucket's quota.
+type Room struct{ Objects, Bytes int64 }
+
+// EvictRequest asks to make room in a bucket.
+type EvictRequest struct {
+	Bucket string
+	// Room is what a write needs. Without it the engine acts above the high mark, or, once it
+	// has begun (Begun), above the low one.
+	Room  Room
+	Begun bool
+	// Spare is the key that the write is about to replace. Its object is not evicted.
+	Spare string
+	Batch Batch // Limit, MaxBlobs, Only
+	// Before, if set, bounds when an object was last used: Evicted.Now of the first request of a
+	// pass, so that what a hold keeps is not met twice.
+	Before lethe.Time
+}
+
+// EvictQuery pages through what a bucket would evict, in its order. It changes nothing.
+type EvictQuery struct {
+	Bucket string
+	After  DueMark // Due, Name: the last row of the page before
+	Limit  int
+}
+
+// Evicted is the result of an EvictRequest.
+type Evicted struct {
+	Reclaimed
+	// Room reports that there is room for the write.
+	Room bool
+	// Held counts objects that a hold keeps. They count as used now.
+	Held int
+	Now  lethe.Time
+}
+
+// needs reports whether a bucket with these totals has to evict.
+func (b *Bucket) needs(r EvictRequest) bool {
+	mark := b.Evict.High
+	switch {
+	case r.Room != (Room{}):
+		return b.CheckQuota(r.Room.Objects, r.Room.Bytes) != nil
+	case r.Begun:
+		mark = b.Evict.Low
+	}
+	return above(b.Objects, b.QuotaObjects, mark) || above(b.Bytes, b.QuotaBytes, mark)
+}
+
+// fits reports whether the room could ever be there.
+func (b *Bucket) fits(r Room) bool {
+	return (b.QuotaObjects == 0 || r.Objects <= b.QuotaObjects) && (b.QuotaBytes == 0 || r.Bytes <= b.QuotaBytes)
+}
+
+// Excess returns what has to go for the room to be there and the low mark to be reached; nothing
+// unless the bucket evicts and has to do so now.
+func (b *Bucket) Excess(r EvictRequest) (out Room) {
+	if !b.Evict.On() || !b.fits(r.Room) || !b.needs(r) {
+		return out
+	}
+	return Room{
+		Objects: excess(b.Objects, b.QuotaObjects, b.Evict.Low, r.Room.Objects),
+		Bytes:   excess(b.Bytes, b.QuotaBytes, b.Evict.Low, r.Room.Bytes),
+	}
+}
+
+// excess returns by how much a total has to fall.
+func excess(total, quota int64, low int, room int64) int64 {
+	if quota == 0 {
+		return 0
+	}
+	return max(total-min(percentOf(quota, low), quota-room), 0)
+}
+
+// Less returns what is left of a room after an object of the size went.
+func (r Room) Less(size int64) Room {
+	return Room{Objects: max(r.Objects-1, 0), Bytes: max(r.Bytes-size, 0)}
+}
+
+func above(total, quota int64, high int) bool { return quota > 0 && total > percentOf(quota, high) }
+
+func percentOf(n int64, percent int) int64 {
+	return n/100*int64(percent) + n%100*int64(percent)/100
+}

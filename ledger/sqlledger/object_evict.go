@@ -1,0 +1,243 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	evictingBuckets = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
+		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
+	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key <> ?4 ORDER BY used_at, key LIMIT ?3 ` + sqldb.Locked)
+	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key ` + sqldb.Locked)
+	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
+		ORDER BY o.used_at, o.key LIMIT ?5`)
+	useHeld = register(`UPDATE objects SET used_at = ?2
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `) AND used_at IS NOT NULL`)
+	deleteUsed = register(`DELETE FROM objects
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
+			AND used_at IS NOT NULL AND used_at < ?2
+		RETURNING bucket_id, content_id, size, used_at, 0, key, id, etag, ttl_at, idle_at, reads_left`)
+	orderObjects = register(`UPDATE objects SET used_at = modified_at
+		WHERE bucket_id = ?1 AND key > ?2 AND key <= ?3 AND (used_at IS NULL OR idle_for = 0 AND ?4 AND used_at <> modified_at)`)
+)
+
+// Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
+// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket. It does
+// nothing where there is room already, or a bucket does not evict. It reads what goes and what a
+// hold keeps, which counts as used now. An evicted object passes by the trash: there it would
+// free nothing. Evictions of one bucket wait for each other.
+func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
+	err = db.batch(ctx, "evict from "+r.Bucket, func(t *tx) error {
+		out = ledger.Evicted{Now: t.Now}
+		b, err := t.fullBucket(r.Bucket)
+		if err != nil {
+			return err
+		}
+		excess := b.Excess(r)
+		if excess == (ledger.Room{}) {
+			out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
+			return nil
+		}
+		e := eviction{tx: t, bucket: b, out: &out, before: t.Now.Add(-b.Evict.MinAge)}
+		if r.Before != 0 {
+			e.before = min(e.before, r.Before)
+		}
+		return e.run(r, excess)
+	})
+	return out, err
+}
+
+// fullBucket returns a bucket with its totals, as those who evicted before left them. Its settings
+// and holds cannot change before the transaction ends.
+func (t *tx) fullBucket(name string) (ledger.Bucket, error) {
+	if t.concurrentWriters() {
+		b, err := t.bucket(name)
+		if err != nil {
+			return b, err
+		}
+		if _, err := t.exists(closeGate, gateOf("evict", string(b.ID))); err != nil {
+			return b, err
+		}
+	}
+	return t.countedBucket(name)
+}
+
+// eviction is one batch of Evict.
+type eviction struct {
+	*tx
+	bucket ledger.Bucket
+	before lethe.Time
+	out    *ledger.Evicted
+}
+
+// usedRow is an object in the order of eviction.
+type usedRow struct {
+	dueRow
+	size int64
+}
+
+func scanUsed(r *sql.Rows) (u usedRow, err error) {
+	var content sql.NullString
+	err = r.Scan(&u.Bucket, &u.Key, &u.Due, &content, &u.version, &u.size)
+	u.content = lethe.ID(content.String)
+	return u, err
+}
+
+func (e *eviction) run(r ledger.EvictRequest, excess ledger.Room) error {
+	var found []usedRow
+	var err error
+	if r.Batch.Only != nil {
+		found, err = all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before)
+	} else {
+		found, err = all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare)
+	}
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	rules, err := e.rulesByID([]lethe.ID{e.bucket.ID})
+	if err != nil {
+		return err
+	}
+	free, err := e.unheld(found, rules[e.bucket.ID].holds > 0)
+	if err != nil {
+		return err
+	}
+	enough, going := false, make([]dueRow, 0, len(free))
+	for _, u := range free {
+		going = append(going, u.dueRow)
+		if excess = excess.Less(u.size); excess == (ledger.Room{}) {
+			enough = true
+			break
+		}
+	}
+	taken, err := e.weigh(going, r.Batch)
+	if err != nil {
+		return err
+	}
+	e.out.Taken = namedOf(r.Batch, taken)
+	e.out.More = r.Batch.Only == nil && (!enough || len(taken) < len(going))
+	if err := e.end(taken, rules); err != nil {
+		return err
+	}
+	b := e.bucket
+	b.Objects, b.Bytes = b.Objects-int64(e.out.Objects), b.Bytes-e.out.Bytes
+	e.out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
+	return nil
+}
+
+// unheld returns the objects that no hold keeps. The others count as used now.
+func (e *eviction) unheld(found []usedRow, holds bool) (free []usedRow, err error) {
+	if !holds {
+		return found, nil
+	}
+	asked := make([]dueRow, len(found))
+	for i, u := range found {
+		asked[i] = u.dueRow
+	}
+	held, err := e.heldBy(asked)
+	if err != nil || len(held) == 0 {
+		return found, err
+	}
+	var kept []dueRow
+	for _, u := range found {
+		if _, is := held[spot{u.Bucket, u.Key}]; is {
+			kept = append(kept, u.dueRow)
+		} else {
+			free = append(free, u)
+		}
+	}
+	e.out.Held = len(kept)
+	return free, e.Must(int64(len(kept)), lethe.ErrFenced, useHeld, sqldb.JSON(kept), e.Now)
+}
+
+// end removes the objects for good. One whose own end has come goes for that reason.
+func (e *eviction) end(going []dueRow, rules map[lethe.ID]namedRules) error {
+	if len(going) == 0 {
+		return nil
+	}
+	keys := sqldb.JSON(going)
+	gone, err := all(e.tx, e.scanLoss, deleteUsed, keys, e.before)
+	if err != nil {
+		return err
+	}
+	if len(gone) != len(going) {
+		return fmt.Errorf("%d objects of %d that were to be evicted are gone: %w", len(going)-len(gone), len(going), lethe.ErrFenced)
+	}
+	if err := e.supersedeAll(keys); err != nil {
+		return err
+	}
+	for i, g := range gone {
+		e.counts.bucket(g.bucket, -1, -g.size)
+		gone[i].died = e.Now
+		if g.reason == "" {
+			gone[i].reason = lethe.ReasonEvicted
+		}
+		e.out.CountItself(g.reason, g.size)
+	}
+	e.goneByAge(gone, rules)
+	if err := e.expired(gone, rules); err != nil {
+		return err
+	}
+	return e.reclaim(gone, lethe.ReasonEvicted, &e.out.Reclaimed)
+}
+
+// EvictingBuckets lists up to limit buckets that evict, with their totals, by id after one.
+func (db *DB) EvictingBuckets(ctx context.Context, after lethe.ID, limit int) (out []ledger.Bucket, err error) {
+	err = db.read(ctx, "buckets that evict", func(t *tx) error {
+		out, err = all(t, func(r *sql.Rows) (b ledger.Bucket, err error) {
+			err = scanBucket(r, &b, &b.Objects, &b.Bytes)
+			return b, err
+		}, evictingBuckets, after, bounded(limit))
+		return err
+	})
+	return out, err
+}
+
+// NextEvicted pages through what Evict would take of a bucket, in its order, with when it was last
+// used in At, and what a hold keeps: ErrNoSuchBucket.
+func (db *DB) NextEvicted(ctx context.Context, q ledger.EvictQuery) (out []ledger.Due, err error) {
+	err = db.read(ctx, "next to be evicted", func(t *tx) error {
+		out = nil
+		b, err := t.countedBucket(q.Bucket)
+		if err != nil {
+			return err
+		}
+		found, err := all(t, t.scanDue, pageUsed, b.ID, t.Now.Add(-b.Evict.MinAge), q.After.Due, q.After.Name, bounded(q.Limit))
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		asked := make([]dueRow, len(found))
+		for i, d := range found {
+			asked[i] = dueRow{Bucket: d.Bucket, Key: d.Key}
+		}
+		held, err := t.heldBy(asked)
+		for _, d := range found {
+			_, d.Held = held[spot{d.Bucket, d.Key}]
+			d.By = ledger.EndsByRoom
+			out = append(out, d.Due)
+		}
+		return err
+	})
+	return out, err
+}
+
+// orderUpTo puts a page of keys in the order in which their bucket evicts: objects that were
+// written before it did so, and, where reads do not count from now on, those that were read.
+func (t *tx) orderUpTo(bucket lethe.ID, order ledger.EvictOrder, after, last string) error {
+	if order == "" {
+		return nil
+	}
+	_, err := t.Send(orderObjects, bucket, after, last, order == ledger.EvictByWrite)
+	return err
+}

@@ -1,0 +1,197 @@
+package routine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/predict"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
+)
+
+// EvictLedger makes room in buckets that evict.
+type EvictLedger interface {
+	AgeLedger
+	// EvictingBuckets lists up to limit buckets that evict, with their totals, by id.
+	EvictingBuckets(ctx context.Context, after lethe.ID, limit int) ([]ledger.Bucket, error)
+	// Evict ends up to a batch of a bucket's objects, if it is above its high mark, the one
+	// that was used longest ago first, until it is at its low mark.
+	Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error)
+	// NextEvicted pages through what Evict would take, in its order.
+	NextEvicted(ctx context.Context, q ledger.EvictQuery) ([]ledger.Due, error)
+}
+
+// Evict makes room in buckets that evict, ahead of need: those above their high mark, down to the
+// low one. Its cost depends on what it evicts.
+type Evict struct {
+	Ledger EvictLedger
+	Batch  ledger.Batch
+	Drop   Drop
+	Events *reclaim.Events
+	// Note notes the reads that this process has served. Nil: it serves none.
+	Note func(ctx context.Context) error
+	// Controller decides the size of batches.
+	Controller *throttle.Controller
+}
+
+// Name returns "evict".
+func (*Evict) Name() string { return "evict" }
+
+// bucketPage is how many buckets are listed at a time.
+const bucketPage = 1000
+
+// eachBucket calls each for the buckets above their high mark, with what has to go of each.
+func (e *Evict) eachBucket(ctx context.Context, each func(ledger.Bucket, ledger.Room) error) error {
+	for after := lethe.ID(""); ; {
+		page, err := e.Ledger.EvictingBuckets(ctx, after, bucketPage)
+		if err != nil {
+			return err
+		}
+		for _, b := range page {
+			if excess := b.Excess(ledger.EvictRequest{}); excess != (ledger.Room{}) {
+				if err := each(b, excess); err != nil {
+					return err
+				}
+			}
+		}
+		if len(page) < bucketPage {
+			return nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// Pass makes room in one bucket after the other, a batch at a time.
+func (e *Evict) Pass(string) reclaim.Step {
+	var todo []ledger.Bucket
+	listed := false
+	var before lethe.Time
+	return unlessBehind(e.Ledger, func(ctx context.Context, add reclaim.Add) (bool, error) {
+		if !listed {
+			listed = true
+			if e.Note != nil {
+				if err := e.Note(ctx); err != nil {
+					return false, fmt.Errorf("reclaim: note reads before eviction: %w", err)
+				}
+			}
+			err := e.eachBucket(ctx, func(b ledger.Bucket, _ ledger.Room) error {
+				todo = append(todo, b)
+				return nil
+			})
+			if err != nil {
+				return false, fmt.Errorf("reclaim: buckets that evict: %w", err)
+			}
+		}
+		if len(todo) == 0 {
+			return false, nil
+		}
+		out, err := e.batch(ctx, ledger.EvictRequest{Bucket: todo[0].Name, Batch: e.Batch, Before: before, Begun: before != 0}, add)
+		if err != nil {
+			return false, fmt.Errorf("reclaim: evict from bucket %s: %w", todo[0].Name, err)
+		}
+		if before = cmp.Or(before, out.Now); !out.More {
+			todo, before = todo[1:], 0
+		}
+		return len(todo) > 0, nil
+	})
+}
+
+// batch evicts one batch; a bucket that is gone has nothing to evict.
+func (e *Evict) batch(ctx context.Context, r ledger.EvictRequest, add reclaim.Add) (ledger.Evicted, error) {
+	r.Batch.Limit, r.Batch.MaxBlobs = e.Controller.Size(r.Batch.Limit), e.Controller.Size(r.Batch.MaxBlobs)
+	out, err := e.Ledger.Evict(ctx, r)
+	if errors.Is(err, lethe.ErrNoSuchBucket) {
+		return ledger.Evicted{}, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	countReclaimed(add, out.Reclaimed)
+	add("held", int64(out.Held))
+	drop(ctx, e.Drop, out.Dropped)
+	e.Events.EmitReclaimed(lethe.ReasonEvicted, out.Reclaimed)
+	return out, nil
+}
+
+// Plan counts what a pass would evict.
+func (e *Evict) Plan(ctx context.Context) (b ledger.Backlog, err error) {
+	err = e.Items(ctx, func(i plan.Item) error {
+		if i.Stays != "" {
+			b.Held++
+			b.HeldBytes += i.Size
+			return nil
+		}
+		b.Count++
+		b.Bytes += i.Size
+		return nil
+	})
+	return b, err
+}
+
+// HasBacklog implements reclaim.Backlogged.
+func (e *Evict) HasBacklog(ctx context.Context) (found bool, err error) {
+	err = e.eachBucket(ctx, func(ledger.Bucket, ledger.Room) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
+// Items are the objects that a pass would evict, with those before them that a hold keeps.
+func (e *Evict) Items(ctx context.Context, yield func(plan.Item) error) error {
+	yield = unlessKept(e.Ledger, yield)
+	return e.eachBucket(ctx, func(b ledger.Bucket, excess ledger.Room) error {
+		q := ledger.EvictQuery{Bucket: b.Name, Limit: planPage}
+		for {
+			page, err := e.Ledger.NextEvicted(ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, d := range page {
+				i := dueItem(e.Name(), kindObject, predict.Due{Due: d})
+				if d.Held {
+					i.Stays = predict.HeldText
+				} else if excess = excess.Less(d.Size); excess == (ledger.Room{}) {
+					return yield(i)
+				}
+				if err := yield(i); err != nil {
+					return err
+				}
+				q.After = ledger.DueMark{Due: d.At, Name: d.Key}
+			}
+			if len(page) < planPage {
+				return nil
+			}
+		}
+	})
+}
+
+// Apply evicts the objects that still have the version that was seen, as long as their buckets are
+// above the high mark.
+func (e *Evict) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
+	a := applied(items)
+	byBucket := map[string][]ledger.Named{}
+	for _, n := range a.left {
+		name := a.items[n].Bucket
+		byBucket[name] = append(byBucket[name], n)
+	}
+	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
+		for name, names := range byBucket {
+			b := e.Batch
+			b.Only = names
+			out, err := e.batch(ctx, ledger.EvictRequest{Bucket: name, Batch: b, Begun: true}, add)
+			if err != nil {
+				return err
+			}
+			a.take(out.Taken)
+		}
+		return nil
+	})
+	a.rest(plan.NotDue, "it was used, written or removed, a hold keeps it, or its bucket has room")
+	return a.out, err
+}

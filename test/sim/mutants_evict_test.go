@@ -1,0 +1,28 @@
+package sim_test
+
+import "github.com/lethe-storage/lethe/test/sim"
+
+// evictMutants break what eviction promises.
+var evictMutants = []mutant{
+	{
+		name: "evict: the youngest goes first", rule: "what was used longest ago goes first", within: 200, in: sim.Evicting, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "used_at < ?2 ORDER BY used_at, key LIMIT ?3", new: "used_at < ?2 ORDER BY used_at DESC, key LIMIT ?3",
+	}, {
+		name: "evict: a hold does not count", rule: "never what is held", within: 500, in: sim.Evicting | sim.Held, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "	if !holds {\n		return found, nil", new: "	if true {\n		return found, nil",
+	}, {
+		name: "evict: age does not count", rule: "never younger than the least age", within: 200, in: sim.Evicting, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "before: t.Now.Add(-b.Evict.MinAge)}", new: "before: t.Now}",
+	}, {
+		name: "evict: it goes on beyond the low mark", rule: "no more goes than has to", within: 200, in: sim.Evicting, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "		if excess = excess.Less(u.size); excess == (ledger.Room{}) {", new: "		if excess = excess.Less(u.size); excess == (ledger.Room{Objects: -1}) {",
+	}, {
+		name: "evict: a receipt says that it expired", rule: "receipts have the reason", within: 200, in: sim.Evicting, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "gone[i].reason = lethe.ReasonEvicted", new: "gone[i].reason = lethe.ReasonExpiry",
+	}, {
+		name: "evict: references are not counted down", rule: "shared contents free what they free", within: 200, in: sim.Evicting, sqlite: true,
+		file: "ledger/sqlledger/object_evict.go", old: "	return e.reclaim(gone, lethe.ReasonEvicted, &e.out.Reclaimed)", new: "	return e.reclaim(gone[:len(gone)-1], lethe.ReasonEvicted, &e.out.Reclaimed)",
+	},
+}
+
+func init() { mutants = append(mutants, evictMutants...) }
