@@ -53,7 +53,7 @@ func TestAWriteEvicts(t *testing.T) {
 	w.fill("a", "b", "c", "d")
 	w.has("a", "body of a")
 	w.put("e", "new")
-	if got := w.keys(); got != "a d e" || evicted != 3 {
+	if got := w.keys(); got != "a d e" || evicted != 2 {
 		t.Errorf("%d were evicted, and %s are left", evicted, got)
 	}
 }
@@ -82,7 +82,7 @@ func TestNothingCanBeEvicted(t *testing.T) {
 		why    string
 	}{
 		"too young": {func(s *ledger.BucketSettings) { s.Evict.MinAge = time.Hour }, 1, "used too lately"},
-		"too large": {func(s *ledger.BucketSettings) { s.QuotaBytes = 40 }, 41, "may have 40 bytes"},
+		"too large": {func(s *ledger.BucketSettings) { s.QuotaObjects, s.QuotaBytes = 9, 40 }, 41, "may have 40 bytes"},
 	} {
 		w := newWorld(t, nil)
 		w.evicts(2, c.change)
@@ -127,6 +127,7 @@ func TestAWriteEvictsInSteps(t *testing.T) {
 	if steps := w.ledger.count("Evict") - before; steps != 5 {
 		t.Errorf("room for it took %d batches", steps)
 	}
+	w.clock.Advance(time.Second)
 	w.ledger.fails("Evict", lostDone)
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "again", Body: strings.NewReader(strings.Repeat("x", 440)), Size: 440})
 	w.must(err) // an eviction whose outcome is unknown is tried again
