@@ -110,6 +110,9 @@ func settingsOf(form url.Values, empty string) (api.BucketChange, error) {
 		bytes := int64(n)
 		req.QuotaBytes = &bytes
 	}
+	if text := form.Get("when_full"); text != "" {
+		req.WhenFull = &text
+	}
 	if text := orElse(form.Get("objects"), empty); text != "" {
 		n, err := int64(0), error(nil)
 		if text != "none" {

@@ -66,11 +66,13 @@ type ObjectInfo struct {
 	ReadsLeft *int64 `json:"reads_left,omitempty"`
 	// Idle is how long it is kept after its last read ("7d"), IdleAt when clients see it no
 	// more by that, as noted, and UsedAt the last read or write that was noted.
-	Idle    string    `json:"idle,omitempty"`
-	IdleAt  time.Time `json:"idle_at,omitzero"`
-	UsedAt  time.Time `json:"used_at,omitzero"`
-	Content string    `json:"content,omitempty"`
-	Held    bool      `json:"held,omitempty"` // a hold keeps it, whatever ends it
+	Idle   string    `json:"idle,omitempty"`
+	IdleAt time.Time `json:"idle_at,omitzero"`
+	UsedAt time.Time `json:"used_at,omitzero"`
+	// Evicts is the order in which its bucket makes room when it is full: "read" or "written".
+	Evicts  string `json:"evicts,omitempty"`
+	Content string `json:"content,omitempty"`
+	Held    bool   `json:"held,omitempty"` // a hold keeps it, whatever ends it
 }
 
 // ContentInfo is one content, its references, and the places of its bytes.

@@ -140,10 +140,14 @@ func (s *Service) objectInfo(ctx context.Context, o ledger.Object) (api.ObjectIn
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
 		return api.ObjectInfo{}, err
 	}
+	set, err := s.o.Ledger.Bucket(ctx, o.Bucket)
+	if err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
+		return api.ObjectInfo{}, err
+	}
 	i := api.ObjectInfo{
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: toTime(o.ModifiedAt), TTLAt: toTime(o.TTLAt),
 		EndedBy: "nothing", Content: string(o.ContentID), TTLKey: o.Attrs.EndKey,
-		Idle: ttlText(o.IdleFor), IdleAt: toTime(o.IdleAt), UsedAt: toTime(o.UsedAt),
+		Idle: ttlText(o.IdleFor), IdleAt: toTime(o.IdleAt), UsedAt: toTime(o.UsedAt), Evicts: string(set.Evict.Order),
 	}
 	if o.Counted() {
 		left := max(o.ReadsLeft, 0)

@@ -92,9 +92,22 @@ func endOf(e api.Explanation) string {
 		}
 		return "here, and nobody can delete, replace or expire it: it is " + held + until + reads
 	case o.EndedBy == "nothing":
-		return "here until a client deletes or replaces it: it has no time to live and no rule ends it" + reads
+		return "here until a client deletes or replaces it: it has no time to live and no rule ends it" + evictionText(*o) + reads
 	}
-	return "here until " + at + ", when " + by + reads
+	return "here until " + at + ", when " + by + evictionText(*o) + reads
+}
+
+// evictionText says that an object may go before for want of room, and what decides on it; empty
+// if its bucket does not evict.
+func evictionText(o api.ObjectInfo) string {
+	if o.Evicts == "" {
+		return ""
+	}
+	text := "; before, it may be evicted when its bucket is full, where what was " + o.Evicts + " longest ago goes first"
+	if o.UsedAt.IsZero() {
+		return text + " (it is not in that order yet)"
+	}
+	return text + " (it counts as of " + o.UsedAt.Format(time.RFC3339) + ")"
 }
 
 // leftText describes the blobs of a deleted version that are still to be deleted: how often that

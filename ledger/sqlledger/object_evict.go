@@ -14,10 +14,14 @@ var (
 	evictingBuckets = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
 	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
-		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key <> ?4 ORDER BY used_at, key LIMIT ?3 ` + sqldb.Locked)
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key <> ?4 ORDER BY used_at, key LIMIT ?3`)
 	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key ` + sqldb.Locked)
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key`)
+	lockUsed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "used_at bigint") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at = t.used_at
+		ORDER BY o.used_at, o.key ` + sqldb.Locked)
 	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
@@ -36,41 +40,47 @@ var (
 // there is the room that is asked for and the low mark is reached: ErrNoSuchBucket. It does
 // nothing where there is room already, or a bucket does not evict. It reads what goes and what a
 // hold keeps, which counts as used now. An evicted object passes by the trash: there it would
-// free nothing. Evictions of one bucket wait for each other.
+// free nothing.
+//
+// Evictions of one bucket wait for each other. What another transaction writes, deletes or notes
+// meanwhile is left to the next batch, with nothing younger in its place: no more goes than in
+// some order of them.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
 	err = db.batch(ctx, "evict from "+r.Bucket, func(t *tx) error {
 		out = ledger.Evicted{Now: t.Now}
-		b, err := t.fullBucket(r.Bucket)
+		b, err := t.evictsAlone(r.Bucket)
 		if err != nil {
 			return err
-		}
-		excess := b.Excess(r)
-		if excess == (ledger.Room{}) {
-			out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
-			return nil
 		}
 		e := eviction{tx: t, bucket: b, out: &out, before: t.Now.Add(-b.Evict.MinAge)}
 		if r.Before != 0 {
 			e.before = min(e.before, r.Before)
 		}
-		return e.run(r, excess)
+		found, err := e.candidates(r)
+		if err != nil {
+			return err
+		}
+		// After the objects: what went in between counts, and is not made up for.
+		if err := t.Row(bucketSums, b.ID).Scan(&e.bucket.Objects, &e.bucket.Bytes, new(int64)); err != nil {
+			return t.Failed(err)
+		}
+		if excess := e.bucket.Excess(r); excess != (ledger.Room{}) {
+			return e.run(r, found, excess)
+		}
+		out.Room = e.bucket.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
+		return nil
 	})
 	return out, err
 }
 
-// fullBucket returns a bucket with its totals, as those who evicted before left them. Its settings
-// and holds cannot change before the transaction ends.
-func (t *tx) fullBucket(name string) (ledger.Bucket, error) {
-	if t.concurrentWriters() {
-		b, err := t.bucket(name)
-		if err != nil {
-			return b, err
-		}
-		if _, err := t.exists(closeGate, gateOf("evict", string(b.ID))); err != nil {
-			return b, err
-		}
+// evictsAlone returns a bucket without its totals. Its settings and holds cannot change, and no
+// other transaction evicts from it, before this one ends.
+func (t *tx) evictsAlone(name string) (ledger.Bucket, error) {
+	b, err := t.bucket(name)
+	if err == nil && t.concurrentWriters() {
+		_, err = t.exists(closeGate, gateOf("evict", string(b.ID)))
 	}
-	return t.countedBucket(name)
+	return b, err
 }
 
 // eviction is one batch of Evict.
@@ -84,49 +94,52 @@ type eviction struct {
 // usedRow is an object in the order of eviction.
 type usedRow struct {
 	dueRow
-	size int64
+	Used    lethe.Time `json:"used_at"`
+	Version lethe.ID   `json:"id"`
+	size    int64
 }
 
 func scanUsed(r *sql.Rows) (u usedRow, err error) {
 	var content sql.NullString
-	err = r.Scan(&u.Bucket, &u.Key, &u.Due, &content, &u.version, &u.size)
-	u.content = lethe.ID(content.String)
+	err = r.Scan(&u.Bucket, &u.Key, &u.Used, &content, &u.Version, &u.size)
+	u.content, u.Due, u.version = lethe.ID(content.String), u.Used, u.Version
 	return u, err
 }
 
-func (e *eviction) run(r ledger.EvictRequest, excess ledger.Room) error {
-	var found []usedRow
-	var err error
+// candidates returns what may go, the one used longest ago first.
+func (e *eviction) candidates(r ledger.EvictRequest) ([]usedRow, error) {
 	if r.Batch.Only != nil {
-		found, err = all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before)
-	} else {
-		found, err = all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare)
+		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before)
 	}
-	if err != nil || len(found) == 0 {
-		return err
+	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare)
+}
+
+func (e *eviction) run(r ledger.EvictRequest, found []usedRow, excess ledger.Room) error {
+	if len(found) == 0 {
+		return nil
 	}
 	rules, err := e.rulesByID([]lethe.ID{e.bucket.ID})
 	if err != nil {
 		return err
 	}
-	free, err := e.unheld(found, rules[e.bucket.ID].holds > 0)
+	free, held, err := e.sortOut(found, rules[e.bucket.ID].holds > 0)
 	if err != nil {
 		return err
 	}
-	enough, going := false, make([]dueRow, 0, len(free))
-	for _, u := range free {
-		going = append(going, u.dueRow)
-		if excess = excess.Less(u.size); excess == (ledger.Room{}) {
-			enough = true
-			break
-		}
+	free, enough := upTo(free, excess)
+	going, err := e.unused(free)
+	if err != nil {
+		return err
 	}
 	taken, err := e.weigh(going, r.Batch)
 	if err != nil {
 		return err
 	}
+	if err := e.keep(held); err != nil {
+		return err
+	}
 	e.out.Taken = namedOf(r.Batch, taken)
-	e.out.More = r.Batch.Only == nil && (!enough || len(taken) < len(going))
+	e.out.More = r.Batch.Only == nil && (!enough || len(taken) < len(free))
 	if err := e.end(taken, rules); err != nil {
 		return err
 	}
@@ -136,29 +149,55 @@ func (e *eviction) run(r ledger.EvictRequest, excess ledger.Room) error {
 	return nil
 }
 
-// unheld returns the objects that no hold keeps. The others count as used now.
-func (e *eviction) unheld(found []usedRow, holds bool) (free []usedRow, err error) {
+// upTo returns the first objects of a list that are enough, or all if they are not.
+func upTo(list []usedRow, excess ledger.Room) (first []usedRow, enough bool) {
+	for i, u := range list {
+		if excess = excess.Less(u.size); excess == (ledger.Room{}) {
+			return list[:i+1], true
+		}
+	}
+	return list, false
+}
+
+// unused locks those of the objects that nobody uses meanwhile, or has used since they were found.
+func (e *eviction) unused(list []usedRow) (out []dueRow, err error) {
+	if e.concurrentWriters() && len(list) > 0 {
+		list, err = all(e.tx, scanUsed, lockUsed, sqldb.JSON(list))
+	}
+	for _, u := range list {
+		out = append(out, u.dueRow)
+	}
+	return out, err
+}
+
+// sortOut tells the objects that no hold keeps from the others.
+func (e *eviction) sortOut(found []usedRow, holds bool) (free, kept []usedRow, err error) {
 	if !holds {
-		return found, nil
+		return found, nil, nil
 	}
 	asked := make([]dueRow, len(found))
 	for i, u := range found {
 		asked[i] = u.dueRow
 	}
 	held, err := e.heldBy(asked)
-	if err != nil || len(held) == 0 {
-		return found, err
-	}
-	var kept []dueRow
 	for _, u := range found {
 		if _, is := held[spot{u.Bucket, u.Key}]; is {
-			kept = append(kept, u.dueRow)
+			kept = append(kept, u)
 		} else {
 			free = append(free, u)
 		}
 	}
-	e.out.Held = len(kept)
-	return free, e.Must(int64(len(kept)), lethe.ErrFenced, useHeld, sqldb.JSON(kept), e.Now)
+	return free, kept, err
+}
+
+// keep counts held objects, as used now.
+func (e *eviction) keep(held []usedRow) error {
+	e.out.Held = len(held)
+	rows, err := e.unused(held)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return e.Must(int64(len(rows)), lethe.ErrFenced, useHeld, sqldb.JSON(rows), e.Now)
 }
 
 // end removes the objects for good. One whose own end has come goes for that reason.

@@ -26,6 +26,7 @@ var withoutPoints = map[string]string{
 	"SetDraining": bySomeone, "RemoveBackend": bySomeone,
 	"SetNotifications": bySomeone, "RequeueEvents": bySomeone, "DropEvents": bySomeone, "TrimEvents": repeated,
 	"ClaimEvents": delivery, "SettleEvents": delivery,
+	"Evict":        "one transaction of a write that needs room, or of a batch, that the next one makes again, with no effect beside it",
 	"NoteReads":    "one transaction of a batch of notes, which a process that dies loses, with no effect beside it",
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }

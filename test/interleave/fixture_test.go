@@ -172,6 +172,7 @@ func (b *builder) places() {
 	for _, x := range []ledger.Bucket{
 		{Name: "b"}, {Name: "u", BucketSettings: ledger.BucketSettings{Undo: time.Hour}},
 		{Name: "q", BucketSettings: ledger.BucketSettings{QuotaObjects: 2}}, {Name: "e"},
+		{Name: "f", BucketSettings: ledger.BucketSettings{QuotaObjects: 3, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 60, Low: 40}}},
 		{Name: "r", BucketSettings: ledger.BucketSettings{DefaultIdle: 300 * time.Hour}},
 	} {
 		x.Owner = owner
@@ -194,6 +195,9 @@ func (b *builder) early() {
 	b.Helper()
 	b.put("r", "tmp/x", "ruled", 0)
 	b.put("r", "log/y", "logged", 0)
+	for _, key := range []string{"old", "mid", "young"} {
+		b.put("f", key, "fills", 0)
+	}
 	b.put("b", "due", "one", 20*time.Hour)
 	b.put("b", "a", "one", 0)
 	b.inline("idue", "inline", 20*time.Hour)
