@@ -202,16 +202,6 @@ func objects() []action {
 			}
 			return wrap(a.db.NoteReads(a.ctx, reads))
 		}},
-		{name: "Evict from f", passes: true, changes: "used f, content fills", reads: "bucket f", run: func(a *act) (any, error) {
-			r, err := a.db.Evict(a.ctx, ledger.EvictRequest{Bucket: "f", Begun: true, Batch: ledger.Batch{Limit: 10}})
-			return took(r.Reclaimed), err
-		}},
-		{name: "NoteReads of old", changes: "used f", run: func(a *act) (any, error) {
-			o := a.f.versions["f/old"]
-			return wrap(a.db.NoteReads(a.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now}}))
-		}},
-		{name: "Delete old", changes: "used f, content fills", reads: "bucket f", run: remove("f", "old")},
-		{name: "Commit into f", changes: "used f, content two", reads: "bucket f", run: referenced("two two", "f")},
 		{name: "Update the end of once", changes: "key once", reads: "bucket b", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "once", TTL: &ledger.TTLChange{TTL: time.Hour}}))
 		}},
@@ -248,4 +238,20 @@ func took(r ledger.Reclaimed) []string {
 		out = append(out, string(c))
 	}
 	return out
+}
+
+// evictions meet in a full bucket.
+func evictions() []action {
+	return []action{
+		{name: "Evict from f", passes: true, changes: "used f, content fills", reads: "bucket f", run: func(a *act) (any, error) {
+			r, err := a.db.Evict(a.ctx, ledger.EvictRequest{Bucket: "f", Begun: true, Batch: ledger.Batch{Limit: 10}})
+			return took(r.Reclaimed), err
+		}},
+		{name: "NoteReads of old", changes: "used f", run: func(a *act) (any, error) {
+			o := a.f.versions["f/old"]
+			return wrap(a.db.NoteReads(a.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now}}))
+		}},
+		{name: "Delete old", changes: "used f, content fills", reads: "bucket f", run: remove("f", "old")},
+		{name: "Commit into f", changes: "used f, content two", reads: "bucket f", run: referenced("two two", "f")},
+	}
 }

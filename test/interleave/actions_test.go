@@ -85,7 +85,7 @@ func (x action) meets(y action) bool {
 
 // actions are all of them.
 func actions() []action {
-	return slices.Concat(commits(), inlines(), uploads(), objects(), intents(), queue(), marked(), placed(), moved(), backends(), buckets(), rules(), walks(), lists())
+	return slices.Concat(commits(), inlines(), uploads(), objects(), evictions(), intents(), queue(), marked(), placed(), moved(), backends(), buckets(), rules(), walks(), lists())
 }
 
 // named finds an action.
