@@ -205,7 +205,7 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 // On a terminal each shows numbers and sizes before it does anything, and a no
 // is respected.
 func TestQuestionsNameAmounts(t *testing.T) {
-	w := newWorld(t).start()
+	w := newWorld(t, "events.targets=[{name: app, url: 'http://127.0.0.1:1/', secret: "+inboxSecret+", private: true}]").start()
 	acting, named := w.worth()
 	lines := w.audits()
 	for _, name := range slices.Sorted(maps.Keys(acting)) {
