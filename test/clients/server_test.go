@@ -46,6 +46,10 @@ reclaim:
   expire: {enabled: false}
   clean: {enabled: false}
   grace: {read_grace: 500ms}
+`
+
+// target has an address and a file.
+const target = `
 events:
   targets:
     - {name: app, url: "%s", secret_file: "%s", private: true}
@@ -57,7 +61,7 @@ func serve(t *testing.T) *server {
 	s := &server{T: t, home: t.TempDir()}
 	s.data = filepath.Join(s.home, "data")
 	s.must(os.WriteFile(s.path("app.secret"), []byte("0123456789abcdef\n"), 0o600))
-	s.must(os.WriteFile(s.path("lethe.yaml"), fmt.Appendf(nil, configuration, s.receive(), s.path("app.secret")), 0o600))
+	s.must(os.WriteFile(s.path("lethe.yaml"), fmt.Appendf(nil, configuration+target, s.receive(), s.path("app.secret")), 0o600))
 	cmd := exec.Command(binary, "serve", "--config", s.path("lethe.yaml"), "--data-dir", s.data)
 	cmd.Env, cmd.Stderr = environment(s.home), s
 	out, err := cmd.StdoutPipe()
