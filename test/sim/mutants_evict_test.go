@@ -15,7 +15,7 @@ var evictMutants = []mutant{
 		file: "ledger/sqlledger/object_evict.go", old: "before: t.Now.Add(-b.Evict.MinAge)}", new: "before: t.Now}",
 	}, {
 		name: "evict: it goes on beyond the low mark", rule: "no more goes than has to", within: 200, in: sim.Evicting, sqlite: true,
-		file: "ledger/sqlledger/object_evict.go", old: "			return list[:i+1], true", new: "			return list, true",
+		file: "ledger/sqlledger/object_evict.go", old: "			return list[:i+1], true", new: "			return list[:max(i+1, len(list))], true",
 	}, {
 		name: "evict: a receipt says that it expired", rule: "receipts have the reason", within: 200, in: sim.Evicting, sqlite: true,
 		file: "ledger/sqlledger/object_evict.go", old: "gone[i].reason = lethe.ReasonEvicted", new: "gone[i].reason = lethe.ReasonExpiry",
