@@ -11,7 +11,7 @@ import (
 // Batch bounds one step of a routine.
 type Batch struct {
 	Limit    int        // rows
-	MaxBlobs int        // blobs condemned; a single object may exceed it
+	MaxBlobs int        // blobs condemned, but for a copy that inline bytes may have; a single object may exceed it
 	After    lethe.Time // resume: only rows due at or after this instant
 	// Only, unless nil, names the rows that may be taken, each once, if they are due. After
 	// is ignored then.

@@ -34,7 +34,7 @@ func (db *DB) fits(d *draft, b ledger.Batch, row dying) bool {
 		return false
 	}
 	cost := 0
-	if row.content != nil && d.refs[row.content]+1 == row.content.Refs {
+	if row.content != nil && !row.content.Inline && d.refs[row.content]+1 == row.content.Refs {
 		cost = db.alive(row.content)
 	}
 	if b.MaxBlobs > 0 && len(d.rows) > 0 && cost > 0 && d.blobs+cost > b.MaxBlobs {

@@ -18,7 +18,8 @@ var (
 	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at, idle_at, ` + bodyNumber + ` FROM objects
 		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
 		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
-	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
+	contentWeights = register(`SELECT c.id, c.refs, CASE WHEN c.body_no <> 0 THEN 0 ELSE
+			(SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2)) END
 		FROM ` + sqldb.Rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
 	// Due times are added to 0 where rows are named: the index of due times would join each
 	// named row with each due one. By old statistics PostgreSQL may take none to be due.
