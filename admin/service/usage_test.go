@@ -57,13 +57,13 @@ func (c *counting) fill(bucket, prefix string, n int, ttl time.Duration) {
 	c.Helper()
 	_, _ = c.db.CreateBucket(c.Context(), ledger.Bucket{Name: bucket, Owner: "o"}) // it may be there
 	for i := range n {
-		k := fmt.Sprintf("%s%02d", prefix, i)
+		k, digest := fmt.Sprintf("%s%02d", prefix, i), fmt.Sprintf("%016d%048d", i%50, 0)
 		up, err := c.db.Begin(c.Context(), ledger.Intent{ID: lethe.RandomID(c.clock.Now()), Backend: "main", Size: 100})
 		if err == nil {
 			_, err = c.db.Commit(c.Context(), ledger.Commit{
 				Op: lethe.RandomID(c.clock.Now()), What: "put", Object: ledger.Object{Bucket: bucket, Key: k, Size: 100, ETag: "e"}, TTL: ttl,
-				Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: fmt.Sprintf("%064d", i%50), Size: 100},
-				Blobs:   []ledger.Uploaded{{Blob: up.ID, Size: 100, Digest: fmt.Sprintf("%064d", i%50), CRC32C: 1}},
+				Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 100},
+				Blobs:   []ledger.Uploaded{{Blob: up.ID, Size: 100, Digest: digest, CRC32C: 1}},
 			})
 		}
 		if err != nil {

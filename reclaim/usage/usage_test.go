@@ -65,7 +65,7 @@ func (w *world) put(bucket string) {
 	size := []int64{0, 1, 7, 5 << 10, 70 << 10, 2 << 20}[body%6]
 	c := ledger.Commit{
 		Op: w.id(), What: "put", Object: ledger.Object{Bucket: bucket, Key: w.key(), Size: size, ETag: "e", Tags: map[string]string{"t": fmt.Sprint(w.rng.IntN(8))}},
-		Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: fmt.Sprintf("%064d", body), Size: size},
+		Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: fmt.Sprintf("%016d%048d", body, 0), Size: size},
 	}
 	if w.rng.IntN(3) == 0 {
 		c.TTL = time.Duration(w.rng.IntN(100*24)) * time.Hour
