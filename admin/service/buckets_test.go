@@ -1,0 +1,47 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin/api"
+)
+
+// Settings of eviction that cannot be are refused, with what to do, and change nothing.
+func TestEvictionIsChecked(t *testing.T) {
+	c := newCounting(t)
+	c.fill("small", "a/", 1, 0)
+	evict, refuse, maybe, written, minus := "evict", "refuse", "maybe", "written", "-1h"
+	quota, none, high, low, beyond := int64(1<<20), int64(0), 80, 70, 101
+	set := func(b api.BucketChange) (api.Bucket, error) {
+		b.Name = "small"
+		return c.SetBucket(c.Context(), b)
+	}
+	refused := func(b api.BucketChange, says string) {
+		t.Helper()
+		if _, err := set(b); !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+	refused(api.BucketChange{WhenFull: &evict}, "without a quota is never full")
+	refused(api.BucketChange{EvictHigh: &high}, "set when_full to evict as well")
+	refused(api.BucketChange{WhenFull: &maybe}, "refuse or evict")
+	b, err := set(api.BucketChange{WhenFull: &evict, QuotaBytes: &quota, EvictHigh: &high})
+	if want := (api.Eviction{WhenFull: "evict", EvictOrder: "read", EvictHigh: 80, EvictLow: 80}); err != nil || b.Eviction != want {
+		t.Errorf("%+v, %v, want %+v", b.Eviction, err, want)
+	}
+	refused(api.BucketChange{EvictLow: &beyond}, "not above the high one (80)")
+	refused(api.BucketChange{EvictHigh: &beyond}, "at most 100")
+	refused(api.BucketChange{EvictOrder: &maybe}, `not "maybe"`)
+	refused(api.BucketChange{EvictMinAge: &minus}, "evict_min_age")
+	refused(api.BucketChange{QuotaBytes: &none}, "without a quota is never full")
+	refused(api.BucketChange{WhenFull: &refuse, EvictLow: &low}, "no order or marks")
+	b, err = set(api.BucketChange{EvictOrder: &written, EvictLow: &low})
+	if want := (api.Eviction{WhenFull: "evict", EvictOrder: "written", EvictHigh: 80, EvictLow: 70}); err != nil || b.Eviction != want {
+		t.Errorf("%+v, %v, want %+v", b.Eviction, err, want)
+	}
+	if b, err = set(api.BucketChange{WhenFull: &refuse}); err != nil || b.Eviction != (api.Eviction{WhenFull: "refuse"}) {
+		t.Errorf("%+v, %v", b.Eviction, err)
+	}
+}
