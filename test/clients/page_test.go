@@ -43,9 +43,10 @@ var typedBy = map[string]map[string]string{
 		"    client: PUT                                       client: GET":        drawing,
 	},
 	"docs/caching.md": {
-		"$ lethe serve --set store.head_counts=true &":                                "TestBuildCache",
-		"$ head -c 200000 /dev/urandom > app.o; entry=$(sha256sum app.o | cut -c-64)": "TestBuildCache",
-		"$ lethe buckets set builds --max-idle 30d --yes":                             "TestBuildCache",
+		"$ lethe serve --set store.head_counts=true &":                                        "TestBuildCache",
+		"$ head -c 200000 /dev/urandom > app.o; entry=$(sha256sum app.o | cut -c-64)":         "TestBuildCache",
+		"$ lethe buckets set builds --max-idle 30d --yes":                                     "TestBuildCache",
+		"$ lethe buckets set builds --quota 50GiB --when-full evict --evict-min-age 1h --yes": "TestBuildCache",
 	},
 	"docs/scaling.md": {
 		"$ cd deploy/compose": outside,
