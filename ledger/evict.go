@@ -79,9 +79,10 @@ type EvictRequest struct {
 	// has begun (Begun), above the low one.
 	Room  Room
 	Begun bool
-	// Spare is the key that the write is about to replace. Its object is not evicted.
-	Spare string
-	Batch Batch // Limit, MaxBlobs, Only
+	// Spare and SpareToo are keys whose objects are not evicted: what the write is about to
+	// replace, and what it copies.
+	Spare, SpareToo string
+	Batch           Batch // Limit, MaxBlobs, Only
 	// Before, if set, bounds when an object was last used: Evicted.Now of the first request of a
 	// pass, so that what a hold keeps is not met twice.
 	Before lethe.Time
@@ -119,6 +120,15 @@ func (b *Bucket) needs(r EvictRequest) bool {
 // fits reports whether the room could ever be there.
 func (b *Bucket) fits(r Room) bool {
 	return (b.QuotaObjects == 0 || r.Objects <= b.QuotaObjects) && (b.QuotaBytes == 0 || r.Bytes <= b.QuotaBytes)
+}
+
+// OfSize returns the refusal of an object of so many bytes for want of room. One that is larger
+// than the quota never has it, though it grows the bucket by less where it replaces another.
+func (b *Bucket) OfSize(size int64, refusal error) error {
+	if _, lacks := RoomFor(refusal); lacks && b.QuotaBytes > 0 && size > b.QuotaBytes {
+		return fmt.Errorf("bucket %s may have %d bytes, and the object has %d: %w", b.Name, b.QuotaBytes, size, lethe.ErrQuotaExceeded)
+	}
+	return refusal
 }
 
 // Excess returns what has to go for the room to be there and the low mark to be reached; nothing

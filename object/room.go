@@ -16,12 +16,21 @@ const (
 	evictSteps = 50
 )
 
-// place is where a write writes.
-type place struct{ bucket, key string }
+// place is where a write writes, with the key in its bucket that it copies, if any.
+type place struct{ bucket, key, from string }
+
+// placeOf returns where a commit writes.
+func placeOf(c ledger.Commit) place {
+	at := place{bucket: c.Object.Bucket, key: c.Object.Key}
+	if c.Source != nil && c.Source.Bucket == at.bucket {
+		at.from = c.Source.Key
+	}
+	return at
+}
 
 // withRoom runs a transaction that needs room in a bucket. While it is refused for want of room
-// that the bucket can make, it makes it and runs the transaction again. The object that the write
-// replaces stays.
+// that the bucket can make, it makes it and runs the transaction again. What the write
+// replaces stays, and what it copies.
 func (s *Store) withRoom(ctx context.Context, at place, run func(context.Context) error) error {
 	err := run(ctx)
 	began, held := s.instant(), 0
@@ -37,7 +46,7 @@ func (s *Store) withRoom(ctx context.Context, at place, run func(context.Context
 			}
 		}
 		out, failed := s.ledger.Buckets.Evict(ctx, ledger.EvictRequest{
-			Bucket: at.bucket, Spare: at.key, Room: room, Before: before, Batch: ledger.Batch{Limit: evictBatch, MaxBlobs: 4 * evictBatch},
+			Bucket: at.bucket, Spare: at.key, SpareToo: at.from, Room: room, Before: before, Batch: ledger.Batch{Limit: evictBatch, MaxBlobs: 4 * evictBatch},
 		})
 		if failed != nil {
 			return fmt.Errorf("make room in bucket %s: %w", at.bucket, failed)

@@ -132,3 +132,27 @@ func TestAWriteEvictsInSteps(t *testing.T) {
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "again", Body: strings.NewReader(strings.Repeat("x", 440)), Size: 440})
 	w.must(err) // an eviction whose outcome is unknown is tried again
 }
+
+// An object that replaces a smaller one and is larger than the quota never fits: nothing goes for it.
+func TestNothingGoesForWhatNeverFits(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(9, func(s *ledger.BucketSettings) { s.QuotaBytes = 40 })
+	w.fill("a", "b", "c")
+	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "a", Body: strings.NewReader(strings.Repeat("x", 41)), Size: 41})
+	if !errors.Is(err, lethe.ErrQuotaExceeded) || w.keys() != "a b c" {
+		t.Errorf("%v; left: %s", err, w.keys())
+	}
+}
+
+// What a copy is made of is not evicted for it.
+func TestACopySparesItsSource(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(3, func(s *ledger.BucketSettings) { s.Evict.Order, s.Evict.Low = ledger.EvictByWrite, 70 })
+	w.fill("a", "b", "c")
+	_, err := w.Copy(w.ctx, object.CopyRequest{SourceBucket: bucket, SourceKey: "a", Bucket: bucket, Key: "d"})
+	w.must(err)
+	if got := w.keys(); got != "a c d" {
+		t.Errorf("left: %s", got)
+	}
+	w.has("d", "body of a")
+}

@@ -129,6 +129,11 @@ func evictSpares(w *world) {
 	equal(w, "evicted", spaced(out.Objects, out.Room, w.names()), "1 true a c d")
 	w.commit(c)
 	equal(w, "left", w.names(), "a c d")
+	_, err = w.Commit(w.ctx, w.written("a", strings.Repeat("x", 41))) // grows by 20, and never fits
+	_, lacks := ledger.RoomFor(err)
+	equal(w, "larger than the quota", spaced(errors.Is(err, lethe.ErrQuotaExceeded), lacks), "true false")
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 20}, Spare: "a", SpareToo: "c"})
+	equal(w, "what is copied stays", spaced(out.Objects, w.names()), "1 a c")
 }
 
 // evictTold: targets hear of it as of what expires, with its own reason.
@@ -274,6 +279,10 @@ func evictNamed(w *world) {
 	equal(w, "taken", spaced(out.Taken), spaced([]ledger.Named{name(list[3])}))
 	out = w.evict(ledger.EvictRequest{Begun: true, Batch: ledger.Batch{Only: []ledger.Named{name(list[2]), name(again)}}})
 	equal(w, "no more than has to", spaced(out.Taken, w.names()), spaced([]ledger.Named{name(list[2])}, "a b"))
+	w.bucket("other", ledger.BucketSettings{QuotaObjects: 1, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 1, Low: 1}})
+	w.putIn("other", "x", "body", 0)
+	out = must(w.Evict(w.ctx, ledger.EvictRequest{Bucket: "other", Begun: true, Batch: ledger.Batch{Only: []ledger.Named{name(list[0])}}}))(w)
+	equal(w, "of another bucket", spaced(out.Objects, w.names()), "0 a b")
 }
 
 // spaced returns values in one line, with a space between any two.

@@ -64,7 +64,7 @@ func (b *bucket) inOrder(now lethe.Time, r ledger.EvictRequest) (out []*object) 
 	}
 	for _, o := range b.objects.rows {
 		named := r.Batch.Only == nil || slices.Contains(r.Batch.Only, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
-		if o.UsedAt != 0 && o.UsedAt < before && named && (r.Batch.Only != nil || o.Key != r.Spare) {
+		if o.UsedAt != 0 && o.UsedAt < before && named && (r.Batch.Only != nil || o.Key != r.Spare && o.Key != r.SpareToo) {
 			out = append(out, o)
 		}
 	}

@@ -14,10 +14,10 @@ var (
 	evictingBuckets = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
 	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
-		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key <> ?4 ORDER BY used_at, key LIMIT ?3`)
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key NOT IN (?4, ?5) ORDER BY used_at, key LIMIT ?3`)
 	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key`)
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.bucket_id = ?3 AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key`)
 	lockUsed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "used_at bigint") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at = t.used_at
@@ -109,9 +109,9 @@ func scanUsed(r *sql.Rows) (u usedRow, err error) {
 // candidates returns what may go, the one used longest ago first.
 func (e *eviction) candidates(r ledger.EvictRequest) ([]usedRow, error) {
 	if r.Batch.Only != nil {
-		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before)
+		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before, e.bucket.ID)
 	}
-	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare)
+	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare, r.SpareToo)
 }
 
 func (e *eviction) run(r ledger.EvictRequest, found []usedRow, excess ledger.Room) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -182,16 +183,27 @@ func (e *Evict) Apply(ctx context.Context, _ string, items []plan.Item, add recl
 	}
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
 		for name, names := range byBucket {
-			b := e.Batch
-			b.Only = names
-			out, err := e.batch(ctx, ledger.EvictRequest{Bucket: name, Batch: b, Begun: true}, add)
-			if err != nil {
+			if err := e.applyIn(ctx, a, name, names, add); err != nil {
 				return err
 			}
-			a.take(out.Taken)
 		}
 		return nil
 	})
 	a.rest(plan.NotDue, "it was used, written or removed, a hold keeps it, or its bucket has room")
 	return a.out, err
+}
+
+// applyIn evicts what is named of one bucket, in batches, until a batch takes nothing.
+func (e *Evict) applyIn(ctx context.Context, a *application, bucket string, names []ledger.Named, add reclaim.Add) error {
+	for len(names) > 0 {
+		b := e.Batch
+		b.Only = names
+		out, err := e.batch(ctx, ledger.EvictRequest{Bucket: bucket, Batch: b, Begun: true}, add)
+		if err != nil || len(out.Taken) == 0 {
+			return err
+		}
+		a.take(out.Taken)
+		names = slices.DeleteFunc(names, func(n ledger.Named) bool { return slices.Contains(out.Taken, n) })
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func (o *oracle) evicted(before View, sc scope) error {
 		return broken("%d of %d objects were evicted, and %d may stay", n, had, target)
 	}
 	for at, old := range byPlace(before.Objects) {
-		if _, held := o.heldBy(at); at.bucket == sc.room.Bucket && is[at].ID == old.ID && old.UsedAt < last && !held && at.key != sc.room.Spare && sc.room.Batch.Only == nil {
+		if _, held := o.heldBy(at); at.bucket == sc.room.Bucket && is[at].ID == old.ID && old.UsedAt < last && !held && at.key != sc.room.Spare && at.key != sc.room.SpareToo && sc.room.Batch.Only == nil {
 			return broken("%v, used at %s, stayed, and one used at %s was evicted", at, old.UsedAt, last)
 		}
 	}
