@@ -36,6 +36,23 @@ const (
 	DefaultEvictLow  = 90
 )
 
+// noted is by how much the last use of an object may lie behind its last read in the order.
+func (e Eviction) noted() time.Duration {
+	if e.MinAge > 0 {
+		return max(IdleMargin, min(longestUnnoted, e.MinAge/10))
+	}
+	return longestUnnoted
+}
+
+// Before returns before when what is evicted now was used, as noted: as reads are noted late, a
+// bit longer ago than MinAge.
+func (e Eviction) Before(now lethe.Time) lethe.Time {
+	if e.MinAge == 0 {
+		return now
+	}
+	return now.Add(-e.MinAge - e.noted() - IdleMargin)
+}
+
 // lacksRoom is lethe.ErrQuotaExceeded of a bucket that can make the room (Evict).
 type lacksRoom struct{ room Room }
 

@@ -51,14 +51,17 @@ func (o *Object) Use(in BucketSettings, now lethe.Time) {
 }
 
 // Notes reports whether a read at the instant has to be noted: it would move the end by more
-// than a tenth of the idle time, or, where only the order of eviction depends on it, the last use
-// by more than a tenth of the object's age, IdleMargin at least and an hour at most. Urgent: the
+// than a tenth of the idle time, or, where the order of eviction depends on it, the last use by
+// more than a tenth of the object's age, IdleMargin at least, an hour at most, and a tenth of MinAge. Urgent: the
 // end comes before the next batch may.
-func (o *Object) Notes(at lethe.Time) (note, urgent bool) {
-	if o.IdleFor <= 0 {
-		return o.UsedAt != 0 && at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, longestUnnoted)), false
+func (o *Object) Notes(in Eviction, at lethe.Time) (note, urgent bool) {
+	if in.On() && (o.IdleFor > 0 || in.Order == EvictByRead) && o.UsedAt != 0 {
+		note = at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, in.noted()))
 	}
-	return o.moves(at), o.IdleAt.Sub(at) < IdleMargin
+	if o.IdleFor <= 0 {
+		return note, false
+	}
+	return note || o.moves(at), o.IdleAt.Sub(at) < IdleMargin
 }
 
 // moves reports whether a read at the instant moves the end by more than a tenth of the idle
@@ -68,12 +71,12 @@ func (o *Object) moves(at lethe.Time) bool {
 }
 
 // Note moves the end by idleness forward for a read at the instant, which was before that end,
-// and reports whether it did. A use is noted also where nothing ends by idleness.
-func (o *Object) Note(at lethe.Time) bool {
+// and reports whether it did. In a bucket that evicts a use is noted also where no end moves.
+func (o *Object) Note(evicts bool, at lethe.Time) bool {
 	switch {
 	case o.IdleFor > 0 && at < o.IdleAt && o.moves(at):
 		o.IdleAt = idleEnd(at, o.IdleFor)
-	case o.IdleFor > 0 || o.IdleAt > 0 || o.UsedAt == 0 || at <= o.UsedAt:
+	case !evicts || o.IdleAt > 0 && at >= o.IdleAt || o.UsedAt == 0 || at <= o.UsedAt:
 		return false
 	}
 	o.UsedAt = max(o.UsedAt, at)

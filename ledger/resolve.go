@@ -22,6 +22,7 @@ type Resolved struct {
 	Segments []Segment // in order; empty for zero bytes, and for an inline content
 	Inline   Body      // not checked yet; shared with other readers, not to be changed
 	Now      lethe.Time
+	Evict    Eviction // the bucket's, its order and least age
 }
 
 // Covered reports whether the segments, or the inline bytes, cover the whole object.

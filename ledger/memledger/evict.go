@@ -58,7 +58,7 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 
 // inOrder returns the objects that a request may end, the one used longest ago first.
 func (b *bucket) inOrder(now lethe.Time, r ledger.EvictRequest) (out []*object) {
-	before := now.Add(-b.Evict.MinAge)
+	before := b.Evict.Before(now)
 	if r.Before != 0 {
 		before = min(before, r.Before)
 	}

@@ -97,7 +97,7 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 	if err != nil {
 		return ledger.Resolved{}, err
 	}
-	res := ledger.Resolved{Object: o.read(), Segments: segments, Now: db.now}
+	res := ledger.Resolved{Object: o.read(), Segments: segments, Now: db.now, Evict: o.bucket.readAs()}
 	if o.content != nil {
 		res.Inline = o.content.body
 	}
@@ -115,7 +115,7 @@ func (db *DB) StatObject(ctx context.Context, name, key string) (ledger.Resolved
 	if err != nil {
 		return ledger.Resolved{}, err
 	}
-	return ledger.Resolved{Object: o.read(), Now: db.now}, nil
+	return ledger.Resolved{Object: o.read(), Now: db.now, Evict: o.bucket.readAs()}, nil
 }
 
 // read returns an object that is read: UsedAt only where reads are noted.
@@ -125,6 +125,11 @@ func (o *object) read() ledger.Object {
 		out.UsedAt = 0
 	}
 	return out
+}
+
+// readAs returns what reads depend on of how a bucket evicts.
+func (b *bucket) readAs() ledger.Eviction {
+	return ledger.Eviction{Order: b.Evict.Order, MinAge: b.Evict.MinAge}
 }
 
 // stat returns the object that readers see under a key: ErrNoSuchBucket, ErrNoSuchKey.

@@ -52,7 +52,7 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 		if err != nil {
 			return err
 		}
-		e := eviction{tx: t, bucket: b, out: &out, before: t.Now.Add(-b.Evict.MinAge)}
+		e := eviction{tx: t, bucket: b, out: &out, before: b.Evict.Before(t.Now)}
 		if r.Before != 0 {
 			e.before = min(e.before, r.Before)
 		}
@@ -252,7 +252,7 @@ func (db *DB) NextEvicted(ctx context.Context, q ledger.EvictQuery) (out []ledge
 		if err != nil {
 			return err
 		}
-		found, err := all(t, t.scanDue, pageUsed, b.ID, t.Now.Add(-b.Evict.MinAge), q.After.Due, q.After.Name, bounded(q.Limit))
+		found, err := all(t, t.scanDue, pageUsed, b.ID, b.Evict.Before(t.Now), q.After.Due, q.After.Name, bounded(q.Limit))
 		if err != nil || len(found) == 0 {
 			return err
 		}

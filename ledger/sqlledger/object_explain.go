@@ -33,7 +33,7 @@ const MaxFateEvents = 10
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
 // ruledBy is the rest of a statement about one object: its bucket's rules, if one ends it.
-var ruledBy = `CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
+var ruledBy = `b.evict, b.evict_age, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END FROM buckets b
 		JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + ` WHERE b.name = ?1`
 
 var (
@@ -103,7 +103,7 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
 		f = Fate{Now: t.Now}
-		if f.Object, err = t.ruledObject(fateObject, bucket, key); err != nil {
+		if f.Object, _, err = t.ruledObject(fateObject, bucket, key); err != nil {
 			return err
 		}
 		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
@@ -138,15 +138,17 @@ func (f Fate) versions() []lethe.ID {
 	return out
 }
 
-func (t *tx) ruledObject(query, bucket, key string) (*ledger.Object, error) {
+func (t *tx) ruledObject(query, bucket, key string) (*ledger.Object, ledger.Eviction, error) {
 	var rules string
-	o, err := scanObject(t.Row(query, bucket, key), &rules)
+	var in ledger.Eviction
+	var age int64
+	o, err := scanObject(t.Row(query, bucket, key), &in.Order, &age, &rules)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return nil, in, nil
 	}
 	if err != nil {
-		return nil, t.Failed(err)
+		return nil, in, t.Failed(err)
 	}
-	o.Bucket = bucket
-	return &o, t.nameRule(&o, rules)
+	o.Bucket, in.MinAge = bucket, duration(age)
+	return &o, in, t.nameRule(&o, rules)
 }

@@ -44,7 +44,7 @@ func ruleAlone(now string) string {
 }
 
 var (
-	readNoted = register(`SELECT o.bucket_id, o.key, o.id, o.ttl_at, o.rule_at, o.idle_for, o.idle_at, coalesce(o.used_at, 0), t.at
+	readNoted = register(`SELECT o.bucket_id, o.key, o.id, o.ttl_at, o.rule_at, o.idle_for, o.idle_at, coalesce(o.used_at, 0), t.at, (SELECT b.evict FROM buckets b WHERE b.id = o.bucket_id)
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "at bigint") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND (o.idle_for <> 0 OR o.used_at IS NOT NULL) ` + sqldb.ExclusiveBy("o.bucket_id, o.key"))
 	noteReads = register(`UPDATE objects SET idle_at = t.idle_at, used_at = t.used_at, due_at = t.due_at
@@ -72,8 +72,9 @@ func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read) (noted int, er
 			var o ledger.Object
 			var idle int64
 			var at lethe.Time
-			err = r.Scan(&o.BucketID, &o.Key, &o.ID, &o.TTLAt, &o.RuleAt, &idle, &o.IdleAt, &o.UsedAt, &at)
-			if o.IdleFor = duration(idle); err == nil && o.Note(min(at, t.Now)) {
+			var in ledger.Eviction
+			err = r.Scan(&o.BucketID, &o.Key, &o.ID, &o.TTLAt, &o.RuleAt, &idle, &o.IdleAt, &o.UsedAt, &at, &in.Order)
+			if o.IdleFor = duration(idle); err == nil && o.Note(in.On(), min(at, t.Now)) {
 				rows = append(rows, notedRow{o.BucketID, o.Key, o.IdleAt, o.UsedAt, nullTime(o.DueAt())})
 			}
 			return none, err

@@ -36,7 +36,7 @@ var (
 	// its bytes to sort it: resolve sorts. Each column of an index that is looked up depends on
 	// the same tables: PostgreSQL may plan a join, while the ledger is new, by one column of an
 	// index without its first, and keep that plan.
-	resolveObject = register(`SELECT ` + readColumns + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.head, y.tail, ` + copyColumns + `
+	resolveObject = register(`SELECT ` + readColumns + `, b.evict, b.evict_age, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, CASE WHEN y.no <> 0 THEN n.digest END, y.crc32c, y.head, y.tail, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + `
 		` + inlineBody + `
 		LEFT JOIN blobs c ON c.content_id = CASE WHEN y.no IS NULL THEN o.content_id END
@@ -84,9 +84,9 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
 	stat := func(t *tx) error {
-		o, err := t.ruledObject(statObject, bucket, key)
+		o, in, err := t.ruledObject(statObject, bucket, key)
 		if found = o != nil && o.VisibleAt(t.Now); found {
-			out.Object, out.Now = *o, t.Now
+			out.Object, out.Now, out.Evict = *o, t.Now, in
 		}
 		return err
 	}
@@ -129,11 +129,13 @@ func (t *tx) scanResolved(r *sql.Rows, out *ledger.Resolved) (c segmentCopy, err
 	var digest sql.NullString
 	var crc sql.NullInt64
 	var tail []byte
+	var age int64
 	var into copied
-	if out.Object, err = scanObject(r, append([]any{&rules, &digest, &crc, &out.Inline.Bytes, &tail}, into.columns()...)...); err != nil {
+	if out.Object, err = scanObject(r, append([]any{&out.Evict.Order, &age, &rules, &digest, &crc, &out.Inline.Bytes, &tail}, into.columns()...)...); err != nil {
 		return c, err
 	}
 	out.Inline.Bytes = append(out.Inline.Bytes, tail...)
+	out.Evict.MinAge = duration(age)
 	out.Inline.Digest, out.Inline.CRC32C = digest.String, uint32(crc.Int64)
 	return into.copy(), t.nameRule(&out.Object, rules)
 }

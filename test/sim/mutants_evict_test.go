@@ -12,7 +12,7 @@ var evictMutants = []mutant{
 		file: "ledger/sqlledger/object_evict.go", old: "	if !holds {\n		return found, nil, nil", new: "	if true {\n		return found, nil, nil",
 	}, {
 		name: "evict: age does not count", rule: "never younger than the least age", within: 200, in: sim.Evicting, sqlite: true,
-		file: "ledger/sqlledger/object_evict.go", old: "before: t.Now.Add(-b.Evict.MinAge)}", new: "before: t.Now}",
+		file: "ledger/sqlledger/object_evict.go", old: "before: b.Evict.Before(t.Now)}", new: "before: t.Now}",
 	}, {
 		name: "evict: it goes on beyond the low mark", rule: "no more goes than has to", within: 200, in: sim.Evicting, sqlite: true,
 		file: "ledger/sqlledger/object_evict.go", old: "			return list[:i+1], true", new: "			return list[:max(i+1, len(list))], true",
