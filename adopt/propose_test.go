@@ -86,3 +86,58 @@ func TestProposalOfKeysWithoutAnEnd(t *testing.T) {
 		t.Errorf("without %q:\n%s", want, got)
 	}
 }
+
+// What a query leaves out is deleted in the end: it has every table that names objects
+// below the prefix, each ending of their keys, and prefixes that meet are one.
+func TestProposedKeysLeaveNothingOut(t *testing.T) {
+	text := func(name string, values ...string) adopt.ColumnInfo {
+		return adopt.ColumnInfo{Name: name, Kind: "text", Values: values}
+	}
+	table := func(name string, columns ...adopt.ColumnInfo) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: columns}
+	}
+	end := adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"}
+	sessions := table("sessions", end)
+	sessions.Refers = map[string]string{"user_id": "users"}
+	parts := table("parts", text("path", "up/p1"), end)
+	parts.Key = []string{"id", "part"}
+	for name, c := range map[string]struct {
+		objects []string
+		tables  []adopt.TableInfo
+		query   string
+	}{
+		"a table that rows with an end refer to": {[]string{"up/a", "up/b"}, []adopt.TableInfo{table("posts", text("image", "up/a")), table("users", text("avatar", "up/b")), sessions},
+			"SELECT image FROM posts UNION ALL SELECT avatar FROM users"},
+		"a table with an end and a compound key": {[]string{"up/a", "up/p1"}, []adopt.TableInfo{parts, table("posts", text("image", "up/a"))},
+			"SELECT path FROM parts UNION ALL SELECT image FROM posts"},
+		"a column of which few are there": {[]string{"up/a", "up/b"}, []adopt.TableInfo{table("posts", text("image", "up/a"), text("small", "up/b", "other/1", "other/2"))},
+			"SELECT image FROM posts UNION ALL SELECT small FROM posts WHERE substr(small, 1, 3) = 'up/'"},
+		"a second ending": {[]string{"up/aaaaaaaa.jpg", "up/bbbbbbbb.jpg", "up/cccccccc.png"}, []adopt.TableInfo{table("posts", text("hash", "aaaaaaaa", "bbbbbbbb", "cccccccc"))},
+			"SELECT 'up/' || hash || '.jpg' FROM posts UNION ALL SELECT 'up/' || hash || '.png' FROM posts"},
+		"a prefix that has two others": {[]string{"up/x/1", "up/y/1", "up/1"}, []adopt.TableInfo{table("xs", text("path", "up/x/1")), table("ys", text("path", "up/y/1")), table("zs", text("path", "up/1"))},
+			"SELECT path FROM xs UNION ALL SELECT path FROM ys UNION ALL SELECT path FROM zs"},
+		"keys of several folders": {[]string{"up/a", "docs/b"}, []adopt.TableInfo{table("posts", text("image", "up/a")), table("papers", text("path", "up/a", "docs/b"))},
+			"SELECT image FROM posts UNION ALL SELECT path FROM papers WHERE substr(path, 1, 3) = 'up/'"},
+	} {
+		got := proposed(adopt.Surroundings{Objects: c.objects}, c.tables...)
+		if !strings.Contains(got, "prefix: up/ ") || !strings.Contains(got, "query: "+c.query+"\n") {
+			t.Errorf("%s: without %s\n%s", name, c.query, got)
+		}
+	}
+}
+
+// Numbers are folders of any table whose keys they are: all of them keep theirs.
+func TestProposedFoldersOfTwoTables(t *testing.T) {
+	table := func(name string, ids ...string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint", Values: ids}}}
+	}
+	got := proposed(adopt.Surroundings{Objects: []string{"up/1/a", "up/2/a", "up/3/a"}}, table("accounts", "1", "2"), table("recordings", "1", "2", "3"))
+	for _, want := range []string{"depth: 1\n", "query: SELECT '' || id FROM accounts UNION ALL SELECT '' || id FROM recordings\n", "# recordings: 3 of 3"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("without %q:\n%s", want, got)
+		}
+	}
+	if _, err := adopt.Parse([]byte(got), func(string) (string, bool) { return "1h", true }); err != nil {
+		t.Errorf("it is not valid: %v\n%s", err, got)
+	}
+}

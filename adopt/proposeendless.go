@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // layout is how rows of a table name folders.
@@ -40,9 +41,13 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 			rest = append(rest, t)
 		}
 	}
-	var layouts []layout
-	for _, t := range rest {
-		layouts = append(layouts, p.layouts(t)...)
+	var layouts, every []layout
+	for _, t := range tables {
+		found := p.layouts(t)
+		every = append(every, found...)
+		if t.end() == "" && !contents[t.Name] {
+			layouts = append(layouts, found...)
+		}
 	}
 	slices.SortStableFunc(layouts, func(a, b layout) int {
 		if a.byKey() != b.byKey() {
@@ -54,10 +59,18 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 		if slices.Contains(described, l.table.Name) || p.taken(l.prefix) != "" {
 			continue
 		}
-		text += p.folder(l)
-		described = append(described, l.table.Name)
+		list := []layout{l}
+		for _, o := range every {
+			if o.table.Name != l.table.Name && o.prefix == l.prefix && o.depth == l.depth && o.byKey() {
+				list = append(list, o)
+			}
+		}
+		text += p.folder(list)
+		for _, o := range list {
+			described = append(described, o.table.Name)
+		}
 	}
-	more, also := p.named(slices.DeleteFunc(rest, func(t TableInfo) bool { return slices.Contains(described, t.Name) }))
+	more, also := p.named(slices.DeleteFunc(rest, func(t TableInfo) bool { return slices.Contains(described, t.Name) }), tables)
 	return text + more, append(described, also...)
 }
 
@@ -159,33 +172,57 @@ func collectionOf(table string) string {
 const endlessTimes = "      min_age: 1d                # longer than any upload takes until its row commits\n" +
 	"      retention: 7d              # how long it is known to have no row before it goes\n"
 
-// folder describes folders that live as long as a row.
-func (p proposal) folder(l layout) string {
+// folder describes folders that live as long as a row of the first table, or of
+// others whose keys name folders there as well: any of them may be the one.
+func (p proposal) folder(list []layout) string {
+	l := list[0]
+	live := fmt.Sprintf("        table: %s\n        name: %q\n", l.table.Name, l.name)
+	depth := ""
+	if len(list) > 1 {
+		var queries []string
+		live = ""
+		for i, o := range list {
+			queries = append(queries, strings.Replace(keyQuery(o.table.Name, o.name), "SELECT ", "SELECT '' || ", 1)) // texts, whatever their types
+			if i > 0 {
+				live += fmt.Sprintf("        # %s: %s, too. Leave it out only if these are not folders of its rows.\n", o.table.Name, o.reason)
+			}
+		}
+		live += "        query: " + strings.Join(queries, " UNION ALL ") + "\n"
+		depth = fmt.Sprintf("      depth: %d\n", l.depth)
+	}
 	return p.collection(l.table.Name, "folders", l.prefix) +
 		fmt.Sprintf("      # %s has no end, and %s.\n      # A folder that no row names is marked, and removed after the retention.\n", l.table.Name, l.reason) +
-		fmt.Sprintf("      live:\n        table: %s\n        name: %q\n", l.table.Name, l.name) + endlessTimes
+		depth + "      live:\n" + live + endlessTimes
 }
 
-// naming is columns of tables that name objects below a prefix.
+// naming is objects below a prefix that columns of tables name.
 type naming struct {
-	tables, queries, reasons, objects []string
+	tables, reasons, objects []string
+}
+
+// grouped adds a naming to those of other prefixes, joined with each whose prefix
+// meets its own.
+func grouped(all []naming, n naming) []naming {
+	for at := 0; at < len(all); {
+		o := all[at]
+		if !nested(commonFolder(o.objects), commonFolder(n.objects)) {
+			at++
+			continue
+		}
+		n = naming{slices.Concat(o.tables, n.tables), slices.Concat(o.reasons, n.reasons), slices.Concat(o.objects, n.objects)}
+		all, at = slices.Delete(all, at, at+1), 0
+	}
+	return append(all, n)
 }
 
 // named describes objects that live as long as a row names them: one collection
-// for all tables whose objects have a prefix in common.
-func (p proposal) named(tables []TableInfo) (text string, described []string) {
+// for all tables of rest whose objects have a prefix in common. Its query has what
+// any table names there, as what it leaves out counts as an orphan.
+func (p proposal) named(rest, tables []TableInfo) (text string, described []string) {
 	var all []naming
-	for _, t := range tables {
+	for _, t := range rest {
 		for _, k := range p.index.columns(t) {
-			n := naming{[]string{t.Name}, []string{keyQuery(t.Name, k.template)}, []string{t.Name + "." + k.column + ": " + k.reason}, k.objects}
-			at := slices.IndexFunc(all, func(o naming) bool { return nested(commonFolder(o.objects), commonFolder(k.objects)) })
-			if at < 0 {
-				all = append(all, n)
-				continue
-			}
-			o := &all[at]
-			o.tables, o.queries = append(o.tables, n.tables...), append(o.queries, n.queries...)
-			o.reasons, o.objects = append(o.reasons, n.reasons...), append(o.objects, n.objects...)
+			all = grouped(all, naming{[]string{t.Name}, []string{t.Name + "." + k.column + ": " + k.reason}, k.objects})
 		}
 	}
 	for _, n := range all {
@@ -196,13 +233,45 @@ func (p proposal) named(tables []TableInfo) (text string, described []string) {
 				strings.Join(n.reasons, "; "), prefix, other)
 			continue
 		}
+		queries, reasons := p.index.namers(tables, prefix)
 		text += p.collection(n.tables[0], "keys", prefix) +
 			"      # No column says when these rows end: an object lives as long as a row names it.\n" +
-			"      # " + strings.Join(n.reasons, "; ") + ".\n" +
-			"      # What the query leaves out counts as an orphan: does another table name objects there?\n" +
-			"      query: " + strings.Join(n.queries, " UNION ALL ") + "\n" + endlessTimes
+			"      # " + strings.Join(reasons, "; ") + ".\n" +
+			"      # What the query leaves out counts as an orphan: does another table name objects there, or a key have another ending?\n" +
+			"      query: " + strings.Join(queries, " UNION ALL ") + "\n" + endlessTimes
 	}
 	return text, described
+}
+
+// namers returns queries of all columns of which a sampled value names a key below
+// a prefix, one for each form of the key, and the reasons. A part of a key is left
+// out if others name the same keys.
+func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons []string) {
+	seen := map[string]bool{}
+	for _, whole := range []bool{true, false} {
+		for _, t := range tables {
+			for _, c := range t.Columns {
+				forms := x.forms(c, prefix)
+				for _, form := range slices.Sorted(maps.Keys(forms)) {
+					keys := forms[form]
+					known := !slices.ContainsFunc(keys, func(key string) bool { return !seen[key] })
+					if (form == "{"+c.Name+"}") != whole || !whole && known {
+						continue
+					}
+					for _, key := range keys {
+						seen[key] = true
+					}
+					query := keyQuery(t.Name, form)
+					if whole && prefix != noFolder && slices.ContainsFunc(c.Values, func(v string) bool { return !strings.HasPrefix(v, prefix) }) {
+						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", identifier(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
+					}
+					queries = append(queries, query)
+					reasons = append(reasons, fmt.Sprintf("%s.%s: %d of %d sampled values name keys in the bucket", t.Name, c.Name, len(keys), len(c.Values)))
+				}
+			}
+		}
+	}
+	return queries, reasons
 }
 
 // keyQuery returns a query of the keys that a template gives.
@@ -214,7 +283,7 @@ func keyQuery(table, template string) string {
 	var parts []string
 	for i, l := range t.Literals() {
 		if l != "" {
-			parts = append(parts, "'"+strings.ReplaceAll(l, "'", "''")+"'")
+			parts = append(parts, literal(l))
 		}
 		if i < len(t.Columns()) {
 			parts = append(parts, identifier(t.Columns()[i]))
@@ -222,6 +291,9 @@ func keyQuery(table, template string) string {
 	}
 	return "SELECT " + strings.Join(parts, " || ") + " FROM " + identifier(strings.Split(table, ".")...)
 }
+
+// literal returns a text as SQL has it.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 

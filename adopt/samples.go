@@ -58,21 +58,30 @@ func (x objectIndex) named(values []string) (n int) {
 	return n
 }
 
+// forms returns the keys below a prefix that sampled values of a column name, by
+// templates of keys; all of them for noFolder.
+func (x objectIndex) forms(c ColumnInfo, prefix string) map[string][]string {
+	byTemplate := map[string][]string{}
+	for _, v := range c.Values {
+		for _, key := range x[v] {
+			if prefix != noFolder && !strings.HasPrefix(key, prefix) {
+				continue
+			}
+			before, after, _ := strings.Cut(key, v)
+			template := before + "{" + c.Name + "}" + after
+			byTemplate[template] = append(byTemplate[template], key)
+		}
+	}
+	return byTemplate
+}
+
 // columns returns the columns of a table of whose sampled values at least half
 // name a key. Whole keys come first, and of two columns for the same objects
 // only one is returned.
 func (x objectIndex) columns(t TableInfo) (out []keysOf) {
 	for _, c := range t.Columns {
-		byTemplate := map[string][]string{}
-		for _, v := range c.Values {
-			for _, key := range x[v] {
-				before, after, _ := strings.Cut(key, v)
-				template := before + "{" + c.Name + "}" + after
-				byTemplate[template] = append(byTemplate[template], key)
-			}
-		}
 		best := keysOf{column: c.Name}
-		for template, keys := range byTemplate {
+		for template, keys := range x.forms(c, noFolder) {
 			if n := len(keys) - len(best.objects); n > 0 || n == 0 && template < best.template {
 				best.template, best.objects = template, keys
 			}

@@ -15,7 +15,7 @@ func counted(contents int) string {
 	var b strings.Builder
 	b.WriteString(`CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, ref_count bigint, size bigint, flags integer, note varchar(40));
 		CREATE TABLE pastes (code varchar(40) NOT NULL PRIMARY KEY, hash varchar(40), expires_at bigint);
-		CREATE TABLE pins (id integer NOT NULL PRIMARY KEY, of_content varchar(40), FOREIGN KEY (of_content) REFERENCES content (hash));
+		CREATE TABLE pins (id integer NOT NULL PRIMARY KEY, of_content varchar(40), FOREIGN KEY (of_content) REFERENCES content (hash), FOREIGN KEY (of_content) REFERENCES content (hash));
 `)
 	for i := range contents {
 		pin := 0

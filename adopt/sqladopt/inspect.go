@@ -80,6 +80,7 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 		if s.others, err = db.engine.references(t, c); err != nil {
 			return s, err
 		}
+		s.others = slices.Compact(s.others) // a column may have the same foreign key twice
 	}
 	if err := cmp.Or(missing(c, &s), unfit(c, &s)); err != nil {
 		return s, misfit{err}

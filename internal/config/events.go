@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/yamlfile"
@@ -93,6 +94,7 @@ func (t EventTarget) webhook(p *Problems, key string) {
 
 func (t EventTarget) nats(p *Problems, key string) {
 	p.check(isServiceURL(t.URL.Reveal(), "nats", "tls"), key+".url", "is no address of NATS; use a URL such as nats://nats.example.org:4222, or tls://")
+	p.check(!strings.Contains(t.URL.Reveal(), ","), key+".url", "has a comma, which NATS takes for the end of an address; write %%2C in a user or password")
 	p.check(subjectForm.MatchString(t.Subject), key+".subject", "%q is no subject; use words with dots between them, such as lethe.events", yamlfile.Brief(t.Subject))
 	p.check(t.Secret.IsZero() && t.SecretFile == "", key+".secret", "is of a webhook; use credentials_file for NATS")
 }

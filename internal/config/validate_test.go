@@ -61,6 +61,7 @@ func TestValidateTheRest(t *testing.T) {
 		"events.targets=[{name: a, url: 'https://x/', secret: sixteen-characters, buckets: ['*-a']}]":     `events.targets[0].buckets: "*-a" is neither the name of a bucket nor`,
 		"events.targets=[{name: a, kind: kafka, url: 'https://x/'}]":                                      `events.targets[0].kind: "kafka" is not known; use webhook or nats`,
 		"events.targets=[{name: a, kind: nats, url: 'https://x/', subject: a}]":                           "events.targets[0].url: is no address of NATS",
+		"events.targets=[{name: a, kind: nats, url: 'nats://u:p,w@x:4222', subject: a}]":                  "events.targets[0].url: has a comma",
 		"events.targets=[{name: a, kind: nats, url: 'nats://x', subject: 'a.*'}]":                         `events.targets[0].subject: "a.*" is no subject`,
 		"events.targets=[{name: a, kind: nats, url: 'nats://x', subject: a, secret: sixteen-characters}]": "events.targets[0].secret: is of a webhook",
 		"events.targets=[{name: a, url: 'https://x/', secret: sixteen-characters, subject: a}]":           "events.targets[0].subject: and credentials_file are of a target of kind nats",

@@ -32,10 +32,11 @@ type Sender struct {
 	region string
 	tries  atomic.Int64 // connects that ended
 
-	mu   sync.Mutex
-	conn *nats.Conn // nil: none yet
-	js   nats.JetStreamContext
-	err  error // of the last connect
+	mu     sync.Mutex
+	closed bool
+	conn   *nats.Conn // nil: none yet
+	js     nats.JetStreamContext
+	err    error // of the last connect
 }
 
 // New returns a sender, which connects when the first event is sent; region is named in the
@@ -46,6 +47,7 @@ func New(to Target, region string) *Sender { return &Sender{to: to, region: regi
 func (s *Sender) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	if s.conn != nil {
 		s.conn.Close()
 	}
@@ -79,9 +81,23 @@ func (s *Sender) Send(ctx context.Context, e ledger.Event) error {
 	case errors.Is(err, nats.ErrNoStreamResponse):
 		return unreached(errors.New("no stream keeps the subject " + s.to.Subject))
 	case errors.Is(err, context.DeadlineExceeded):
-		return unreached(fmt.Errorf("there was no confirmation within %s", s.to.Timeout))
+		return unreached(s.because(fmt.Errorf("there was no confirmation within %s", s.to.Timeout)))
 	}
-	return unreached(err)
+	return unreached(s.because(err))
+}
+
+// because adds the last error of the connection, such as a subject that the user may not
+// publish to, to one that does not tell the cause.
+func (s *Sender) because(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return err
+	}
+	if last := s.conn.LastError(); last != nil && !errors.Is(err, last) {
+		return fmt.Errorf("%w (the connection's last error: %w)", err, last)
+	}
+	return err
 }
 
 func unreached(err error) error {
@@ -89,11 +105,18 @@ func unreached(err error) error {
 	return fmt.Errorf("%w: %s", routine.ErrUnreached, text[:min(len(text), webhook.MaxError)])
 }
 
-// connected returns a connection. Of those who wait for one that fails, none tries again.
+// connected returns a connection, a new one if the client gave the last one up: as after two
+// refusals of its credentials. Of those who wait for one that fails, none tries again.
 func (s *Sender) connected() (nats.JetStreamContext, error) {
 	before := s.tries.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nats.ErrConnectionClosed
+	}
+	if s.conn != nil && s.conn.IsClosed() {
+		s.conn, s.js = nil, nil
+	}
 	if s.js != nil || s.tries.Load() != before {
 		return s.js, s.err
 	}
