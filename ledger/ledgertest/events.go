@@ -255,26 +255,30 @@ func eventsFailed(w *world) {
 	equal(w, "another", keysOf(w.claimEvents(0)), "b:Created:Put")
 	w.later(time.Minute)
 	again := w.claimEvents(0)
-	equal(w, "again, one of a target that fails", keysOf(again), "a:Created:Put")
+	equal(w, "again, and what is behind it, as it answered", keysOf(again), "a:Created:Put a:Created:Put b:Created:Put")
 	equal(w, "attempts", fmt.Sprintf("%d %d %s", again.Events[0].Attempts, again.Failures, again.Events[0].LastError), "1 1 it answered 500")
 	w.settleEvents(again, ledger.EventResult{Outcome: ledger.EventDelivered})
 	equal(w, "failing since", w.target().FailingSince, lethe.Time(0))
-	equal(w, "the rest", keysOf(w.claimEvents(0)), "a:Created:Put b:Created:Put")
 }
 
 func eventsRest(w *world) {
 	w.notify()
 	w.put("a", "1")
 	w.put("b", "1")
+	w.put("c", "1")
 	c := w.claimEvents(0)
 	s := ledger.EventSettlement{Target: "app", Fence: c.Fence, RestUntil: w.now().Add(time.Minute), Results: []ledger.EventResult{
 		{No: c.Events[0].No, Outcome: ledger.EventFailed, Error: "no answer", RetryAt: w.now().Add(2 * time.Minute)},
-		{No: c.Events[1].No, Outcome: ledger.EventUnsent},
+		{No: c.Events[1].No, Outcome: ledger.EventUnsent}, {No: c.Events[2].No, Outcome: ledger.EventUnsent},
 	}}
 	equal(w, "settled", must(w.SettleEvents(w.ctx, s))(w), ledger.EventsSettled{Failed: 1})
 	equal(w, "none", keysOf(w.claimEvents(0)), "")
 	w.later(time.Minute)
-	equal(w, "another one first", keysOf(w.claimEvents(0)), "b:Created:Put")
+	c = w.claimEvents(0)
+	equal(w, "another one first, and one alone", keysOf(c), "b:Created:Put")
+	s = ledger.EventSettlement{Target: "app", Fence: c.Fence, RestUntil: w.now().Add(time.Minute), Results: []ledger.EventResult{{No: c.Events[0].No, Outcome: ledger.EventDelivered}}}
+	equal(w, "settled", must(w.SettleEvents(w.ctx, s))(w), ledger.EventsSettled{Delivered: 1})
+	equal(w, "it rests, though it took one", keysOf(w.claimEvents(0)), "")
 }
 
 func eventsDead(w *world) {

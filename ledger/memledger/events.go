@@ -91,7 +91,7 @@ func (db *DB) ClaimEvents(ctx context.Context, c ledger.EventClaim) (ledger.Clai
 	}
 	limit := c.Limit
 	out.Failures = to.Failures
-	if to.Failures > 0 {
+	if to.Failures > 0 && to.RestUntil > 0 {
 		limit = 1
 	}
 	db.fence++
@@ -142,7 +142,7 @@ func (db *DB) SettleEvents(ctx context.Context, s ledger.EventSettlement) (ledge
 	switch {
 	case out.Delivered > 0:
 		to.Delivered += int64(out.Delivered)
-		to.Failures, to.FailingSince, to.RestUntil = 0, 0, 0
+		to.Failures, to.FailingSince, to.RestUntil = 0, 0, s.RestUntil
 	case out.Failed+out.Dead > 0:
 		to.Failures++
 		to.RestUntil, to.LastError = s.RestUntil, why

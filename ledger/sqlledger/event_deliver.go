@@ -35,14 +35,14 @@ var (
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END, worker = '', fence = 0
 		FROM ` + sqldb.Rows(1, "no bigint", "due bigint", "dead bigint", "tries bigint", "error text") + `
 		WHERE events.no = t.no AND events.target = ?2 AND events.fence = ?3 AND events.fence <> 0 AND events.dead = 0 RETURNING events.no`)
-	targetReached = register(`UPDATE event_targets SET delivered = delivered + ?2, failures = 0, failing_since = 0, rest_until = 0 WHERE name = ?1`)
+	targetReached = register(`UPDATE event_targets SET delivered = delivered + ?2, failures = 0, failing_since = 0, rest_until = ?3 WHERE name = ?1`)
 	targetFailed  = register(`UPDATE event_targets SET failures = failures + 1, rest_until = ?2, last_error = ?3,
 			failing_since = CASE WHEN failing_since = 0 THEN ?4 ELSE failing_since END WHERE name = ?1`)
 )
 
 // ClaimEvents claims events of a target that are due, oldest first, and of each key only as
 // its next ones. A claim that has ended is taken over. A target that rests, or does not
-// exist, has none; of one that fails, one is claimed.
+// exist, has none; of one that was not reached, one is claimed.
 func (db *DB) ClaimEvents(ctx context.Context, c ledger.EventClaim) (out ledger.ClaimedEvents, err error) {
 	err = db.batch(ctx, "claim events of "+c.Target, func(t *tx) error {
 		out = ledger.ClaimedEvents{Now: t.Now}
@@ -55,7 +55,7 @@ func (db *DB) ClaimEvents(ctx context.Context, c ledger.EventClaim) (out ledger.
 		}
 		out.Failures = to.Failures
 		limit := bounded(c.Limit)
-		if out.Failures > 0 {
+		if out.Failures > 0 && to.RestUntil > 0 { // else it answered, and what comes after that is not held up
 			limit = 1
 		}
 		if out.Fence, err = t.newFence(); err != nil {
@@ -142,7 +142,7 @@ func (t *tx) settleEvents(s ledger.EventSettlement) (out ledger.EventsSettled, e
 	why := out.Count(s.Results, func(no int64) bool { return slices.Contains(stay, no) })
 	switch {
 	case gone > 0:
-		_, err = t.Send(targetReached, s.Target, gone)
+		_, err = t.Send(targetReached, s.Target, gone, s.RestUntil)
 	case out.Failed+out.Dead > 0:
 		_, err = t.Send(targetFailed, s.Target, s.RestUntil, cleanText(why), t.Now)
 	}

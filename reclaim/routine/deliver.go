@@ -29,6 +29,9 @@ type EventLedger interface {
 // there for now: others of its events would fare alike.
 var ErrUnreached = errors.New("the target was not reached")
 
+// ErrBusy is an ErrUnreached of a target that takes no more for now, whatever the event.
+var ErrBusy = fmt.Errorf("%w: it is busy", ErrUnreached)
+
 // Sender sends an event to a target that it knows. It returns an error unless the target
 // confirmed the event.
 type Sender interface {
@@ -289,7 +292,7 @@ const fewTries = 5
 // waits longer if the target takes nothing else either: then it is away.
 func (s *sending) givenUp(e ledger.Event, err error) bool {
 	b, age := s.d.Delivery, s.claimed.Now.Sub(e.At)
-	works := s.claimed.Failures == 0 && e.Attempts+1 >= fewTries
+	works := s.claimed.Failures == 0 && e.Attempts+1 >= fewTries && !errors.Is(err, ErrBusy)
 	return age >= b.MaxAge || age >= b.GiveUp && (works || !errors.Is(err, ErrUnreached))
 }
 

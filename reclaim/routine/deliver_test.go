@@ -195,13 +195,18 @@ func TestRefusedEventIsGivenUp(t *testing.T) {
 func TestUnansweredEventIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		others bool
+		err    error
 		within time.Duration // at least so long it is tried
-	}{"others arrive": {true, time.Hour}, "nothing else is there": {false, 24 * time.Hour}} {
+	}{
+		"others arrive":             {true, routine.ErrUnreached, time.Hour},
+		"others arrive, it is busy": {true, routine.ErrBusy, 24 * time.Hour},
+		"nothing else is there":     {false, routine.ErrUnreached, 24 * time.Hour},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDeliverWorld(t)
 			w.receiver.fate = func(e ledger.Event) (bool, error) {
 				if e.Key == "bad" && e.Size == 1 {
-					return false, fmt.Errorf("%w: it timed out", routine.ErrUnreached)
+					return false, fmt.Errorf("%w: it timed out", c.err)
 				}
 				return true, nil
 			}
@@ -288,3 +293,59 @@ func TestSlowTargetIsBounded(t *testing.T) {
 }
 
 var _ reclaim.Routine = (*routine.Deliver)(nil)
+
+// Events that the target refuses wait by themselves, however many there are.
+func TestManyRefusedEventsHoldNothingUp(t *testing.T) {
+	w := newDeliverWorld(t)
+	w.receiver.fate = func(e ledger.Event) (bool, error) {
+		if e.Key != "good" {
+			return false, errors.New("it answered 400")
+		}
+		return true, nil
+	}
+	for i := range 500 {
+		w.Put(fmt.Sprint("bad", i), "x")
+	}
+	w.Put("good", "x")
+	d := w.deliverer(w.Ledger)
+	d.Limit, d.Delivery.BackoffMax = 200, 5*time.Minute
+	for i := 0; w.target().Delivered == 0; i++ {
+		if i == 100 {
+			t.Fatalf("nothing has arrived: %+v", w.target())
+		}
+		w.Pass(d)
+		w.Clock.Advance(2 * time.Second)
+	}
+}
+
+// A target that has too much rests, also if it took a part, and what it has no room for is not
+// given up for that.
+func TestBusyTarget(t *testing.T) {
+	w := newDeliverWorld(t)
+	room, requests := 0, 0
+	w.receiver.fate = func(ledger.Event) (bool, error) {
+		if requests++; room == 0 {
+			return false, fmt.Errorf("%w: it answered 429", routine.ErrBusy)
+		}
+		room--
+		return true, nil
+	}
+	for i := range 40 {
+		w.Put(fmt.Sprint("k", i), "x")
+	}
+	w.Clock.Advance(2 * time.Hour) // beyond GiveUp
+	d := w.deliverer(w.Ledger)
+	for i := 0; w.target().Waiting > 0; i++ {
+		if i == 2000 {
+			t.Fatalf("it never ends: %+v", w.target())
+		}
+		room, requests = min(1, i%3), 0
+		if w.Pass(d); requests > 2 {
+			t.Fatalf("%d requests in one pass", requests)
+		}
+		w.Clock.Advance(2 * time.Second)
+	}
+	if to := w.target(); to.Dead != 0 || to.Delivered != 40 {
+		t.Errorf("%+v", to)
+	}
+}

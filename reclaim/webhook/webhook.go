@@ -147,7 +147,9 @@ func judge(status int) error {
 		return nil
 	case status >= 300 && status < 400:
 		return fmt.Errorf("it answered %d, and redirects are not followed", status)
-	case slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status):
+	case status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: it answered %d", routine.ErrBusy, status)
+	case slices.Contains([]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status):
 		return fmt.Errorf("%w: it answered %d", routine.ErrUnreached, status)
 	}
 	return fmt.Errorf("it answered %d", status)
