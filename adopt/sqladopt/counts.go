@@ -103,7 +103,9 @@ func (c *Collection) sampleCounts(t *tx) (keys []string, err error) {
 }
 
 // drifted returns the finding for wrong counts in a sample: that the column is
-// no count if most are wrong, and by more than a few or far.
+// no count if most are wrong, and more than a few too low or all the same, or all far.
+// Counts that are somewhat too high may be of rows that no foreign key shows; they
+// delete nothing.
 func (c *Collection) drifted(wrong []Drift, sampled int) adopt.Finding {
 	column, such := c.c.Contents.Table+"."+c.c.Contents.Count, wrong[0]
 	count := "NULL"
@@ -114,13 +116,18 @@ func (c *Collection) drifted(wrong []Drift, sampled int) adopt.Finding {
 		len(wrong), sampled, column, such.Content, count, such.Rows)
 	recount := "lethe adopt recount FILE " + c.name + " lists wrong counts, and with --repair corrects them"
 	near := func(d Drift) bool { return !d.far() }
-	if 2*len(wrong) > sampled && (len(wrong) > fewCounts || !slices.ContainsFunc(wrong, near)) {
+	other := func(d Drift) bool { return d.Count != such.Count }
+	unlike := slices.ContainsFunc(wrong, Drift.unlike) || !slices.ContainsFunc(wrong, other)
+	if 2*len(wrong) > sampled && (len(wrong) > fewCounts && unlike || !slices.ContainsFunc(wrong, near)) {
 		return adopt.Finding{Problem: true, What: column + " does not behave like a count of references: " + sample,
 			Do: "name the column that is one in contents.count, or leave it out; if it is, give a foreign key to other tables that refer to " + c.c.Contents.Table + ";\n" +
 				"if it is, and only wrong: " + recount}
 	}
 	return adopt.Finding{What: sample, Do: recount + ". Ones that change now are right a moment later"}
 }
+
+// unlike reports whether no rows that Lethe does not know of explain the count.
+func (d Drift) unlike() bool { return !d.Count.Valid || d.Count.Int64 < d.Rows || d.far() }
 
 // far reports whether a count is larger than a count of references is by
 // mistake.

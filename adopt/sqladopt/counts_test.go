@@ -86,6 +86,10 @@ func TestColumnsThatAreNoCounts(t *testing.T) {
 		script(t, db, `UPDATE content SET ref_count = 2 WHERE hash = 'h000'; UPDATE content SET ref_count = NULL WHERE hash = 'h059'`)
 		want("ref_count", false, "2 of 20 sampled contents do not have", `such as "h000": count 2, rows 1 =>`, "lethe adopt recount FILE pastes lists wrong counts, and with --repair")
 
+		// Rows that no foreign key shows may refer to them, too.
+		script(t, db, `UPDATE content SET ref_count = coalesce(ref_count, 2) + 1 + size % 3`)
+		want("ref_count", false, "of 20 sampled contents do not have", "lethe adopt recount FILE pastes lists wrong counts")
+
 		// Few contents may all be in work, but none is in work 5,000 times.
 		script(t, db, `DELETE FROM pins; DELETE FROM pastes; DELETE FROM content WHERE hash > 'h001'`)
 		want("ref_count", false, "2 of 2 sampled contents")
