@@ -99,7 +99,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if change == (api.BucketChange{Name: name}) {
 				return usageError("nothing to change: name at least one setting, such as --default-ttl 12h")
 			}
-			return c.withYes(cmd.Context(), yes, ofSettings(name), func(client *api.Client) error {
+			return c.withYes(cmd.Context(), yes, ofSettings(&change), func(client *api.Client) error {
 				b, err := api.Call[api.Bucket](cmd.Context(), client, "buckets/set", change)
 				if err != nil {
 					return err

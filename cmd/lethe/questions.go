@@ -16,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/words"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -131,22 +132,73 @@ func ofTTL(object string, req api.TTLRequest) question {
 	}
 }
 
-// bucketAmount returns the phrase of a question that has a bucket's size.
-func bucketAmount(ctx context.Context, client *api.Client, name string) (string, error) {
+// findBucket returns a bucket by its name.
+func findBucket(ctx context.Context, client *api.Client, name string) (api.Bucket, error) {
 	list, err := api.Call[[]api.Bucket](ctx, client, "buckets/list", api.None{})
 	for _, b := range list {
 		if b.Name == name {
-			return fmt.Sprintf("the bucket has %s of %s", words.Plural(b.Objects, "object", "objects"), words.Size(b.Bytes)), err
+			return b, err
 		}
 	}
-	return "", cmp.Or(err, fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket))
+	return api.Bucket{}, cmp.Or(err, fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket))
 }
 
-func ofSettings(bucket string) question {
+// bucketAmount returns the phrase of a question that has a bucket's size.
+func bucketAmount(ctx context.Context, client *api.Client, name string) (string, error) {
+	b, err := findBucket(ctx, client, name)
+	return amountOf(b), err
+}
+
+func amountOf(b api.Bucket) string {
+	return fmt.Sprintf("the bucket has %s of %s", words.Plural(b.Objects, "object", "objects"), words.Size(b.Bytes))
+}
+
+func ofSettings(c *api.BucketChange) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
-		has, err := bucketAmount(ctx, client, bucket)
-		return fmt.Sprintf("Change the settings of %s? Now %s", bucket, has), err
+		b, err := findBucket(ctx, client, c.Name)
+		return fmt.Sprintf("Change the settings of %s? Now %s%s", c.Name, amountOf(b), beyondQuota(b, *c)), err
 	}
+}
+
+// beyondQuota says what a bucket would soon evict after a change, if it has more than its high mark.
+func beyondQuota(b api.Bucket, c api.BucketChange) string {
+	if cmp.Or(value(c.WhenFull), b.WhenFull) != "evict" {
+		return ""
+	}
+	high := int64(cmp.Or(value(c.EvictHigh), b.EvictHigh, ledger.DefaultEvictHigh))
+	low := int64(cmp.Or(value(c.EvictLow), b.EvictLow, ledger.DefaultEvictLow))
+	beyond := func(has, quota int64) int64 {
+		if quota <= 0 || has <= quota*high/100 {
+			return 0
+		}
+		return has - quota*low/100
+	}
+	quota, most := b.QuotaBytes, b.QuotaObjects
+	if c.QuotaBytes != nil {
+		quota = *c.QuotaBytes
+	}
+	if c.QuotaObjects != nil {
+		most = *c.QuotaObjects
+	}
+	var goes []string
+	if n := beyond(b.Objects, most); n > 0 {
+		goes = append(goes, words.Plural(n, "object", "objects"))
+	}
+	if n := beyond(b.Bytes, quota); n > 0 {
+		goes = append(goes, words.Size(n))
+	}
+	if goes == nil {
+		return ""
+	}
+	return "; some " + strings.Join(goes, " and ") + " are beyond the quota, and go for good: what was used longest ago"
+}
+
+// value returns what a pointer points to, or nothing.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 func ofHold(req *api.HoldRequest) question {
