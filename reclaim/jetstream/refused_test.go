@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/reclaim/jetstream"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 )
@@ -80,12 +81,10 @@ func TestRefusedCredentialsAreTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses.Store(true)
-	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		err := send()
-		if err != nil && strings.Contains(err.Error(), "Authorization Violation") {
-			break // of a connect
-		}
-		if time.Since(begun) > 20*time.Second {
+	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for err := send(); err == nil || !strings.Contains(err.Error(), "Authorization Violation"); err = send() { // of a connect
+		if lethe.Sleep(within, 50*time.Millisecond) != nil {
 			t.Fatalf("it is still not refused: %v", err)
 		}
 	}
