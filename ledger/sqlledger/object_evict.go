@@ -15,22 +15,24 @@ var (
 		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
 	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
 		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key NOT IN (?4, ?5) ORDER BY used_at, key LIMIT ?3`)
+	// coalesce keeps named rows from being joined with all of objects_used, which statistics from
+	// before the bucket evicted take to be empty.
 	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.bucket_id = ?3 AND o.used_at IS NOT NULL AND o.used_at < ?2 ORDER BY o.used_at, o.key`)
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.bucket_id = ?3 AND coalesce(o.used_at, ?2) < ?2 ORDER BY o.used_at, o.key`)
 	lockUsed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "used_at bigint") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.used_at = t.used_at
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND coalesce(o.used_at, 0) = t.used_at
 		ORDER BY o.used_at, o.key ` + sqldb.Locked)
 	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
 		ORDER BY o.used_at, o.key LIMIT ?5`)
 	useHeld = register(`UPDATE objects SET used_at = ?2
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `) AND used_at IS NOT NULL`)
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `) AND coalesce(used_at, 0) > 0`)
 	deleteUsed = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
-			AND used_at IS NOT NULL AND used_at < ?2
+			AND coalesce(used_at, ?2) < ?2
 		RETURNING bucket_id, content_id, size, used_at, 0, key, id, etag, ttl_at, idle_at, reads_left`)
 	orderObjects = register(`UPDATE objects SET used_at = modified_at
 		WHERE bucket_id = ?1 AND key > ?2 AND key <= ?3 AND (used_at IS NULL OR idle_for = 0 AND ?4 AND used_at <> modified_at)`)

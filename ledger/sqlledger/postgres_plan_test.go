@@ -66,6 +66,12 @@ func TestPostgresPlans(t *testing.T) {
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), 1}}, // by the statistics nothing is due
 		{dueNamed, "objects_pkey", []any{sqldb.JSON(keys), 1}},
+		{oldestUsed, "objects_used", []any{"x", now, 1000, "", ""}},
+		// By the statistics no object has been used yet.
+		{deleteUsed, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{useHeld, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{usedNamed, "objects_pkey", []any{sqldb.JSON(keys), now, "x"}},
+		{lockUsed, "objects_pkey", []any{sqldb.JSON(keys)}},
 		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
 		{lockedContents, "contents_pkey", []any{sqldb.JSON(names), ""}},
 		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
