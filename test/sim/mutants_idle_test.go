@@ -19,7 +19,7 @@ var idleMutants = []mutant{
 		file: "ledger/idle.go", old: "o.IdleFor > 0 && at < o.IdleAt && o.moves(at):", new: "o.IdleFor > 0:",
 	}, {
 		name: "idle: a read is noted once half of the time has passed", rule: "what was read stays", within: 500, in: sim.Idle,
-		file: "ledger/idle.go", old: "	return o.moves(at), o.IdleAt.Sub(at) < IdleMargin\n", new: "	return o.IdleAt.Sub(at) < o.IdleFor/2, o.IdleAt.Sub(at) < IdleMargin\n",
+		file: "ledger/idle.go", old: "	return note || o.moves(at), o.IdleAt.Sub(at) < IdleMargin\n", new: "	return note || o.IdleAt.Sub(at) < o.IdleFor/2, o.IdleAt.Sub(at) < IdleMargin\n",
 	}, {
 		name: "idle: notes that the ledger refused are dropped", rule: "what was read stays", within: 1000, in: sim.Idle,
 		file: "object/notes.go", old: "			return err\n		}\n		s.notes.noted(batch)\n", new: "			s.notes.noted(batch)\n			return err\n		}\n		s.notes.noted(batch)\n",
