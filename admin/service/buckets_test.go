@@ -2,21 +2,32 @@ package service_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger/ledgertest"
+	"github.com/lethe-storage/lethe/object"
 )
 
 // Settings of eviction that cannot be are refused, with what to do, and change nothing.
 func TestEvictionIsChecked(t *testing.T) {
 	c := newCounting(t)
 	c.fill("small", "a/", 1, 0)
+	objects, err := object.New(object.Options{Ledger: ledgertest.ForObjects(c.db), Backends: map[string]blob.Store{"main": memblob.New(memblob.Options{})}, StoreID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := service.New(service.Options{Ledger: c.db, Objects: objects, Clock: c.clock, Audit: func(string, string, ...slog.Attr) {}})
 	evict, refuse, maybe, written, minus := "evict", "refuse", "maybe", "written", "-1h"
 	quota, none, high, low, beyond := int64(1<<20), int64(0), 80, 70, 101
 	set := func(b api.BucketChange) (api.Bucket, error) {
 		b.Name = "small"
-		return c.SetBucket(c.Context(), b)
+		return s.SetBucket(t.Context(), b)
 	}
 	refused := func(b api.BucketChange, says string) {
 		t.Helper()
