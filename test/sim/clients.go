@@ -356,6 +356,7 @@ func makeDelete(r *rand.Rand, op *operation) func(*actor, *operation) error {
 
 func makeCopy(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	from := place{pick(r, bucketNames), pick(r, keyNames)}
+	op.from = from
 	ttl := life(r)
 	return func(a *actor, op *operation) error {
 		attrs := ledger.Attrs{ContentType: "copied"}

@@ -25,6 +25,7 @@ type operation struct {
 	body    []byte     // what a put stores; nil: does not matter
 	new     bool       // only if nothing visible lies there
 	source  lethe.ID   // the version that a copy or restore takes its bytes from
+	from    place      // a copy's source
 	found   lethe.ID   // the version that was resolved last
 	foundAt lethe.Time // when one was first
 	ids     []lethe.ID
@@ -202,7 +203,7 @@ func (o *oracle) resolved(bucket, key string, r ledger.Object, err error) error 
 		if a.op.foundAt == 0 {
 			a.op.foundAt = o.w.now
 		}
-		if a.op.found = r.ID; a.op.kind == "copy" {
+		if a.op.found = r.ID; a.op.kind == "copy" && a.op.from == (place{bucket, key}) {
 			a.op.source = r.ID
 		}
 	}

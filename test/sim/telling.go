@@ -150,6 +150,18 @@ func (w *World) tellAll(n *node) error {
 	if !w.tells() || w.err != nil {
 		return nil
 	}
+	if err := w.tellWaiting(n); err != nil {
+		return err
+	}
+	w.inbox.sound = true
+	if _, err := (&seam{w: w, in: w.ledger}).RequeueEvents(context.Background(), ledger.EventSelection{Target: "app"}); err != nil {
+		return err
+	}
+	return w.tellWaiting(n)
+}
+
+// tellWaiting delivers until nothing waits. A target may rest meanwhile.
+func (w *World) tellWaiting(n *node) error {
 	for i := 0; w.waits() > 0 && w.err == nil; i++ {
 		if i > 1000 {
 			return broken("%d events wait for ever", w.waits())
@@ -157,10 +169,7 @@ func (w *World) tellAll(n *node) error {
 		w.advance(w.now.Add(5 * time.Minute))
 		w.drain(n.deliver)
 	}
-	w.inbox.sound = true
-	_, err := (&seam{w: w, in: w.ledger}).RequeueEvents(context.Background(), ledger.EventSelection{Target: "app"})
-	w.drain(n.deliver)
-	return err
+	return nil
 }
 
 // waits counts the events that wait.
