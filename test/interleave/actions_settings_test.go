@@ -50,10 +50,10 @@ func backends() []action {
 func buckets() []action {
 	return []action{
 		{name: "CreateBucket", changes: "bucket new", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "new", Owner: owner, Most: 7}))
+			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "new", Owner: owner, Most: 8}))
 		}},
 		{name: "CreateBucket as the last", changes: "bucket new", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: fmt.Sprint("last", a.slot), Owner: owner, Most: 6}))
+			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: fmt.Sprint("last", a.slot), Owner: owner, Most: 7}))
 		}},
 		{name: "CreateBucket e", changes: "bucket e, bucket new", run: func(a *act) (any, error) {
 			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "e", Owner: owner}))
