@@ -21,9 +21,6 @@ var predictMutants = []mutant{
 		name: "a prediction asks no limit", rule: "what is predicted is what goes", within: 4000, predicts: true,
 		file: "reclaim/predict/limits.go", old: "	case s.goes(d):\n", new: "	case true:\n",
 	}, {
-		name: "a prediction forgets a limit that has tripped", rule: "what is predicted is what goes", within: 2000, known: 1548, predicts: true,
-		file: "reclaim/predict/limits.go", old: "	case part == ledger.DueDeferred && g.Tripped(l.now):\n", new: "	case false:\n",
-	}, {
 		name: "a prediction takes what a limit lets go by name, not by age", rule: "what is predicted is what goes", within: 4000, predicts: true,
 		file: "reclaim/predict/limits.go", old: "	if s.oldest != nil && s.Goes > 0 {\n", new: "	if false {\n",
 	}, {
