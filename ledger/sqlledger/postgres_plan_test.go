@@ -53,10 +53,7 @@ func TestPostgresPlans(t *testing.T) {
 		contents[i], names[i], blobs[i], keys[i] = lossRow{ID: id, N: 1}, id, "b"+id, dueRow{Bucket: "x", Key: fmt.Sprint("k", i)}
 	}
 	whole := regexp.MustCompile(`Seq Scan on (objects|contents|blobs|receipt_pages)\b`)
-	for _, c := range []struct {
-		text, want string
-		args       []any
-	}{
+	for _, c := range append(evictionPlans(keys, now), []planned{
 		{dueObjects, "Index Scan using objects_due", []any{0, now, 1000}},
 		{expireDepth, "objects_due", []any{1000, now}},
 		{bucketsDue, "objects_turns", []any{`[{"id":"x","past":0}]`, now}},
@@ -66,12 +63,6 @@ func TestPostgresPlans(t *testing.T) {
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
 		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), 1}}, // by the statistics nothing is due
 		{dueNamed, "objects_pkey", []any{sqldb.JSON(keys), 1}},
-		{oldestUsed, "objects_used", []any{"x", now, 1000, "", ""}},
-		// By the statistics no object has been used yet.
-		{deleteUsed, "objects_pkey", []any{sqldb.JSON(keys), now}},
-		{useHeld, "objects_pkey", []any{sqldb.JSON(keys), now}},
-		{usedNamed, "objects_pkey", []any{sqldb.JSON(keys), now, "x"}},
-		{lockUsed, "objects_pkey", []any{sqldb.JSON(keys)}},
 		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
 		{lockedContents, "contents_pkey", []any{sqldb.JSON(names), ""}},
 		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
@@ -91,11 +82,28 @@ func TestPostgresPlans(t *testing.T) {
 		{receiptdb.NamedPages, "receipt_pages_pkey", []any{4711}},
 		{receiptdb.PagesOf, "receipt_pages_pkey", []any{17}},
 		{receiptdb.DropPages, "receipt_pages_pkey", []any{3, 19}},
-	} {
+	}...) {
 		got := serverPlan(t, db, conn, c.text, c.args)
 		if !strings.Contains(got, c.want) || whole.MatchString(got) {
 			t.Errorf("want %q and no whole table in the plan of %s:\n%s", c.want, c.text, got)
 		}
+	}
+}
+
+// planned is a statement, and what its plan has.
+type planned struct {
+	text, want string
+	args       []any
+}
+
+// evictionPlans are of a bucket that begins to evict: by the statistics no object has been used.
+func evictionPlans(keys []dueRow, now lethe.Time) []planned {
+	return []planned{
+		{oldestUsed, "objects_used", []any{"x", now, 1000, "", ""}},
+		{deleteUsed, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{useHeld, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{usedNamed, "objects_pkey", []any{sqldb.JSON(keys), now, "x"}},
+		{lockUsed, "objects_pkey", []any{sqldb.JSON(keys)}},
 	}
 }
 

@@ -355,13 +355,12 @@ func makeDelete(r *rand.Rand, op *operation) func(*actor, *operation) error {
 }
 
 func makeCopy(r *rand.Rand, op *operation) func(*actor, *operation) error {
-	from := place{pick(r, bucketNames), pick(r, keyNames)}
-	op.from = from
+	op.from = place{pick(r, bucketNames), pick(r, keyNames)}
 	ttl := life(r)
 	return func(a *actor, op *operation) error {
 		attrs := ledger.Attrs{ContentType: "copied"}
 		_, err := a.proc.node.objects.Copy(context.Background(), object.CopyRequest{
-			SourceBucket: from.bucket, SourceKey: from.key, Bucket: op.at.bucket, Key: op.at.key, TTL: ttl, Attrs: &attrs, ByKey: a.w.keyTTL(op),
+			SourceBucket: op.from.bucket, SourceKey: op.from.key, Bucket: op.at.bucket, Key: op.at.key, TTL: ttl, Attrs: &attrs, ByKey: a.w.keyTTL(op),
 		})
 		return err
 	}
