@@ -147,7 +147,6 @@ func TestAskingIt(t *testing.T) {
 			c[1] += " --yes"
 		case "lethe lifecycle disable bucket rule":
 			sh.run(t, "lethe lifecycle set bucket rules.json --yes")
-			c[1] += " --yes"
 		}
 		if got := sh.run(t, c[1]+" || echo code $?"); strings.Contains(got, "\ncode ") {
 			t.Errorf("$ %s\n%s", c[1], got)
