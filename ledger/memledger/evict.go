@@ -51,7 +51,7 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 		enough = excess == (ledger.Room{})
 	}
 	n := db.evict(r.Batch, going, &out)
-	out.More = r.Batch.Only == nil && (!enough || n < len(going))
+	out.More = r.Batch.Only == nil && !enough || n < len(going)
 	out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
 	return out, nil
 }
@@ -85,7 +85,7 @@ func (db *DB) evict(b ledger.Batch, going []*object, out *ledger.Evicted) int {
 		if o.EndsItself(db.now) {
 			why = o.EndReason(db.now)
 		}
-		if !db.fits(&d, ledger.Batch{MaxBlobs: b.MaxBlobs}, dying{o.content, o.Size, db.now, why, o.BucketID}) {
+		if !db.fits(&d, b, dying{o.content, o.Size, db.now, why, o.BucketID}) {
 			break
 		}
 		out.CountItself(why, o.Size)

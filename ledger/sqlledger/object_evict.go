@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -141,7 +140,7 @@ func (e *eviction) run(r ledger.EvictRequest, found []usedRow, excess ledger.Roo
 		return err
 	}
 	e.out.Taken = namedOf(r.Batch, taken)
-	e.out.More = r.Batch.Only == nil && (!enough || len(taken) < len(free))
+	e.out.More = r.Batch.Only == nil && !enough || len(taken) < len(free)
 	if err := e.end(taken, rules); err != nil {
 		return err
 	}
@@ -207,30 +206,18 @@ func (e *eviction) end(going []dueRow, rules map[lethe.ID]namedRules) error {
 	if len(going) == 0 {
 		return nil
 	}
-	keys := sqldb.JSON(going)
-	gone, err := all(e.tx, e.scanLoss, deleteUsed, keys, e.before)
+	gone, err := e.removeLocked(deleteUsed, going, e.before)
 	if err != nil {
 		return err
 	}
-	if len(gone) != len(going) {
-		return fmt.Errorf("%d objects of %d that were to be evicted are gone: %w", len(going)-len(gone), len(going), lethe.ErrFenced)
-	}
-	if err := e.supersedeAll(keys); err != nil {
-		return err
-	}
 	for i, g := range gone {
-		e.counts.bucket(g.bucket, -1, -g.size)
 		gone[i].died = e.Now
 		if g.reason == "" {
 			gone[i].reason = lethe.ReasonEvicted
 		}
 		e.out.CountItself(g.reason, g.size)
 	}
-	e.goneByAge(gone, rules)
-	if err := e.expired(gone, rules); err != nil {
-		return err
-	}
-	return e.reclaim(gone, lethe.ReasonEvicted, &e.out.Reclaimed)
+	return e.reclaimGone(gone, rules, lethe.ReasonEvicted, &e.out.Reclaimed)
 }
 
 // EvictingBuckets lists up to limit buckets that evict, with their totals, by id after one.

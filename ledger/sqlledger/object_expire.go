@@ -94,19 +94,11 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 	if len(due) == 0 {
 		return nil
 	}
-	keys := sqldb.JSON(due)
-	gone, err := all(t, t.scanLoss, deleteDue, keys, t.Now)
+	gone, err := t.removeLocked(deleteDue, due, t.Now)
 	if err != nil {
 		return err
 	}
-	if len(gone) != len(due) {
-		return fmt.Errorf("%d objects of %d that were due are gone: %w", len(due)-len(gone), len(due), lethe.ErrFenced)
-	}
-	if err := t.supersedeAll(keys); err != nil {
-		return err
-	}
 	for i, g := range gone {
-		t.counts.bucket(g.bucket, -1, -g.size)
 		if r := rules[g.bucket].rules.InForce(g.rule); r != nil {
 			gone[i].reason = lethe.ReasonLifecycle
 			gone[i].ruleID = r.ID
@@ -116,11 +108,33 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 		}
 	}
 	out.SortRules()
+	return t.reclaimGone(gone, rules, lethe.ReasonExpiry, out)
+}
+
+// removeLocked deletes locked objects, all of them, by a statement that takes them if they were
+// due, or used, before an instant.
+func (t *tx) removeLocked(statement string, objects []dueRow, before lethe.Time) ([]loss, error) {
+	keys := sqldb.JSON(objects)
+	gone, err := all(t, t.scanLoss, statement, keys, before)
+	if err != nil {
+		return nil, err
+	}
+	if len(gone) != len(objects) {
+		return nil, fmt.Errorf("%d objects of %d that were to be removed are gone: %w", len(objects)-len(gone), len(objects), lethe.ErrFenced)
+	}
+	for _, g := range gone {
+		t.counts.bucket(g.bucket, -1, -g.size)
+	}
+	return gone, t.supersedeAll(keys)
+}
+
+// reclaimGone tells of objects that ended, and counts their references down.
+func (t *tx) reclaimGone(gone []loss, rules map[lethe.ID]namedRules, by lethe.Reason, out *ledger.Reclaimed) error {
 	t.goneByAge(gone, rules)
 	if err := t.expired(gone, rules); err != nil {
 		return err
 	}
-	return t.reclaim(gone, lethe.ReasonExpiry, out)
+	return t.reclaim(gone, by, out)
 }
 
 // supersedeAll removes the promotions of keys whose objects were removed (docs/protocol.md,

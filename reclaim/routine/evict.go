@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/lethe-storage/lethe"
@@ -175,35 +176,31 @@ func (e *Evict) Items(ctx context.Context, yield func(plan.Item) error) error {
 // Apply evicts the objects that still have the version that was seen, as long as their buckets are
 // above the high mark.
 func (e *Evict) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
-	a := applied(items)
-	byBucket := map[string][]ledger.Named{}
-	for _, n := range a.left {
-		name := a.items[n].Bucket
-		byBucket[name] = append(byBucket[name], n)
+	byBucket := map[string][]plan.Item{}
+	for _, i := range items {
+		byBucket[i.Bucket] = append(byBucket[i.Bucket], i)
 	}
+	in := map[string]*application{}
+	for name, list := range byBucket {
+		in[name] = applied(list)
+	}
+	names := slices.Sorted(maps.Keys(in))
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
-		for name, names := range byBucket {
-			if err := e.applyIn(ctx, a, name, names, add); err != nil {
+		for _, name := range names {
+			err := in[name].reclaim(ctx, func(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
+				evicted, err := e.batch(ctx, ledger.EvictRequest{Bucket: name, Batch: b, Begun: true}, add)
+				return evicted.Reclaimed, err
+			}, e.Batch, func(ledger.Reclaimed) {})
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	a.rest(plan.NotDue, "it was used, written or removed, a hold keeps it, or its bucket has room")
-	return a.out, err
-}
-
-// applyIn evicts what is named of one bucket, in batches, until a batch takes nothing.
-func (e *Evict) applyIn(ctx context.Context, a *application, bucket string, names []ledger.Named, add reclaim.Add) error {
-	for len(names) > 0 {
-		b := e.Batch
-		b.Only = names
-		out, err := e.batch(ctx, ledger.EvictRequest{Bucket: bucket, Batch: b, Begun: true}, add)
-		if err != nil || len(out.Taken) == 0 {
-			return err
-		}
-		a.take(out.Taken)
-		names = slices.DeleteFunc(names, func(n ledger.Named) bool { return slices.Contains(out.Taken, n) })
+	var out []plan.Result
+	for _, name := range names {
+		in[name].rest(plan.NotDue, "it was used, written or removed, a hold keeps it, or its bucket has room")
+		out = append(out, in[name].out...)
 	}
-	return nil
+	return out, err
 }

@@ -21,7 +21,7 @@ var evictMutants = []mutant{
 		file: "ledger/sqlledger/object_evict.go", old: "gone[i].reason = lethe.ReasonEvicted", new: "gone[i].reason = lethe.ReasonExpiry",
 	}, {
 		name: "evict: references are not counted down", rule: "shared contents free what they free", within: 200, in: sim.Evicting, sqlite: true,
-		file: "ledger/sqlledger/object_evict.go", old: "	return e.reclaim(gone, lethe.ReasonEvicted, &e.out.Reclaimed)", new: "	return e.reclaim(gone[:len(gone)-1], lethe.ReasonEvicted, &e.out.Reclaimed)",
+		file: "ledger/sqlledger/object_evict.go", old: "	return e.reclaimGone(gone, rules, lethe.ReasonEvicted, &e.out.Reclaimed)", new: "	return e.reclaimGone(gone[:len(gone)-1], rules, lethe.ReasonEvicted, &e.out.Reclaimed)",
 	},
 }
 
