@@ -165,27 +165,26 @@ func beyondQuota(b api.Bucket, c api.BucketChange) string {
 	if cmp.Or(value(c.WhenFull), b.WhenFull) != "evict" {
 		return ""
 	}
-	high := int64(cmp.Or(value(c.EvictHigh), b.EvictHigh, ledger.DefaultEvictHigh))
-	low := int64(cmp.Or(value(c.EvictLow), b.EvictLow, ledger.DefaultEvictLow))
-	beyond := func(has, quota int64) int64 {
-		if quota <= 0 || has <= quota*high/100 {
-			return 0
-		}
-		return has - quota*low/100
-	}
-	quota, most := b.QuotaBytes, b.QuotaObjects
-	if c.QuotaBytes != nil {
-		quota = *c.QuotaBytes
-	}
+	then := ledger.Bucket{Objects: b.Objects, Bytes: b.Bytes, BucketSettings: ledger.BucketSettings{
+		QuotaObjects: b.QuotaObjects, QuotaBytes: b.QuotaBytes, Evict: ledger.Eviction{
+			Order: ledger.EvictByRead, // either order takes as much
+			High:  cmp.Or(value(c.EvictHigh), b.EvictHigh, ledger.DefaultEvictHigh),
+			Low:   cmp.Or(value(c.EvictLow), b.EvictLow, ledger.DefaultEvictLow),
+		},
+	}}
 	if c.QuotaObjects != nil {
-		most = *c.QuotaObjects
+		then.QuotaObjects = *c.QuotaObjects
 	}
+	if c.QuotaBytes != nil {
+		then.QuotaBytes = *c.QuotaBytes
+	}
+	excess := then.Excess(ledger.EvictRequest{})
 	var goes []string
-	if n := beyond(b.Objects, most); n > 0 {
-		goes = append(goes, words.Plural(n, "object", "objects"))
+	if excess.Objects > 0 {
+		goes = append(goes, words.Plural(excess.Objects, "object", "objects"))
 	}
-	if n := beyond(b.Bytes, quota); n > 0 {
-		goes = append(goes, words.Size(n))
+	if excess.Bytes > 0 {
+		goes = append(goes, words.Size(excess.Bytes))
 	}
 	if goes == nil {
 		return ""
