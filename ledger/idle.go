@@ -52,8 +52,8 @@ func (o *Object) Use(in BucketSettings, now lethe.Time) {
 
 // Notes reports whether a read at the instant has to be noted: it would move the end by more
 // than a tenth of the idle time, or, where the order of eviction depends on it, the last use by
-// more than a tenth of the object's age, IdleMargin at least, an hour at most, and a tenth of MinAge. Urgent: the
-// end comes before the next batch may.
+// more than a tenth of the object's age: by IdleMargin at least, and by an hour or a tenth of MinAge
+// at most. Urgent: the end comes before the next batch may.
 func (o *Object) Notes(in Eviction, at lethe.Time) (note, urgent bool) {
 	if in.On() && (o.IdleFor > 0 || in.Order == EvictByRead) && o.UsedAt != 0 {
 		note = at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, in.noted()))

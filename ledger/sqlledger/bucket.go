@@ -139,7 +139,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		if err := t.closeBucket(name); err != nil {
 			return err
 		}
-		was, err := t.countedBucket(name)
+		was, err := t.bucket(name)
 		if err != nil {
 			return err
 		}
