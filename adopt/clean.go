@@ -161,9 +161,9 @@ func objects(contents []Condemned) []string {
 // result may still exist.
 func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []Outcome, first string) {
 	for i, objectErr := range blob.Outcomes(objects(contents), results, err) {
-		o := Outcome{Content: contents[i].Content}
+		o := Outcome{Content: contents[i].Content, Unseen: blob.Unknown(objectErr) || errors.Is(objectErr, blob.ErrLate)}
 		if !blob.Gone(objectErr) {
-			o.Failed, o.Unseen = objectErr.Error(), blob.Unknown(objectErr)
+			o.Failed = objectErr.Error()
 		}
 		if first == "" {
 			first = o.Failed

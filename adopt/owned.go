@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,15 +104,19 @@ func (e Emptier) empty(ctx context.Context, key string) error {
 	if !ok || !strings.HasSuffix(key, "/") {
 		return fmt.Errorf("%q is no folder below %q: %w: %w", key, e.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
 	}
+	var late error
 	for touched := false; ; {
 		page, err := e.next(ctx, rest)
 		if err == nil && len(page) == 0 {
-			return nil
+			return late
 		}
 		if err == nil {
 			var some bool
 			some, err = e.page(ctx, page)
 			touched = touched || some
+		}
+		if errors.Is(err, blob.ErrLate) {
+			late, err = err, nil
 		}
 		switch {
 		case err != nil && touched:
@@ -137,12 +142,14 @@ func (e Emptier) next(ctx context.Context, prefix string) (page []string, err er
 }
 
 // page deletes some objects, and reports whether one of them is gone. Its error
-// is open if one of theirs is.
+// is open if one of theirs is, and blob.ErrLate if all are gone and one is late.
 func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error) {
 	results, err := e.Store.Delete(ctx, keys)
-	var certain error
+	var certain, late error
 	for _, keyErr := range blob.Outcomes(keys, results, err) {
 		switch {
+		case errors.Is(keyErr, blob.ErrLate):
+			some, late = true, keyErr
 		case blob.Gone(keyErr):
 			some = true
 		case blob.Unknown(keyErr):
@@ -151,5 +158,5 @@ func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error)
 			certain = keyErr
 		}
 	}
-	return some, certain
+	return some, cmp.Or(certain, late)
 }

@@ -67,7 +67,7 @@ func (r refusing) Delete(ctx context.Context, keys []string) ([]blob.Result, err
 	results := make([]blob.Result, len(keys))
 	for i, key := range keys {
 		results[i] = blob.Result{Key: key, Err: r.errs[key]}
-		if results[i].Err == nil {
+		if blob.Gone(results[i].Err) {
 			r.Lose(key)
 		}
 	}
@@ -81,12 +81,13 @@ func TestEmptier(t *testing.T) {
 	for i := range 25 {
 		r.Set(fmt.Sprintf("one/%02d", i), nil)
 	}
-	for _, key := range []string{"one", "one0", "two/a", "two/b", "three/a", "four/a", "five/a", "five/b"} {
+	for _, key := range []string{"one", "one0", "two/a", "two/b", "three/a", "four/a", "five/a", "five/b", "six/a", "six/b"} {
 		r.Set(key, nil)
 	}
 	r.errs["two/a"] = blob.ErrUnknown
 	r.errs["three/a"] = fmt.Errorf("no: %w", blob.ErrNotDone)
 	r.errs["five/b"] = r.errs["three/a"]
+	r.errs["six/a"] = blob.ErrLate
 	e := adopt.Emptier{Prefix: "up/", Store: r, Page: 10, AtOnce: 3}
 	results, err := e.Delete(t.Context(), []string{"up/one/", "up/two/", "up/three/", "up/none/", "up/four", "up/", "four/", "up/five/"})
 	if err != nil {
@@ -99,8 +100,11 @@ func TestEmptier(t *testing.T) {
 			t.Errorf("%s: %v, want done %v, unknown %v", results[i].Key, got, want.done, want.unknown)
 		}
 	}
-	if left := r.Keys(); !slices.Equal(left, []string{"five/b", "four/a", "one", "one0", "three/a", "two/a"}) {
+	if left := r.Keys(); !slices.Equal(left, []string{"five/b", "four/a", "one", "one0", "six/a", "six/b", "three/a", "two/a"}) {
 		t.Errorf("%q are left", left)
+	}
+	if results, _ := e.Delete(t.Context(), []string{"up/six/"}); !blob.Gone(results[0].Err) || !errors.Is(results[0].Err, blob.ErrLate) {
+		t.Errorf("a request that may yet take effect: %v", results[0].Err)
 	}
 	late := errors.New("too late")
 	results, _ = e.Delete(blob.WithCheck(t.Context(), func() error { return fmt.Errorf("%w: %w", late, blob.ErrNotDone) }), []string{"up/four/"})

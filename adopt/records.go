@@ -106,7 +106,8 @@ type Outcome struct {
 	Content string
 	// Failed is why the object may still exist, empty if it is gone.
 	Failed string
-	// Unseen reports that the delete was sent and may yet take effect.
+	// Unseen reports that a delete was sent whose end was not seen: it may yet take
+	// effect, also after one that succeeded.
 	Unseen bool
 }
 

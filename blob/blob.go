@@ -43,11 +43,14 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNotDone: the call certainly had no effect and never will.
 	ErrNotDone = errors.New("not done")
+	// ErrLate: the bytes are gone, but an earlier request of the same Delete had no
+	// response and may yet take effect. A success where names are not used again.
+	ErrLate = errors.New("an earlier request had no response and may yet take effect")
 )
 
 // Unknown reports whether err, of a Put or of one key of a Delete, leaves the
 // outcome open. The outcome is certain for nil and errors that wrap ErrNotExist,
-// ErrExist, ErrInvalidKey or ErrNotDone; a wrapped ErrUnknown outweighs them.
+// ErrExist, ErrInvalidKey, ErrNotDone or ErrLate; a wrapped ErrUnknown outweighs them.
 func Unknown(err error) bool {
 	switch {
 	case err == nil:
@@ -56,7 +59,7 @@ func Unknown(err error) bool {
 		return true
 	}
 	return !errors.Is(err, ErrNotExist) && !errors.Is(err, ErrExist) &&
-		!errors.Is(err, ErrInvalidKey) && !errors.Is(err, ErrNotDone)
+		!errors.Is(err, ErrInvalidKey) && !errors.Is(err, ErrNotDone) && !errors.Is(err, ErrLate)
 }
 
 // Info describes stored bytes.
@@ -70,8 +73,8 @@ type Info struct {
 type Result struct {
 	Key string
 	// Err is nil when the bytes were deleted, wraps ErrNotExist when there were
-	// none (a success as well), and is any other error when the delete failed or is
-	// unknown.
+	// none, or ErrLate (successes as well), and is any other error when the delete
+	// failed or is unknown.
 	Err error
 }
 

@@ -42,4 +42,6 @@ func inOrder(keys []string, results []Result) bool {
 }
 
 // Gone reports whether a delete that ended so has left no bytes.
-func Gone(err error) bool { return err == nil || errors.Is(err, ErrNotExist) }
+func Gone(err error) bool {
+	return err == nil || errors.Is(err, ErrNotExist) || errors.Is(err, ErrLate)
+}

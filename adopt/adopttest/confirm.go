@@ -18,6 +18,7 @@ func confirmTests() []test {
 		{name: "what may have been deleted stays condemned, whatever fails then", run: confirmPerhaps},
 		{name: "what was taken over stays condemned, whatever fails then", run: confirmSilent},
 		{name: "an end that was not seen extends the mark", run: confirmUnseen},
+		{name: "so does one before a delete that succeeded", run: confirmLate},
 		{name: "confirms once", run: confirmOnce},
 		{name: "a content that is referenced past the guard stays", run: confirmBroken},
 		{name: "a condemned content that is referenced past the guard is let go", run: markBroken},
@@ -122,6 +123,17 @@ func confirmUnseen(w *world) {
 	// whoever uploaded right before that must not commit after it.
 	w.App.Pass(grace.Late - time.Minute + grace.LongestWrite - margin)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
+	w.refused("x")
+	w.App.Pass(margin)
+	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
+	w.put("x", Never, "again")
+}
+
+func confirmLate(w *world) {
+	m := w.condemned("x", "y")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 2}, adopt.Outcome{Content: "x", Unseen: true}, gone("y")[0])
+	w.App.Pass(grace.Late + grace.LongestWrite - margin)
+	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.refused("x")
 	w.App.Pass(margin)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)

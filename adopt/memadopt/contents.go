@@ -132,6 +132,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 			out.Lost++
 		case o.Failed == "":
 			out.Gone++
+			m.unseen(o, now.Add(g.Late))
 			if !db.drop(o.Content) {
 				out.Broken = append(out.Broken, o.Content)
 				db.troubles.missing[m.Object] = true
@@ -140,15 +141,20 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 		default:
 			out.Failed++
 			m.Fence, m.Due = 0, now.Add(backoff(m.Attempts))
-			if o.Unseen {
-				m.Unseen = max(m.Unseen, now.Add(g.Late))
-			}
+			m.unseen(o, now.Add(g.Late))
 			if m.Unseen == 0 {
 				m.State = Waiting // no delete can have had an effect
 			}
 		}
 	}
 	return out, nil
+}
+
+// unseen notes until when a delete may yet take effect.
+func (m *Mark) unseen(o adopt.Outcome, until lethe.Time) {
+	if o.Unseen {
+		m.Unseen = max(m.Unseen, until)
+	}
 }
 
 // drop removes a content without references; it reports whether it is gone.

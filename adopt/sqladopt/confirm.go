@@ -23,7 +23,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 	for i, o := range outcomes {
 		keys[i] = o.Content
 	}
-	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" }) {
+	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" || o.Unseen }) {
 		err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
 			out = adopt.Confirmed{Gone: len(keys)}
 			return c.endGone(t, ending{fence, keys, g}, &out)
@@ -38,7 +38,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 			return err
 		}
 		out = adopt.Confirmed{}
-		var ended []string
+		var ended, unseen []string
 		var failed []failure
 		for _, o := range outcomes {
 			n, ours := attempts[o.Content]
@@ -47,6 +47,9 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 				out.Lost++
 			case o.Failed == "":
 				ended = append(ended, o.Content)
+				if o.Unseen {
+					unseen = append(unseen, o.Content)
+				}
 			default:
 				f := failure{ID: o.Content, Due: t.now.Add(backoff(n)), Error: o.Failed}
 				if o.Unseen {
@@ -60,7 +63,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 		if err != nil {
 			return err
 		}
-		if err := c.failMarks(t, failed); err != nil {
+		if err := errors.Join(c.failMarks(t, failed), c.unseenMarks(t, unseen, g)); err != nil {
 			return err
 		}
 		return c.endMarks(t, ending{fence, ended, g}, seen, &out)
@@ -74,6 +77,16 @@ func (c *Collection) failMarks(t *tx, failed []failure) error {
 		return nil
 	}
 	_, err := t.exec(failMarks, c.name, sqldb.JSON(failed))
+	return err
+}
+
+// unseenMarks records that deletes of contents may yet take effect, although later
+// ones succeeded.
+func (c *Collection) unseenMarks(t *tx, keys []string, g adopt.Grace) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	_, err := t.exec(unseenMarks, c.name, sqldb.JSON(keys), t.now.Add(g.Late))
 	return err
 }
 

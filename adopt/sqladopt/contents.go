@@ -69,6 +69,8 @@ const (
 	// uses the index of the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
+	unseenMarks = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	// failMarks returns those to waiting of which certainly nothing was
 	// deleted, also where only the mark knows of the object: sort sees by
 	// attempts that a deletion was tried.

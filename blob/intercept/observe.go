@@ -2,7 +2,6 @@ package intercept
 
 import (
 	"context"
-	"errors"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -46,7 +45,7 @@ func (o Observation) Around(c *Call) error {
 func (c *Call) countFailed() {
 	c.Failed = c.Keys - len(c.Results)
 	for _, r := range c.Results {
-		if r.Err != nil && !errors.Is(r.Err, blob.ErrNotExist) {
+		if !blob.Gone(r.Err) {
 			c.Failed++
 			if c.Err == nil {
 				c.Err = r.Err

@@ -36,7 +36,40 @@ var (
 type target struct {
 	key  string
 	err  error
-	left bool // to be requested, again
+	left bool  // to be requested, again
+	open error // of the last request whose outcome is unknown
+	late bool  // that a request had no response: it may yet take effect
+}
+
+// end records the error of a request that is answered, or nil.
+func (t *target) end(err error, again bool) {
+	if t.err, t.left = err, again; blob.Unknown(err) {
+		t.open = err
+	}
+}
+
+// silent records the error of a request that had no whole response.
+func (t *target) silent(err error, again bool) {
+	t.end(err, again)
+	t.late = true
+}
+
+// failed records the error of a request.
+func (s *Store) failed(t *target, v verdict, again bool) {
+	t.end(s.changing("delete", t.key, v), again)
+	t.late = t.late || v.silent && !v.certain
+}
+
+// outcome is the error of all requests together: what one of them may have done,
+// or may yet do, a later one does not undo.
+func (t *target) outcome() error {
+	switch {
+	case t.open == nil, blob.Unknown(t.err), blob.Gone(t.err) && !t.late:
+		return t.err
+	case blob.Gone(t.err):
+		return fmt.Errorf("s3blob: delete %s: %w: %s", t.key, blob.ErrLate, t.open.Error())
+	}
+	return fmt.Errorf("%w: %w, and %w", blob.ErrUnknown, t.open, t.err)
 }
 
 // Delete implements blob.Store. An absent key gets nil where the service reports it
@@ -69,12 +102,12 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		switch {
 		case t == nil:
 		case t.left: // settled before: this is the same key once more
-			results[i].Err = t.err
-			if t.err == nil {
+			results[i].Err = t.outcome()
+			if results[i].Err == nil {
 				results[i].Err = fmt.Errorf("s3blob: delete %s: %w", key, blob.ErrNotExist)
 			}
 		default:
-			results[i].Err, t.left = t.err, true
+			results[i].Err, t.left = t.outcome(), true
 		}
 	}
 	return results, whole(targets)
@@ -88,7 +121,7 @@ func whole(targets []*target) error {
 			return nil
 		}
 	}
-	return targets[0].err
+	return targets[0].outcome()
 }
 
 // deleteAll requests all targets, and again those whose outcome is open. On return
@@ -181,7 +214,7 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 		// The caller cancelled, not the service: the pace does not change.
 		slot.leave(verdict{err: err})
 		for _, t := range batch {
-			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w: %w", t.key, blob.ErrUnknown, ctx.Err(), err), false
+			t.silent(fmt.Errorf("s3blob: delete %s: %w: %w: %w", t.key, blob.ErrUnknown, ctx.Err(), err), false)
 		}
 	case errors.Is(err, errProtocol):
 		s.o.Events.protocol("delete", err)
@@ -190,7 +223,7 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 		broken := errors.Is(err, errBroken)
 		slot.leave(verdict{slow: broken && len(batch) > 1})
 		for _, t := range batch {
-			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), broken
+			t.silent(fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), broken)
 		}
 	case err != nil:
 		s.batchFailed(ctx, batch, err, slot)
@@ -221,7 +254,7 @@ func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slo
 	}
 	s.leave(slot, "delete", v)
 	for _, t := range batch {
-		t.err, t.left = s.changing("delete", t.key, v), again
+		s.failed(t, v, again)
 	}
 }
 
@@ -236,27 +269,26 @@ func (s *Store) deleteSingly(ctx context.Context, t *target, slot slot) {
 
 // settle records the result for one key.
 func (s *Store) settle(ctx context.Context, t *target, err error) verdict {
-	t.left = false
 	switch {
 	case err == nil:
-		t.err = nil
+		t.end(nil, false)
 		return verdict{}
 	case errors.Is(err, blob.ErrNotExist):
-		t.err = fmt.Errorf("s3blob: delete %s: %w", t.key, err)
+		t.end(fmt.Errorf("s3blob: delete %s: %w", t.key, err), false)
 		return verdict{}
 	case errors.Is(err, errMarker):
 		s.doubt()
-		t.err = fmt.Errorf("s3blob: delete %s: %w: %w: %w: %s", t.key, blob.ErrDown, blob.ErrUnfit, err, versionsOn)
+		t.end(fmt.Errorf("s3blob: delete %s: %w: %w: %w: %s", t.key, blob.ErrDown, blob.ErrUnfit, err, versionsOn), false)
 		return verdict{}
 	case errors.Is(err, errUnsaid):
-		t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), true
+		t.end(fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), true)
 		return verdict{}
 	}
 	v := judge(ctx, err)
 	if v.status == 0 && v.code != "" {
 		v = judgeKey(v)
 	}
-	t.err, t.left = s.changing("delete", t.key, v), v.again
+	s.failed(t, v, v.again)
 	return v
 }
 

@@ -144,7 +144,7 @@ func TestDeleteAgainUntilTheAnswerIsWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range results {
-				if r.Err != nil {
+				if !blob.Gone(r.Err) {
 					t.Errorf("%s: %v", r.Key, r.Err)
 				}
 			}
@@ -366,4 +366,47 @@ func TestDeleteIsCancelled(t *testing.T) {
 		t.Errorf("%v, %v", results, err)
 	}
 	want(t, "one key", results[0].Err, blob.ErrUnknown)
+}
+
+// A request without a response may yet take effect, whatever a later one returned.
+func TestDeleteRemembersWhatWasNotSeen(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		first, later func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+		want         error
+		gone         bool
+	}{
+		{"then it succeeds", lost(context.DeadlineExceeded), nil, blob.ErrLate, true},
+		{"then no connection", lost(context.DeadlineExceeded), noConnection, blob.ErrUnknown, false},
+		{"then it is forbidden", lost(context.DeadlineExceeded), s3Error(403, "AccessDenied"), blob.ErrUnknown, false},
+		{"a gateway says so, then it succeeds", s3Error(504, "GatewayTimeout"), nil, blob.ErrLate, true},
+		{"the service says so, then it succeeds", s3Error(500, "InternalError"), nil, nil, true},
+		{"the service says so, then no connection", s3Error(500, "InternalError"), noConnection, blob.ErrUnknown, false},
+		{"to slow down, then it succeeds", s3Error(503, "SlowDown"), nil, nil, true},
+		{"no connection", noConnection, nil, blob.ErrNotDone, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, n := faulty(t)
+			keys := fill(t, s, 2)
+			n.set(on("delete-objects", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
+				switch {
+				case n.count("delete-objects") == 1:
+					return test.first(r, pass)
+				case test.later != nil:
+					return test.later(r, pass)
+				}
+				return pass()
+			}))
+			results, _ := s.Delete(t.Context(), append(keys, keys[0]))
+			for _, r := range results[:2] {
+				if blob.Gone(r.Err) != test.gone || !errors.Is(r.Err, test.want) || test.gone && blob.Unknown(r.Err) {
+					t.Errorf("%s: %v; want %v", r.Key, r.Err, test.want)
+				}
+			}
+		})
+	}
+}
+
+func noConnection(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return nil, errDial
 }

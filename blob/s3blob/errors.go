@@ -45,6 +45,7 @@ type verdict struct {
 	code    string        // of S3, or made from the status
 	text    string        // for people
 	certain bool          // the request had no effect and never will
+	silent  bool          // no whole answer of the service itself: it may yet have an effect
 	down    bool          // the service as a whole does not work
 	full    bool          // it has no room
 	slow    bool          // it requests a slower rate, or took too long
@@ -81,6 +82,7 @@ func (v *verdict) answer(header http.Header, err error) {
 	}
 	v.wait = retryAfter(header)
 	fromS3 := v.code != "" && v.code != strings.ReplaceAll(http.StatusText(v.status), " ", "") && v.code != "UnknownError"
+	v.silent = v.status < 300 || v.status == http.StatusBadGateway || v.status == http.StatusGatewayTimeout
 	switch {
 	case v.status < 300: // a success whose body ended early
 		v.down, v.again = true, true
@@ -110,7 +112,7 @@ func (v *verdict) answer(header http.Header, err error) {
 
 // silence classifies a request without a response.
 func (v *verdict) silence(ctx context.Context, err error) {
-	v.text = brief(err)
+	v.text, v.silent = brief(err), true
 	if ctx.Err() != nil {
 		v.err = fmt.Errorf("%w: %w", ctx.Err(), hidden{err})
 		return

@@ -110,7 +110,7 @@ var errCutOff = errors.New("cut off")
 func decide(s reclaim.Safety, b ledger.Blob, err error, now lethe.Time) ledger.SettleItem {
 	item := ledger.SettleItem{ID: b.ID}
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, blob.ErrLate):
 		item.Result = ledger.Gone
 	case errors.Is(err, blob.ErrNotExist):
 		item.Result = ledger.Absent

@@ -23,7 +23,7 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "a folder of which a part is gone is taken for untouched", rule: "what was touched stays closed", file: owned,
 		edits: edit("case err != nil && touched:", "case err != nil && touched && key == rest:")},
 	{name: "pages that are answered in part touch nothing", rule: "what was touched stays closed", file: owned,
-		edits: edit("	return some, certain\n", "	return some && certain == nil, certain\n")},
+		edits: edit("	return some, cmp.Or(certain, late)\n", "	return some && certain == nil, cmp.Or(certain, late)\n")},
 	{name: "pages go however late", rule: "a page is deleted while its mark stands", file: clean,
 		edits: edit("inTime(ctx, c.Boot, began, c.Grace.sendWithin())", "inTime(ctx, c.Boot, began, 1000*time.Hour)")},
 	{name: "the time of pages is counted from the mark's answer", rule: "a page is deleted while its mark stands", file: clean,
@@ -33,7 +33,7 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "what an answer leaves out of a page is gone", rule: "an answer is checked against the request", file: owned,
 		edits: edit("	for _, keyErr := range blob.Outcomes(keys, results, err) {\n", "	for i, keyErr := range blob.Outcomes(keys, results, err) {\n		if i >= len(results) && err == nil {\n			keyErr = nil\n		}\n")},
 	{name: "pages whose end was not seen are forgotten", rule: "Late: a delete may take effect later", file: contents,
-		edits: edit("m.Unseen = max(m.Unseen, now.Add(g.Late))", "m.Unseen = max(m.Unseen, now)")},
+		edits: edit("			m.unseen(o, now.Add(g.Late))\n			if m", "			m.unseen(o, now)\n			if m")},
 	{name: "folders are taken over at once", rule: "Late: the worker before may still delete", file: contents,
 		edits: edit("takeover := now.Add(r.Late)", "takeover := now")},
 

@@ -23,6 +23,7 @@ const (
 	undone      Fault = "unknown-not"  // no effect, the caller cannot tell
 	doneError   Fault = "unknown-done" // the effect, the caller cannot tell
 	late        Fault = "late"         // the caller is told unknown, the effect lands later
+	lateDone    Fault = "late-done"    // the effect lands later, and a request after it succeeds at once
 	lateCrash   Fault = "late-crash"   // the caller dies, the effect lands later
 	lastMoment  Fault = "last-moment"  // so too, sent as late as a worker may, and as late as it may
 	slow        Fault = "slow"         // the effect lands later, and the caller waits for it
@@ -37,7 +38,7 @@ const (
 var (
 	txFaults     = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter, stall, stallAfter}
 	readFaults   = []Fault{notDone, crashBefore, stall}
-	deleteFaults = []Fault{notDone, undone, doneError, late, late, lateCrash, lastMoment, lastMoment, slow, partial, short, short, crashBefore, crashAfter, stall, stall}
+	deleteFaults = []Fault{notDone, undone, doneError, late, lateDone, lateCrash, lastMoment, lastMoment, slow, partial, short, short, crashBefore, crashAfter, stall, stall}
 	dropFaults   = []Fault{notDone, undone, doneError, partial, crashBefore, crashAfter, stall}
 	putFaults    = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter}
 )
@@ -378,6 +379,9 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		b.w.cur.dies()
 	case doneError:
 		return nil, unknown
+	case lateDone:
+		b.landsLate(keys, false, lose)
+		return b.answer(keys, 0, len(keys), fmt.Errorf("sim: unlink: %w", blob.ErrLate)), nil
 	}
 	return b.answer(keys, len(keys), len(keys), nil), nil
 }

@@ -213,7 +213,7 @@ func newRecordSite(w *world) recordSite {
 func (w *world) narrow() {
 	switch w.cfg.Seed % 12 {
 	case 1, 7:
-		w.kind.focus = focus{steps: " unlink ", faults: []Fault{late, lastMoment}, rate: 400, latest: true, tended: []string{"clean pastes"}}
+		w.kind.focus = focus{steps: " unlink ", faults: []Fault{late, lateDone, lastMoment}, rate: 400, latest: true, tended: []string{"clean pastes"}}
 		w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 15*time.Minute, 2*time.Minute
 	case 9:
 		w.kind.focus = focus{steps: " mark settle ", faults: []Fault{stallAfter}, rate: 400, latest: true, tended: []string{"clean pastes"}}
