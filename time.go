@@ -18,6 +18,10 @@ const Forever Time = math.MaxInt64
 // engine use the same value.
 const DefaultReadGrace = time.Minute
 
+// DefaultMovedGrace is how long the blobs of a content that was moved into the ledger stay,
+// unless configured otherwise: for the restore of a backup of up to that age.
+const DefaultMovedGrace = 7 * 24 * time.Hour
+
 // FromTime converts a time.Time, truncating to microseconds.
 func FromTime(t time.Time) Time { return Time(t.UnixMicro()) }
 

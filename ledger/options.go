@@ -24,6 +24,9 @@ type Options struct {
 	// ReadGrace is how long blobs that were live are kept after they were condemned, so that
 	// readers can finish (docs/protocol.md, rule 18; default lethe.DefaultReadGrace).
 	ReadGrace time.Duration
+	// MovedGrace is how long the blobs of a content that was moved into the ledger are kept:
+	// a backup from before names them (default lethe.DefaultMovedGrace).
+	MovedGrace time.Duration
 	// LateWindow is the longest time in which an upload whose caller has given up may still
 	// land (docs/protocol.md, rule 9).
 	LateWindow time.Duration
@@ -53,6 +56,7 @@ func (o Options) WithDefaults() Options {
 	}
 	o.MaxRefs = cmp.Or(o.MaxRefs, 100_000)
 	o.ReadGrace = cmp.Or(o.ReadGrace, lethe.DefaultReadGrace)
+	o.MovedGrace = cmp.Or(o.MovedGrace, lethe.DefaultMovedGrace)
 	o.LateWindow = cmp.Or(o.LateWindow, time.Hour)
 	o.OpsKept = cmp.Or(o.OpsKept, 24*time.Hour)
 	o.TrustWindow = cmp.Or(o.TrustWindow, DefaultTrust)

@@ -1,13 +1,16 @@
 package placement_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
@@ -113,6 +116,29 @@ func TestMovingOutNeedsABackend(t *testing.T) {
 	w.lies("k", 100, "b")
 	w.clean()
 	w.want("left", w.backends["a"].Len(), 0)
+}
+
+// lying is a backend that acknowledges other bytes than it keeps.
+type lying struct{ blob.Store }
+
+func (l lying) Put(ctx context.Context, key string, body io.Reader, size int64) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	data[0]++
+	return l.Store.Put(ctx, key, bytes.NewReader(data), size)
+}
+
+// The bytes leave the ledger once what the backend keeps was read back: nothing else has them
+// then.
+func TestMovingOutReadsBack(t *testing.T) {
+	w := newWorld(t, 1, map[string]int64{"a": 0})
+	w.put("a", "k", 100)
+	w.inline(100)
+	w.opt.Stores["a"] = lying{w.opt.Stores["a"]}
+	w.stays(0)
+	w.lies("k", 100, "ledger")
 }
 
 // meanwhile is a ledger in which something happens before a content moves.

@@ -61,6 +61,10 @@ func (c *copier) write(ctx context.Context, body *verifiedReader, to string) (le
 		return ledger.Blob{}, fmt.Errorf("begin: %w", err)
 	}
 	mayBeReaped, late, err := c.send(ctx, body, store, id)
+	if err == nil && inline != "" {
+		// The commit removes the only other copy, at once.
+		err = c.readBack(ctx, b)
+	}
 	if err == nil {
 		err = c.o.Ledger.Copies.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Inline: inline, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}

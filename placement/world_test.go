@@ -43,7 +43,7 @@ func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 		T: t, ctx: t.Context(), clock: clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))),
 		ids: rand.NewChaCha8([32]byte{1}), backends: map[string]*memblob.Store{}, faults: map[string]blobtest.Fault{},
 	}
-	w.db = memledger.New(ledger.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
+	w.db = memledger.New(ledger.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, MovedGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
 	who, err := w.db.Identity(w.ctx)
 	w.must(err)
 	w.opt = placement.Options{

@@ -25,6 +25,10 @@ type Safety struct {
 	// condemned: protects readers that resolved it just before. Readers that take
 	// longer extend it. Default 1 min.
 	ReadGrace time.Duration
+	// MovedGrace is how long a blob stays on its backend after its content was moved
+	// into the ledger: protects the restore of a backup from before the move, which
+	// names it. Default 7 days.
+	MovedGrace time.Duration
 	// ClaimGrace is the age at which a claim counts as left by a dead worker:
 	// protects a slow worker from having its work repeated. Default 5 min.
 	ClaimGrace time.Duration
@@ -70,6 +74,7 @@ func (s Safety) WithDefaults() Safety {
 		MinAge:         cmp.Or(s.MinAge, 5*time.Minute),
 		LateWindow:     cmp.Or(s.LateWindow, time.Hour),
 		ReadGrace:      cmp.Or(s.ReadGrace, lethe.DefaultReadGrace),
+		MovedGrace:     cmp.Or(s.MovedGrace, lethe.DefaultMovedGrace),
 		ClaimGrace:     cmp.Or(s.ClaimGrace, 5*time.Minute),
 		MultipartStale: cmp.Or(s.MultipartStale, 24*time.Hour),
 		BackoffMin:     cmp.Or(s.BackoffMin, time.Minute),
@@ -100,7 +105,7 @@ func (s Safety) Validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
+		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace}, {"moved_grace", s.MovedGrace},
 		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
 		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace}, {"seal_after", s.SealAfter}, {"pass_time", s.PassTime}, {"heartbeat", s.Beat}, {"clock_jump", s.ClockJump},
 	} {

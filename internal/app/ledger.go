@@ -18,7 +18,8 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	s.watch = newObserver(s.opt)
 	s.watch.headCounts = s.Config.Store.HeadCounts
 	o := ledger.Options{
-		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
+		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, MovedGrace: s.safety.MovedGrace,
+		LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
 		Replicas:   s.Config.Placement.Replicas,
 		NoReceipts: s.Config.Receipts.Keep == 0, TrustWindow: s.Config.Store.TrustWindow.Std(),
 		Boot: s.opt.Boot, ClockJump: s.safety.ClockJump,
@@ -80,6 +81,7 @@ func worker(now lethe.Time) string {
 func safetyOf(g config.Grace) reclaim.Safety {
 	return reclaim.Safety{
 		MinAge: g.MinAge.Std(), LateWindow: g.LateWindow.Std(), ReadGrace: g.ReadGrace.Std(),
+		MovedGrace: g.MovedGrace.Std(),
 		ClaimGrace: g.ClaimGrace.Std(), MultipartStale: g.MultipartStale.Std(),
 		BackoffMin: g.BackoffMin.Std(), BackoffMax: g.BackoffMax.Std(), Attempts: g.Attempts, OpsKept: g.OpsKept.Std(),
 		OrphanGrace: g.OrphanGrace.Std(),

@@ -246,6 +246,7 @@ type Grace struct {
 	MinAge         Duration `yaml:"min_age"`
 	LateWindow     Duration `yaml:"late_window"`
 	ReadGrace      Duration `yaml:"read_grace"`
+	MovedGrace     Duration `yaml:"moved_grace"`
 	ClaimGrace     Duration `yaml:"claim_grace"`
 	MultipartStale Duration `yaml:"multipart_stale"`
 	BackoffMin     Duration `yaml:"backoff_min"`

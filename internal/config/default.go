@@ -82,6 +82,7 @@ func defaultReclaim() Reclaim {
 			MinAge:         Duration(5 * time.Minute),
 			LateWindow:     Duration(time.Hour),
 			ReadGrace:      Duration(lethe.DefaultReadGrace),
+			MovedGrace:     Duration(lethe.DefaultMovedGrace),
 			ClaimGrace:     Duration(5 * time.Minute),
 			MultipartStale: day,
 			BackoffMin:     Duration(time.Minute),

@@ -207,7 +207,7 @@ func (r *Reclaim) validate(p *Problems) {
 		key string
 		Duration
 	}{
-		{"min_age", g.MinAge}, {"late_window", g.LateWindow}, {"read_grace", g.ReadGrace},
+		{"min_age", g.MinAge}, {"late_window", g.LateWindow}, {"read_grace", g.ReadGrace}, {"moved_grace", g.MovedGrace},
 		{"claim_grace", g.ClaimGrace}, {"multipart_stale", g.MultipartStale},
 		{"backoff_min", g.BackoffMin}, {"backoff_max", g.BackoffMax}, {"ops_kept", g.OpsKept},
 		{"orphan_grace", g.OrphanGrace},

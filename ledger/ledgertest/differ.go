@@ -82,7 +82,7 @@ func newHistory(t *testing.T, rt *rapid.T, one, other Open) *history {
 		h.pair[i].ids = NewIDs(7)
 		h.pair[i].l = open(t, ledger.Options{
 			Clock: h.clock, Random: h.pair[i].ids,
-			MaxRefs: maxRefs, ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept,
+			MaxRefs: maxRefs, ReadGrace: readGrace, MovedGrace: movedGrace, LateWindow: lateWindow, OpsKept: opsKept,
 			Replicas: 1 + int(maxRefs)%2,
 		})
 	}

@@ -316,7 +316,11 @@ func eventsTrimmed(w *world) {
 	trim := ledger.EventTrim{Target: "app", Most: 5, Limit: 2}
 	equal(w, "none", must(w.TrimEvents(w.ctx, trim))(w), int64(0))
 	trim.Most = 2
-	equal(w, "a batch", must(w.TrimEvents(w.ctx, trim))(w), int64(2))
+	equal(w, "what is not being sent", must(w.TrimEvents(w.ctx, trim))(w), int64(1))
+	equal(w, "what is being sent", must(w.TrimEvents(w.ctx, trim))(w), int64(0))
+	w.later(time.Minute)
+	trim.Limit = 1
+	equal(w, "a batch", must(w.TrimEvents(w.ctx, trim))(w), int64(1))
 	w.expects("Created:Put b, Created:Put d, Created:Put e")
 	equal(w, "the rest", must(w.TrimEvents(w.ctx, trim))(w), int64(1))
 	w.expects("Created:Put d, Created:Put e")

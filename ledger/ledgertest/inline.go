@@ -251,7 +251,7 @@ func inlineMovedIn(w *world) {
 	equal(w, "condemned", must(w.moved(o.ContentID, "body"))(w), 1)
 	w.reads("a", "body")
 	w.inLedger(1, 4)
-	w.condemned(b.ID, lethe.ReasonRebalance, w.now().Add(readGrace))
+	w.condemned(b.ID, lethe.ReasonRebalance, w.now().Add(movedGrace))
 	w.unchanged(func() { w.fails(refused(w.moved(o.ContentID, "body")), lethe.ErrContentGone) })
 	if !w.commit(w.written("b", "body")).Duplicate {
 		w.Fatal("uploaded anew")

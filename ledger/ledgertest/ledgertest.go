@@ -147,6 +147,7 @@ func (s *IDs) Seed(seed uint64) {
 // The suite's own limits; a test may set others.
 const (
 	readGrace  = 10 * time.Minute
+	movedGrace = 3 * time.Hour
 	lateWindow = time.Hour
 	opsKept    = 24 * time.Hour
 	disk       = "disk"
@@ -199,7 +200,7 @@ func Run(t *testing.T, open Open) {
 
 func runOne(t *testing.T, open Open, c test) {
 	w := &world{TB: t, ctx: t.Context(), clock: newClock(), ids: NewIDs(1)}
-	o := ledger.Options{Clock: w.clock, Random: NewIDs(2), ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept}
+	o := ledger.Options{Clock: w.clock, Random: NewIDs(2), ReadGrace: readGrace, MovedGrace: movedGrace, LateWindow: lateWindow, OpsKept: opsKept}
 	if c.options != nil {
 		c.options(&o)
 	}

@@ -16,6 +16,7 @@ func trashTests() []test {
 		{name: "restore", run: restore},
 		{name: "restore onto a taken key", run: restoreTaken},
 		{name: "restore onto a key past its time", run: restoreExpired},
+		{name: "restore of what is over", run: restoreOver},
 		{name: "restore refused", run: restoreRefused},
 		{name: "restore into a full bucket", run: restoreQuota},
 		{name: "purge", run: purge},
@@ -164,6 +165,16 @@ func restoreExpired(w *world) {
 	must(w.Restore(w.ctx, w.id(), w.bin()[0].ID, false))(w)
 	w.condemned(id, lethe.ReasonExpiry, w.now().Add(readGrace))
 	equal(w, "etag", w.get("k").Object.ETag, etag("old"))
+}
+
+// restoreOver: what was deleted lives no longer than it would have, also until it is purged.
+func restoreOver(w *world) {
+	w.undo()
+	w.putTTL("k", "short", time.Minute)
+	w.remove("k")
+	entry := w.bin()[0].ID
+	w.later(time.Minute)
+	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrTrashNotFound) })
 }
 
 func restoreRefused(w *world) {

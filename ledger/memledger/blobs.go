@@ -112,6 +112,7 @@ type death struct {
 	bucket lethe.ID   // of that reference; empty: not known
 	late   bool       // an upload under its name may still land
 	silent bool       // its writer may still be at work
+	moved  bool       // its bytes lie in the ledger now
 }
 
 // after orders the ends within one transaction.
@@ -129,6 +130,9 @@ func (db *DB) condemn(b *blob, d death) {
 	next.DueAt = db.now
 	if b.State == lethe.Live && d.reason != lethe.ReasonDuplicate {
 		next.DueAt = db.now.Add(db.opts.ReadGrace)
+		if d.moved {
+			next.DueAt = db.now.Add(db.opts.MovedGrace)
+		}
 	}
 	if d.late || d.silent {
 		next.LateUntil = max(next.LateUntil, db.now.Add(db.opts.LateWindow))

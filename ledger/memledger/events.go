@@ -252,7 +252,7 @@ func (db *DB) DropEvents(ctx context.Context, s ledger.EventSelection) (int, err
 }
 
 // TrimEvents removes up to a batch of what a target has beyond its bound: dead letters, then
-// what waits longest. It returns how many, and counts them as lost.
+// what waits longest and is not being sent. It returns how many, and counts them as lost.
 func (db *DB) TrimEvents(ctx context.Context, trim ledger.EventTrim) (int64, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -269,16 +269,16 @@ func (db *DB) TrimEvents(ctx context.Context, trim ledger.EventTrim) (int64, err
 		}
 	}
 	beyond = max(0, min(beyond-trim.Most, int64(trim.Limit)))
-	lost := beyond
-	to.Lost += lost
+	var lost int64
 	for _, dead := range []bool{true, false} {
-		db.dropEvents(func(e *event) bool {
-			if e.Target != trim.Target || e.Dead != dead || beyond <= 0 {
+		lost += int64(db.dropEvents(func(e *event) bool {
+			if e.Target != trim.Target || e.Dead != dead || e.fence != 0 && e.DueAt > db.now || beyond <= 0 {
 				return false
 			}
 			beyond--
 			return true
-		})
+		}))
 	}
+	to.Lost += lost
 	return lost, nil
 }

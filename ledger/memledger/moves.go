@@ -58,7 +58,7 @@ func (db *DB) MoveToLedger(ctx context.Context, id lethe.ID, b ledger.Body) (blo
 	db.countInline(c, 1)
 	for _, row := range slices.Clone(db.rowsOf(c)) {
 		if row.State == lethe.Live || row.State == lethe.Pending {
-			db.condemn(row, death{reason: lethe.ReasonRebalance, at: db.now, silent: row.State == lethe.Pending})
+			db.condemn(row, death{reason: lethe.ReasonRebalance, at: db.now, silent: row.State == lethe.Pending, moved: true})
 			blobs++
 		}
 	}

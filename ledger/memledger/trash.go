@@ -73,6 +73,9 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (led
 	if e == nil {
 		return ledger.Object{}, fmt.Errorf("memledger: restore %s: %w", id, lethe.ErrTrashNotFound)
 	}
+	if e.Object.Over(db.now) {
+		return ledger.Object{}, fmt.Errorf("memledger: restore %s: its time to live ended at %s: %w", id, e.Object.TTLAt, lethe.ErrTrashNotFound)
+	}
 	b, err := db.find(e.Object.Bucket)
 	if err != nil {
 		return ledger.Object{}, err

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -93,15 +94,16 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 }
 
 // condemnContents condemns the live blobs of contents on backends, and the copies under way of
-// all, which are gone or lie in the ledger now, with the reason and time of each.
-func (t *tx) condemnContents(onBackends, all []lossRow) (out condemned, err error) {
+// all, which are gone or lie in the ledger now, with the reason and time of each. Live blobs
+// stay for the grace.
+func (t *tx) condemnContents(onBackends, all []lossRow, grace time.Duration) (out condemned, err error) {
 	ask := t.Ask
 	if len(onBackends) == 0 {
 		ask = t.Row // no answer follows that it could go with
 	}
 	pending := ask(anyReplicaPending)
 	if len(onBackends) > 0 {
-		out, err = t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(onBackends), t.Now.Add(t.db.o.ReadGrace))
+		out, err = t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(onBackends), t.Now.Add(grace))
 		if err != nil {
 			return out, err
 		}

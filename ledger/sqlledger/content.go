@@ -68,9 +68,9 @@ func (w *write) openContent() (c known, err error) {
 }
 
 // losing returns the content that loses the replaced object's reference; "" if the trash
-// keeps that.
+// keeps that, which it does not of an object whose reads are counted.
 func (w *write) losing() lethe.ID {
-	if w.old == nil || w.old.VisibleAt(w.t.Now) && w.bucket.Undo > 0 {
+	if w.old == nil || w.old.VisibleAt(w.t.Now) && w.bucket.Undo > 0 && !w.old.Counted() {
 		return ""
 	}
 	return w.old.ContentID

@@ -61,7 +61,7 @@ func (t *tx) movable(content lethe.ID) (k ledger.ContentKey, no int64, err error
 }
 
 // MoveToLedger writes the bytes of a content that lies on backends, and condemns its blobs
-// (live to condemned); it returns how many. ErrContentGone if the content is gone or lies in
+// (live to condemned), which stay for Options.MovedGrace; it returns how many. ErrContentGone if the content is gone or lies in
 // the ledger, ErrDigestMismatch if these are not its bytes, ErrNoRoom if the ledger's disk
 // is full.
 func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body) (blobs int, err error) {
@@ -91,7 +91,7 @@ func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body)
 			return err
 		}
 		moved := []lossRow{{ID: content, Died: t.Now, Reason: lethe.ReasonRebalance}}
-		gone, err := t.condemnContents(moved, moved)
+		gone, err := t.condemnContents(moved, moved, t.db.o.MovedGrace)
 		blobs = gone.blobs
 		return err
 	})

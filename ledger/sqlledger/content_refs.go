@@ -151,7 +151,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	losses = slices.DeleteFunc(losses, func(l lossRow) bool { _, dead := inline[l.ID]; return !dead })
 	onBackends := slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return inline[l.ID] })
 	// Copies under way are also those of inline contents that leave the ledger.
-	out.condemned, err = t.condemnContents(onBackends, losses)
+	out.condemned, err = t.condemnContents(onBackends, losses, t.db.o.ReadGrace)
 	return out, err
 }
 

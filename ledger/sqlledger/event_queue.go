@@ -26,7 +26,7 @@ var (
 
 	countEvents = register(`SELECT count(*) FROM (SELECT 1 FROM events WHERE target = ?1 LIMIT ?2) AS found`)
 	trimEvents  = register(`DELETE FROM events WHERE no IN (
-		SELECT no FROM events WHERE target = ?1 ORDER BY dead DESC, no LIMIT ?2)`)
+		SELECT no FROM events WHERE target = ?1 AND (fence = 0 OR due_at <= ?3) ORDER BY dead DESC, no LIMIT ?2)`)
 	countLost = register(`UPDATE event_targets SET lost = lost + ?2 WHERE name = ?1`)
 )
 
@@ -78,7 +78,7 @@ func (db *DB) deadEvents(ctx context.Context, what string, s ledger.EventSelecti
 }
 
 // TrimEvents removes up to a batch of what a target has beyond its bound: dead letters, then
-// what waits longest. It returns how many, and counts them as lost.
+// what waits longest and is not being sent. It returns how many, and counts them as lost.
 func (db *DB) TrimEvents(ctx context.Context, trim ledger.EventTrim) (lost int64, err error) {
 	err = db.batch(ctx, "drop events of "+trim.Target, func(t *tx) error {
 		lost = 0
@@ -90,7 +90,7 @@ func (db *DB) TrimEvents(ctx context.Context, trim ledger.EventTrim) (lost int64
 		if err != nil || n <= trim.Most {
 			return t.Failed(err)
 		}
-		if lost, err = t.Exec(trimEvents, trim.Target, n-trim.Most); err == nil {
+		if lost, err = t.Exec(trimEvents, trim.Target, n-trim.Most, t.Now); err == nil {
 			_, err = t.Send(countLost, trim.Target, lost)
 		}
 		return err

@@ -114,6 +114,9 @@ func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.
 		return ledger.TrashEntry{}, ledger.Bucket{}, nil, cmp.Or(err, lethe.ErrTrashNotFound)
 	}
 	e := found[0]
+	if e.Object.Over(t.Now) {
+		return e, ledger.Bucket{}, nil, fmt.Errorf("its time to live ended at %s: %w", e.Object.TTLAt, lethe.ErrTrashNotFound)
+	}
 	b, rules, err := t.lockKey(e.Object.Bucket, e.Object.Key)
 	if err != nil || e.Object.ContentID == "" {
 		return e, b, rules, err

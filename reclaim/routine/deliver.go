@@ -20,7 +20,8 @@ type EventLedger interface {
 	// SettleEvents removes what was delivered and keeps the rest. An event whose claim was
 	// taken over is left alone.
 	SettleEvents(ctx context.Context, s ledger.EventSettlement) (ledger.EventsSettled, error)
-	// TrimEvents drops up to a batch of what a target has beyond its bound, and counts it.
+	// TrimEvents drops up to a batch of what a target has beyond its bound, but nothing that is
+	// being sent, and counts it.
 	TrimEvents(ctx context.Context, t ledger.EventTrim) (lost int64, err error)
 	EventTargets(ctx context.Context) ([]ledger.EventTarget, error)
 }

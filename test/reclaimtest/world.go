@@ -44,7 +44,7 @@ func New(t *testing.T) *World {
 		Safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
 		Fault:  func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} },
 	}
-	w.Ledger = memledger.New(ledger.Options{Clock: w.Clock, ReadGrace: time.Minute, LateWindow: time.Hour})
+	w.Ledger = memledger.New(ledger.Options{Clock: w.Clock, ReadGrace: time.Minute, MovedGrace: time.Minute, LateWindow: time.Hour})
 	w.Stores = map[string]blob.Store{
 		"main": blobtest.NewFaulty(w.Bytes, func(c blobtest.Call) blobtest.Fault { return w.Fault(c) }),
 	}

@@ -124,7 +124,7 @@ func newForks(cfg Config) (*forks, error) {
 	w.oracle = newOracle(w)
 	first := f.side("original", memledger.New(ledger.Options{
 		Clock: w, Random: w.source("ledger"), MaxRefs: 4,
-		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept,
+		ReadGrace: safety.ReadGrace, MovedGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept,
 	}))
 	ctx := context.Background()
 	is, err := first.db.Identity(ctx)

@@ -47,7 +47,7 @@ func (w *World) found() error {
 	}
 	in, err := make(ledger.Options{
 		Clock: machine{w}, Boot: uptime{w}, ClockJump: safety.ClockJump, Random: w.source("ledger"), MaxRefs: 4,
-		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(), TrustWindow: w.trust(),
+		ReadGrace: safety.ReadGrace, MovedGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(), TrustWindow: w.trust(),
 	})
 	if err != nil {
 		return err
