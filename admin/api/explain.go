@@ -70,9 +70,13 @@ type ObjectInfo struct {
 	IdleAt time.Time `json:"idle_at,omitzero"`
 	UsedAt time.Time `json:"used_at,omitzero"`
 	// Evicts is the order in which its bucket makes room when it is full: "read" or "written".
-	Evicts  string `json:"evicts,omitempty"`
-	Content string `json:"content,omitempty"`
-	Held    bool   `json:"held,omitempty"` // a hold keeps it, whatever ends it
+	Evicts string `json:"evicts,omitempty"`
+	// EarlierObjects were used before it in that order, EarlierBytes are theirs. They are 10,000 at
+	// most: more are not counted.
+	EarlierObjects int64  `json:"earlier_objects,omitempty"`
+	EarlierBytes   int64  `json:"earlier_bytes,omitempty"`
+	Content        string `json:"content,omitempty"`
+	Held           bool   `json:"held,omitempty"` // a hold keeps it, whatever ends it
 }
 
 // ContentInfo is one content, its references, and the places of its bytes.

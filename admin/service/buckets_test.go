@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -54,5 +56,29 @@ func TestEvictionIsChecked(t *testing.T) {
 	}
 	if b, err = set(api.BucketChange{WhenFull: &refuse}); err != nil || b.Eviction != (api.Eviction{WhenFull: "refuse"}) {
 		t.Errorf("%+v, %v", b.Eviction, err)
+	}
+}
+
+// An explanation says how much was used before an object in a bucket that evicts.
+func TestExplainTellsThePlaceOfEviction(t *testing.T) {
+	c := newCounting(t)
+	set := ledger.BucketSettings{QuotaObjects: 9, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 95, Low: 90}}
+	c.fill("full", "a/", 3, 0)
+	if _, err := c.db.ConfigureBucket(t.Context(), "full", set); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.db.ReapplyRules(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	c.clock.Advance(time.Second)
+	page, err := c.db.NextEvicted(t.Context(), ledger.EvictQuery{Bucket: "full"})
+	if err != nil || len(page) != 3 {
+		t.Fatalf("%d, %v", len(page), err)
+	}
+	for i, says := range []string{"and no object as of an earlier time", "and 1 object of ", "and 2 objects of "} {
+		e, err := c.Explain(t.Context(), api.ObjectName{Bucket: "full", Key: page[i].Key})
+		if err != nil || e.Object.EarlierObjects != int64(i) || !strings.Contains(e.Verdict, says) {
+			t.Errorf("%+v, %q, %v; want it to say %q", e.Object, e.Verdict, err, says)
+		}
 	}
 }

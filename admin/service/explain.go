@@ -48,6 +48,7 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 		if err != nil {
 			return out, err
 		}
+		info.EarlierObjects, info.EarlierBytes = fate.Earlier.Objects, fate.Earlier.Bytes
 		out.Object = &info
 		out.Visible = o.VisibleAt(fate.Now)
 		contents = append(contents, o.ContentID)

@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/words"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // holdText describes the first hold, and counts the others; empty if there is none.
@@ -97,8 +98,8 @@ func endOf(e api.Explanation) string {
 	return "here until " + at + ", when " + by + evictionText(*o) + reads
 }
 
-// evictionText says that an object may go before for want of room, and what decides on it; empty
-// if its bucket does not evict.
+// evictionText says that an object may go before for want of room, and what was used before it;
+// empty if its bucket does not evict.
 func evictionText(o api.ObjectInfo) string {
 	if o.Evicts == "" {
 		return ""
@@ -107,7 +108,14 @@ func evictionText(o api.ObjectInfo) string {
 	if o.UsedAt.IsZero() {
 		return text + " (it is not in that order yet)"
 	}
-	return text + " (it counts as of " + o.UsedAt.Format(time.RFC3339) + ")"
+	before := "no object"
+	if n := o.EarlierObjects; n > 0 {
+		before = words.Plural(n, "object", "objects") + " of " + words.Size(o.EarlierBytes)
+		if n >= sqlledger.MaxEarlier {
+			before = "at least " + before
+		}
+	}
+	return text + ": it counts as of " + o.UsedAt.Format(time.RFC3339) + ", and " + before + " as of an earlier time"
 }
 
 // leftText describes the blobs of a deleted version that are still to be deleted: how often that

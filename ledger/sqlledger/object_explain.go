@@ -24,8 +24,14 @@ type Fate struct {
 	// Events of the key in the bucket of this name are not delivered: up to MaxFateEvents that
 	// wait, then as many dead letters, each by target and number.
 	Events []ledger.Event
-	Now    lethe.Time
+	// Earlier are the objects that were used before it in a bucket that evicts: MaxEarlier and the
+	// bytes of so many if there are more.
+	Earlier ledger.Room
+	Now     lethe.Time
 }
+
+// MaxEarlier bounds the objects of a Fate that were used before its own.
+const MaxEarlier = 10_000
 
 // MaxFateEvents bounds the events of a Fate that wait, and its dead letters.
 const MaxFateEvents = 10
@@ -52,6 +58,8 @@ var (
 		WHERE bucket_id = (SELECT id FROM buckets WHERE name = ?1) AND key = ?2 AND dead = 0 ORDER BY target, no LIMIT ?3`)
 	explainDeadEvents = register(`SELECT ` + eventColumns + ` FROM events
 		WHERE bucket_id = (SELECT id FROM buckets WHERE name = ?1) AND key = ?2 AND dead = 1 ORDER BY target, no LIMIT ?3`)
+	usedEarlier = register(`SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM objects
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND (used_at, key) < (?2, ?3) ORDER BY used_at, key LIMIT ?4) AS earlier`)
 	explainOps = register(`SELECT id, what, object_id, at FROM ops
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
 )
@@ -103,8 +111,15 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
 		f = Fate{Now: t.Now}
-		if f.Object, _, err = t.ruledObject(fateObject, bucket, key); err != nil {
+		var in ledger.Eviction
+		if f.Object, in, err = t.ruledObject(fateObject, bucket, key); err != nil {
 			return err
+		}
+		if o := f.Object; o != nil && in.On() && o.UsedAt != 0 {
+			row := t.Row(usedEarlier, o.BucketID, o.UsedAt, o.Key, MaxEarlier)
+			if err := row.Scan(&f.Earlier.Objects, &f.Earlier.Bytes); err != nil {
+				return t.Failed(err)
+			}
 		}
 		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
 			return err
