@@ -27,7 +27,7 @@ func (s BucketSettings) Check() error {
 func (b *Bucket) CheckQuota(objects, bytes int64) error {
 	full := error(lethe.ErrQuotaExceeded)
 	if b.Evict.On() && b.fits(Room{objects, bytes}) {
-		full = lacksRoom{Room{objects, bytes}}
+		full = &lacksRoom{EvictRequest{Bucket: b.Name, Room: Room{objects, bytes}}}
 	}
 	switch {
 	case b.QuotaObjects > 0 && objects > 0 && b.Objects+objects > b.QuotaObjects:

@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -53,19 +55,30 @@ func (e Eviction) Before(now lethe.Time) lethe.Time {
 	return now.Add(-e.MinAge - e.noted() - IdleMargin)
 }
 
-// lacksRoom is lethe.ErrQuotaExceeded of a bucket that can make the room (Evict).
-type lacksRoom struct{ room Room }
+// EvictAhead is how many objects a write that needs room looks at before the first goes, so that
+// none goes for a write that has no room then.
+const EvictAhead = 5000
 
-func (lacksRoom) Error() string { return lethe.ErrQuotaExceeded.Error() }
+// KeptAge is how long ago an object was used at least that the next evictions pass over, as a hold
+// keeps it: no transaction takes as long to write one that counts as used before.
+const KeptAge = 10 * time.Minute
+
+// lacksRoom is lethe.ErrQuotaExceeded of a bucket that can make the room (Evict).
+type lacksRoom struct{ asks EvictRequest }
+
+func (*lacksRoom) Error() string { return lethe.ErrQuotaExceeded.Error() }
 
 // Is implements errors.Is.
-func (lacksRoom) Is(target error) bool { return target == lethe.ErrQuotaExceeded }
+func (*lacksRoom) Is(target error) bool { return target == lethe.ErrQuotaExceeded }
 
-// RoomFor returns the room that a write was refused for want of, if its bucket can make it.
-func RoomFor(err error) (Room, bool) {
-	var e lacksRoom
-	ok := errors.As(err, &e)
-	return e.room, ok
+// RoomFor returns the request for the room that a write was refused for want of, if its bucket can
+// make it. What the write replaces is spared.
+func RoomFor(err error) (EvictRequest, bool) {
+	var e *lacksRoom
+	if !errors.As(err, &e) {
+		return EvictRequest{}, false
+	}
+	return e.asks, true
 }
 
 // checkEviction returns an error for an eviction that cannot be.
@@ -100,9 +113,19 @@ type EvictRequest struct {
 	// replace, and what it copies.
 	Spare, SpareToo string
 	Batch           Batch // Limit, MaxBlobs, Only
-	// Before, if set, bounds when an object was last used: Evicted.Now of the first request of a
-	// pass, so that what a hold keeps is not met twice.
-	Before lethe.Time
+	// After is Evicted.Next of the batch before, so that what a hold keeps is not met twice.
+	After UseMark
+}
+
+// UseMark is a place in the order of eviction.
+type UseMark struct {
+	Used lethe.Time
+	Key  string
+}
+
+// Compare compares two places.
+func (m UseMark) Compare(o UseMark) int {
+	return cmp.Or(cmp.Compare(m.Used, o.Used), strings.Compare(m.Key, o.Key))
 }
 
 // EvictQuery pages through what a bucket would evict, in its order. It changes nothing.
@@ -117,9 +140,14 @@ type Evicted struct {
 	Reclaimed
 	// Room reports that there is room for the write.
 	Room bool
-	// Held counts objects that a hold keeps. They count as used now.
-	Held int
-	Now  lethe.Time
+	// Held counts objects that a hold keeps, up to Next. KeptBefore reports that the batch passed
+	// over others, which were found held before.
+	Held       int
+	KeptBefore bool
+	// Busy counts objects that are being changed by others, and are left to the next batch.
+	Busy int
+	// Next is where the next batch begins.
+	Next UseMark
 }
 
 // needs reports whether a bucket with these totals has to evict.
@@ -128,10 +156,32 @@ func (b *Bucket) needs(r EvictRequest) bool {
 	switch {
 	case r.Room != (Room{}):
 		return b.CheckQuota(r.Room.Objects, r.Room.Bytes) != nil
+	case b.MayEvict(r) == 0:
+		return false
 	case r.Begun:
 		mark = b.Evict.Low
 	}
 	return above(b.Objects, b.QuotaObjects, mark) || above(b.Bytes, b.QuotaBytes, mark)
+}
+
+// MayEvict returns how many objects a request may end: the engine, which acts ahead of need,
+// leaves the one used last, however large.
+func (b *Bucket) MayEvict(r EvictRequest) int64 {
+	if r.Room != (Room{}) {
+		return b.Objects
+	}
+	return max(b.Objects-1, 0)
+}
+
+// Lacks returns by how much a bucket has to shrink for the room to be there.
+func (b *Bucket) Lacks(r Room) (out Room) {
+	if b.QuotaObjects > 0 && r.Objects > 0 {
+		out.Objects = max(b.Objects+r.Objects-b.QuotaObjects, 0)
+	}
+	if b.QuotaBytes > 0 && r.Bytes > 0 {
+		out.Bytes = max(b.Bytes+r.Bytes-b.QuotaBytes, 0)
+	}
+	return out
 }
 
 // fits reports whether the room could ever be there.
@@ -139,12 +189,17 @@ func (b *Bucket) fits(r Room) bool {
 	return (b.QuotaObjects == 0 || r.Objects <= b.QuotaObjects) && (b.QuotaBytes == 0 || r.Bytes <= b.QuotaBytes)
 }
 
-// OfSize returns the refusal of an object of so many bytes for want of room. One that is larger
-// than the quota never has it, though it grows the bucket by less where it replaces another.
-func (b *Bucket) OfSize(size int64, refusal error) error {
-	if _, lacks := RoomFor(refusal); lacks && b.QuotaBytes > 0 && size > b.QuotaBytes {
+// Replaces returns the refusal, for want of room, of an object of so many bytes that replaces the
+// one of its key. One that is larger than the quota never has it, though it grows the bucket by less.
+func (b *Bucket) Replaces(key string, size int64, refusal error) error {
+	var e *lacksRoom
+	if !errors.As(refusal, &e) {
+		return refusal
+	}
+	if b.QuotaBytes > 0 && size > b.QuotaBytes {
 		return fmt.Errorf("bucket %s may have %d bytes, and the object has %d: %w", b.Name, b.QuotaBytes, size, lethe.ErrQuotaExceeded)
 	}
+	e.asks.Spare = key
 	return refusal
 }
 
@@ -155,7 +210,7 @@ func (b *Bucket) Excess(r EvictRequest) (out Room) {
 		return out
 	}
 	return Room{
-		Objects: excess(b.Objects, b.QuotaObjects, b.Evict.Low, r.Room.Objects),
+		Objects: min(excess(b.Objects, b.QuotaObjects, b.Evict.Low, r.Room.Objects), b.MayEvict(r)),
 		Bytes:   excess(b.Bytes, b.QuotaBytes, b.Evict.Low, r.Room.Bytes),
 	}
 }

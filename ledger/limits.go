@@ -15,7 +15,7 @@ type LimitKind string
 // The kinds of limits.
 const (
 	LimitRules   LimitKind = "rules"   // objects that only a lifecycle rule ends; by bucket
-	LimitTTL     LimitKind = "ttl"     // objects whose own time to live has passed; by bucket
+	LimitTTL     LimitKind = "ttl"     // objects whose own time to live has passed, or that the engine evicts; by bucket
 	LimitPurge   LimitKind = "purge"   // trash entries; the whole store
 	LimitDeletes LimitKind = "deletes" // deletes claimed for a backend; by backend
 	LimitClock   LimitKind = "clock"   // the clocks of ledger and backend differ; by backend

@@ -28,6 +28,7 @@ type faultyLedger struct {
 	before func(method string)
 	calls  map[string]int
 	noted  int // rows that NoteReads changed
+	busy   int // evictions that find everything in use
 	// old: what was written before there were CRCs; forgotten: of these blobs, until
 	// their sums are noted. noSums: the rows of sums are lost.
 	old, noSums bool
@@ -223,5 +224,11 @@ func (l *faultyLedger) NoteReads(ctx context.Context, reads []ledger.Read) (int,
 }
 
 func (l *faultyLedger) Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error) {
-	return around(l, "Evict", func() (ledger.Evicted, error) { return l.ObjectLedger.Evict(ctx, r) })
+	return around(l, "Evict", func() (ledger.Evicted, error) {
+		if l.busy > 0 {
+			l.busy--
+			return ledger.Evicted{Reclaimed: ledger.Reclaimed{More: true}, Busy: 1, Next: r.After}, nil
+		}
+		return l.ObjectLedger.Evict(ctx, r)
+	})
 }

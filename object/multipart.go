@@ -61,7 +61,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	c.MinPart, c.Commit.Reach = s.opt.MinPart, s.reach()
 	var made ledger.Committed
 	end, err := s.settle(ctx, operation{op: c.Op, what: "complete", run: func(ctx context.Context) error {
-		return s.withRoom(ctx, place{bucket: c.Bucket, key: c.Key}, func(ctx context.Context) (err error) {
+		return s.withRoom(ctx, "", func(ctx context.Context) (err error) {
 			made, err = s.ledger.Uploads.Complete(ctx, c)
 			return err
 		})

@@ -191,7 +191,7 @@ func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutR
 	var made ledger.Committed
 	o := operation{op: c.Op, what: c.What, promotable: len(blobs) > 0 && blobs[0].promotable}
 	o.run = func(ctx context.Context) error {
-		return s.withRoom(ctx, placeOf(c), func(ctx context.Context) (err error) {
+		return s.withRoom(ctx, copiedIn(c), func(ctx context.Context) (err error) {
 			made, err = s.ledger.Objects.Commit(ctx, c)
 			return err
 		})
@@ -285,11 +285,10 @@ func (w *write) precheck(ctx context.Context) error {
 // checkQuota refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
 // even if it replaces the object of its key. A bucket that evicts makes the room.
 func checkQuota(b ledger.Bucket, size int64, old *ledger.Object) error {
-	n, grows := int64(1), size
+	err := b.CheckQuota(1, size)
 	if old != nil {
-		n, grows = 0, size-old.Size
+		err = b.Replaces(old.Key, size, b.CheckQuota(0, size-old.Size))
 	}
-	err := b.OfSize(size, b.CheckQuota(n, grows))
 	if _, evicts := ledger.RoomFor(err); evicts {
 		return nil
 	}

@@ -1,9 +1,10 @@
 package object
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -14,67 +15,76 @@ import (
 const (
 	evictBatch = 100 // objects
 	evictSteps = 50
+	// shortestWait is how long it waits first where others are changing all that may go.
+	shortestWait = 10 * time.Millisecond
 )
 
-// place is where a write writes, with the key in its bucket that it copies, if any.
-type place struct{ bucket, key, from string }
-
-// placeOf returns where a commit writes.
-func placeOf(c ledger.Commit) place {
-	at := place{bucket: c.Object.Bucket, key: c.Object.Key}
-	if c.Source != nil && c.Source.Bucket == at.bucket {
-		at.from = c.Source.Key
+// copiedIn returns the key in its own bucket that a commit copies, if any.
+func copiedIn(c ledger.Commit) string {
+	if c.Source != nil && c.Source.Bucket == c.Object.Bucket {
+		return c.Source.Key
 	}
-	return at
+	return ""
 }
 
 // withRoom runs a transaction that needs room in a bucket. While it is refused for want of room
 // that the bucket can make, it makes it and runs the transaction again. What the write
-// replaces stays, and what it copies.
-func (s *Store) withRoom(ctx context.Context, at place, run func(context.Context) error) error {
+// replaces stays, and what it copies from the same bucket, the key from.
+func (s *Store) withRoom(ctx context.Context, from string, run func(context.Context) error) error {
 	err := run(ctx)
-	began, held := s.instant(), 0
-	var before lethe.Time
+	asks, lacks := ledger.RoomFor(err)
+	if !lacks {
+		return err
+	}
+	if failed := s.NoteReads(ctx); failed != nil { // what this process has just read stays
+		return fmt.Errorf("make room in bucket %s: %w", asks.Bucket, failed)
+	}
+	began, held, after, wait := s.instant(), 0, ledger.UseMark{}, shortestWait
 	for range evictSteps {
-		room, lacks := ledger.RoomFor(err)
-		if !lacks {
-			return err
-		}
-		if before == 0 {
-			if failed := s.NoteReads(ctx); failed != nil { // what this process has just read stays
-				return fmt.Errorf("make room in bucket %s: %w", at.bucket, failed)
-			}
-		}
-		out, failed := s.ledger.Buckets.Evict(ctx, ledger.EvictRequest{
-			Bucket: at.bucket, Spare: at.key, SpareToo: at.from, Room: room, Before: before, Batch: ledger.Batch{Limit: evictBatch, MaxBlobs: 4 * evictBatch},
-		})
+		asks.SpareToo, asks.After, asks.Batch = from, after, ledger.Batch{Limit: evictBatch, MaxBlobs: 4 * evictBatch}
+		out, failed := s.ledger.Buckets.Evict(ctx, asks)
 		if failed != nil {
-			return fmt.Errorf("make room in bucket %s: %w", at.bucket, failed)
+			return notMade(err, asks.Bucket, failed)
 		}
 		s.drop(ctx, out.Dropped)
 		s.events.evicted(out.Reclaimed)
-		held += out.Held
-		before = cmp.Or(before, out.Now)
+		held, after = held+out.Held, out.Next
 		switch {
 		case out.Room:
 			err = run(ctx)
 		case !out.More:
-			return noRoom(err, held)
+			return noRoom(err, held, out.KeptBefore)
+		case out.Busy > 0 && out.Objects == 0:
+			if failed := s.opt.Sleep(ctx, wait); failed != nil {
+				return notMade(err, asks.Bucket, failed)
+			}
+			wait *= 2
 		}
-		if s.instant().since(began) > s.opt.Patience/2 {
+		if asks, lacks = ledger.RoomFor(err); !lacks {
+			return err
+		}
+		if s.instant().since(began)+wait > s.opt.Patience/2 {
 			break
 		}
 	}
-	if _, lacks := ledger.RoomFor(err); lacks {
-		return fmt.Errorf("%w; what went in time made too little room", err)
+	return fmt.Errorf("%w; what went in time made too little room", err)
+}
+
+// notMade is why no room could be made. While the clock is in doubt, the write is refused as
+// where there is none.
+func notMade(refusal error, bucket string, failed error) error {
+	if errors.Is(failed, lethe.ErrClock) {
+		return fmt.Errorf("%w; nothing is evicted, as its least age cannot be told: %v", refusal, failed)
 	}
-	return err
+	return fmt.Errorf("make room in bucket %s: %w", bucket, failed)
 }
 
 // noRoom says why a bucket that evicts has no room.
-func noRoom(err error, held int) error {
+func noRoom(err error, held int, before bool) error {
 	why := "what is left was used too lately, or is not in its order yet"
 	switch {
+	case before:
+		why = "holds keep what was used longest ago, and " + why
 	case held == 1:
 		why = "a hold keeps one object, and " + why
 	case held > 1:

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,4 +156,74 @@ func TestACopySparesItsSource(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 	w.has("d", "body of a")
+}
+
+// Where holds keep too much, nothing goes for a write that is refused then.
+func TestNothingGoesWhereHoldsKeepTooMuch(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(9, func(s *ledger.BucketSettings) { s.QuotaBytes = 40 })
+	w.fill("a", "b", "c", "d")
+	_, err := w.db.AddHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "d", Reason: "case 7"})
+	w.must(err)
+	_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "e", Body: strings.NewReader(strings.Repeat("x", 35)), Size: 35})
+	if !errors.Is(err, lethe.ErrQuotaExceeded) || !strings.Contains(fmt.Sprint(err), "a hold keeps one object") || w.keys() != "a b c d" {
+		t.Errorf("%v; left: %s", err, w.keys())
+	}
+}
+
+// While the clock is in doubt, a write evicts nothing by a least age: it is refused, and says why.
+func TestAWriteEvictsNothingByADoubtfulClock(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(2, func(s *ledger.BucketSettings) { s.Evict.MinAge = time.Hour })
+	w.fill("a", "b")
+	w.clock.Advance(5 * time.Hour)
+	w.keys() // the ledger sees that time
+	w.clock.Advance(-10 * time.Minute)
+	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "c", Body: strings.NewReader("x"), Size: 1})
+	if !errors.Is(err, lethe.ErrQuotaExceeded) || !strings.Contains(fmt.Sprint(err), "least age cannot be told") || w.keys() != "a b" {
+		t.Errorf("%v; left: %s", err, w.keys())
+	}
+}
+
+// A write waits a little longer each time while others are changing all that may go.
+func TestAWriteWaitsForWhatIsInUse(t *testing.T) {
+	var waits []time.Duration
+	w := newWorld(t, func(o *object.Options) {
+		sleep := o.Sleep
+		o.Sleep = func(ctx context.Context, d time.Duration) error {
+			waits = append(waits, d)
+			return sleep(ctx, d)
+		}
+	})
+	w.evicts(2, nil)
+	w.fill("a", "b")
+	w.ledger.busy = 3
+	w.put("c", "new")
+	if got := fmt.Sprint(waits); got != "[10ms 20ms 40ms]" || w.keys() != "b c" && w.keys() != "c" {
+		t.Errorf("waited %s; left: %s", got, w.keys())
+	}
+	waits, w.ledger.busy = nil, 50
+	w.clock.Advance(time.Minute)
+	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "d", Body: strings.NewReader(strings.Repeat("x", 9)), Size: 9})
+	if w.keys() == "b c" && (!errors.Is(err, lethe.ErrQuotaExceeded) || len(waits) > 9) {
+		t.Errorf("%v after %d waits", err, len(waits))
+	}
+}
+
+// Restoring into a full bucket makes room, as a write does.
+func TestRestoringEvicts(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(2, func(s *ledger.BucketSettings) { s.Undo = time.Hour })
+	w.fill("a")
+	_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "a"}}})
+	w.must(err)
+	w.fill("b", "c")
+	trash, err := w.Trash(w.ctx, ledger.TrashQuery{Bucket: bucket})
+	w.must(err)
+	_, err = w.Restore(w.ctx, trash[0].ID, false)
+	w.must(err)
+	if got := w.keys(); got != "a" && got != "a c" {
+		t.Errorf("left: %s", got)
+	}
+	w.has("a", "body of a")
 }

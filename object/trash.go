@@ -15,13 +15,16 @@ func (s *Store) Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashE
 
 // Restore puts a trash entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
 // ErrPreconditionFailed if the key is taken and not overwrite, ErrUnknownOutcome.
-// If only the response was lost, the object holds its ID alone.
+// If only the response was lost, the object holds its ID alone. A full bucket that evicts makes
+// room for it, as for a write.
 func (s *Store) Restore(ctx context.Context, entry lethe.ID, overwrite bool) (ledger.Object, error) {
 	op := s.newID()
 	var o ledger.Object
-	end, err := s.settle(ctx, operation{op: op, what: "restore", run: func(ctx context.Context) (err error) {
-		o, err = s.ledger.Trash.Restore(ctx, op, entry, overwrite)
-		return err
+	end, err := s.settle(ctx, operation{op: op, what: "restore", run: func(ctx context.Context) error {
+		return s.withRoom(ctx, "", func(ctx context.Context) (err error) {
+			o, err = s.ledger.Trash.Restore(ctx, op, entry, overwrite)
+			return err
+		})
 	}})
 	if err != nil {
 		return ledger.Object{}, fmt.Errorf("object: restore %s: %w", entry, err)

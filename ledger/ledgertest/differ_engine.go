@@ -31,7 +31,7 @@ func (h *history) evict() {
 	})
 	out, err := ask(h, fmt.Sprintf("evict %+v", r), func(l Ledger) (ledger.Evicted, error) { return l.Evict(h.ctx, r) })
 	if err == nil && out.More {
-		r.Before, r.Begun = out.Now, true
+		r.After, r.Begun = out.Next, true
 		ask(h, "evict on", func(l Ledger) (ledger.Evicted, error) { return l.Evict(h.ctx, r) })
 	}
 	limit := h.number(3)

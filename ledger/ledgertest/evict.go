@@ -22,6 +22,11 @@ func evictTests() []test {
 		{name: "above the marks", run: evictMarks},
 		{name: "never younger than that", run: evictAge},
 		{name: "held", run: evictHeld},
+		{name: "what is kept is passed over", run: evictPassesOver},
+		{name: "nothing for what has no room then", run: evictForNothing},
+		{name: "a clock in doubt", run: evictDoubted},
+		{name: "the only one", run: evictOnly},
+		{name: "limits", run: evictLimited},
 		{name: "shared contents", run: evictShared},
 		{name: "what has ended", run: evictEnded},
 		{name: "a bucket that begins to evict", run: evictBegins},
@@ -92,7 +97,7 @@ func evictRoom(w *world) {
 	_, err := w.Commit(w.ctx, c)
 	w.fails(err, lethe.ErrQuotaExceeded)
 	first, lacks := ledger.RoomFor(err)
-	equal(w, "makes room", spaced(first, lacks), "{1 9} true")
+	equal(w, "makes room", spaced(first.Bucket, first.Room, lacks), bucketName+" {1 9} true")
 	one := ledger.EvictRequest{Room: ledger.Room{Objects: 1, Bytes: 9}, Batch: ledger.Batch{Limit: 1}}
 	out := w.evict(one)
 	equal(w, "evicted", spaced(out.Objects, out.Room, out.More), "1 true true")
@@ -123,16 +128,16 @@ func evictSpares(w *world) {
 	c := w.written("a", "body of a, that grows")
 	_, err := w.Commit(w.ctx, c)
 	w.fails(err, lethe.ErrQuotaExceeded)
-	room, _ := ledger.RoomFor(err)
-	equal(w, "room", room, ledger.Room{Bytes: 12})
-	out := w.evict(ledger.EvictRequest{Room: room, Spare: "a", Batch: ledger.Batch{Limit: 1}})
+	asks, _ := ledger.RoomFor(err)
+	equal(w, "room", spaced(asks.Bucket, asks.Room, asks.Spare), bucketName+" {0 12} a")
+	out := w.evict(ledger.EvictRequest{Room: asks.Room, Spare: "a", Batch: ledger.Batch{Limit: 1}})
 	equal(w, "evicted", spaced(out.Objects, out.Room, w.names()), "1 true a c d")
 	w.commit(c)
 	equal(w, "left", w.names(), "a c d")
 	_, err = w.Commit(w.ctx, w.written("a", strings.Repeat("x", 41))) // grows by 20, and never fits
 	_, lacks := ledger.RoomFor(err)
 	equal(w, "larger than the quota", spaced(errors.Is(err, lethe.ErrQuotaExceeded), lacks), "true false")
-	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 20}, Spare: "a", SpareToo: "c"})
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 10}, Spare: "a", SpareToo: "c"})
 	equal(w, "what is copied stays", spaced(out.Objects, w.names()), "1 a c")
 }
 
@@ -177,7 +182,7 @@ func evictMarks(w *world) {
 	first := w.evict(ledger.EvictRequest{Batch: ledger.Batch{Limit: 2}})
 	equal(w, "a batch", spaced(first.Objects, first.More), "2 true")
 	equal(w, "below the high mark", w.evict(ledger.EvictRequest{}).Objects, 0)
-	out := w.evict(ledger.EvictRequest{Begun: true, Before: first.Now, Batch: ledger.Batch{Limit: 9}})
+	out := w.evict(ledger.EvictRequest{Begun: true, After: first.Next, Batch: ledger.Batch{Limit: 9}})
 	equal(w, "begun", spaced(out.Objects, out.More, w.names()), "3 false f g h i j")
 	list := must(w.EvictingBuckets(w.ctx, "", 0))(w)
 	equal(w, "buckets", spaced(len(list), list[0].Name, list[0].Objects), "1 "+bucketName+" 5")
@@ -202,15 +207,108 @@ func evictHeld(w *world) {
 	out := w.evict(r)
 	equal(w, "held", spaced(out.Objects, out.Held, out.More), "0 2 true")
 	next := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)
-	equal(w, "next", spaced(len(next), next[0].Key, next[0].Held), "2 c false")
-	r.Before = out.Now
+	equal(w, "next", spaced(len(next), next[0].Key, next[0].Held, next[2].Key, next[2].Held), "4 held/a true c false")
+	r.After = out.Next
 	out = w.evict(r)
 	equal(w, "the others", spaced(out.Objects, out.Held, w.names()), "2 0 held/a held/b")
-	w.later(time.Second)
-	next = must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)
-	equal(w, "next", spaced(len(next), next[0].Key, next[0].Held), "2 held/a true")
 	w.ok(w.ReleaseHold(w.ctx, h))
 	equal(w, "released", w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}}).Objects, 2)
+}
+
+// evictPassesOver: what a hold keeps is looked at once, and not changed. Its place in the order
+// is as it was when the hold is released.
+func evictPassesOver(w *world) {
+	w.evicts(6, nil)
+	equal(w, "in order", must(w.ReapplyRules(w.ctx, 9))(w).Done, true)
+	held := w.filled("held/a", "held/b", "held/c", "d", "e", "f")
+	h := w.hold(ledger.HoldPrefix, "held/")
+	r := ledger.EvictRequest{Batch: ledger.Batch{Limit: 3}}
+	equal(w, "too new to be passed over", spaced(w.evict(r).Held, w.evict(r).Held), "3 3")
+	w.later(ledger.KeptAge + time.Second)
+	w.unchanged(func() {
+		out := w.evict(r)
+		equal(w, "first", spaced(out.Objects, out.Held, out.KeptBefore), "0 3 false")
+	})
+	out := w.evict(r)
+	equal(w, "then", spaced(out.Objects, out.Held, out.KeptBefore, w.names()), "3 0 true held/a held/b held/c")
+	equal(w, "as it was", must(w.StatObject(w.ctx, bucketName, "held/a"))(w).Object.UsedAt, held[0].UsedAt)
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}})
+	equal(w, "no room", spaced(out.Objects, out.Held, out.KeptBefore, out.More), "0 0 true false")
+	w.ok(w.ReleaseHold(w.ctx, h))
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}, Batch: ledger.Batch{Limit: 1}})
+	equal(w, "released", spaced(out.Objects, w.names()), "1 held/b held/c")
+}
+
+// evictForNothing: where holds or the least age keep too much, nothing goes for a write, however
+// small the batches are.
+func evictForNothing(w *world) {
+	w.evicts(4, nil)
+	w.filled("a", "held/b", "c", "held/d")
+	w.hold(ledger.HoldPrefix, "held/")
+	out := w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 3}, Batch: ledger.Batch{Limit: 1}})
+	equal(w, "held", spaced(out.Objects, out.Held, out.Room, out.More, w.names()), "0 2 false false a c held/b held/d")
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 2}})
+	equal(w, "what may go is enough", spaced(out.Objects, out.Room), "2 true")
+	w.evicts(4, func(s *ledger.BucketSettings) { s.Evict.MinAge = time.Hour })
+	w.later(2 * time.Hour)
+	w.filled("e", "f")
+	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 1}})
+	equal(w, "too young", spaced(out.Objects, out.Room, out.More, w.names()), "0 false false e f held/b held/d")
+}
+
+// evictDoubted: while the clock is in doubt nothing goes by its least age. The order alone does not
+// depend on the clock.
+func evictDoubted(w *world) {
+	aged := func(d time.Duration) {
+		w.evicts(2, func(s *ledger.BucketSettings) { s.Evict.MinAge = d })
+	}
+	aged(time.Hour)
+	w.filled("a", "b")
+	w.later(5 * time.Hour)
+	one := ledger.EvictRequest{Bucket: bucketName, Room: ledger.Room{Objects: 1}}
+	equal(w, "there is room", w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 1}}).Room, true)
+	w.later(-2 * time.Minute)
+	w.unchanged(func() { w.fails(refused(w.Evict(w.ctx, one)), lethe.ErrClock) })
+	equal(w, "there is room", w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 1}}).Room, true)
+	aged(0)
+	equal(w, "by the order", w.evict(one).Objects, 1)
+}
+
+// evictOnly: ahead of need the object used last stays, however full the bucket is by it.
+func evictOnly(w *world) {
+	w.evicts(1, nil)
+	w.filled("a")
+	next := must(w.EvictingBuckets(w.ctx, "", 0))(w)[0]
+	equal(w, "one of one", spaced(w.evict(ledger.EvictRequest{}).Objects, w.evict(ledger.EvictRequest{Begun: true}).Objects, next.Excess(ledger.EvictRequest{})), "0 0 {0 0}")
+	equal(w, "for a write", w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 1}}).Objects, 1)
+	w.evicts(9, func(s *ledger.BucketSettings) { s.QuotaBytes = 20 })
+	w.filled("a")
+	w.put("large", strings.Repeat("x", 11))
+	w.later(time.Second)
+	out := w.evict(ledger.EvictRequest{})
+	equal(w, "the last", spaced(out.Objects, out.More, w.names()), "1 false large")
+	equal(w, "again", w.evict(ledger.EvictRequest{}).Objects, 0)
+}
+
+// evictLimited: what the engine evicts counts against the limit on what ends by itself; a write's
+// own evictions do not.
+func evictLimited(w *world) {
+	w.evicts(10, nil)
+	w.filled("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	r := ledger.EvictRequest{Batch: ledger.Batch{Limit: 2, Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 3}}}}
+	out := w.evict(r)
+	equal(w, "within it", spaced(out.Objects, out.More, len(out.Tripped)), "2 true 0")
+	r.Begun, r.After = true, out.Next
+	out = w.evict(r)
+	equal(w, "tripped", spaced(out.Objects, out.More, out.Tripped[0].Kind, out.Tripped[0].N), "1 false ttl 3")
+	out = w.evict(r)
+	equal(w, "stopped", spaced(out.Objects, out.More, len(out.Tripped)), "0 false 0")
+	r.Room, r.After = ledger.Room{Objects: 4}, ledger.UseMark{}
+	equal(w, "for a write", spaced(w.evict(r).Objects, w.names()), "2 f g h i j")
+	r.Room = ledger.Room{}
+	w.later(time.Hour)
+	w.filled("k", "l", "m", "n")
+	equal(w, "in the next hour", w.evict(r).Objects, 2)
 }
 
 func evictShared(w *world) {

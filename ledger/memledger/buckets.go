@@ -104,7 +104,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		return ledger.Bucket{}, err
 	}
 	if s.Evict.On() && s.Evict.Order != b.Evict.Order {
-		b.reapply = &ledger.Reapplication{StartedAt: db.now}
+		b.reapply, b.kept = &ledger.Reapplication{StartedAt: db.now}, ledger.UseMark{}
 		db.rulesRevision++
 	}
 	b.BucketSettings = s

@@ -202,7 +202,7 @@ func (w *write) quota() error { return w.bucket.roomFor(w.Object.Size, w.old) }
 // roomFor returns ErrQuotaExceeded for an object in place of old, which may be nil.
 func (b *bucket) roomFor(size int64, old *object) error {
 	if old != nil {
-		return b.OfSize(size, b.CheckQuota(0, size-old.Size))
+		return b.Replaces(old.Key, size, b.CheckQuota(0, size-old.Size))
 	}
 	return b.CheckQuota(1, size)
 }

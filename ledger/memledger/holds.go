@@ -110,6 +110,7 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.Holds--
+	b.kept = ledger.UseMark{}
 	db.releaseDeferred(b, h.Key)
 	return nil
 }

@@ -39,11 +39,11 @@ func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledge
 }
 
 func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
+	if err := db.trustClock(); err != nil {
+		return nil, err
+	}
 	b := db.backend(r.Backend)
-	switch d := db.behind(); {
-	case d > 0:
-		return nil, fmt.Errorf("memledger: the machine's clock lies %s behind the ledger's: %w", d, lethe.ErrClock)
-	case b == nil:
+	if b == nil {
 		return nil, noBackend(r.Backend)
 	}
 	if err := r.Check(b.Backend, db.limitState(limitKey{ledger.LimitClock, r.Backend}).Reason); err != nil {
@@ -54,6 +54,17 @@ func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
 		err = r.CheckWalk(*w)
 	}
 	return b, err
+}
+
+// trustClock returns ErrClock while the clock is in doubt.
+func (db *DB) trustClock() error {
+	if d := db.behind(); d > 0 {
+		return fmt.Errorf("memledger: the machine's clock lies %s behind the ledger's: %w", d, lethe.ErrClock)
+	}
+	if d := db.ClockAhead(); d > 0 {
+		return fmt.Errorf("memledger: the clock was set forward by %s: %w", d, lethe.ErrClock)
+	}
+	return nil
 }
 
 func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanRequest, out *ledger.Orphans) {

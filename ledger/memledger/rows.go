@@ -38,6 +38,7 @@ type bucket struct {
 	holds     []hold
 	was       string               // the name before it was deleted
 	usages    []ledger.UsageRecord // by time
+	kept      ledger.UseMark       // up to here in the order of eviction a hold keeps everything
 	ruled
 }
 

@@ -52,7 +52,7 @@ func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.Bucket
 		b.by = ""
 	}
 	if !b.rules.SameEnds(old) {
-		b.reapply = &ledger.Reapplication{StartedAt: db.now}
+		b.reapply, b.kept = &ledger.Reapplication{StartedAt: db.now}, ledger.UseMark{}
 		db.rulesRevision++
 	}
 	return b.outRules(), nil

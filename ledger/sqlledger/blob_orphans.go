@@ -69,11 +69,8 @@ func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out l
 
 // mayCondemn checks the conditions of the whole batch, and locks what they depend on.
 func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
-	if ahead := t.db.engine.ClockBehind(); ahead > 0 {
-		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
-	}
-	if ahead := t.db.ClockAhead(); ahead > 0 {
-		return fmt.Errorf("the clock was set forward by %s: %w", ahead.Round(time.Second), lethe.ErrClock)
+	if err := t.trustClock(); err != nil {
+		return err
 	}
 	b, err := t.backend(r.Backend)
 	if err != nil {
@@ -91,6 +88,17 @@ func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 		err = r.CheckWalk(*w)
 	}
 	return err
+}
+
+// trustClock returns ErrClock while the clock is in doubt (docs/protocol.md, rule 13).
+func (t *tx) trustClock() error {
+	if ahead := t.db.ClockBehind(); ahead > 0 {
+		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
+	}
+	if ahead := t.db.ClockAhead(); ahead > 0 {
+		return fmt.Errorf("the clock was set forward by %s: %w", ahead.Round(time.Second), lethe.ErrClock)
+	}
+	return nil
 }
 
 // sized is a key with its size in bytes.

@@ -32,6 +32,7 @@ var (
 				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
 			WHERE deleted_at > ?1`),
 		register(`UPDATE objects SET used_at = ?1 WHERE used_at > ?1`),
+		register(`UPDATE evictions SET kept_at = 0 WHERE kept_at >= ?1`), // others may lie before it now
 		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),
 		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),

@@ -93,6 +93,9 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 		if _, err := t.Send(countHolds, b.ID, -1); err != nil {
 			return err
 		}
+		if _, err := t.Send(keepAnew, b.ID); err != nil {
+			return err
+		}
 		return t.releaseDeferred(b.ID, h.Key)
 	})
 }

@@ -283,7 +283,7 @@ func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.
 // would take the bucket beyond its quota.
 func (t *tx) roomFor(b ledger.Bucket, size int64, old *ledger.Object) error {
 	if old != nil {
-		return b.OfSize(size, t.room(b, 0, size-old.Size))
+		return b.Replaces(old.Key, size, t.room(b, 0, size-old.Size))
 	}
 	return t.room(b, 1, size)
 }

@@ -13,7 +13,7 @@ var (
 	evictingBuckets = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
 	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
-		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key NOT IN (?4, ?5) ORDER BY used_at, key LIMIT ?3`)
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key NOT IN (?4, ?5) AND (used_at, key) > (?6, ?7) ORDER BY used_at, key LIMIT ?3`)
 	// coalesce keeps named rows from being joined with all of objects_used, which statistics from
 	// before the bucket evicted take to be empty.
 	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
@@ -27,8 +27,11 @@ var (
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
 		ORDER BY o.used_at, o.key LIMIT ?5`)
-	useHeld = register(`UPDATE objects SET used_at = ?2
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `) AND coalesce(used_at, 0) > 0`)
+	keptUpTo = register(`SELECT coalesce((SELECT kept_at FROM evictions WHERE bucket_id = ?1), 0), coalesce((SELECT kept_key FROM evictions WHERE bucket_id = ?1), ''),
+		(SELECT count(*) FROM reapplications WHERE bucket_id = ?1)`)
+	keepUpTo = register(`INSERT INTO evictions (bucket_id, kept_at, kept_key) VALUES (?1, ?2, ?3)
+		ON CONFLICT (bucket_id) DO UPDATE SET kept_at = excluded.kept_at, kept_key = excluded.kept_key`)
+	keepAnew   = register(`DELETE FROM evictions WHERE bucket_id = ?1`)
 	deleteUsed = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND coalesce(used_at, ?2) < ?2
@@ -38,26 +41,27 @@ var (
 )
 
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
-// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket. It does
-// nothing where there is room already, or a bucket does not evict. It reads what goes and what a
-// hold keeps, which counts as used now. An evicted object passes by the trash: there it would
-// free nothing.
+// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, and ErrClock
+// where a clock in doubt decides what is old enough. It does nothing where there is room already, a
+// bucket does not evict, or what may go would not make the room, as far as the first batch looks
+// ahead. It reads what goes and what a hold keeps, which later evictions pass over until a hold is
+// released. An evicted object passes by the trash: there it would free nothing.
 //
 // Evictions of one bucket wait for each other. What another transaction writes, deletes or notes
 // meanwhile is left to the next batch, with nothing younger in its place: no more goes than in
 // some order of them.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
 	err = db.batch(ctx, "evict from "+r.Bucket, func(t *tx) error {
-		out = ledger.Evicted{Now: t.Now}
+		out = ledger.Evicted{Next: r.After}
 		b, err := t.evictsAlone(r.Bucket)
 		if err != nil {
 			return err
 		}
-		e := eviction{tx: t, bucket: b, out: &out, before: b.Evict.Before(t.Now)}
-		if r.Before != 0 {
-			e.before = min(e.before, r.Before)
+		e := eviction{tx: t, EvictRequest: r, bucket: b, out: &out, before: b.Evict.Before(t.Now), ahead: r.Room != (ledger.Room{}) && r.After == (ledger.UseMark{})}
+		if err := e.passOver(); err != nil {
+			return err
 		}
-		found, err := e.candidates(r)
+		found, err := e.candidates()
 		if err != nil {
 			return err
 		}
@@ -65,11 +69,18 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 		if err := t.Row(bucketSums, b.ID).Scan(&e.bucket.Objects, &e.bucket.Bytes, new(int64)); err != nil {
 			return t.Failed(err)
 		}
-		if excess := e.bucket.Excess(r); excess != (ledger.Room{}) {
-			return e.run(r, found, excess)
+		excess := e.bucket.Excess(r)
+		if excess == (ledger.Room{}) {
+			out.Room = e.bucket.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
+			return nil
 		}
-		out.Room = e.bucket.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
-		return nil
+		if b.Evict.MinAge > 0 {
+			if err := t.trustClock(); err != nil {
+				return err
+			}
+		}
+		out.KeptBefore = e.kept.Compare(r.After) > 0
+		return e.run(found, excess)
 	})
 	return out, err
 }
@@ -87,8 +98,12 @@ func (t *tx) evictsAlone(name string) (ledger.Bucket, error) {
 // eviction is one batch of Evict.
 type eviction struct {
 	*tx
+	ledger.EvictRequest
 	bucket ledger.Bucket
 	before lethe.Time
+	ahead  bool           // the first batch of a write decides whether there can be room
+	kept   ledger.UseMark // up to here a hold keeps everything
+	moves  bool           // kept may move on
 	out    *ledger.Evicted
 }
 
@@ -100,6 +115,8 @@ type usedRow struct {
 	size    int64
 }
 
+func (u usedRow) mark() ledger.UseMark { return ledger.UseMark{Used: u.Used, Key: u.Key} }
+
 func scanUsed(r *sql.Rows) (u usedRow, err error) {
 	var content sql.NullString
 	err = r.Scan(&u.Bucket, &u.Key, &u.Used, &content, &u.Version, &u.size)
@@ -107,53 +124,126 @@ func scanUsed(r *sql.Rows) (u usedRow, err error) {
 	return u, err
 }
 
-// candidates returns what may go, the one used longest ago first.
-func (e *eviction) candidates(r ledger.EvictRequest) ([]usedRow, error) {
-	if r.Batch.Only != nil {
-		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(r.Batch.Only), e.before, e.bucket.ID)
+// passOver begins behind what a hold was found to keep. While a bucket's objects are put in order
+// that is not moved on: one may come to lie before it.
+func (e *eviction) passOver() error {
+	if e.bucket.Holds == 0 || e.Batch.Only != nil {
+		return nil
 	}
-	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(r.Batch.Limit), r.Spare, r.SpareToo)
+	var reapplied int
+	if err := e.Row(keptUpTo, e.bucket.ID).Scan(&e.kept.Used, &e.kept.Key, &reapplied); err != nil {
+		return e.Failed(err)
+	}
+	e.moves = reapplied == 0 && e.Room == (ledger.Room{}) && e.After.Compare(e.kept) <= 0
+	if e.kept.Compare(e.After) > 0 {
+		e.After = e.kept
+	}
+	return nil
 }
 
-func (e *eviction) run(r ledger.EvictRequest, found []usedRow, excess ledger.Room) error {
+// candidates returns what may go, the one used longest ago first.
+func (e *eviction) candidates() ([]usedRow, error) {
+	if e.Batch.Only != nil {
+		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(e.Batch.Only), e.before, e.bucket.ID)
+	}
+	return e.page(e.After, e.Batch.Limit)
+}
+
+func (e *eviction) page(after ledger.UseMark, limit int) ([]usedRow, error) {
+	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(limit), e.Spare, e.SpareToo, after.Used, after.Key)
+}
+
+func (e *eviction) run(found []usedRow, excess ledger.Room) error {
 	if len(found) == 0 {
 		return nil
+	}
+	free, held, err := e.sortOut(found)
+	if err != nil {
+		return err
+	}
+	going, enough := upTo(free, excess, e.bucket.MayEvict(e.EvictRequest))
+	if !enough && e.ahead {
+		if fits, err := e.fits(found); err != nil || !fits {
+			return err
+		}
 	}
 	rules, err := e.rulesByID([]lethe.ID{e.bucket.ID})
 	if err != nil {
 		return err
 	}
-	free, held, err := e.sortOut(found, rules[e.bucket.ID].holds > 0)
+	unused, err := e.unused(going)
 	if err != nil {
 		return err
 	}
-	free, enough := upTo(free, excess)
-	going, err := e.unused(free)
+	taken, err := e.weigh(unused, e.Batch)
 	if err != nil {
 		return err
 	}
-	taken, err := e.weigh(going, r.Batch)
+	may, err := e.spendOn(taken)
 	if err != nil {
 		return err
 	}
-	if err := e.keep(held); err != nil {
-		return err
+	e.out.More = may == len(taken) && (e.Batch.Only == nil && !enough || len(taken) < len(going))
+	taken = taken[:may]
+	e.out.Taken, e.out.Busy = namedOf(e.Batch, taken), len(going)-len(unused)
+	if len(taken) == len(going) {
+		if e.out.Held, e.out.Next = len(held), found[len(found)-1].mark(); enough {
+			e.out.Next = going[len(going)-1].mark()
+		}
+		if err := e.keep(found, held); err != nil {
+			return err
+		}
 	}
-	e.out.Taken = namedOf(r.Batch, taken)
-	e.out.More = r.Batch.Only == nil && !enough || len(taken) < len(free)
 	if err := e.end(taken, rules); err != nil {
 		return err
 	}
 	b := e.bucket
 	b.Objects, b.Bytes = b.Objects-int64(e.out.Objects), b.Bytes-e.out.Bytes
-	e.out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
+	e.out.Room = b.CheckQuota(e.Room.Objects, e.Room.Bytes) == nil
 	return nil
 }
 
-// upTo returns the first objects of a list that are enough, or all if they are not.
-func upTo(list []usedRow, excess ledger.Room) (first []usedRow, enough bool) {
+// spendOn counts what the engine evicts against the limit on what ends by itself, and returns how
+// many may go. A write's own evictions are bounded by what it needs, and a person decided on a plan.
+func (e *eviction) spendOn(taken []dueRow) (int, error) {
+	if e.Room != (ledger.Room{}) || e.Batch.Only != nil {
+		return len(taken), nil
+	}
+	may, tripped, err := e.spend(ledger.LimitTTL, string(e.bucket.ID), e.Batch.Limits.TTL, int64(len(taken)))
+	if tripped != nil {
+		e.out.Tripped = append(e.out.Tripped, *tripped)
+	}
+	return int(may), err
+}
+
+// fits reports whether what may go would make the room for a write, as far as it looks.
+func (e *eviction) fits(page []usedRow) (bool, error) {
+	lacks, held := e.bucket.Lacks(e.Room), 0
+	for seen := 0; len(page) > 0; {
+		free, kept, err := e.sortOut(page)
+		if err != nil {
+			return false, err
+		}
+		for _, u := range free {
+			lacks = lacks.Less(u.size)
+		}
+		held, seen = held+len(kept), seen+len(page)
+		if lacks == (ledger.Room{}) || seen >= ledger.EvictAhead {
+			return true, nil
+		}
+		if page, err = e.page(page[len(page)-1].mark(), maxPage); err != nil {
+			return false, err
+		}
+	}
+	e.out.Held = held
+	return false, nil
+}
+
+// upTo returns the first objects of a list that are enough, or all if they are not, and most of
+// them at most.
+func upTo(list []usedRow, excess ledger.Room, most int64) (first []usedRow, enough bool) {
 	for i, u := range list {
-		if excess = excess.Less(u.size); excess == (ledger.Room{}) {
+		if excess = excess.Less(u.size); excess == (ledger.Room{}) || int64(i+1) == most {
 			return list[:i+1], true
 		}
 	}
@@ -172,8 +262,8 @@ func (e *eviction) unused(list []usedRow) (out []dueRow, err error) {
 }
 
 // sortOut tells the objects that no hold keeps from the others.
-func (e *eviction) sortOut(found []usedRow, holds bool) (free, kept []usedRow, err error) {
-	if !holds {
+func (e *eviction) sortOut(found []usedRow) (free, kept []usedRow, err error) {
+	if e.bucket.Holds == 0 {
 		return found, nil, nil
 	}
 	asked := make([]dueRow, len(found))
@@ -191,14 +281,17 @@ func (e *eviction) sortOut(found []usedRow, holds bool) (free, kept []usedRow, e
 	return free, kept, err
 }
 
-// keep counts held objects, as used now.
-func (e *eviction) keep(held []usedRow) error {
-	e.out.Held = len(held)
-	rows, err := e.unused(held)
-	if err != nil || len(rows) == 0 {
-		return err
+// keep has later evictions pass over the first objects that were found, as far as a hold keeps them.
+func (e *eviction) keep(found, held []usedRow) error {
+	n := 0
+	for n < len(held) && held[n].Key == found[n].Key && held[n].Used < e.Now.Add(-ledger.KeptAge) {
+		n++
 	}
-	return e.Must(int64(len(rows)), lethe.ErrFenced, useHeld, sqldb.JSON(rows), e.Now)
+	if n == 0 || !e.moves {
+		return nil
+	}
+	_, err := e.Send(keepUpTo, e.bucket.ID, held[n-1].Used, held[n-1].Key)
+	return err
 }
 
 // end removes the objects for good. One whose own end has come goes for that reason.

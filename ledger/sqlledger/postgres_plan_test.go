@@ -99,11 +99,14 @@ type planned struct {
 // evictionPlans are of a bucket that begins to evict: by the statistics no object has been used.
 func evictionPlans(keys []dueRow, now lethe.Time) []planned {
 	return []planned{
-		{oldestUsed, "objects_used", []any{"x", now, 1000, "", ""}},
+		{oldestUsed, "objects_used", []any{"x", now, 1000, "", "", 0, ""}},
+		{usedEarlier, "objects_used", []any{"x", now, "k1", 1000}},
 		{deleteUsed, "objects_pkey", []any{sqldb.JSON(keys), now}},
-		{useHeld, "objects_pkey", []any{sqldb.JSON(keys), now}},
 		{usedNamed, "objects_pkey", []any{sqldb.JSON(keys), now, "x"}},
 		{lockUsed, "objects_pkey", []any{sqldb.JSON(keys)}},
+		{readNoted, "objects_pkey", []any{sqldb.JSON(keys)}},
+		{noteReads, "objects_pkey", []any{sqldb.JSON(keys)}},
+		{orderObjects, "objects_pkey", []any{"x", "k1", "k2", true}},
 	}
 }
 

@@ -45,6 +45,9 @@ func (t *tx) beginReapply(bucket lethe.ID) error {
 	if _, err := t.Send(beginReapply, bucket, t.Now); err != nil {
 		return err
 	}
+	if _, err := t.Send(keepAnew, bucket); err != nil {
+		return err
+	}
 	_, err := t.Send(reviseRules)
 	return err
 }

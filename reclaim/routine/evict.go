@@ -1,7 +1,6 @@
 package routine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +25,9 @@ type EvictLedger interface {
 	Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error)
 	// NextEvicted pages through what Evict would take, in its order.
 	NextEvicted(ctx context.Context, q ledger.EvictQuery) ([]ledger.Due, error)
+	// LimitStates lists the limits, of which that on what ends by itself counts evictions.
+	LimitStates(ctx context.Context) ([]ledger.LimitState, error)
+	LedgerTime(ctx context.Context) (lethe.Time, error)
 }
 
 // Evict makes room in buckets that evict, ahead of need: those above their high mark, down to the
@@ -71,8 +73,8 @@ func (e *Evict) eachBucket(ctx context.Context, each func(ledger.Bucket, ledger.
 // Pass makes room in one bucket after the other, a batch at a time.
 func (e *Evict) Pass(string) reclaim.Step {
 	var todo []ledger.Bucket
-	listed := false
-	var before lethe.Time
+	listed, begun := false, false
+	var after ledger.UseMark
 	return unlessBehind(e.Ledger, func(ctx context.Context, add reclaim.Add) (bool, error) {
 		if !listed {
 			listed = true
@@ -92,12 +94,13 @@ func (e *Evict) Pass(string) reclaim.Step {
 		if len(todo) == 0 {
 			return false, nil
 		}
-		out, err := e.batch(ctx, ledger.EvictRequest{Bucket: todo[0].Name, Batch: e.Batch, Before: before, Begun: before != 0}, add)
+		out, err := e.batch(ctx, ledger.EvictRequest{Bucket: todo[0].Name, Batch: e.Batch, After: after, Begun: begun}, add)
 		if err != nil {
 			return false, fmt.Errorf("reclaim: evict from bucket %s: %w", todo[0].Name, err)
 		}
-		if before = cmp.Or(before, out.Now); !out.More {
-			todo, before = todo[1:], 0
+		after, begun = out.Next, true
+		if stuck := out.Busy > 0 && out.Objects == 0; stuck || !out.More {
+			todo, after, begun = todo[1:], ledger.UseMark{}, false
 		}
 		return len(todo) > 0, nil
 	})
@@ -117,6 +120,7 @@ func (e *Evict) batch(ctx context.Context, r ledger.EvictRequest, add reclaim.Ad
 	add("held", int64(out.Held))
 	drop(ctx, e.Drop, out.Dropped)
 	e.Events.EmitReclaimed(lethe.ReasonEvicted, out.Reclaimed)
+	e.Events.EmitTripped(out.Tripped)
 	return out, nil
 }
 
@@ -135,30 +139,55 @@ func (e *Evict) Plan(ctx context.Context) (b ledger.Backlog, err error) {
 	return b, err
 }
 
+// errFound ends the search of HasBacklog.
+var errFound = errors.New("found")
+
 // HasBacklog implements reclaim.Backlogged.
-func (e *Evict) HasBacklog(ctx context.Context) (found bool, err error) {
-	err = e.eachBucket(ctx, func(ledger.Bucket, ledger.Room) error {
-		found = true
-		return nil
-	})
-	return found, err
+func (e *Evict) HasBacklog(ctx context.Context) (bool, error) {
+	err := e.eachBucket(ctx, func(ledger.Bucket, ledger.Room) error { return errFound })
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// stopped returns why a limit lets nothing go from a bucket; empty: none does.
+func (e *Evict) stopped(ctx context.Context, bucket lethe.ID) (string, error) {
+	if !e.Batch.Limits.TTL.On() {
+		return "", nil
+	}
+	now, err := e.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := e.Ledger.LimitStates(ctx)
+	for _, g := range list {
+		if g.Kind == ledger.LimitTTL && g.Subject == string(bucket) && g.Tripped(now) {
+			return g.Reason, nil
+		}
+	}
+	return "", err
 }
 
 // Items are the objects that a pass would evict, with those before them that a hold keeps.
 func (e *Evict) Items(ctx context.Context, yield func(plan.Item) error) error {
 	yield = unlessKept(e.Ledger, yield)
 	return e.eachBucket(ctx, func(b ledger.Bucket, excess ledger.Room) error {
-		q := ledger.EvictQuery{Bucket: b.Name, Limit: planPage}
+		stopped, err := e.stopped(ctx, b.ID)
+		if err != nil {
+			return err
+		}
+		q, most := ledger.EvictQuery{Bucket: b.Name, Limit: planPage}, b.MayEvict(ledger.EvictRequest{})
 		for {
 			page, err := e.Ledger.NextEvicted(ctx, q)
 			if err != nil {
 				return err
 			}
 			for _, d := range page {
-				i := dueItem(e.Name(), kindObject, predict.Due{Due: d})
+				i := dueItem(e.Name(), kindObject, predict.Due{Due: d, Stays: stopped})
 				if d.Held {
 					i.Stays = predict.HeldText
-				} else if excess = excess.Less(d.Size); excess == (ledger.Room{}) {
+				} else if excess, most = excess.Less(d.Size), most-1; excess == (ledger.Room{}) || most == 0 {
 					return yield(i)
 				}
 				if err := yield(i); err != nil {

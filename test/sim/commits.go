@@ -43,7 +43,7 @@ func (sc scope) holds(step Step) (locks []lock) {
 		locks = append(locks, lock{what: "row " + string(id)})
 	}
 	switch step {
-	case "precheck", "allow", "end-trips", "expire", "purge", "claim":
+	case "precheck", "allow", "end-trips", "expire", "evict", "purge", "claim":
 		locks = append(locks, lock{what: "limits"})
 	case "seal", "drop-receipts":
 		locks = append(locks, lock{what: "chain"})

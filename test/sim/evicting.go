@@ -32,7 +32,11 @@ func (w *World) settings(bucket string) (s ledger.BucketSettings) {
 
 // Evict is a method of clients and of the engine.
 func (s *seam) Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error) {
-	return write(s, "evict", r.Bucket, scope{room: &r}, func() (ledger.Evicted, error) { return s.in.Evict(s.lasting(ctx), r) })
+	return write(s, "evict", r.Bucket, scope{room: &r}, func() (ledger.Evicted, error) {
+		out, err := s.in.Evict(s.lasting(ctx), r)
+		s.w.oracle.stops(out.Tripped...)
+		return out, err
+	})
 }
 
 // EvictingBuckets is a method of the engine.

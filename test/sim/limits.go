@@ -109,9 +109,18 @@ func (o *oracle) departed(before View, step Step, sc scope) map[limitKey]int64 {
 	if sc.only != nil {
 		return out
 	}
+	here := byPlace(o.view.Objects)
 	switch step {
+	case "evict":
+		if sc.room.Room != (ledger.Room{}) || sc.room.Batch.Only != nil {
+			return out
+		}
+		for at, x := range byPlace(before.Objects) {
+			if here[at].ID != x.ID {
+				out[limitKey{ledger.LimitTTL, string(x.BucketID)}]++
+			}
+		}
 	case "expire":
-		here := byPlace(o.view.Objects)
 		for at, x := range byPlace(before.Objects) {
 			if here[at].ID == x.ID {
 				continue

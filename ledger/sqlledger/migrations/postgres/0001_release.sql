@@ -269,6 +269,13 @@ CREATE TABLE reapplications (
   started_at BIGINT           NOT NULL
 );
 
+-- One row per bucket that evicts: a hold keeps all its objects up to this place in their order.
+CREATE TABLE evictions (
+  bucket_id TEXT COLLATE "C" PRIMARY KEY REFERENCES buckets(id) ON DELETE CASCADE,
+  kept_at   BIGINT           NOT NULL, -- last use
+  kept_key  TEXT COLLATE "C" NOT NULL
+);
+
 -- One row per object or trash entry that was due and has to wait, for a hold or a limit: it
 -- left its due index and is here until it returns.
 CREATE TABLE deferred (
