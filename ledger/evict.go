@@ -29,6 +29,10 @@ type Eviction struct {
 	MinAge    time.Duration // what was used since is not evicted
 }
 
+// ErrUnpaired reports that nothing is evicted before a person has accepted a ledger that may be an
+// older copy: holds and later uses may be among what it does not know.
+var ErrUnpaired = fmt.Errorf("the ledger may be an older copy, and lethe backend accept has not been run: %w", lethe.ErrBackendMismatch)
+
 // On reports whether the bucket evicts.
 func (e Eviction) On() bool { return e.Order != "" }
 

@@ -54,8 +54,8 @@ type BucketLedger interface {
 	// entries keep their undo window. Documents and promotions are removed with the
 	// name.
 	DeleteBucket(ctx context.Context, name string) error
-	// Evict makes room in a bucket that evicts, by a batch: ErrNoSuchBucket, and ErrClock where
-	// a clock in doubt decides what is old enough.
+	// Evict makes room in a bucket that evicts, by a batch: ErrNoSuchBucket, ErrUnpaired, and
+	// ErrClock where a clock in doubt decides what is old enough.
 	Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error)
 }
 

@@ -70,11 +70,14 @@ func (s *Store) withRoom(ctx context.Context, from string, run func(context.Cont
 	return fmt.Errorf("%w; what went in time made too little room", err)
 }
 
-// notMade is why no room could be made. While the clock is in doubt, the write is refused as
-// where there is none.
+// notMade is why no room could be made. While the clock or the ledger is in doubt, the write
+// is refused as where there is none.
 func notMade(refusal error, bucket string, failed error) error {
-	if errors.Is(failed, lethe.ErrClock) {
+	switch {
+	case errors.Is(failed, lethe.ErrClock):
 		return fmt.Errorf("%w; nothing is evicted, as its least age cannot be told: %v", refusal, failed)
+	case errors.Is(failed, lethe.ErrBackendMismatch):
+		return fmt.Errorf("%w; nothing is evicted: %v", refusal, failed)
 	}
 	return fmt.Errorf("make room in bucket %s: %w", bucket, failed)
 }

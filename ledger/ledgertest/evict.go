@@ -25,6 +25,7 @@ func evictTests() []test {
 		{name: "what is kept is passed over", run: evictPassesOver},
 		{name: "nothing for what has no room then", run: evictForNothing},
 		{name: "a clock in doubt", run: evictDoubted},
+		{name: "a ledger in doubt", run: evictUnpaired},
 		{name: "the only one", run: evictOnly},
 		{name: "limits", run: evictLimited},
 		{name: "shared contents", run: evictShared},
@@ -272,6 +273,17 @@ func evictDoubted(w *world) {
 	equal(w, "there is room", w.evict(ledger.EvictRequest{Room: ledger.Room{Bytes: 1}}).Room, true)
 	aged(0)
 	equal(w, "by the order", w.evict(one).Objects, 1)
+}
+
+// evictUnpaired: what a restored ledger does not know may keep objects.
+func evictUnpaired(w *world) {
+	w.evicts(2, nil)
+	w.filled("a", "b")
+	one := ledger.EvictRequest{Bucket: bucketName, Room: ledger.Room{Objects: 1}}
+	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers"}))
+	w.unchanged(func() { w.fails(refused(w.Evict(w.ctx, one)), ledger.ErrUnpaired) })
+	w.ok(w.AcceptEpoch(w.ctx, disk, 7))
+	equal(w, "accepted", w.evict(one).Objects, 1)
 }
 
 // evictOnly: ahead of need the object used last stays, however full the bucket is by it.

@@ -11,8 +11,8 @@ import (
 )
 
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
-// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, and ErrClock
-// where a clock in doubt decides what is old enough. It does nothing where there is room already, a
+// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
+// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is room already, a
 // bucket does not evict, or what may go would not make the room. What a hold keeps is passed over
 // until a hold is released.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
@@ -29,6 +29,9 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 	if excess == (ledger.Room{}) {
 		out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
 		return out, nil
+	}
+	if slices.ContainsFunc(db.backends.rows, func(b *backend) bool { return b.HeldFor == ledger.HeldForLedger }) {
+		return out, ledger.ErrUnpaired
 	}
 	if b.Evict.MinAge > 0 {
 		if err := db.trustClock(); err != nil {

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 
@@ -31,8 +32,9 @@ var (
 		(SELECT count(*) FROM reapplications WHERE bucket_id = ?1)`)
 	keepUpTo = register(`INSERT INTO evictions (bucket_id, kept_at, kept_key) VALUES (?1, ?2, ?3)
 		ON CONFLICT (bucket_id) DO UPDATE SET kept_at = excluded.kept_at, kept_key = excluded.kept_key`)
-	keepAnew   = register(`DELETE FROM evictions WHERE bucket_id = ?1`)
-	deleteUsed = register(`DELETE FROM objects
+	unpairedLedger = register(`SELECT 1 FROM backends WHERE held_kind = ?1 LIMIT 1`)
+	keepAnew       = register(`DELETE FROM evictions WHERE bucket_id = ?1`)
+	deleteUsed     = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND coalesce(used_at, ?2) < ?2
 		RETURNING bucket_id, content_id, size, used_at, 0, key, id, etag, ttl_at, idle_at, reads_left`)
@@ -41,8 +43,8 @@ var (
 )
 
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
-// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, and ErrClock
-// where a clock in doubt decides what is old enough. It does nothing where there is room already, a
+// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
+// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is room already, a
 // bucket does not evict, or what may go would not make the room, as far as the first batch looks
 // ahead. It reads what goes and what a hold keeps, which later evictions pass over until a hold is
 // released. An evicted object passes by the trash: there it would free nothing.
@@ -74,15 +76,25 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 			out.Room = e.bucket.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
 			return nil
 		}
-		if b.Evict.MinAge > 0 {
-			if err := t.trustClock(); err != nil {
-				return err
-			}
+		if err := t.mayEvict(b); err != nil {
+			return err
 		}
 		out.KeptBefore = e.kept.Compare(r.After) > 0
 		return e.run(found, excess)
 	})
 	return out, err
+}
+
+// mayEvict returns ErrBackendMismatch while the ledger may not be the one that the backends belong
+// to, and ErrClock while the clock is in doubt and decides.
+func (t *tx) mayEvict(b ledger.Bucket) error {
+	if unpaired, err := t.exists(unpairedLedger, ledger.HeldForLedger); err != nil || unpaired {
+		return cmp.Or(err, ledger.ErrUnpaired)
+	}
+	if b.Evict.MinAge > 0 {
+		return t.trustClock()
+	}
+	return nil
 }
 
 // evictsAlone returns a bucket without its totals. Its settings and holds cannot change, and no
