@@ -55,7 +55,7 @@ var (
 )
 
 // condemn condemns the blobs that are in state from and carry the fence (0: unclaimed). The
-// caller compares the number with what it expects.
+// caller compares the number with what it expects, and rolls back unless all pending ones went.
 func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (condemned, error) {
 	if len(blobs) == 0 {
 		return condemned{}, nil
@@ -70,12 +70,25 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	if d.silent {
 		due = late
 	}
-	names := sqldb.JSON(blobs)
-	out, err := t.condemnBy(from, condemnBlobs, names, d.reason, d.at, due, late, from, fence)
-	if err == nil && from == lethe.Pending {
-		_, err = t.Send(forgetPromotions, names)
+	if from == lethe.Pending {
+		if err := t.forgetPromotions(blobs); err != nil {
+			return condemned{}, err
+		}
 	}
-	return out, err
+	return t.condemnBy(from, condemnBlobs, sqldb.JSON(blobs), d.reason, d.at, due, late, from, fence)
+}
+
+// forgetPromotions removes the promotions of blobs, before these are locked.
+func (t *tx) forgetPromotions(blobs []lethe.ID) (err error) {
+	switch len(blobs) {
+	case 0:
+	case 1:
+		// Nearly every write has one blob, and for one row a list parameter costs too much.
+		_, err = t.Send(forgetPromotion, blobs[0])
+	default:
+		_, err = t.Send(forgetPromotions, sqldb.JSON(blobs))
+	}
+	return err
 }
 
 // condemnBy runs a statement that condemns blobs in state from and returns their ids,

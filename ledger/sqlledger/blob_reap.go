@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -158,15 +159,19 @@ func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Pr
 	return bucket, p, err
 }
 
-// stillPromised consumes the promotion of a write that a reaper finishes, once the key is
-// locked. If the key was written or removed during the wait for the lock, the promotion is
-// gone: ErrPreconditionFailed.
-func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
+// supersede removes the promotions of the locked key, that of the write among them. If a
+// reaper finishes the write, and the key was written or removed during the wait for the lock,
+// that one is gone: ErrPreconditionFailed.
+func (w *write) supersede(fence int64) error {
+	t, key := w.t, w.c.Object.Key
 	if fence == 0 {
-		return nil
+		if err := t.forgetPromotions(blobsOf(w.c.Blobs)); err != nil {
+			return err
+		}
+		return t.supersede(w.bucket.ID, key)
 	}
-	n, err := t.Exec(forgetPromotions, sqldb.JSON(blobsOf(blobs)))
-	if err == nil && n == 0 {
+	gone, err := all(t, sqldb.One[lethe.ID], takePromotions, w.bucket.ID, key)
+	if err == nil && !slices.ContainsFunc(w.c.Blobs, func(u ledger.Uploaded) bool { return slices.Contains(gone, u.Blob) }) {
 		err = fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
 	}
 	return err

@@ -154,13 +154,7 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 			return err
 		}
 	}
-	if len(up) == 1 {
-		// Nearly every write has one blob, and for one row a list parameter costs too much.
-		_, err := t.Send(forgetPromotion, up[0].Blob)
-		return err
-	}
-	_, err := t.Send(forgetPromotions, sqldb.JSON(blobsOf(up)))
-	return err
+	return nil
 }
 
 // arrived moves a blob's bytes in the counters. A writer reserves bytes before it sends

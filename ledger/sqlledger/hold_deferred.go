@@ -205,6 +205,11 @@ func (t *tx) returnRows(list []deferredRow, holds bool, out *ledger.ReturnedRows
 		return nil
 	}
 	rows := sqldb.JSON(free)
+	for _, statement := range []string{lockedEntries, lockedObjects} {
+		if err := t.lockFirst(statement, rows); err != nil {
+			return err
+		}
+	}
 	objects, err := t.Exec(returnObjects, rows)
 	if err != nil {
 		return err

@@ -52,14 +52,7 @@ func (l *fixture) waitsEmptyHanded(g ledger.LimitState, fn func() error) {
 	l.ok(tx.QueryRow(`SELECT pg_backend_pid() FROM buckets WHERE id = $1 FOR UPDATE`, g.Subject).Scan(&me))
 	ended := make(chan error, 1)
 	go func() { ended <- fn() }()
-	for waits := false; !waits; { // on another connection: a transaction keeps seeing the activity that it saw first
-		select {
-		case err := <-ended:
-			l.t.Fatalf("it did not wait for the bucket: %v", err)
-		default:
-		}
-		l.ok(l.engine.Server.Runners[engine.Request].Pool.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
-	}
+	l.waitFor(me, ended)
 	var got bool
 	l.ok(tx.QueryRow(`SELECT pg_try_advisory_xact_lock($1)`, gateOf("limit", string(g.Kind)+"\x00"+g.Subject)).Scan(&got))
 	if !got {

@@ -11,9 +11,9 @@ import (
 )
 
 // Where transactions write concurrently they lock what they read to change it, in one order
-// (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, deletion limits,
-// contents, blobs, placements, counters; several of a kind in the order of their ids. Where a
-// writing transaction runs alone these locks are omitted.
+// (docs/protocol.md, rule 16): the bucket, the key, uploads, trash, objects, deletion limits,
+// promotions, contents, blobs, placements, counters; several of a kind in the order of their
+// ids. Where a writing transaction runs alone these locks are omitted.
 
 var (
 	// A transaction that puts or changes an object locks its key, by an advisory lock and
@@ -30,9 +30,16 @@ var (
 	lockedBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
 	gatedBackend = registerFor(sqldb.PostgresName, `SELECT `+backendColumns+` FROM backends
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE id = ?1 FOR SHARE OF backends`)
-	sharedBackend  = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
-	lockedBackend  = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
-	lockedObject   = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
+	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
+	lockedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
+	lockedObject  = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
+	// Several objects are locked before they are changed: an UPDATE takes them in any order.
+	lockedObjects = registerFor(sqldb.PostgresName, `SELECT 1 FROM `+sqldb.Rows(1, "bucket_id text", "key text")+` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key `+sqldb.ExclusiveBy("o.bucket_id, o.key"))
+	lockedRange = registerFor(sqldb.PostgresName, `SELECT 1 FROM objects
+		WHERE bucket_id = ?1 AND key > ?2 AND key <= ?3 `+sqldb.ExclusiveBy("key"))
+	lockedEntries = registerFor(sqldb.PostgresName, `SELECT 1 FROM `+sqldb.Rows(1, "entry text")+` CROSS JOIN trash e
+		WHERE e.id = t.entry `+sqldb.ExclusiveBy("e.id"))
 	lockedUpload   = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
 	lockedContents = register(`SELECT c.id FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c
 		WHERE c.id = t.id AND (c.closed = 0 OR c.id <> ?2) ` + sqldb.ExclusiveBy("c.id"))
@@ -113,6 +120,15 @@ func (t *tx) lockKeys(bucket string, keys []string) error {
 // lockObject returns the row under a locked key, and locks it; nil if there is none.
 func (t *tx) lockObject(b ledger.Bucket, key string) (*ledger.Object, error) {
 	return t.oneObject(b, lockedObject, b.ID, key)
+}
+
+// lockFirst locks rows, in one order, that the next statements change.
+func (t *tx) lockFirst(statement string, args ...any) error {
+	if !t.concurrentWriters() {
+		return nil
+	}
+	_, err := t.Send(statement, args...)
+	return err
 }
 
 // lockUpload locks an upload if it exists.

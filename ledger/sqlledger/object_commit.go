@@ -53,7 +53,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if err != nil {
 		return ledger.Committed{}, err
 	}
-	if err := t.stillPromised(c.Blobs, fence); err != nil {
+	if err := w.supersede(fence); err != nil {
 		return ledger.Committed{}, err
 	}
 	if err := w.refer(fence); err != nil {
@@ -273,7 +273,7 @@ func (w *write) put() (ledger.Committed, error) {
 		return out, err
 	}
 	out.Dropped = d.contents
-	return out, t.supersede(w.bucket.ID, o.Key)
+	return out, nil
 }
 
 // quota checks the bucket's quota for the object.

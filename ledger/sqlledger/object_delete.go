@@ -16,9 +16,10 @@ import (
 
 // CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 var (
-	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left
+	// What has ended by idleness is locked as well, for unkeepKeys.
+	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left, CASE WHEN ` + visibleAt(`o.`, `?3`) + ` THEN 1 ELSE 0 END
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND ` + visibleAt(`o.`, `?3`) + ` ` + sqldb.ExclusiveBy("o.key"))
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (` + visibleAt(`o.`, `?3`) + ` OR o.idle_for <> 0 AND o.idle_at <= ?3) ` + sqldb.ExclusiveBy("o.key"))
 	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.id AND ` + visibleAt(`o.`, `?3`))
 	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
@@ -31,8 +32,15 @@ var (
 			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, ` + firstEnd(firstEnd(`?5`, `o.ttl_at`), `o.idle_at`) + `, ?6, ?7, ?8, o.idle_for
 		FROM ` + sqldb.Rows(1, "id text", "key text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.key`)
-	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	supersedeKeys = forgetOf(`bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
+
+// forgetOf removes the promotions of several keys. PostgreSQL locks them in an order in which
+// it also finds those of one key: rows of equal keys follow each other by their place.
+func forgetOf(keys string) byEngine {
+	return registerBoth(`DELETE FROM promotions WHERE `+keys, `DELETE FROM promotions
+		WHERE blob_id IN (SELECT blob_id FROM promotions WHERE `+keys+` `+sqldb.ExclusiveBy("bucket_id, key, ctid")+`)`)
+}
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an
 // invalid key, a failed precondition, or ErrHeld.
@@ -141,17 +149,17 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 			keys = append(keys, item.Key)
 		}
 	}
-	list, err := all(p.t, func(r *sql.Rows) (*ledger.Object, error) {
+	lies := make(map[string]*ledger.Object, len(keys))
+	_, err := all(p.t, func(r *sql.Rows) (none struct{}, err error) {
 		var o ledger.Object
 		var content sql.NullString
-		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.ReadsLeft)
-		o.ContentID = lethe.ID(content.String)
-		return &o, err
+		var visible bool
+		err = r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.ReadsLeft, &visible)
+		if o.ContentID = lethe.ID(content.String); visible {
+			lies[o.Key] = &o
+		}
+		return none, err
 	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.Now)
-	lies := make(map[string]*ledger.Object, len(list))
-	for _, o := range list {
-		lies[o.Key] = o
-	}
 	if err != nil || !p.t.concurrentWriters() {
 		return lies, err
 	}
@@ -170,13 +178,13 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 
 // apply deletes the chosen rows, in a fixed number of statements.
 func (p *deleting) apply() error {
-	if len(p.clear) > 0 {
-		if _, err := p.t.Send(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
+	if len(p.clear) > len(p.take) {
+		if _, err := p.t.Send(unkeepKeys, sqldb.JSON(p.clear), p.bucket.ID, p.t.Now); err != nil {
 			return err
 		}
 	}
-	if len(p.clear) > len(p.take) {
-		if _, err := p.t.Send(unkeepKeys, sqldb.JSON(p.clear), p.bucket.ID, p.t.Now); err != nil {
+	if len(p.clear) > 0 {
+		if _, err := p.t.Send(supersedeKeys.of(p.t), sqldb.JSON(p.clear), p.bucket.ID); err != nil {
 			return err
 		}
 	}

@@ -27,10 +27,9 @@ var (
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND due_at IS NOT NULL AND due_at + 0 <= ?2
 		RETURNING bucket_id, content_id, size, due_at, rule_no, key, id, etag, ttl_at, idle_at, reads_left`)
-	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
-	supersededPromotions = register(`DELETE FROM promotions
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
-	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
+	anyPromotion   = register(`SELECT 1 FROM promotions LIMIT 1`)
+	supersededRows = forgetOf(`(bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
+	expireLater    = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
 )
 
 // Expire removes up to a batch of due objects, oldest first or by fair scheduling over some
@@ -142,7 +141,7 @@ func (t *tx) reclaimGone(gone []loss, rules map[lethe.ID]namedRules, by lethe.Re
 func (t *tx) supersedeAll(keys string) error {
 	found, err := t.exists(anyPromotion)
 	if err == nil && found {
-		_, err = t.Send(supersededPromotions, keys)
+		_, err = t.Send(supersededRows.of(t), keys)
 	}
 	return err
 }

@@ -15,7 +15,8 @@ var (
 	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)`)
-	supersedeKey = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
+	supersedeKey   = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
+	takePromotions = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2 RETURNING blob_id`)
 )
 
 // insertObject inserts an object row under a free key. The caller counts its reference.

@@ -232,7 +232,7 @@ func (db *DB) QueuePlacements(ctx context.Context, subjects []ledger.Subject) (n
 func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (fenced int, err error) {
 	err = db.batch(ctx, "settle placements", func(t *tx) error {
 		fenced = 0
-		for _, r := range results {
+		for _, r := range slices.SortedFunc(slices.Values(results), func(a, b ledger.PlacementResult) int { return cmp.Compare(a.ID, b.ID) }) {
 			n, err := t.settlePlacement(fence, r)
 			if err != nil {
 				return err

@@ -81,7 +81,7 @@ func TestEnginePlans(t *testing.T) {
 		expireLater:          "USING COVERING INDEX objects_due",
 		expireHeld:           "SEARCH h USING PRIMARY KEY (bucket_id=? AND scope=? AND key=?)",
 		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",
-		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
+		supersededRows.file:  "INDEX promotions_key (bucket_id=? AND key=?)",
 		contentWeights:       "SEARCH b USING INDEX blobs_content",
 		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
 		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",

@@ -87,6 +87,11 @@ func (t *tx) reapplyBucket(id lethe.ID, limit int64, out *ledger.Reapplied) erro
 		return err
 	}
 	out.Bucket, out.Seen, out.Done = b.name, len(list), int64(len(list)) < limit
+	if b.evict != "" && len(list) > 0 {
+		if err := t.lockFirst(lockedRange, id, after, list[len(list)-1].Key); err != nil {
+			return err
+		}
+	}
 	if out.Changed, err = t.reapply(list, func(lethe.ID) lifecycle.Rules { return b.rules }); err != nil {
 		return err
 	}
@@ -130,7 +135,11 @@ func (t *tx) reapply(list []ledger.Object, rules func(bucket lethe.ID) lifecycle
 	if len(changed) == 0 {
 		return 0, nil
 	}
-	n, err := t.Exec(reapplyObjects, sqldb.JSON(changed))
+	rows := sqldb.JSON(changed)
+	if err := t.lockFirst(lockedObjects, rows); err != nil {
+		return 0, err
+	}
+	n, err := t.Exec(reapplyObjects, rows)
 	return int(n), err
 }
 

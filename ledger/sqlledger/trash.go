@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -21,6 +22,7 @@ var (
 	pageTrash = register(`SELECT ` + trashColumns + ` FROM trash
 		WHERE id > ?1 AND (?2 = '' OR bucket = ?2) AND substr(key, 1, length(?3)) = ?3
 		ORDER BY id LIMIT ?4`)
+	trashedKey      = register(`SELECT bucket, key FROM trash WHERE id = ?1`)
 	takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
 	contentOfDomain = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2`)
 	hastenPurge     = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
@@ -42,6 +44,13 @@ func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.Tra
 func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	var n int64
 	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
+		rows := make([]deferredRow, len(entries))
+		for i, id := range entries {
+			rows[i].Entry = id
+		}
+		if err := t.lockFirst(lockedEntries, sqldb.JSON(rows)); err != nil {
+			return err
+		}
 		n, err = t.Exec(hastenPurge, sqldb.JSON(entries), t.Now, encodeCaller(t.By))
 		return err
 	})
@@ -72,6 +81,9 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	}
 	t.gone(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.Receipt(op)})
 	old, err := t.oneObject(b, takeObject, b.ID, o.Key)
+	if err == nil {
+		err = t.supersede(b.ID, o.Key)
+	}
 	if err != nil {
 		return o, err
 	}
@@ -100,25 +112,33 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	if err := t.happened(b, notification.Put, o, notification.ReasonRestored); err != nil {
 		return o, err
 	}
-	if _, err := t.settleRefs(replaced); err != nil {
-		return o, err
-	}
-	return o, t.supersede(b.ID, o.Key)
+	_, err = t.settleRefs(replaced)
+	return o, err
 }
 
 // unbin removes an entry from the trash, with its reference, and returns it with its former
-// bucket.
-func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.Rules, error) {
+// bucket. The key is locked before the entry.
+func (t *tx) unbin(entry lethe.ID) (e ledger.TrashEntry, b ledger.Bucket, rules lifecycle.Rules, err error) {
+	var bucket, key string
+	err = t.Row(trashedKey, entry).Scan(&bucket, &key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, b, nil, lethe.ErrTrashNotFound
+	}
+	if err != nil {
+		return e, b, nil, t.Failed(err)
+	}
+	if b, rules, err = t.lockKey(bucket, key); err != nil {
+		return e, b, nil, err
+	}
 	found, err := all(t, scanTrash, takeTrash, entry)
 	if err != nil || len(found) == 0 {
-		return ledger.TrashEntry{}, ledger.Bucket{}, nil, cmp.Or(err, lethe.ErrTrashNotFound)
+		return e, b, nil, cmp.Or(err, lethe.ErrTrashNotFound)
 	}
-	e := found[0]
+	e = found[0]
 	if e.Object.Over(t.Now) {
-		return e, ledger.Bucket{}, nil, fmt.Errorf("its time to live ended at %s: %w", e.Object.TTLAt, lethe.ErrTrashNotFound)
+		return e, b, nil, fmt.Errorf("its time to live ended at %s: %w", e.Object.TTLAt, lethe.ErrTrashNotFound)
 	}
-	b, rules, err := t.lockKey(e.Object.Bucket, e.Object.Key)
-	if err != nil || e.Object.ContentID == "" {
+	if e.Object.ContentID == "" {
 		return e, b, rules, err
 	}
 	same, err := t.exists(contentOfDomain, e.Object.ContentID, b.Domain)

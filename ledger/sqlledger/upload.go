@@ -115,6 +115,9 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 
 // storePart makes a pending blob a live one that the upload owns: ErrReaped, ErrNoRoom.
 func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
+	if err := t.forgetPromotions([]lethe.ID{p.BlobID}); err != nil {
+		return err
+	}
 	backend, reserved, err := t.pending(p.BlobID, 0)
 	if err = cmp.Or(err, c.Blocks.Check(p.Size)); err != nil {
 		return err
@@ -129,11 +132,7 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	if err := t.keepBlocks(p.BlobID, c.Blocks); err != nil {
 		return err
 	}
-	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {
-		return err
-	}
-	_, err = t.Send(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
-	return err
+	return t.arrived(backend, reserved, p.Size, "")
 }
 
 // AbortUpload aborts an upload: ErrNoSuchUpload. Its parts are condemned, and the intents of

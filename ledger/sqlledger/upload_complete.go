@@ -33,6 +33,13 @@ func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Com
 }
 
 func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
+	b, rules, err := t.lockKey(c.Bucket, c.Key)
+	if errors.Is(err, lethe.ErrNoSuchBucket) {
+		return t.completed(c, lethe.ErrNoSuchUpload)
+	}
+	if err != nil {
+		return ledger.Committed{}, err
+	}
 	if err := t.lockUpload(c.UploadID); err != nil {
 		return ledger.Committed{}, err
 	}
@@ -58,11 +65,10 @@ func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
 	if err := t.recordOnce(c.Op, "complete", c.Op); err != nil {
 		return ledger.Committed{}, err
 	}
-	b, rules, err := t.lockKey(commit.Object.Bucket, commit.Object.Key)
-	if err != nil {
-		return ledger.Committed{}, err
-	}
 	w, err := t.takeKey(commit, b, rules)
+	if err == nil {
+		err = t.supersede(b.ID, c.Key)
+	}
 	if err != nil {
 		return ledger.Committed{}, err
 	}

@@ -13,7 +13,7 @@ var triples = flag.Int("interleave.triples", 0, "how many triples of methods run
 // TestPairs runs every two methods that share rows beside each other.
 func TestPairs(t *testing.T) {
 	t.Logf("%d actions", len(actions()))
-	stepwise.TestPairs(t, stepwise.Pairs[action]{Every: meetings(), MayDeadlock: mayDeadlock, Mutants: mutants()}, newWorld)
+	stepwise.TestPairs(t, stepwise.Pairs[action]{Every: meetings(), Mutants: mutants()}, newWorld)
 }
 
 // meetings are every two actions that share rows.
@@ -27,13 +27,6 @@ func meetings() (pairs []stepwise.Meeting[action]) {
 		}
 	}
 	return pairs
-}
-
-// mayDeadlock are pairs that PostgreSQL may have to part, with the reason; the ledger
-// runs the one that was undone again.
-var mayDeadlock = map[string]string{
-	"Promote + CondemnIntent": "a promotion is used up before the blob is held, and goes after it where the intent is condemned; " +
-		"a reaper does the one or the other, so that two meet only when a claim was taken over in between",
 }
 
 // TestTriples runs three or four methods that share rows beside each other, by chance.

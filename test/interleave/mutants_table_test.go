@@ -108,7 +108,7 @@ var table = []mutant{
 		pairs: []string{"CommitPart 1 + AbortStale"},
 	}, {
 		name: "a used promotion is not noticed", file: "blob_reap.go",
-		old: "if err == nil && n == 0 {", new: "if err == nil && n < 0 {",
+		old: "if err == nil && !slices.ContainsFunc(", new: "if err == nil && t.Now < 0 && !slices.ContainsFunc(",
 		pairs: []string{"Commit new over a + Promote"},
 	}, {
 		name: "expiry does not hold the buckets", file: "rules.go",
@@ -160,7 +160,7 @@ var table = []mutant{
 		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
 	}, {
 		name: "a delete locks no objects", file: "object_delete.go",
-		old: "visibleAt(`o.`, `?3`) + ` ` + sqldb.ExclusiveBy(\"o.key\"))", new: "visibleAt(`o.`, `?3`))",
+		old: "o.idle_at <= ?3) ` + sqldb.ExclusiveBy(\"o.key\"))", new: "o.idle_at <= ?3)`)",
 		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},
 }

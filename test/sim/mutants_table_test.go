@@ -101,7 +101,7 @@ var mutants = []mutant{
 		also: []edit{{"WHERE id = ?1 AND state = 1 AND fence = ?2`)\n)", "WHERE id = ?1 AND ?2 >= 0`)\n)"}},
 	}, {
 		name: "writers do not clear promotions", rule: "19: nothing wrote or removed the key since", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/object_commit.go", old: "	return out, t.supersede(w.bucket.ID, o.Key)", new: "	return out, nil",
+		file: "ledger/sqlledger/blob_reap.go", old: "		return t.supersede(w.bucket.ID, key)", new: "		return nil",
 	}, {
 		name: "deletions do not clear promotions", rule: "19: nothing wrote or removed the key since", within: 2000, known: 6, sqlite: true,
 		file: "ledger/sqlledger/object_delete.go", old: "	if len(p.clear) > 0 {", new: "	if false {",
