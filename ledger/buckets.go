@@ -31,9 +31,17 @@ func (b *Bucket) CheckQuota(objects, bytes int64) error {
 	}
 	switch {
 	case b.QuotaObjects > 0 && objects > 0 && b.Objects+objects > b.QuotaObjects:
-		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, b.Objects, full)
+		return fmt.Errorf("bucket %s may have %s and has %d: %w", b.Name, counted(b.QuotaObjects, "object"), b.Objects, full)
 	case b.QuotaBytes > 0 && bytes > 0 && b.Bytes+bytes > b.QuotaBytes:
-		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, b.Bytes, full)
+		return fmt.Errorf("bucket %s may have %s and has %d: %w", b.Name, counted(b.QuotaBytes, "byte"), b.Bytes, full)
 	}
 	return nil
+}
+
+// counted returns a number with its noun.
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -193,18 +193,23 @@ func (b *Bucket) fits(r Room) bool {
 	return (b.QuotaObjects == 0 || r.Objects <= b.QuotaObjects) && (b.QuotaBytes == 0 || r.Bytes <= b.QuotaBytes)
 }
 
-// Replaces returns the refusal, for want of room, of an object of so many bytes that replaces the
-// one of its key. One that is larger than the quota never has it, though it grows the bucket by less.
-func (b *Bucket) Replaces(key string, size int64, refusal error) error {
+// Takes asks check, which is CheckQuota, for an object of so many bytes in place of old, nil for
+// none. An object that is larger than the quota never has room, though it grows the bucket by
+// less where it replaces another.
+func (b *Bucket) Takes(size int64, old *Object, check func(objects, bytes int64) error) error {
+	if old == nil {
+		return check(1, size)
+	}
+	err := check(0, size-old.Size)
 	var e *lacksRoom
-	if !errors.As(refusal, &e) {
-		return refusal
+	if !errors.As(err, &e) {
+		return err
 	}
 	if b.QuotaBytes > 0 && size > b.QuotaBytes {
-		return fmt.Errorf("bucket %s may have %d bytes, and the object has %d: %w", b.Name, b.QuotaBytes, size, lethe.ErrQuotaExceeded)
+		return fmt.Errorf("bucket %s may have %s, and the object has %d: %w", b.Name, counted(b.QuotaBytes, "byte"), size, lethe.ErrQuotaExceeded)
 	}
-	e.asks.Spare = key
-	return refusal
+	e.asks.Spare = old.Key
+	return err
 }
 
 // Excess returns what has to go for the room to be there and the low mark to be reached; nothing

@@ -285,10 +285,7 @@ func (w *write) precheck(ctx context.Context) error {
 // checkQuota refuses a body of size bytes (-1: unknown) that exceeds the bucket's quota,
 // even if it replaces the object of its key. A bucket that evicts makes the room.
 func checkQuota(b ledger.Bucket, size int64, old *ledger.Object) error {
-	err := b.CheckQuota(1, size)
-	if old != nil {
-		err = b.Replaces(old.Key, size, b.CheckQuota(0, size-old.Size))
-	}
+	err := b.Takes(size, old, b.CheckQuota)
 	if _, evicts := ledger.RoomFor(err); evicts {
 		return nil
 	}

@@ -226,6 +226,12 @@ func TestQuestionsNameAmounts(t *testing.T) {
 	if out := w.ok("keys", "list"); strings.Contains(out, "alice") {
 		t.Errorf("it is still there:\n%s", out)
 	}
+	w.bucket("empty")
+	nothing := newScreen(t)
+	code := run(context.Background(), w.args("trash", "purge", "--bucket", "empty"), streams{terminal(t, ""), io.Discard, nothing.file})
+	if text := nothing.read(); code != 0 || text != "" {
+		t.Errorf("a purge of nothing: exit code %d, %s", code, text)
+	}
 }
 
 // So do those that need exclusive use of the data folder.

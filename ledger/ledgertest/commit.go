@@ -213,6 +213,9 @@ func quotaObjects(w *world) {
 	w.commit(c)
 	w.configure(ledger.BucketSettings{QuotaObjects: 1})
 	w.put("b", "other")
+	if err := refused(w.Commit(w.ctx, w.written("d", "4"))); err == nil || !strings.Contains(err.Error(), " may have 1 object and has 2: ") {
+		w.Errorf("beyond a quota of one: %v", err)
+	}
 }
 
 // quotaBytes counts logical bytes: shared bytes count each time. A write that shrinks the

@@ -201,10 +201,11 @@ func (w *write) quota() error { return w.bucket.roomFor(w.Object.Size, w.old) }
 
 // roomFor returns ErrQuotaExceeded for an object in place of old, which may be nil.
 func (b *bucket) roomFor(size int64, old *object) error {
+	var replaced *ledger.Object
 	if old != nil {
-		return b.Replaces(old.Key, size, b.CheckQuota(0, size-old.Size))
+		replaced = &old.Object
 	}
-	return b.CheckQuota(1, size)
+	return b.Takes(size, replaced, b.CheckQuota)
 }
 
 // apply makes the object. It adds references before it removes others, so that a content

@@ -282,8 +282,5 @@ func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.
 // roomFor returns ErrQuotaExceeded if an object of size, in place of the row old, if any,
 // would take the bucket beyond its quota.
 func (t *tx) roomFor(b ledger.Bucket, size int64, old *ledger.Object) error {
-	if old != nil {
-		return b.Replaces(old.Key, size, t.room(b, 0, size-old.Size))
-	}
-	return t.room(b, 1, size)
+	return b.Takes(size, old, func(n, bytes int64) error { return t.room(b, n, bytes) })
 }
