@@ -62,7 +62,7 @@ type Spent struct {
 func (c *ClusterComparison) Run(ctx context.Context) (out Clustered, err error) {
 	out.Objects = c.Objects
 	if !c.RowsOnly {
-		if c.s3, err = c.Servers.S3.start(ctx, c.Servers.Dir, 32); err != nil {
+		if c.s3, err = c.Servers.S3.start(ctx, c.Servers.Dir); err != nil {
 			return out, err
 		}
 		defer func() { err = errors.Join(err, c.s3.stop()) }()

@@ -59,7 +59,7 @@ func (s *Servers) ground(ctx context.Context, dir, name string, d Dataset) (at g
 		return at, err
 	}
 	if s.S3.Binary != "" {
-		srv, err := s.S3.start(ctx, filepath.Join(dir, "s3"), 32)
+		srv, err := s.S3.start(ctx, filepath.Join(dir, "s3"))
 		if err != nil {
 			return at, err
 		}

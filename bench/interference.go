@@ -159,7 +159,7 @@ func (r *side) serve(ctx context.Context) (err error) {
 	if r.Inline {
 		p = p.Inline(max(r.Size, clientSize))
 	}
-	r.srv, err = p.start(ctx, r.dir, r.Clients)
+	r.srv, err = p.start(ctx, r.dir)
 	if err != nil {
 		return err
 	}

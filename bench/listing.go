@@ -58,7 +58,7 @@ func (l Listing) start(ctx context.Context, dir string, n int) (*server, error) 
 	if err := d.Fill(ctx, dir, lethe.SystemClock{}.Now()); err != nil {
 		return nil, err
 	}
-	return Lethe(l.Binary, true).start(ctx, dir, 1)
+	return Lethe(l.Binary, true).start(ctx, dir)
 }
 
 func (l Listing) pages(ctx context.Context, srv *server, n int, seed uint64) (Latencies, error) {

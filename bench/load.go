@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,9 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-
 	"github.com/lethe-storage/lethe"
 )
 
@@ -28,20 +26,25 @@ type Target struct {
 	URL            string
 	Access, Secret string
 
-	client *http.Client
-	signer *v4.Signer
+	key  signingKey
+	mu   sync.Mutex
+	idle []*link // connections that wait for a request
 }
 
-// NewTarget makes a target for up to the given number of clients at once.
-func NewTarget(url, access, secret string, clients int) *Target {
-	return &Target{
-		URL: url, Access: access, Secret: secret, signer: v4.NewSigner(),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10}},
-	}
+// NewTarget makes a target.
+func NewTarget(url, access, secret string) *Target {
+	return &Target{URL: url, Access: access, Secret: secret}
 }
 
 // Close ends the connections.
-func (t *Target) Close() { t.client.CloseIdleConnections() }
+func (t *Target) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.idle {
+		_ = l.Close() // nothing is on its way
+	}
+	t.idle = nil
+}
 
 // Do sends one request and reads the answer to its end; it answers the number of
 // bytes read. An answer other than 2xx is an error.
@@ -53,38 +56,48 @@ func (t *Target) Do(ctx context.Context, method, path string, body []byte) (int6
 type request struct {
 	method, path string
 	body         []byte
+	stream       io.Reader // in place of body, and how long it is
+	size         int64
 	headers      [][2]string
 	answer       io.Writer // nil: it is only counted
 }
 
-func (t *Target) send(ctx context.Context, q request) (int64, error) {
-	r, err := http.NewRequestWithContext(ctx, q.method, t.URL+q.path, bytes.NewReader(q.body))
-	if err != nil {
-		return 0, err
+// length is that of the body, in bytes.
+func (q request) length() int64 { return int64(len(q.body)) + q.size }
+
+func (t *Target) send(ctx context.Context, q request) (n int64, err error) {
+	for again := true; ; again = false {
+		l, kept, err := t.link(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n, err = l.exchange(t, q)
+		if kept && again && q.stream == nil && errors.Is(err, errUnanswered) {
+			_ = l.Close() // the server has closed it meanwhile
+			continue
+		}
+		if err != nil || l.ends {
+			return n, errors.Join(err, l.Close())
+		}
+		t.mu.Lock()
+		t.idle = append(t.idle, l)
+		t.mu.Unlock()
+		return n, nil
 	}
-	r.ContentLength = int64(len(q.body))
-	for _, h := range q.headers {
-		r.Header.Set(h[0], h[1])
+}
+
+// link returns a connection that was kept, or a new one.
+func (t *Target) link(ctx context.Context) (l *link, kept bool, err error) {
+	t.mu.Lock()
+	if n := len(t.idle); n > 0 {
+		l, t.idle = t.idle[n-1], t.idle[:n-1]
 	}
-	const unsigned = "UNSIGNED-PAYLOAD"
-	r.Header.Set("X-Amz-Content-Sha256", unsigned)
-	key := aws.Credentials{AccessKeyID: t.Access, SecretAccessKey: t.Secret}
-	if err := t.signer.SignHTTP(ctx, key, r, unsigned, "s3", "us-east-1", lethe.SystemClock{}.Now().Time()); err != nil {
-		return 0, err
+	t.mu.Unlock()
+	if l != nil {
+		return l, true, nil
 	}
-	resp, err := t.client.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return 0, fmt.Errorf("bench: %s %s: %s: %s", q.method, q.path, resp.Status, text)
-	}
-	if q.answer == nil {
-		q.answer = io.Discard
-	}
-	return io.Copy(q.answer, resp.Body)
+	l, err = dial(ctx, strings.TrimPrefix(t.URL, "http://"))
+	return l, false, err
 }
 
 // Load is what clients do side by side.

@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/lethe-storage/lethe"
 )
 
@@ -34,7 +32,7 @@ func (l Large) Run(ctx context.Context) (p Passed, err error) {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	srv, err := l.Program.start(ctx, dir, 1)
+	srv, err := l.Program.start(ctx, dir)
 	if err != nil {
 		return p, err
 	}
@@ -58,26 +56,7 @@ func (l Large) Run(ctx context.Context) (p Passed, err error) {
 
 // stream uploads size bytes that are made on the way.
 func (t *Target) stream(ctx context.Context, path string, size int64) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, t.URL+path, io.LimitReader(&patternReader{}, size))
-	if err != nil {
-		return err
-	}
-	r.ContentLength = size
-	const unsigned = "UNSIGNED-PAYLOAD"
-	r.Header.Set("X-Amz-Content-Sha256", unsigned)
-	key := aws.Credentials{AccessKeyID: t.Access, SecretAccessKey: t.Secret}
-	if err := t.signer.SignHTTP(ctx, key, r, unsigned, "s3", "us-east-1", lethe.SystemClock{}.Now().Time()); err != nil {
-		return err
-	}
-	resp, err := t.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 500))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("bench: put %s: %s: %s", path, resp.Status, text)
-	}
+	_, err := t.send(ctx, request{method: http.MethodPut, path: path, stream: io.LimitReader(&patternReader{}, size), size: size})
 	return err
 }
 

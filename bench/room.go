@@ -180,7 +180,7 @@ func (r Room) puts(ctx context.Context, dir string) (t Taken, err error) {
 		return t, err
 	}
 	const clients = 16
-	srv, err := Lethe(r.Binary, false, at.env...).Inline(r.Size).start(ctx, dir, clients)
+	srv, err := Lethe(r.Binary, false, at.env...).Inline(r.Size).start(ctx, dir)
 	if err != nil {
 		return t, err
 	}

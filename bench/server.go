@@ -106,7 +106,7 @@ type server struct {
 }
 
 // start runs the program on the folder, and waits until it answers.
-func (p Program) start(ctx context.Context, dir string, clients int) (*server, error) {
+func (p Program) start(ctx context.Context, dir string) (*server, error) {
 	addr, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (p Program) start(ctx context.Context, dir string, clients int) (*server, e
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: start %s: %w", p.Name, err)
 	}
-	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret, clients), cmd, make(chan error, 1), log.Name(), metrics, p.Flushes}
+	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret), cmd, make(chan error, 1), log.Name(), metrics, p.Flushes}
 	go func() { s.done <- cmd.Wait() }()
 	if err := s.answers(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bench: %s: %w", p.Name, err), s.stop())

@@ -57,7 +57,7 @@ func (s Serving) Run(ctx context.Context) (out [][]Served, err error) {
 }
 
 func (s Serving) one(ctx context.Context, p Program, dir string) (got Served, err error) {
-	srv, err := p.start(ctx, dir, s.Clients)
+	srv, err := p.start(ctx, dir)
 	if err != nil {
 		return got, err
 	}

@@ -156,7 +156,7 @@ func (r *smallRun) start(ctx context.Context, due bool) (end func() error, err e
 		}
 		p = p.with(append(slices.Clone(atOnce), at.env...)...)
 	}
-	if r.srv, err = p.start(ctx, r.dir, r.Clients); err != nil {
+	if r.srv, err = p.start(ctx, r.dir); err != nil {
 		return end, err
 	}
 	ends = append(ends, r.srv.stop)
