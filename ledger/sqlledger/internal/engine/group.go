@@ -17,6 +17,8 @@ type group struct {
 	began lethe.Time
 	ran   []*member // in order, with their results in err
 	kept  int       // members whose changes are in the transaction
+	// careful: each member after the first has a savepoint.
+	careful bool
 	// shared is what the members put off; nil if each writes all that it has.
 	shared Group
 }
@@ -66,25 +68,62 @@ func (g *group) run() {
 // first member needs no savepoint: the whole transaction can be rolled back while it is
 // alone.
 func (g *group) join(m *member) bool {
-	if g.kept == 0 {
+	switch {
+	case g.kept == 0:
 		m.err = g.alone(m)
 		return true
+	case g.careful:
+		return g.guarded(m)
 	}
+	wrote, err := g.w.runOne(m, g.shared)
+	if m.err = err; err != nil && wrote {
+		return g.again()
+	}
+	g.keep(err)
+	return true
+}
+
+// guarded is join with a savepoint.
+func (g *group) guarded(m *member) bool {
 	s := g.w.s
 	if err := s.Run("SAVEPOINT member"); err != nil {
 		return false
 	}
-	if m.err = g.w.runOne(m, g.shared); m.err != nil {
-		g.undone()
+	if _, m.err = g.w.runOne(m, g.shared); m.err != nil {
+		if g.shared != nil {
+			g.shared.Undone()
+		}
 		return s.Run("ROLLBACK TO member") == nil && s.Run("RELEASE member") == nil
 	}
+	g.keep(nil)
+	return s.Run("RELEASE member") == nil
+}
+
+// keep ends a member whose changes stay, or which failed before it made any.
+func (g *group) keep(failed error) {
 	if g.shared != nil {
 		g.shared.Kept()
 	}
-	if s.Run("RELEASE member") != nil {
+	if failed == nil {
+		g.kept++
+	}
+}
+
+// again rolls back a transaction whose last member failed after it had changed something, and
+// runs all members anew, with savepoints.
+func (g *group) again() bool {
+	if g.w.f.ballast.out.Load() || g.w.s.Run("ROLLBACK") != nil {
 		return false
 	}
-	g.kept++
+	g.careful, g.w.careful, g.kept = true, carefulGroups, 0
+	if g.shared != nil {
+		g.shared = g.w.f.e.o.NewGroup()
+	}
+	for _, m := range g.ran {
+		if !g.join(m) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -99,7 +138,7 @@ func (g *group) alone(m *member) error {
 		g.w.reopen()
 		return err
 	}
-	if err := g.w.runOne(m, g.shared); err != nil {
+	if _, err := g.w.runOne(m, g.shared); err != nil {
 		if s.Run("ROLLBACK") != nil {
 			g.w.reopen()
 		}
@@ -152,13 +191,6 @@ func (g *group) violated(err error) bool {
 		g.w.reopen()
 	}
 	return true
-}
-
-// undone ends a member that was rolled back.
-func (g *group) undone() {
-	if g.shared != nil {
-		g.shared.Undone()
-	}
 }
 
 // committed calls what members have asked for.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -33,6 +34,8 @@ type Tx struct {
 	// spoilt is the first error that may have aborted the transaction. No statement runs
 	// after it, because that would be committed on its own.
 	spoilt error
+	// wrote: it ran a statement that may have changed something.
+	wrote bool
 }
 
 // Group is what the members of a group of writes put off, to write it once for all of them.
@@ -56,6 +59,7 @@ func (t *Tx) Spoilt() error { return t.spoilt }
 // ready returns an error if the transaction is aborted. Else the query may run, and sees
 // what others of the group did.
 func (t *Tx) ready(query string) error {
+	t.wrote = t.wrote || !strings.HasPrefix(query, "SELECT")
 	if t.spoilt == nil && t.Group != nil && t.Group.Reads(query) {
 		t.spoilt = t.Group.Flush(&Tx{ctx: t.ctx, Now: t.Now, e: t.e, s: t.s})
 	}

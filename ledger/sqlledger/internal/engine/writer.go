@@ -23,10 +23,14 @@ const (
 	// COMMIT saves more than the wait.
 	groupWait  = 500 * time.Microsecond
 	groupCrowd = 3
+	// carefulGroups is how many groups have savepoints after a group that had to be undone for
+	// the lack of them. SQLite copies each page that changes after a savepoint.
+	carefulGroups = 64
 )
 
 // writer runs all writes of a ledger, one at a time, on one connection. Writes that wait at
-// the same time share a COMMIT; each has its own savepoint.
+// the same time share a COMMIT. After one of them had to be undone, each has its own savepoint
+// for a while.
 type writer struct {
 	f       *File
 	s       *sqldb.Session // nil after the connection was lost
@@ -41,6 +45,7 @@ type writer struct {
 	linger    func()
 	groupTime time.Duration
 	crowd     int   // members of the last group of requests
+	careful   int   // how many groups from now on have savepoints
 	lost      error // why s could not be reopened
 	log       walog
 }
@@ -105,7 +110,8 @@ func (w *writer) turn(k Kind) int {
 		defer w.f.r.memory.Unlock()
 	}
 	w.f.ballast.tend()
-	g := &group{w: w, k: k, began: lethe.Monotonic{}.Now()}
+	g := &group{w: w, k: k, began: lethe.Monotonic{}.Now(), careful: w.careful > 0}
+	w.careful = max(0, w.careful-1)
 	if w.f.e.o.NewGroup != nil {
 		g.shared = w.f.e.o.NewGroup()
 	}
@@ -147,8 +153,9 @@ func (w *writer) reopen() {
 	w.s = nil
 }
 
-// runOne runs a member in the current transaction. A panic becomes an error.
-func (w *writer) runOne(m *member, shared Group) (err error) {
+// runOne runs a member in the current transaction, and reports whether it may have changed
+// something. A panic becomes an error.
+func (w *writer) runOne(m *member, shared Group) (wrote bool, err error) {
 	t := &Tx{ctx: context.Background(), Now: w.f.clock.now(), e: w.f.e, s: w.s, Random: w.f.e.random, Writes: true, By: m.By, Group: shared}
 	defer func() {
 		if p := recover(); p != nil {
@@ -157,10 +164,11 @@ func (w *writer) runOne(m *member, shared Group) (err error) {
 		if t.spoilt != nil {
 			err = t.spoilt
 		}
+		wrote = t.wrote || t.spoilt != nil
 		w.f.ballast.give(err)
 	}()
 	w.members.Add(1)
-	return m.Do(t)
+	return false, m.Do(t)
 }
 
 // finish saves the clock if due, and commits.

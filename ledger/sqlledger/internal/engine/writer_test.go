@@ -112,6 +112,35 @@ func TestFailureIsUndoneAlone(t *testing.T) {
 	}
 }
 
+// TestWhatRunsAgain: a member that fails before it changed anything makes no other run again.
+// One that has to be undone does, once: the groups after it have savepoints.
+func TestWhatRunsAgain(t *testing.T) {
+	refused := errors.New("refused")
+	asks := func(x *Tx) error { return errors.Join(x.Row("SELECT 1").Scan(new(int)), refused) }
+	changes := func(x *Tx) error { return errors.Join(note("no")(x), refused) }
+	for name, c := range map[string]struct {
+		bad  func(*Tx) error
+		runs int64 // with the one that holds the writer
+	}{"fails at once": {asks, 4}, "has changed something": {changes, 6}} {
+		t.Run(name, func(t *testing.T) {
+			e := openTest(t, Memory, Options{})
+			run := func(first, last string, want int64) {
+				t.Helper()
+				before := e.Stats().Members
+				if errs := together(t, e, note(first), c.bad, note(last)); errs[0] != nil || !errors.Is(errs[1], refused) || errs[2] != nil {
+					t.Error(errs)
+				}
+				if n := e.Stats().Members - before; n != want {
+					t.Errorf("members ran %d times, want %d", n, want)
+				}
+			}
+			run("a", "b", c.runs)
+			run("c", "d", 4)
+			wantNotes(t, e, "a", "b", "c", "d")
+		})
+	}
+}
+
 // TestLostTransaction: a member under which the shared transaction ends costs
 // the others nothing, and what it does afterwards is not committed by itself.
 func TestLostTransaction(t *testing.T) {
