@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestCrowdSharesMore: after a group of several the next one waits for members that come a
@@ -48,4 +49,26 @@ func TestCrowdSharesMore(t *testing.T) {
 	if waits > 2 {
 		t.Errorf("single writes waited %d times", waits-1)
 	}
+}
+
+// TestEnoughWait: whoever awaits requests goes on once as many wait, and at once if they do.
+func TestEnoughWait(t *testing.T) {
+	q := newQueue()
+	q.put(Request, &member{})
+	ended := make(chan struct{})
+	go func() {
+		q.await(3, time.Hour)
+		close(ended)
+	}()
+	q.put(Batch, &member{})
+	q.put(Request, &member{})
+	select {
+	case <-ended:
+		t.Error("two were enough for three")
+	default:
+	}
+	q.put(Request, &member{})
+	<-ended
+	q.await(3, time.Hour)
+	q.await(4, time.Microsecond)
 }

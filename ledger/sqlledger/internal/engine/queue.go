@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // The states of a member.
@@ -50,6 +51,8 @@ type queue struct {
 	last    Kind          // kind of the last group
 	wake    chan struct{} // holds a token when members may wait
 	closed  bool
+	enough  chan struct{} // closed when as many requests wait as are wanted; nil: nobody wants any
+	wanted  int
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
@@ -62,8 +65,31 @@ func (q *queue) put(k Kind, m *member) bool {
 		return false
 	}
 	q.waiting[k] = append(q.waiting[k], m)
+	if q.enough != nil && len(q.waiting[Request]) >= q.wanted {
+		close(q.enough)
+		q.enough = nil
+	}
 	q.signal()
 	return true
+}
+
+// await returns when n requests wait, or after a time.
+func (q *queue) await(n int, d time.Duration) {
+	q.mu.Lock()
+	if len(q.waiting[Request]) >= n {
+		q.mu.Unlock()
+		return
+	}
+	enough := make(chan struct{})
+	q.enough, q.wanted = enough, n
+	q.mu.Unlock()
+	select {
+	case <-enough:
+	case <-time.After(d):
+	}
+	q.mu.Lock()
+	q.enough = nil
+	q.mu.Unlock()
 }
 
 func (q *queue) signal() {

@@ -18,9 +18,9 @@ const (
 	// a group waits for the last.
 	groupMembers = 256
 	groupTime    = 10 * time.Millisecond
-	// groupWait is how long a group of requests waits for more members before it begins, if
-	// the previous one had at least groupCrowd. Then clients are concurrent, and a shared
-	// COMMIT saves more than the wait.
+	// groupWait is how long a group of requests waits at most for as many members as the
+	// previous one had before it begins, if those were at least groupCrowd. Then clients are
+	// concurrent, and a shared COMMIT saves more than the wait.
 	groupWait  = 500 * time.Microsecond
 	groupCrowd = 3
 	// carefulGroups is how many groups have savepoints after a group that had to be undone for
@@ -53,7 +53,7 @@ type writer struct {
 func startWriter(f *File, s *sqldb.Session) *writer {
 	w := &writer{f: f, s: s, queue: newQueue(), groupTime: cmp.Or(f.e.o.GroupTime, groupTime), ended: make(chan struct{}), log: walog{limit: walLimit, every: walEvery}}
 	w.commit = func(s *sqldb.Session) error { return s.Run("COMMIT") }
-	w.linger = func() { time.Sleep(groupWait) }
+	w.linger = func() { w.queue.await(w.crowd, groupWait) }
 	go w.loop()
 	return w
 }
