@@ -19,7 +19,7 @@ var inlineMutants = []mutant{
 		file: "ledger/memledger/due.go", old: "		d.BlobBytes = c.Size\n", new: "		d.BlobBytes = 0\n",
 	}, {
 		name: "a content that was moved into the ledger keeps its blobs", rule: "23: small bodies need no backend", within: 4000, inlines: true,
-		file: "ledger/memledger/moves.go", old: "			db.condemn(row, death{reason: lethe.ReasonRebalance, at: db.now, silent: row.State == lethe.Pending})\n", new: "_ = row\n",
+		file: "ledger/memledger/moves.go", old: "			db.condemn(row, death{reason: lethe.ReasonRebalance, at: db.now, silent: row.State == lethe.Pending, moved: true})\n", new: "_ = row\n",
 	}, {
 		name: "a content leaves the ledger twice", rule: "23: small bodies need no backend", within: 8000, inlines: true,
 		file: "ledger/memledger/placecopy.go", old: "	if c == nil || !c.Inline {\n", new: "	if c == nil {\n",
