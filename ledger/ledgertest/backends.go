@@ -86,29 +86,52 @@ func (w *world) backendRow(id string) (row ledger.Backend) {
 	return row
 }
 
-// accepts: AcceptEpoch pairs a backend under an epoch beyond all intended ones, and releases
-// any hold.
+// accepts: IntendEpoch notes an epoch in place of the intended one, and AcceptEpoch pairs a
+// backend under it once, and releases any hold.
 func accepts(w *world) {
 	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
 	for _, held := range []ledger.BackendHold{
 		{}, {For: ledger.HeldForLedger, Reason: "two ledgers"}, {For: ledger.HeldForAbsence, Reason: "empty"},
 		{For: ledger.HeldForBackend, Reason: "older"}, {For: ledger.HeldByPerson, Reason: "maintenance"},
 	} {
+		w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), held))
 		seen := w.backendRow(disk)
-		w.ok(w.ChangeHold(w.ctx, seen, held))
-		for _, n := range []int64{0, seen.Epoch, seen.Intended - 1, seen.Intended} {
+		intends(w, seen)
+		want := seen
+		want.Intended = seen.Intended + 5
+		equal(w, "intended", w.backendRow(disk), want)
+		for _, n := range []int64{0, seen.Epoch - 1, want.Intended + 1} {
 			w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, disk, n), lethe.ErrFenced) })
 		}
-		want := seen
-		want.Epoch, want.Intended, want.Accepted = seen.Intended+5, seen.Intended+5, seen.Intended+5
-		w.ok(w.AcceptEpoch(w.ctx, disk, want.Accepted))
-		equal(w, "accepted", w.backendRow(disk), want)
+		// What was intended before may yet be accepted, and what is intended after it.
+		for _, n := range []int64{want.Intended - 1, want.Intended} {
+			want.Epoch, want.Accepted, want.Held, want.HeldFor, want.HeldSince = n, n, "", "", 0
+			w.ok(w.AcceptEpoch(w.ctx, disk, n))
+			equal(w, "accepted", w.backendRow(disk), want)
+			w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, disk, n), lethe.ErrFenced) })
+		}
 		// Later epochs continue from there.
 		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch))
 		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch+2))
 		equal(w, "accepted under", w.backendRow(disk).Accepted, want.Accepted)
+		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+3, want.Epoch+2))
 	}
+	w.unchanged(func() { w.fails(w.IntendEpoch(w.ctx, ledger.Backend{ID: "nowhere"}, 1), lethe.ErrBackendMismatch) })
 	w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, "nowhere", 1), lethe.ErrBackendMismatch) })
+}
+
+// intends: an epoch is intended only beyond the last one, and only of a backend as seen.
+func intends(w *world, seen ledger.Backend) {
+	for _, n := range []int64{0, seen.Epoch, seen.Intended} {
+		w.unchanged(func() { w.fails(w.IntendEpoch(w.ctx, seen, n), lethe.ErrFenced) })
+	}
+	confirmed, ahead := seen, seen
+	confirmed.Epoch++
+	ahead.Intended++
+	for _, stale := range []ledger.Backend{confirmed, ahead} {
+		w.unchanged(func() { w.fails(w.IntendEpoch(w.ctx, stale, seen.Intended+5), lethe.ErrFenced) })
+	}
+	w.ok(w.IntendEpoch(w.ctx, seen, seen.Intended+5))
 }
 
 // changesHolds: a hold changes only as it was seen.
@@ -125,6 +148,8 @@ func changesHolds(w *world) {
 	equal(w, "held since", w.backendRow(disk).HeldSince, w.now())
 	seen = w.backendRow(disk)
 
+	w.ok(w.IntendEpoch(w.ctx, seen, seen.Intended+1))
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, other), lethe.ErrFenced) })
 	w.ok(w.AcceptEpoch(w.ctx, disk, seen.Intended+1))
 	for _, stale := range []ledger.BackendHold{hold, other, {}} {
 		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, stale), lethe.ErrFenced) })

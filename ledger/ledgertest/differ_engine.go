@@ -233,6 +233,9 @@ func (h *history) backend() {
 	id := h.one(disk, "tape", "nowhere")
 	intended, epoch := int64(h.number(4)), int64(h.number(4))
 	ask(h, "set epoch", func(l Ledger) (any, error) { return nil, l.SetEpoch(h.ctx, id, intended, epoch) })
+	seen := ledger.Backend{ID: id, Intended: intended, Epoch: epoch}
+	ask(h, "intend epoch", func(l Ledger) (any, error) { return nil, l.IntendEpoch(h.ctx, seen, intended+1) })
+	ask(h, "accept epoch", func(l Ledger) (any, error) { return nil, l.AcceptEpoch(h.ctx, id, epoch) })
 	why := h.one("", "", "restored")
 	ask(h, "hold "+id, func(l Ledger) (any, error) { return nil, l.HoldBackend(h.ctx, id, why) })
 	quota := int64(h.number(3)) * 2000

@@ -61,7 +61,24 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	return nil
 }
 
-// AcceptEpoch pairs a backend with this ledger under an epoch beyond the intended one, and
+// IntendEpoch notes the epoch under which a backend is about to be accepted: ErrFenced.
+func (db *DB) IntendEpoch(ctx context.Context, seen ledger.Backend, epoch int64) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(seen.ID)
+	if b == nil {
+		return noBackend(seen.ID)
+	}
+	if b.Intended != seen.Intended || b.Epoch != seen.Epoch || epoch <= b.Intended {
+		return fmt.Errorf("memledger: intend epoch %d of backend %s at %d, %d: %w", epoch, seen.ID, b.Intended, b.Epoch, lethe.ErrFenced)
+	}
+	b.Intended = epoch
+	return nil
+}
+
+// AcceptEpoch pairs a backend with this ledger under an epoch that was intended for it, and
 // releases the hold on deletes: ErrFenced.
 func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	if err := db.enter(ctx); err != nil {
@@ -72,10 +89,10 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 	if b == nil {
 		return noBackend(backend)
 	}
-	if epoch <= b.Intended {
+	if epoch < b.Epoch || epoch > b.Intended || epoch <= b.Accepted {
 		return fmt.Errorf("memledger: accept epoch %d of backend %s at %d, %d: %w", epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
 	}
-	b.Intended, b.Epoch, b.Accepted = epoch, epoch, epoch
+	b.Epoch, b.Accepted = epoch, epoch
 	b.hold(ledger.BackendHold{}, db.now)
 	return nil
 }

@@ -24,8 +24,9 @@ var (
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
-	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_since = 0
-		WHERE id = ?1 AND intended < ?2`)
+	intendEpoch = register(`UPDATE backends SET intended = ?4 WHERE id = ?1 AND intended = ?2 AND epoch = ?3 AND intended < ?4`)
+	acceptEpoch = register(`UPDATE backends SET epoch = ?2, accepted = ?2, held = '', held_kind = '', held_since = 0
+		WHERE id = ?1 AND epoch <= ?2 AND ?2 <= intended AND accepted < ?2`)
 	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_since = ` + heldSince(2, 4) + ` WHERE id = ?1`)
 	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_since = ` + heldSince(5, 7) + `
 		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
@@ -85,9 +86,20 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	})
 }
 
+// IntendEpoch notes the epoch under which a person is about to accept a backend, in place of
+// the intended one. ErrFenced unless it is beyond that, and epoch and intended are as seen.
+func (db *DB) IntendEpoch(ctx context.Context, seen ledger.Backend, epoch int64) error {
+	return db.write(ctx, "intend epoch of backend "+seen.ID, func(t *tx) error {
+		if _, err := t.lockBackend(seen.ID); err != nil {
+			return err
+		}
+		return t.Must(1, lethe.ErrFenced, intendEpoch, seen.ID, seen.Intended, seen.Epoch, epoch)
+	})
+}
+
 // AcceptEpoch pairs a backend with this ledger, as a person has decided, under an epoch that
 // is stored there and is beyond all others. It also releases the hold on deletes. ErrFenced
-// unless the epoch is beyond the ledger's intended one.
+// unless the epoch was intended, none beyond it is confirmed, and it was not accepted before.
 func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	return db.write(ctx, "accept backend "+backend, func(t *tx) error {
 		if _, err := t.lockBackend(backend); err != nil {

@@ -26,8 +26,11 @@ type Ledger interface {
 	// ChangeHold holds deletes on a backend, or releases them with the zero hold,
 	// if hold and epoch are as seen: ErrFenced otherwise.
 	ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error
-	// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends,
-	// and ends its hold: ErrFenced.
+	// IntendEpoch notes the epoch under which an operator is about to give a backend to
+	// this ledger, instead of what it intends: ErrFenced unless its epochs are as seen.
+	IntendEpoch(ctx context.Context, seen ledger.Backend, epoch int64) error
+	// AcceptEpoch gives a backend to this ledger under an epoch that was so noted and
+	// written, and ends its hold: ErrFenced.
 	AcceptEpoch(ctx context.Context, backend string, epoch int64) error
 }
 
@@ -252,8 +255,25 @@ func (g *Pairing) Heartbeat(ctx context.Context, id string) error {
 
 // Accept releases a held backend after one quiet beat: the operator has decided
 // that it belongs to this ledger. The backend gets an epoch beyond all that are
-// found there, which shows the decision to other ledgers.
-func (g *Pairing) Accept(ctx context.Context, id string) error {
+// found there, which shows the decision to other ledgers. An error leaves the hold,
+// or its release is not known: Accept may be called again.
+func (g *Pairing) Accept(ctx context.Context, id string) (err error) {
+	const tries = 5
+	for range tries {
+		err = g.accept(ctx, id)
+		if !errors.Is(err, lethe.ErrFenced) && !errors.Is(err, blob.ErrExist) {
+			return err
+		}
+	}
+	return err // another instance keeps advancing it
+}
+
+// accept is one try of Accept. The epoch is noted before it is written: its write may
+// be reported as failed and land later, and is not to be taken for another ledger's.
+func (g *Pairing) accept(ctx context.Context, id string) error {
+	if err := g.complete(ctx, id); err != nil {
+		return err
+	}
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
 		return err
@@ -267,11 +287,14 @@ func (g *Pairing) Accept(ctx context.Context, id string) error {
 		return err
 	}
 	g.restart(id)
-	e := epoch{Store: store.ID, DB: store.DB, Epoch: next, Accepted: next, At: g.Clock.Now()}
+	if err := g.Ledger.IntendEpoch(ctx, b, next); err != nil {
+		return err
+	}
 	before, err := g.Ledger.LedgerTime(ctx)
 	if err != nil {
 		return err
 	}
+	e := epoch{Store: store.ID, DB: store.DB, Epoch: next, Accepted: next, At: g.Clock.Now()}
 	if err := g.put(ctx, id, e); err != nil {
 		return err
 	}
@@ -290,6 +313,17 @@ func (g *Pairing) Accept(ctx context.Context, id string) error {
 		return err
 	}
 	return g.remove(ctx, id, store.ID, found)
+}
+
+// complete confirms an interrupted advance of a backend that fits. Its epoch would
+// otherwise be unknown if the acceptance that replaces it is interrupted as well.
+func (g *Pairing) complete(ctx context.Context, id string) error {
+	b, why, err := g.look(ctx, id)
+	if err != nil || why.For != "" || b.Intended == b.Epoch {
+		return err
+	}
+	_, err = g.write(ctx, id)
+	return err
 }
 
 // write advances the epoch, or completes an interrupted advance (resumed).

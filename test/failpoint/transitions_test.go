@@ -19,7 +19,7 @@ var withoutPoints = map[string]string{
 	"SetBucketOwner": bySomeone, "PutDocument": bySomeone, "DeleteDocument": bySomeone, "SetRules": bySomeone,
 	"AddHold": bySomeone, "ReleaseHold": bySomeone, "AllowBeyondLimit": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
 	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndTrips": repeated, "EndStaleRuns": repeated,
-	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
+	"IntendEpoch": bySomeone, "AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
 	"MarkSuspect": repeated, "MarkSound": repeated, "SaveUsage": repeated, "ReapplyRules": repeated, "AbortRuled": "as AbortStale, which has points",
 	"CountRead":       "one transaction of a reader, who has had the read once it is done, with no effect beside it",
 	"ClaimPlacements": repeated, "KeepPlacement": repeated, "QueuePlacements": repeated, "SettlePlacements": repeated, "TrimCopies": repeated,

@@ -25,8 +25,11 @@ func backends() []action {
 		{name: "SetEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
 			return none(a.db.SetEpoch(a.ctx, "disk", a.f.epoch+1, a.f.epoch))
 		}},
+		{name: "IntendEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
+			return none(a.db.IntendEpoch(a.ctx, a.f.disk, a.f.epoch+2))
+		}},
 		{name: "AcceptEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
-			return none(a.db.AcceptEpoch(a.ctx, "disk", a.f.epoch+2))
+			return none(a.db.AcceptEpoch(a.ctx, "disk", a.f.epoch))
 		}},
 		{name: "HoldBackend", changes: "backend disk", closes: true, run: func(a *act) (any, error) { return none(a.db.HoldBackend(a.ctx, "disk", "stop")) }},
 		{name: "ChangeHold", changes: "backend disk", closes: true, run: func(a *act) (any, error) {

@@ -33,6 +33,16 @@ func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int
 	})
 }
 
+func (s *seam) IntendEpoch(ctx context.Context, seen ledger.Backend, epoch int64) error {
+	return do(s, "intend-epoch", fmt.Sprint(seen.ID, epoch), scope{backend: seen.ID}, func() error {
+		err := s.in.IntendEpoch(s.lasting(ctx), seen, epoch)
+		if err == nil {
+			s.w.doubts.move(seen.ID, s.w)
+		}
+		return err
+	})
+}
+
 func (s *seam) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	person := s.w.doubts.accepted[backend]
 	return do(s, "accept-epoch", fmt.Sprint(backend, epoch), scope{backend: backend}, func() error {

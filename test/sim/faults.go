@@ -52,7 +52,7 @@ var (
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 		"add-hold", "release-hold", "return-deferred",
 		"precheck", "allow", "end-trips",
-		"set-epoch", "hold-backend", "doubt-clock",
+		"set-epoch", "intend-epoch", "accept-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",
 		"requeue", "write-off",
 		"claim-events", "settle-events",
@@ -98,7 +98,7 @@ var rare = map[Step]uint64{
 	"count-read": 6, "note-reads": 6, "requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
 	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "release-hold": 6, "return-deferred": 6,
-	"precheck": 6, "allow": 12, "end-trips": 2, "hold-backend": 16, "doubt-clock": 4,
+	"precheck": 6, "allow": 12, "end-trips": 2, "intend-epoch": 16, "accept-epoch": 16, "hold-backend": 16, "doubt-clock": 4,
 	"decay": 60, "begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
 }
 

@@ -68,6 +68,10 @@ func (s *forkSeam) SetEpoch(ctx context.Context, backend string, intended, epoch
 	return s.does("set-epoch", fmt.Sprint(backend, intended, epoch), func() error { return s.DB.SetEpoch(ctx, backend, intended, epoch) })
 }
 
+func (s *forkSeam) IntendEpoch(ctx context.Context, seen ledger.Backend, epoch int64) error {
+	return s.does("set-epoch", fmt.Sprint("intend ", seen.ID, epoch), func() error { return s.DB.IntendEpoch(ctx, seen, epoch) })
+}
+
 func (s *forkSeam) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	return s.does("set-epoch", fmt.Sprint("accept ", backend, epoch), func() error { return s.DB.AcceptEpoch(ctx, backend, epoch) })
 }

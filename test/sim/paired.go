@@ -179,8 +179,8 @@ func (p *nodePairing) accept(id string) error {
 	}
 	w.asks()
 	w.doubts.accepted[id] = true
+	defer delete(w.doubts.accepted, id) // also if the process dies
 	err := p.g.Accept(context.Background(), id)
-	w.doubts.accepted[id] = false
 	_, alone := w.doubts.moved(id, turn, w.cur)
 	if why := w.misfit(id); err == nil && why != "" && w.doubts.touched[id] <= turn && alone {
 		w.fail(broken("backend %s was accepted, and does not fit: %s", id, why))
