@@ -13,7 +13,7 @@ STAGE := scripts/stage.sh
 # How long each fuzz target runs: so many inputs, or a time such as 30s (a short time fails where a machine is busy).
 FUZZTIME ?= 250x
 # How many seeds the simulation runs; full coverage is demanded of 100,000 and more (make sim SCHEDULES=100000).
-SCHEDULES ?= 5000
+SCHEDULES ?= 6000
 # How many schedules each pair of the ledger's methods runs (0: all with one
 # interruption), and how many triples.
 INTERLEAVINGS ?= 16

@@ -98,7 +98,7 @@ var rare = map[Step]uint64{
 	"count-read": 6, "note-reads": 6, "requeue": 20, "write-off": 20, "abort-ruled": 60, "reapply": 4, "set-rules": 2,
 	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "release-hold": 6, "return-deferred": 6,
-	"precheck": 6, "allow": 12, "end-trips": 2, "intend-epoch": 16, "accept-epoch": 16, "hold-backend": 16, "doubt-clock": 4,
+	"precheck": 6, "allow": 12, "end-trips": 2, "intend-epoch": 16, "accept-epoch": 90, "hold-backend": 16, "doubt-clock": 4,
 	"decay": 60, "begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
 }
 
@@ -108,7 +108,7 @@ var table = func() map[Step][]Fault {
 	for _, c := range Cells() {
 		m[c.Step] = append(m[c.Step], c.Fault)
 	}
-	for _, s := range []Step{"promote", "release-intent", "finish-walk", "requeue", "write-off", "write-off", "write-off", "condemn-late", "condemn-late", "condemn-late"} { // few of them: most zombies never wake
+	for _, s := range []Step{"promote", "release-intent", "finish-walk", "intend-epoch", "accept-epoch", "accept-epoch", "requeue", "write-off", "write-off", "write-off", "condemn-late", "condemn-late", "condemn-late"} { // few of them: most zombies never wake
 		m[s] = append(m[s], Zombie)
 	}
 	m["promote"] = append(m["promote"], Zombie, Late) // another may have finished the write meanwhile

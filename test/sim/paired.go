@@ -245,14 +245,19 @@ func drawSkew(rng *rand.Rand) time.Duration {
 	return d
 }
 
-// settle mounts what is not mounted, or accepts what is held.
+// settle mounts what is not mounted, or accepts what is held, and again if that failed.
 func (w *World) settle(a *actor, id string) {
 	if w.mount(id) || w.doubts.held[id] == "" {
 		return
 	}
-	err := a.proc.node.pairing.accept(id)
-	w.note("%s accepts %s: %s", a.name, id, class(err))
-	w.say(err)
+	for range 3 {
+		err := a.proc.node.pairing.accept(id)
+		w.note("%s accepts %s: %s", a.name, id, class(err))
+		w.say(err)
+		if err == nil {
+			return
+		}
+	}
 }
 
 // usurpers are the epochs that a copy of the ledger writes beyond the last one, of which
