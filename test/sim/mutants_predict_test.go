@@ -1,5 +1,7 @@
 package sim_test
 
+import "github.com/lethe-storage/lethe/test/sim"
+
 // predictMutants break what is predicted, or make the engine do something else.
 var predictMutants = []mutant{
 	{
@@ -20,6 +22,9 @@ var predictMutants = []mutant{
 	}, {
 		name: "a prediction asks no limit", rule: "what is predicted is what goes", within: 4000, predicts: true,
 		file: "reclaim/predict/limits.go", old: "	case s.goes(d):\n", new: "	case true:\n",
+	}, {
+		name: "a prediction forgets a limit that has tripped", rule: "what is predicted is what goes", within: 2000, known: 9430, in: sim.Limited, predicts: true,
+		file: "reclaim/predict/limits.go", old: "	case part == ledger.DueDeferred && g.Tripped(l.now):\n", new: "	case false:\n",
 	}, {
 		name: "a prediction takes what a limit lets go by name, not by age", rule: "what is predicted is what goes", within: 4000, predicts: true,
 		file: "reclaim/predict/limits.go", old: "	if s.oldest != nil && s.Goes > 0 {\n", new: "	if false {\n",
