@@ -41,10 +41,12 @@ const (
 			WHERE k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
 			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL')))
 		FROM information_schema.columns c WHERE c.table_schema = coalesce(nullif(?1, ''), DATABASE()) AND c.table_name = ?2 ORDER BY c.ordinal_position`
-	// mysqlReferences are foreign keys to contents that the description does not name.
-	mysqlReferences = `SELECT CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name, k.column_name, k.referenced_column_name FROM information_schema.key_column_usage k
-		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2 AND k.ordinal_position = 1
-		AND NOT (k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5) ORDER BY 1, 2`
+	mysqlReferences = `SELECT CASE WHEN k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 THEN 'rows'
+			WHEN k.table_schema = k.referenced_table_schema AND k.table_name = ?2 THEN 'contents' ELSE '' END,
+		CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name AS place, k.constraint_name, k.column_name, k.referenced_column_name, FALSE, '[]'
+		FROM information_schema.key_column_usage k
+		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2
+		ORDER BY place, k.constraint_name, k.ordinal_position`
 	// renamed are foreign keys by which a change of a content's key changes
 	// rows: such changes fire no trigger.
 	renamed = `SELECT count(*) FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
@@ -102,7 +104,7 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 	return c, nil
 }
 
-func (m mysql) references(t *tx, c adopt.Collection) ([]reference, error) {
+func (m mysql) references(t *tx, c adopt.Collection) ([]keyColumn, error) {
 	schema, contents := split(c.Contents.Table)
 	of, rows := split(c.Rows.Table)
 	var moves int
@@ -112,20 +114,17 @@ func (m mysql) references(t *tx, c adopt.Collection) ([]reference, error) {
 	if moves > 0 {
 		return nil, fmt.Errorf("the foreign key of %s.%s has ON UPDATE CASCADE or SET NULL, for which no trigger fires: make it RESTRICT", c.Rows.Table, c.Rows.Content)
 	}
-	if c.Contents.Count == "" {
-		if err := m.seesAll(t, c.Contents.Table); err != nil {
-			return nil, err
-		}
+	if err := m.seesAll(t, c.Contents.Table); err != nil {
+		return nil, err
 	}
-	return all(t, scanReference, mysqlReferences, schema, contents, of, rows, c.Rows.Content)
+	return all(t, scanUnquoted, mysqlReferences, schema, contents, of, rows)
 }
 
-// scanReference scans a foreign key whose table's name has no quotes.
-func scanReference(r *sql.Rows) (f reference, err error) {
-	var name string
-	err = r.Scan(&name, &f.column, &f.to)
-	f.table = table(name)
-	return f, err
+// scanUnquoted is scanKeyColumn for names of tables without quotes.
+func scanUnquoted(r *sql.Rows) (keyColumn, error) {
+	k, err := scanKeyColumn(r)
+	k.table = table(k.table)
+	return k, err
 }
 
 func (m mysql) has(t *tx, name string) (yes bool, err error) {

@@ -18,12 +18,21 @@ const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.
 		EXISTS (SELECT 1 FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
 	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
 
-// otherReferences are foreign keys to the contents that the description does not name.
-const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT), a.attname, f.attname FROM pg_constraint k
-	JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
-	JOIN pg_attribute f ON f.attrelid = k.confrelid AND f.attnum = k.confkey[1]
-	WHERE k.contype = 'f' AND k.confrelid = to_regclass(?1) AND NOT (k.conrelid = to_regclass(?2) AND a.attname = ?3)
-	AND k.conparentid = 0 ORDER BY 1, 2`
+// postgresReferences are foreign keys to contents and their partitions. One of a partition
+// is one of the whole table: a column means the same in all partitions.
+const postgresReferences = `SELECT CASE w.id WHEN to_regclass(?2) THEN 'rows' WHEN to_regclass(?1) THEN 'contents' ELSE '' END,
+		CAST(w.id AS TEXT), CAST(k.oid AS TEXT), a.attname, f.attname, k.confrelid <> to_regclass(?1),
+		(WITH RECURSIVE up(id) AS (SELECT inhparent FROM pg_inherits WHERE inhrelid = w.id
+				UNION SELECT i.inhparent FROM pg_inherits i JOIN up u ON i.inhrelid = u.id)
+			SELECT coalesce(json_agg(CAST(CAST(id AS regclass) AS TEXT)), '[]') FROM up)
+	FROM pg_constraint k
+	CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(k.conrelid), CAST(k.conrelid AS regclass)) AS id) w
+	CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS p(num, refers, n)
+	JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = p.num
+	JOIN pg_attribute f ON f.attrelid = k.confrelid AND f.attnum = p.refers
+	WHERE k.contype = 'f' AND k.conparentid = 0
+		AND (k.confrelid = to_regclass(?1) OR k.confrelid IN (SELECT relid FROM pg_partition_tree(to_regclass(?1))))
+	ORDER BY 2, k.oid, p.n`
 
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
@@ -89,11 +98,8 @@ func (postgres) unseen(t *tx, name string) error {
 	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
 }
 
-func (postgres) references(t *tx, c adopt.Collection) ([]reference, error) {
-	return all(t, func(r *sql.Rows) (f reference, err error) {
-		err = r.Scan(&f.table, &f.column, &f.to)
-		return f, err
-	}, otherReferences, table(c.Contents.Table), table(c.Rows.Table), c.Rows.Content)
+func (postgres) references(t *tx, c adopt.Collection) ([]keyColumn, error) {
+	return all(t, scanKeyColumn, postgresReferences, table(c.Contents.Table), table(c.Rows.Table))
 }
 
 func (p postgres) has(t *tx, name string) (yes bool, err error) {

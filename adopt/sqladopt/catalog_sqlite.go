@@ -43,9 +43,13 @@ const (
 	// sqliteFolds tests how a column compares: its collation cannot be queried.
 	sqliteFolds = `SELECT count(DISTINCT v) + count(DISTINCT w) < 4 FROM (SELECT %[1]s AS v, %[1]s AS w FROM %[2]s WHERE FALSE
 		UNION ALL SELECT 'a', 'a' UNION ALL SELECT 'A', 'a ')`
-	sqliteNulls      = `SELECT EXISTS (SELECT 1 FROM %[2]s WHERE %[1]s IS NULL)`
-	sqliteReferences = `SELECT m.name, f."from", coalesce(f."to", (SELECT p.name FROM pragma_table_info(?1) p WHERE p.pk = 1)) FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
-		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND NOT (m.name = ?2 COLLATE NOCASE AND f."from" = ?3 COLLATE NOCASE) ORDER BY 1, 2`
+	sqliteNulls = `SELECT EXISTS (SELECT 1 FROM %[2]s WHERE %[1]s IS NULL)`
+	// sqliteReferences have the columns as their tables spell them.
+	sqliteReferences = `SELECT CASE m.name COLLATE NOCASE WHEN ?2 THEN 'rows' WHEN ?1 THEN 'contents' ELSE '' END, m.name, f.id, x.name, y.name, FALSE, '[]'
+		FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
+		JOIN pragma_table_xinfo(m.name) x ON x.name = f."from" COLLATE NOCASE
+		JOIN pragma_table_xinfo(?1) y ON CASE WHEN f."to" IS NULL THEN y.pk = f.seq + 1 ELSE y.name = f."to" COLLATE NOCASE END
+		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE ORDER BY m.name, f.id, f.seq`
 )
 
 // bare returns a table's name without its schema.
@@ -90,8 +94,8 @@ func (sqlite) look(t *tx, name string) (out relation, err error) {
 	return out, nil
 }
 
-func (sqlite) references(t *tx, c adopt.Collection) ([]reference, error) {
-	return all(t, scanReference, sqliteReferences, bare(c.Contents.Table), bare(c.Rows.Table), c.Rows.Content)
+func (sqlite) references(t *tx, c adopt.Collection) ([]keyColumn, error) {
+	return all(t, scanUnquoted, sqliteReferences, bare(c.Contents.Table), bare(c.Rows.Table))
 }
 
 func (s sqlite) has(t *tx, name string) (yes bool, err error) {

@@ -27,13 +27,8 @@ func (c *Collection) trials() []trial {
 	none, at := sqldb.JSON([]string{}), lethe.Time(0)
 	rows, contents, index := c.c.Rows, c.c.Contents, c.db.engine.index
 	var out []trial
-	live, claimed := "", ""
 	if st := rows.Status; st != nil {
-		live = fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Live))
-		if c.s.end.of == nil { // the column itself is compared
-			live += fmt.Sprintf(" AND %s IS NOT NULL", sqldb.Quoted(rows.End))
-		}
-		claimed = index(table(rows.Table), sqldb.Quoted(rows.Initiated), fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Claimed)))
+		claimed := index(table(rows.Table), sqldb.Quoted(rows.Initiated), fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Claimed)))
 		out = append(out,
 			trial{what: "mark rows as claimed", text: stampRows, args: []any{at, none}},
 			trial{what: "give rows back", text: returnRows, args: []any{none}},
@@ -42,16 +37,14 @@ func (c *Collection) trials() []trial {
 		)
 	}
 	out = append(out,
-		trial{what: "find due rows", text: dueRows, args: []any{at, 1}, table: rows.Table,
-			index: index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)},
+		c.dueTrial(),
 		trial{what: "remove rows", text: c.endRows(), args: []any{none}},
 	)
 	if contents == nil {
 		return append(out, c.ownedTrials()...)
 	}
-	byContent := index(table(rows.Table), sqldb.Quoted(rows.Content), "")
+	out = append(out, c.lookups()...)
 	out = append(out,
-		trial{what: "look whether rows refer to contents", text: lookAgain, args: []any{none}, table: rows.Table, index: byContent},
 		trial{what: "lock contents", text: freeContents, args: []any{none}},
 		trial{what: "remove contents", text: deleteContents, args: []any{none}},
 	)
@@ -63,6 +56,35 @@ func (c *Collection) trials() []trial {
 		trial{what: "find contents without references", text: unreferencedContents, args: []any{1}, table: contents.Table,
 			index: index(table(contents.Table), sqldb.Quoted(contents.Key), fmt.Sprintf(" WHERE %s = 0", sqldb.Quoted(contents.Count)))},
 	)
+}
+
+// dueTrial is the statement that finds due rows.
+func (c *Collection) dueTrial() trial {
+	rows, live := c.c.Rows, ""
+	if st := rows.Status; st != nil {
+		live = fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Live))
+		if c.s.end.of == nil { // the column itself is compared
+			live += fmt.Sprintf(" AND %s IS NOT NULL", sqldb.Quoted(rows.End))
+		}
+	}
+	return trial{what: "find due rows", text: dueRows, args: []any{lethe.Time(0), 1}, table: rows.Table,
+		index: c.db.engine.index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)}
+}
+
+// references are all by which rows refer to contents.
+func (c *Collection) references() []reference { return append([]reference{own(c.c)}, c.s.others...) }
+
+// lookups are the parts of lookAgain, by references.
+func (c *Collection) lookups() (out []trial) {
+	for _, r := range c.references() {
+		out = append(out, trial{
+			what: "look whether rows of " + r.name() + " refer to contents", args: []any{sqldb.JSON([]string{})}, table: r.name(),
+			text: `SELECT {c key}, CASE WHEN ` + r.exists(c.c) + ` THEN 1 ELSE 0 END
+				FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`,
+			index: c.db.engine.index(r.table, r.columns(), ""),
+		})
+	}
+	return out
 }
 
 const unreferencedContents = `SELECT c.{ckey} FROM {contents} c WHERE {unreferenced} ORDER BY c.{ckey} LIMIT ?1`
@@ -90,7 +112,7 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		}
 	}
 	if denied == "" && !adopt.Problems(out) {
-		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds, c.oddCounts} {
+		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds, c.oddCounts, c.nested} {
 			found, err := look(ctx)
 			if err != nil {
 				return nil, err
@@ -103,9 +125,6 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		return nil, err
 	}
 	out = append(rights, out...)
-	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil && denied == "" {
-		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
-	}
 	if c.c.HasObjects() && c.c.Guard == adopt.TriggerGuard {
 		what, err := c.unguarded(ctx)
 		if err != nil {

@@ -20,7 +20,9 @@ const (
 )
 
 const (
-	referenced = `EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey})`
+	// referenced looks into every table with a foreign key to contents: whatever a count
+	// says, what one of them needs stays.
+	referenced = `(EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey}){or others})`
 
 	// findContents is bounded by the rows it reads, not by those it finds.
 	findContents = `SELECT {c key}, {object}, CASE WHEN ` + referenced + `

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -38,7 +39,7 @@ func (c *Collection) oddCounts(ctx context.Context) (out []adopt.Finding, err er
 	}
 	err = c.read(ctx, "look at the counts of contents", func(t *tx) error {
 		out = nil
-		if err := c.db.engine.unhurried(t); err != nil {
+		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
 			return err
 		}
 		keys, err := c.sampleCounts(t)
@@ -57,11 +58,42 @@ func (c *Collection) oddCounts(ctx context.Context) (out []adopt.Finding, err er
 	if errors.Is(err, errNoInteger) {
 		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct contents.count, or leave it out"}}, nil
 	}
-	if sqldb.Denied(err) && len(c.s.others) > 0 { // the described tables were read before
-		return []adopt.Finding{{What: fmt.Sprintf("counts of %s were not compared with the rows: %v", c.c.Contents.Table, err),
-			Do: "let Lethe's user SELECT from what refers to it: " + joined(c.s.others)}}, nil
+	if sqldb.TooLong(err) {
+		return c.uncompared(ctx)
 	}
 	return out, err
+}
+
+// uncompared returns the finding for counts that were not compared with the rows in
+// time: a problem if an index is missing.
+func (c *Collection) uncompared(ctx context.Context) ([]adopt.Finding, error) {
+	missing, err := c.unindexed(ctx)
+	f := adopt.Finding{
+		What: fmt.Sprintf("counts of %s were not compared with the rows: a statement takes longer than %s", c.c.Contents.Table, c.db.o.LookTime),
+		Do:   "lethe adopt recount FILE " + c.name + " compares all, 1,000 at a time",
+	}
+	if len(missing) > 0 {
+		f.Problem, f.Do = true, strings.Join(missing, ";\n")
+	}
+	return []adopt.Finding{f}, err
+}
+
+// unindexed returns the statements that create the indexes by which rows that refer to
+// contents are found, where none fits.
+func (c *Collection) unindexed(ctx context.Context) (missing []string, err error) {
+	for _, tr := range c.lookups() {
+		err := c.read(ctx, "try to "+tr.what, func(t *tx) error {
+			whole, err := c.db.engine.readsWhole(t, tr)
+			if whole {
+				missing = append(missing, tr.index)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
 }
 
 // sampleCounts returns the keys of up to sampledCounts contents: those that the

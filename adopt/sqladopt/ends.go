@@ -34,7 +34,7 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 	}
 	err = c.read(ctx, "look at ends", func(t *tx) error {
 		out = nil
-		if err := c.db.engine.unhurried(t); err != nil {
+		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
 			return err
 		}
 		var newest lethe.Time
@@ -58,6 +58,10 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 		}
 		return nil
 	})
+	if sqldb.TooLong(err) {
+		tr := c.dueTrial()
+		return []adopt.Finding{{Problem: true, What: fmt.Sprintf("whether %s of %s is in %s was not seen: a statement takes longer than %s", r.End, r.Table, r.Unit, c.db.o.LookTime), Do: tr.index}}, nil
+	}
 	return out, err
 }
 

@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"database/sql"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -32,8 +33,8 @@ type connector interface {
 	// relax lets a crash of the server undo the transaction although it was
 	// committed, with all that follows it.
 	relax(t *tx) error
-	// unhurried removes the time limit for statements of the transaction.
-	unhurried(t *tx) error
+	// allow limits the time of the transaction's further statements; 0 removes the limit.
+	allow(t *tx, d time.Duration) error
 }
 
 // grammar writes what differs between databases.
@@ -56,9 +57,9 @@ type grammar interface {
 type catalog interface {
 	// look returns a table, or an error if it is missing or cannot be adopted.
 	look(t *tx, name string) (relation, error)
-	// references returns the columns, each with its table, that refer to
-	// contents by foreign keys other than that of the rows.
-	references(t *tx, c adopt.Collection) ([]reference, error)
+	// references returns the columns of all foreign keys to contents, in the order of
+	// tables, foreign keys and columns. It fails if the user may not see one.
+	references(t *tx, c adopt.Collection) ([]keyColumn, error)
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.

@@ -72,6 +72,9 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 		if err := t.script(c.GuardSQL()); err != nil {
 			return err
 		}
+		if err := c.db.engine.allow(t, 0); err != nil {
+			return err
+		}
 		return c.apart(t)
 	})
 }

@@ -20,24 +20,6 @@ type shape struct {
 	others []reference
 }
 
-// reference is a foreign key to contents.
-type reference struct {
-	table      string // quoted
-	column, to string
-}
-
-// String implements fmt.Stringer.
-func (r reference) String() string { return strings.ReplaceAll(r.table, `"`, "") + "." + r.column }
-
-// joined lists references.
-func joined(list []reference) string {
-	names := make([]string, len(list))
-	for i, r := range list {
-		names[i] = r.String()
-	}
-	return strings.Join(names, ", ")
-}
-
 // Collection reads the tables of a collection and prepares its statements. Its
 // error names every column that is missing or of the wrong type.
 func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (*Collection, error) {
@@ -55,7 +37,11 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, db.withGrants(ctx, needsOf(c), err))
 	}
-	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
+	own := db.scope(name, c, w)
+	for _, r := range s.others {
+		own.needs.tables = append(own.needs.tables, need{r.name(), changed[:1]})
+	}
+	return &Collection{own, c, &s, ""}, nil
 }
 
 // misfit is an error that says by itself what of the description does not fit the
@@ -77,10 +63,11 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 		if s.contents, err = db.engine.look(t, c.Contents.Table); err != nil {
 			return s, err
 		}
-		if s.others, err = db.engine.references(t, c); err != nil {
+		columns, err := db.engine.references(t, c)
+		if err != nil {
 			return s, err
 		}
-		s.others = slices.Compact(s.others) // a column may have the same foreign key twice
+		s.others = others(c, columns)
 	}
 	if err := cmp.Or(missing(c, &s), unfit(c, &s)); err != nil {
 		return s, misfit{err}
@@ -191,8 +178,5 @@ func unfitContents(c adopt.Collection, s *shape) (errs []error) {
 		errs = append(errs, fmt.Errorf("two rows of %s may have the object %s: a column in it needs a unique index, or the object of one would go with the other",
 			c.Contents.Table, c.Contents.Object))
 	}
-	if c.Contents.Count == "" && len(s.others) > 0 {
-		errs = append(errs, fmt.Errorf("%s refers to %s as well, and without a count nobody would look there", joined(s.others), c.Contents.Table))
-	}
-	return errs
+	return append(errs, unfitReferences(c, s)...)
 }

@@ -57,7 +57,7 @@ func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys,
 // exist.
 func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
 	err = k.read(ctx, "read the keys", func(t *tx) error {
-		if err := k.db.engine.unhurried(t); err != nil {
+		if err := k.db.engine.allow(t, 0); err != nil {
 			return err
 		}
 		at, last = t.now, 0

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -125,7 +126,7 @@ func (mysql) claimColumns(table, end string) []string {
 
 func (mysql) relax(*tx) error { return nil }
 
-func (m mysql) unhurried(t *tx) error { return t.script(sqldb.MySQLUnhurried) }
+func (mysql) allow(t *tx, d time.Duration) error { return t.script(sqldb.MySQLAllow(d)) }
 
 func (m mysql) dialect(w words) sqldb.Dialect {
 	d := sqldb.MySQL(w.with(words{

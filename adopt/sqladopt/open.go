@@ -34,6 +34,9 @@ type Options struct {
 	// StatementTime and LockTime bound a statement, and a wait for rows that
 	// the application has locked (defaults 30 s and 5 s).
 	StatementTime, LockTime time.Duration
+	// LookTime bounds each statement by which a check looks at rows without an index that
+	// has to fit it (default 5 s; not on SQLite).
+	LookTime time.Duration
 	// Watch, if set, is called before each transaction with its name, one of a
 	// fixed set. It returns the transaction's context, and a function that is
 	// called once, at its end.
@@ -57,6 +60,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	o.Connections = cmp.Or(o.Connections, 8)
 	o.StatementTime = cmp.Or(o.StatementTime, 30*time.Second)
 	o.LockTime = cmp.Or(o.LockTime, 5*time.Second)
+	o.LookTime = cmp.Or(o.LookTime, 5*time.Second)
 	e, err := engineOf(url, o)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -88,9 +89,6 @@ func (c *Collection) apart(t *tx) error {
 	if !c.c.Rows.OwnFolders() {
 		return nil
 	}
-	if err := c.db.engine.unhurried(t); err != nil {
-		return err
-	}
 	var key sql.NullString
 	if err := t.row(nestedRow).Scan(&key); err != nil {
 		return err
@@ -99,6 +97,24 @@ func (c *Collection) apart(t *tx) error {
 		return fmt.Errorf("row %s of %s owns a folder that lies in that of another, as its name has a slash: rename it", key.String, c.c.Rows.Table)
 	}
 	return nil
+}
+
+// nested looks for nested folders, which reads all rows, for a bounded time.
+func (c *Collection) nested(ctx context.Context) ([]adopt.Finding, error) {
+	err := c.read(ctx, "look for folders in folders", func(t *tx) error {
+		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
+			return err
+		}
+		return c.apart(t)
+	})
+	switch {
+	case sqldb.TooLong(err):
+		return []adopt.Finding{{What: fmt.Sprintf("whether folders lie in those of other rows was not looked at: to read all of %s takes longer than %s", c.c.Rows.Table, c.db.o.LookTime),
+			Do: "lethe adopt guard install looks at all rows"}}, nil
+	case err != nil && ctx.Err() == nil:
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"}}, nil
+	}
+	return nil, err
 }
 
 // seek returns the condition by which an index finds the only column of a

@@ -36,7 +36,7 @@ func (c *Collection) Only(keys []string) *Collection {
 // limit.
 func (s scope) each(ctx context.Context, what string, q query, fn func(Planned) error) error {
 	return s.read(ctx, what, func(t *tx) error {
-		if err := s.db.engine.unhurried(t); err != nil {
+		if err := s.db.engine.allow(t, 0); err != nil {
 			return err
 		}
 		holds, err := t.holds(s.db.engine, s.name)

@@ -59,7 +59,9 @@ func (postgres) relax(t *tx) error {
 	return err
 }
 
-func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_timeout = 0") }
+func (postgres) allow(t *tx, d time.Duration) error {
+	return t.script("SET LOCAL statement_timeout = " + strconv.FormatInt(d.Milliseconds(), 10))
+}
 
 func (p postgres) dialect(w words) sqldb.Dialect {
 	d := sqldb.Postgres(w.with(words{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -24,11 +25,11 @@ func (d Drift) right() bool { return d.Count.Valid && d.Count.Int64 == d.Rows }
 const (
 	contentPage = `SELECT {c key} FROM {contents} c
 		WHERE ?1 = '' OR c.{ckey} > {ckey after} ORDER BY c.{ckey} LIMIT ?2`
-	// countsOf is continued by countRows for each table, its column, and what
-	// that refers to: one statement, so that rows and counts are of one instant.
+	// countsOf is continued by countRows for each table and the condition of a
+	// reference: one statement, so that rows and counts are of one instant.
 	// A join reads the table at most once if no index fits.
 	countsOf  = `SELECT {c key}, {c count}, -1 FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
-	countRows = ` UNION ALL SELECT {c key}, NULL, count(*) FROM {contents} c JOIN %s r ON r.%s = c.%s
+	countRows = ` UNION ALL SELECT {c key}, NULL, count(*) FROM {contents} c JOIN %s r ON %s
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) GROUP BY c.{ckey}`
 	lockCounts = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
@@ -74,6 +75,11 @@ func (c *Collection) Recount(ctx context.Context, after string, limit int, repai
 		}
 		return c.mended(t, countWrong, keys)
 	})
+	if sqldb.TooLong(err) {
+		if missing, bad := c.unindexed(ctx); bad == nil && len(missing) > 0 {
+			err = fmt.Errorf("no index finds the rows that refer to %s: %s (%w)", c.c.Contents.Table, strings.Join(missing, "; "), err)
+		}
+	}
 	return drifts, next, err
 }
 
@@ -87,8 +93,8 @@ func (c *Collection) drifts(t *tx, keys []string) ([]Drift, error) {
 // that refers to them are counted.
 func (c *Collection) counted(t *tx, keys []string) (out []Drift, err error) {
 	query := countsOf
-	for _, r := range append([]reference{{table(c.c.Rows.Table), c.c.Rows.Content, c.c.Contents.Key}}, c.s.others...) {
-		query += fmt.Sprintf(countRows, r.table, sqldb.Quoted(r.column), sqldb.Quoted(r.to))
+	for _, r := range c.references() {
+		query += fmt.Sprintf(countRows, r.table, r.names(c.c))
 	}
 	rows := map[string]int64{}
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {

@@ -70,9 +70,7 @@ func needsOf(c adopt.Collection) (n needs) {
 	}
 	if c.Contents != nil {
 		n.tables = append(n.tables, need{c.Contents.Table, changed})
-		if c.Contents.Count == "" {
-			n.whole = c.Contents.Table
-		}
+		n.whole = c.Contents.Table
 	}
 	if c.HasObjects() && c.Guard == adopt.TriggerGuard {
 		for _, t := range n.tables {

@@ -149,12 +149,12 @@ func wholeOf(table string) string {
 	return "*"
 }
 
-// seesAll refuses contents without a count where a table that refers to them may be hidden
-// from the user: the object of one would go that is in use.
+// seesAll refuses contents to which a table may refer that is hidden from the user: the
+// object of one would go that is in use.
 func (m mysql) seesAll(t *tx, contents string) error {
 	u, err := m.rights(t)
 	if err != nil || u.grant(wholeOf(contents), "SELECT") == "" {
 		return err
 	}
-	return fmt.Errorf("%s has no count, and a table could refer to it that is hidden from the user: %w", contents, errUnseen)
+	return fmt.Errorf("a table could refer to %s that is hidden from the user: %w", contents, errUnseen)
 }

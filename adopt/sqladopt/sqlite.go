@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
@@ -93,7 +94,8 @@ func (sqlite) remarks(t *tx) ([]adopt.Finding, error) {
 
 func (sqlite) relax(*tx) error { return nil }
 
-func (sqlite) unhurried(*tx) error { return nil }
+// allow does nothing: SQLite limits no statement.
+func (sqlite) allow(*tx, time.Duration) error { return nil }
 
 func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"

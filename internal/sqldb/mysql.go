@@ -256,5 +256,8 @@ func MySQLBegin(statement, lock time.Duration) (write, read string) {
 		settings + "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; START TRANSACTION WITH CONSISTENT SNAPSHOT" + time
 }
 
-// MySQLUnhurried removes the time limit of a transaction's statements.
-const MySQLUnhurried = "SET SESSION net_write_timeout = 3600 /*M! , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */"
+// MySQLAllow returns the text that limits the time of a transaction's further statements; 0
+// removes the limit.
+func MySQLAllow(d time.Duration) string {
+	return fmt.Sprintf("SET SESSION net_write_timeout = 3600 /*M! , max_statement_time = %g */ /*!80000 , max_execution_time = %d */", d.Seconds(), d.Milliseconds())
+}

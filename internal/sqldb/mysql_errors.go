@@ -35,6 +35,9 @@ const mysqlNoDatabase = 1044
 // mysqlDenied: a right is missing on a table, a column, the server or a routine.
 var mysqlDenied = []uint16{1142, 1143, 1227, 1370}
 
+// mysqlTooLong: a statement was interrupted, as it took longer than it may.
+var mysqlTooLong = []uint16{1317, 1969, 3024}
+
 // mysqlContended are errors of transactions that lost a conflict.
 var mysqlContended = []uint16{mysqlDeadlock, mysqlDuplicate, mysqlChanged}
 
@@ -66,7 +69,7 @@ var mysqlAdvice = []struct {
 	{[]uint16{1021, 1114}, lethe.ErrUnavailable, "the disk of the server is full: free some space there"},
 	{[]uint16{mysqlLockWait}, lethe.ErrUnavailable, "another transaction held the rows for too long"},
 	{mysqlContended, lethe.ErrUnavailable, "other transactions were faster each time"},
-	{[]uint16{1317, 1969, 3024}, lethe.ErrUnavailable, "a statement took longer than it may, or was killed"},
+	{mysqlTooLong, lethe.ErrUnavailable, "a statement took longer than it may, or was killed"},
 	{mysqlFatal, lethe.ErrUnavailable, "the connection was ended by the server"},
 	{[]uint16{1048, 1451, 1452, 3819, 4025}, lethe.ErrCorrupt, "rows contradict each other"},
 	{[]uint16{126, 127, 145, 1034, 1194, 1712}, lethe.ErrCorrupt, "the server found its own data damaged"},

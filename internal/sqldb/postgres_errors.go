@@ -87,6 +87,11 @@ func Denied(err error) bool {
 	return State(err) == noPrivilege || code == mysqlNoDatabase || slices.Contains(mysqlDenied, code)
 }
 
+// TooLong reports whether a statement took longer than it may.
+func TooLong(err error) bool {
+	return State(err) == canceled || slices.Contains(mysqlTooLong, mysqlCode(err))
+}
+
 // NoTable reports whether a statement names a table that does not exist, or is outside of
 // the user's search path.
 func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) == mysqlNoTable }

@@ -23,7 +23,7 @@ const clockSkew = time.Minute
 // would do with folders and keys. It writes only an object below each prefix, by which
 // it probes the service, and removes that.
 func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error) {
-	out, err := a.check(ctx)
+	out, err := a.check(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,10 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 	return out, nil
 }
 
-// check is Check without a listing of all folders and objects.
-func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error) {
+func all(string) bool { return true }
+
+// check is Check of some collections, without a listing of all folders and objects.
+func (a *Adoption) check(ctx context.Context, wanted func(name string) bool) (map[string][]adopt.Finding, error) {
 	database, err := a.checkDatabase(ctx)
 	if err != nil {
 		return nil, err
@@ -63,6 +65,9 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		out[h.Collection] = append(out[h.Collection], adopt.Finding{What: h.Why()})
 	}
 	for name, rows := range a.collections {
+		if !wanted(name) {
+			continue
+		}
 		found, err := a.checkRecords(ctx, name, rows, database)
 		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err
@@ -70,6 +75,9 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		out[name] = append(out[name], found...)
 	}
 	for name, keys := range a.keys {
+		if !wanted(name) {
+			continue
+		}
 		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name].Prefix, keys.Sample))
 		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err
@@ -77,6 +85,9 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		out[name] = slices.Concat(out[name], found, database, checkHook(a.Description.Collections[name]))
 	}
 	for name, folders := range a.folders {
+		if !wanted(name) {
+			continue
+		}
 		found, err := a.checkNames(ctx, name, folders.Rights, a.sampledFolders(name))
 		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err

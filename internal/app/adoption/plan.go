@@ -152,7 +152,7 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 
 // applicable refuses a plan with items of a collection that may not reclaim.
 func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions) error {
-	found, err := a.check(ctx)
+	found, err := a.check(ctx, all)
 	if err != nil {
 		return err
 	}

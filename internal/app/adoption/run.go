@@ -116,7 +116,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	if err := errors.Join(a.openAudit(), a.DB.Install(ctx)); err != nil {
 		return err
 	}
-	found, err := a.check(ctx)
+	found, err := a.check(ctx, all)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
 
 // mended returns the suspended collections whose check finds no problem.
 func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
-	found, err := a.check(ctx)
+	found, err := a.check(ctx, a.suspended.has)
 	if err != nil {
 		return nil, err
 	}
