@@ -104,9 +104,9 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case sqldb.Denied(err):
-			denied = cmp.Or(denied, fmt.Sprintf("cannot %s: %v", tr.what, err))
+			denied = cmp.Or(denied, fmt.Sprintf("cannot %s: %v", tr.what, Reason(err)))
 		case err != nil:
-			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, err), Do: "correct the description"})
+			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, Reason(err)), Do: "correct the description"})
 		case tr.table != "" && whole:
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}

@@ -50,7 +50,7 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 		}
 		switch {
 		case zeros > 0:
-			out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d rows of %s at least have 0 as their %s, which is 1970: they have expired", zeros, r.Table, r.End),
+			out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d or more rows of %s have 0 as their %s, which is 1970: they have expired", zeros, r.Table, r.End),
 				Do: fmt.Sprintf("if 0 stands for never, make it NULL: UPDATE %s SET %s = NULL WHERE %[2]s = 0; if for the past, write a time that has passed", table(r.Table), sqldb.Quoted(r.End))}}
 		case newest < implausible:
 			out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("no row of %s that has expired ended after 1990, the last at %s: %s is not in %s", r.Table, newest, r.End, r.Unit),

@@ -72,11 +72,13 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	if err := cmp.Or(missing(c, &s), unfit(c, &s)); err != nil {
 		return s, misfit{err}
 	}
-	if s.end, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.End], c.Rows); err != nil || c.Rows.Status == nil {
-		return s, err
+	if s.end, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.End], c.Rows); err == nil && c.Rows.Status != nil {
+		s.initiated, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.Initiated], c.Rows)
 	}
-	s.initiated, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.Initiated], c.Rows)
-	return s, err
+	if err != nil {
+		return s, misfit{err}
+	}
+	return s, nil
 }
 
 // missing returns an error with the missing columns.

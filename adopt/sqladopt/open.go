@@ -77,7 +77,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		Pool: pool, Dialect: db.engine.dialect(nil), AcquireTime: o.StatementTime, Count: new(sqldb.Counts),
 	}
 	if err := db.readOn(ctx, db.runner, "look at the database", db.engine.probe); err != nil {
-		return nil, errors.Join(admission(url, err), pool.Close())
+		return nil, errors.Join(admission(url, Reason(err)), pool.Close())
 	}
 	return db, nil
 }

@@ -110,9 +110,9 @@ func (c *Collection) nested(ctx context.Context) ([]adopt.Finding, error) {
 	switch {
 	case sqldb.TooLong(err):
 		return []adopt.Finding{{What: fmt.Sprintf("whether folders lie in those of other rows was not looked at: to read all of %s takes longer than %s", c.c.Rows.Table, c.db.o.LookTime),
-			Do: "lethe adopt guard install looks at all rows"}}, nil
+			Do: "lethe adopt guard install FILE looks at all rows"}}, nil
 	case err != nil && ctx.Err() == nil:
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"}}, nil
+		return []adopt.Finding{{Problem: true, What: Reason(err).Error(), Do: "no row may own what lies in the folder of another"}}, nil
 	}
 	return nil, err
 }

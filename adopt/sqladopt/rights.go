@@ -108,6 +108,9 @@ func (db *DB) withGrants(ctx context.Context, n needs, err error) error {
 	if len(grants) > 0 && unseen { // it exists, and the rest is checked as well
 		grants, failed = db.lacks(ctx, n)
 	}
+	if m := notOwner.FindStringSubmatch(n.said); m != nil && failed == nil && len(grants) == 0 {
+		return fmt.Errorf("run this as the owner of %s, or as a superuser: %w", m[1], Reason(err))
+	}
 	if failed != nil || len(grants) == 0 {
 		return err
 	}

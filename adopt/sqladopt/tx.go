@@ -97,9 +97,31 @@ func (db *DB) watched(ctx context.Context, what string) (context.Context, func(e
 
 func named(what string, err error) error {
 	if err != nil {
-		return fmt.Errorf("sqladopt: %s: %w", what, err)
+		return &failed{what, err}
 	}
 	return nil
+}
+
+// failed is the error of a transaction.
+type failed struct {
+	what string // it was for
+	err  error
+}
+
+// Error implements error.
+func (f *failed) Error() string { return "sqladopt: " + f.what + ": " + f.err.Error() }
+
+// Unwrap returns why.
+func (f *failed) Unwrap() error { return f.err }
+
+// Reason returns why a transaction failed, without what it was for; other errors as they
+// are.
+func Reason(err error) error {
+	var f *failed
+	if errors.As(err, &f) {
+		return f.err
+	}
+	return err
 }
 
 func run(fn func(*tx) error) func(context.Context, *sqldb.Session, []string) error {

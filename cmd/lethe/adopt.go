@@ -130,14 +130,16 @@ func (c *cli) printChecked(file string, b adoption.Backlog, found []adopt.Findin
 		printf(c.out, "  %-8s %s\n", kind, cell(f.What))
 		for line := range strings.Lines(f.Do) {
 			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "lethe adopt ") {
+			if named := strings.Replace(line, " FILE ", " "+forShell(file)+" ", 1); named != line {
+				line = named
+			} else if strings.HasPrefix(line, "lethe adopt ") {
 				line += " " + forShell(file)
 			}
 			printf(c.out, "  %-8s %s\n", "", cell(line))
 		}
 	}
 	waiting := due(b)
-	if slices.ContainsFunc(found, func(f adopt.Finding) bool { return f.Problem && strings.HasSuffix(waiting, f.What) }) {
+	if adopt.Problems(found) && strings.HasPrefix(waiting, "not known") {
 		waiting = "not known before that is mended"
 	}
 	printf(c.out, "  %-8s %s\n", "due", waiting)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/intercept"
 	"github.com/lethe-storage/lethe/blob/s3blob"
@@ -118,7 +120,7 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		return nil, err
 	}
 	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}}, ctx.Err()
+		return []adopt.Finding{{Problem: true, What: ofBucket(err), Do: "correct the bucket's address and keys, or what its key may do"}}, ctx.Err()
 	}
 	var out []adopt.Finding
 	switch noDelete, noPut := unfit(store); {
@@ -171,12 +173,24 @@ func (a *Adoption) isolated(ctx context.Context, found []adopt.Finding, err erro
 		return found, err
 	}
 	if errors.Is(err, blob.ErrDown) {
-		return append(found, adopt.Finding{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}), nil
+		return append(found, adopt.Finding{Problem: true, What: ofBucket(err), Do: "correct the bucket's address and keys, or what its key may do"}), nil
 	}
 	if _, down := a.DB.Now(ctx); down != nil {
 		return found, err
 	}
-	return append(found, adopt.Finding{Problem: true, What: "it could not be checked: " + err.Error(), Do: "correct the description or the table, or let the statement be quicker"}), nil
+	var denied *sqladopt.Denied
+	if errors.As(err, &denied) {
+		if slices.ContainsFunc(found, func(f adopt.Finding) bool { return f.Do == adopt.ToGrant(denied.Grants) }) {
+			return found, nil
+		}
+		return append(found, misfit(err)), nil
+	}
+	return append(found, adopt.Finding{Problem: true, What: "it could not be checked: " + sqladopt.Reason(err).Error(), Do: "correct the description or the table, or let the statement be quicker"}), nil
+}
+
+// ofBucket returns the text of a bucket's error without the package that it comes from.
+func ofBucket(err error) string {
+	return strings.NewReplacer("s3blob: ", "", blob.ErrDown.Error()+": ", "").Replace(err.Error())
 }
 
 // sampled compares keys below a prefix that sample returns.

@@ -134,7 +134,7 @@ func (a *Adoption) checkNames(ctx context.Context, name string, rights func(cont
 func misfit(err error) adopt.Finding {
 	var denied *sqladopt.Denied
 	if errors.As(err, &denied) {
-		return adopt.Finding{Problem: true, What: denied.Unwrap().Error(), Do: adopt.ToGrant(denied.Grants)}
+		return adopt.Finding{Problem: true, What: sqladopt.Reason(denied.Unwrap()).Error(), Do: adopt.ToGrant(denied.Grants)}
 	}
 	return adopt.Finding{Problem: true, What: err.Error(), Do: "correct the description, or the table"}
 }

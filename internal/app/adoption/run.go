@@ -69,7 +69,7 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 		return nil, err
 	}
 	for name, err := range a.Unusable {
-		out = append(out, Backlog{Collection: name, Mode: adopt.Report, Problem: err.Error()})
+		out = append(out, Backlog{Collection: name, Mode: cmp.Or(a.whole.Collections[name].Mode, adopt.Report), Problem: err.Error()})
 	}
 	for _, name := range a.Description.Names() {
 		c := a.Description.Collections[name]
@@ -78,7 +78,7 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 			if _, down := a.DB.Now(ctx); down != nil {
 				return nil, err
 			}
-			b.Problem = err.Error()
+			b.Problem = sqladopt.Reason(err).Error()
 		}
 		out = append(out, b)
 	}
