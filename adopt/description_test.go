@@ -43,3 +43,21 @@ func TestDefaultsOfTheTexts(t *testing.T) {
 		t.Errorf("%d rows at a time, back after %s", c.BatchSize(), c.Graces().Watchdog)
 	}
 }
+
+// One bucket is recognised by two spellings of its address.
+func TestSameBucket(t *testing.T) {
+	at := func(endpoint string) BucketSpec { return BucketSpec{Bucket: "b", Endpoint: endpoint} }
+	for _, same := range [][2]string{
+		{"http://127.0.0.1:9000", "http://localhost:9000/"}, {"https://s3.example.org", "https://S3.example.org:443"},
+		{"", "https://s3.eu-west-1.amazonaws.com"}, {"http://[::1]:9000", "http://localhost:9000"},
+	} {
+		if !at(same[0]).same(at(same[1])) {
+			t.Errorf("%q and %q are two", same[0], same[1])
+		}
+	}
+	for _, other := range [][2]string{{"http://localhost:9000", "http://localhost:9001"}, {"", "https://s3.example.org"}, {"https://a.example.org", "https://b.example.org"}} {
+		if at(other[0]).same(at(other[1])) {
+			t.Errorf("%q and %q are one", other[0], other[1])
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -152,7 +153,26 @@ func (b BucketSpec) same(other BucketSpec) bool {
 	if b.Path != "" || other.Path != "" {
 		return filepath.Clean(b.Path) == filepath.Clean(other.Path)
 	}
-	return b.Bucket == other.Bucket && strings.TrimSuffix(b.Endpoint, "/") == strings.TrimSuffix(other.Endpoint, "/")
+	return b.Bucket == other.Bucket && b.service() == other.service()
+}
+
+// service returns which service an endpoint is of, however it is written.
+func (b BucketSpec) service() string {
+	u, err := url.Parse(b.Endpoint)
+	if err != nil {
+		return b.Endpoint
+	}
+	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	switch {
+	case host == "", strings.HasSuffix(host, ".amazonaws.com"):
+		return "amazonaws.com" // there the name of a bucket is unique
+	case host == "localhost", host == "::1":
+		host = "127.0.0.1"
+	}
+	if port == "80" || port == "443" {
+		port = ""
+	}
+	return host + ":" + port
 }
 
 // overlaps reports collections that could delete each other's objects.

@@ -133,6 +133,11 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		if what != "" {
 			out = append(out, adopt.Finding{Problem: true, What: what, Do: "lethe adopt guard install"})
 		}
+		others, err := c.otherGuards(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, others...)
 	}
 	if c.c.HasObjects() && !c.c.Cleans() {
 		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger, or guard: quarantine"})

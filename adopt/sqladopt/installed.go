@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
 
 // installed is a trigger or a function of a guard in the database, of any
@@ -111,6 +112,31 @@ func (c *Collection) unguarded(ctx context.Context) (what string, err error) {
 		return err
 	})
 	return what, err
+}
+
+// otherGuards finds guards of other collections on the tables: of a description of the same
+// objects, or of one that the collection was renamed from.
+func (c *Collection) otherGuards(ctx context.Context) (out []adopt.Finding, err error) {
+	err = c.read(ctx, "look for other guards", func(t *tx) error {
+		list, err := t.installed(c.db.engine, "")
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, x := range list {
+			here := x.table != "" && (x.table == c.s.rows.place || x.table == c.s.contents.place)
+			if here && x.collection != c.name && !slices.Contains(names, x.collection) {
+				names = append(names, x.collection)
+			}
+		}
+		out = nil
+		if len(names) > 0 {
+			out = []adopt.Finding{{What: "its tables have the guard of another collection as well: " + strings.Join(names, ", "),
+				Do: "describe the same objects once; with the file that names the other one: lethe adopt guard remove"}}
+		}
+		return nil
+	})
+	return out, err
 }
 
 const standing = `SELECT count(*), coalesce(max(CASE WHEN d.state = 3 THEN d.due_at ELSE 0 END), 0) FROM {lethe}condemned d

@@ -199,6 +199,13 @@ func TestGuardOfAnotherDescription(t *testing.T) {
 			if found, err := other.Check(ctx); err != nil || !strings.Contains(findings(found), "is that of another description") {
 				t.Errorf("of other times: %s, %v", findings(found), err)
 			}
+			second, err := other.db.Collection(ctx, "second", d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found, err := second.Check(ctx); err != nil || !strings.Contains(findings(found), "have the guard of another collection as well") {
+				t.Errorf("of another collection: %s, %v", findings(found), err)
+			}
 			if err := other.RemoveGuard(ctx); err != nil {
 				t.Fatal(err)
 			}
