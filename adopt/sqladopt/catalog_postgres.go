@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,10 +38,11 @@ const postgresReferences = `SELECT CASE w.id WHEN to_regclass(?2) THEN 'rows' WH
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
 
-// relatives reports whether a table is a partition of another, and whether
-// tables other than partitions inherit from it: its triggers and unique indexes
+// relatives reports whether a table is a partition of another, whether it has partitions, and
+// whether tables other than partitions inherit from it: its triggers and unique indexes
 // do not cover those.
 const relatives = `SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?1)),
+	(SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(?1)),
 	EXISTS (SELECT 1 FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE i.inhparent = to_regclass(?1) AND NOT k.relispartition)`
 
 // keyTypes have equal values only for equal texts.
@@ -62,7 +64,7 @@ func (p postgres) look(t *tx, name string) (out relation, err error) {
 		return out, p.unseen(t, name)
 	}
 	var part, parent bool
-	switch err := t.row(relatives, table(name)).Scan(&part, &parent); {
+	switch err := t.row(relatives, table(name)).Scan(&part, &out.parted, &parent); {
 	case err != nil:
 		return out, err
 	case part:
@@ -149,7 +151,8 @@ func (postgres) readsWhole(t *tx, tr trial) (bool, error) {
 		return false, err
 	}
 	lines, err := all(t, text, "EXPLAIN "+tr.text, tr.args...)
-	plan := strings.Join(lines, "\n")
-	last := tr.table[strings.LastIndex(tr.table, ".")+1:]
-	return strings.Contains(plan, "Seq Scan on "+last+" ") || strings.Contains(plan, `Seq Scan on "`+last+`" `), err
+	return slices.ContainsFunc(lines, wholeScan.MatchString), err
 }
+
+// wholeScan is a scan of rows or contents, or of a partition of theirs, in a plan.
+var wholeScan = regexp.MustCompile(`Seq Scan on .* [rc](_\d+)?  \(`)

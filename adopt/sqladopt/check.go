@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -25,7 +26,7 @@ type trial struct {
 // trials are the statements on the application's tables.
 func (c *Collection) trials() []trial {
 	none, at := sqldb.JSON([]string{}), lethe.Time(0)
-	rows, contents, index := c.c.Rows, c.c.Contents, c.db.engine.index
+	rows, contents, index := c.c.Rows, c.c.Contents, c.index
 	var out []trial
 	if st := rows.Status; st != nil {
 		claimed := index(table(rows.Table), sqldb.Quoted(rows.Initiated), fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Claimed)))
@@ -68,7 +69,17 @@ func (c *Collection) dueTrial() trial {
 		}
 	}
 	return trial{what: "find due rows", text: dueRows, args: []any{lethe.Time(0), 1}, table: rows.Table,
-		index: c.db.engine.index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)}
+		index: c.index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)}
+}
+
+// index returns the statement that creates an index. PostgreSQL creates none of a
+// table with partitions concurrently.
+func (c *Collection) index(of, columns, where string) string {
+	text := c.db.engine.index(of, columns, where)
+	if of == table(c.c.Rows.Table) && c.s.rows.parted || c.c.Contents != nil && of == table(c.c.Contents.Table) && c.s.contents.parted {
+		text = strings.Replace(text, " CONCURRENTLY ", " ", 1)
+	}
+	return text
 }
 
 // references are all by which rows refer to contents.
@@ -81,7 +92,7 @@ func (c *Collection) lookups() (out []trial) {
 			what: "look whether rows of " + r.name() + " refer to contents", args: []any{sqldb.JSON([]string{})}, table: r.name(),
 			text: `SELECT {c key}, CASE WHEN ` + r.exists(c.c) + ` THEN 1 ELSE 0 END
 				FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`,
-			index: c.db.engine.index(r.table, r.columns(), ""),
+			index: c.index(r.table, r.columns(), ""),
 		})
 	}
 	return out

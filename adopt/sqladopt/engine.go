@@ -136,6 +136,7 @@ type column struct {
 // relation is a table of the application.
 type relation struct {
 	place   string // its name for statements, with its schema
+	parted  bool   // it has partitions
 	columns map[string]column
 }
 

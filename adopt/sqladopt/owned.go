@@ -147,7 +147,7 @@ func (c *Collection) ownedTrials() (out []trial) {
 		out = append(out, trial{
 			what: "look whether a row names " + text, args: []any{t.Fill(slices.Repeat([]string{"1"}, len(t.Columns())))}, table: c.c.Rows.Table,
 			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s%s = ?1 LIMIT 1", strings.ReplaceAll(found, "t.id", "?1"), expression),
-			index: c.db.engine.index(table(c.c.Rows.Table), indexed, ""),
+			index: c.index(table(c.c.Rows.Table), indexed, ""),
 		})
 	}
 	return out

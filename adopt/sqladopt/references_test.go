@@ -94,6 +94,27 @@ func TestReferencesOfPartitions(t *testing.T) {
 		INSERT INTO notes VALUES ('a');
 		INSERT INTO long_notes VALUES ('a')`)
 	right(t, db)
+
+	// An index that helps is proposed for the whole table, and can be created.
+	for range 2 {
+		found, err := countedBy(t, db, "ref_count").Check(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if strings.Contains(f.What, "the whole table pastes is read") {
+				script(t, db, f.Do)
+			}
+		}
+	}
+	found, err := countedBy(t, db, "ref_count").Check(t.Context())
+	if text := findings(found); err != nil || strings.Contains(text, "table pastes is read") {
+		t.Errorf("with the indexes of a check: %s %v", text, err)
+	}
+	var indexes int
+	if err := db.runner.Pool.QueryRow("SELECT count(*) FROM pg_indexes WHERE tablename = 'pastes'").Scan(&indexes); err != nil || indexes != 3 {
+		t.Errorf("%d indexes of pastes, %v", indexes, err)
+	}
 }
 
 // A foreign key to one partition by a column that is unique only there cannot be counted.
