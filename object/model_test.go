@@ -165,6 +165,10 @@ func (m *model) restore(*rapid.T) {
 	e := trash[rapid.IntRange(0, len(trash)-1).Draw(m.t, "entry")]
 	_, taken := m.visible(e.Object.Key)
 	_, err = m.Restore(m.ctx, e.ID, false)
+	if e.Object.Over(m.clock.Now()) {
+		m.wants(err, lethe.ErrTrashNotFound)
+		return
+	}
 	if taken {
 		m.wants(err, lethe.ErrPreconditionFailed)
 		return
@@ -174,9 +178,6 @@ func (m *model) restore(*rapid.T) {
 	}
 	// The trash holds no bodies to compare with, but digests.
 	got, err := m.get(e.Object.Key)
-	if errors.Is(err, lethe.ErrNoSuchKey) && e.Object.TTLAt != 0 {
-		return
-	}
 	m.must(err)
 	if len(e.Object.Attrs.Parts) == 0 && etag(got) != e.Object.ETag {
 		m.t.Fatalf("%s was restored with other bytes", e.Object.Key)
