@@ -12,6 +12,8 @@ func confirmTests() []test {
 		{name: "removes contents whose objects are gone", run: confirmGone},
 		{name: "marks end after the longest write", run: unmark},
 		{name: "marks end up to the limit", run: unmarkLimit},
+		{name: "a mark that is over refuses nothing", run: markOver},
+		{name: "a mark that is over does not keep contents from ending", run: endsPastMark},
 		{name: "what failed is tried again", run: confirmFailed},
 		{name: "what failed for certain may be referred to again", run: confirmNothing},
 		{name: "what its application forgot while it was condemned is tried again", run: confirmForgotten},
@@ -44,6 +46,38 @@ func unmark(w *world) {
 	w.expire()
 	w.App.Pass(grace.Unreferenced)
 	equal(w, "marked again", len(w.mark().Contents), 1)
+}
+
+// over confirms objects as gone, with marks that are over by every clock, and that
+// nobody has removed.
+func (w *world) over(m adopt.Marked) {
+	w.Helper()
+	g := grace
+	g.LongestWrite = -24 * time.Hour
+	var keys []string
+	for _, c := range m.Contents {
+		keys = append(keys, c.Content)
+	}
+	must(w.Confirm(w.ctx, m.Fence, gone(keys...), g))(w)
+}
+
+func markOver(w *world) {
+	w.over(w.condemned("x"))
+	w.put("x", -time.Second, "again")
+	w.counts(map[string]int64{"x": 1})
+	w.expire()
+	w.App.Pass(grace.Unreferenced)
+	equal(w, "marked again", w.mark().Contents, []adopt.Condemned{{Content: "x", Object: ObjectOf("x")}})
+	w.refused("x")
+	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 0)
+}
+
+func endsPastMark(w *world) {
+	w.over(w.endsWith("x"))
+	m := w.endsWith("x")
+	w.refused("x")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	w.counts(map[string]int64{"x": absent})
 }
 
 func unmarkLimit(w *world) {

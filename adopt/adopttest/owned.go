@@ -44,6 +44,7 @@ func RunOwned(t *testing.T, open func(t *testing.T, folders bool) OwnedSite) {
 			"what a row leaves behind goes":            ownedLeft,
 			"what another row names stays":             ownedShared,
 			"what is condemned cannot be named":        ownedRefused,
+			"what is named again after a mark goes":    ownedAgain,
 			"a hold keeps what is owned":               ownedHeld,
 			"a hold tells which deletes are under way": ownedUnderWay,
 		}
@@ -148,6 +149,16 @@ func ownedRefused(o *owned) {
 	o.app.Pass(grace.LongestWrite + margin)
 	equal(o.world, "marks ended", must(o.Unmark(o.ctx, 9))(o.world), 1)
 	o.insert("x")
+}
+
+func ownedAgain(o *owned) {
+	o.insert("deleted", "renamed")
+	o.delete("deleted", "renamed")
+	o.over(o.marked("deleted", "renamed"))
+	o.insert("deleted", "renamed")
+	o.delete("deleted")
+	o.must(o.app.Rename(o.ctx, "of renamed", "anew"))
+	o.marked("deleted", "renamed")
 }
 
 func ownedHeld(o *owned) {

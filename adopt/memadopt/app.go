@@ -21,9 +21,9 @@ var (
 	ErrCount = errors.New("a count would fall below 0")
 )
 
-// guard refuses a new reference to a content that has a mark.
+// guard refuses a new reference to a content whose mark stands.
 func (db *DB) guard(content string) error {
-	if m := db.marks[content]; m != nil && m.State != Waiting && !db.unguarded {
+	if m := db.marks[content]; m != nil && m.State != Waiting && !db.unguarded && !m.ended(db.o.Clock.Now()) {
 		return fmt.Errorf("memadopt: %s: %w", content, ErrRefused)
 	}
 	return nil

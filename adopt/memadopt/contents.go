@@ -114,6 +114,9 @@ func (db *DB) spare(m *Mark, takeover lethe.Time) {
 	m.over(max(db.o.Clock.Now(), m.Unseen), db.o.Grace.LongestWrite)
 }
 
+// ended reports whether a mark is over.
+func (m *Mark) ended(now lethe.Time) bool { return m.State == Gone && m.Due <= now }
+
 // over ends a mark: it stays for the longest write after the last instant at
 // which the object may have gone.
 func (m *Mark) over(last lethe.Time, longest time.Duration) {
@@ -180,7 +183,7 @@ func (db *DB) Unmark(_ context.Context, limit int) (n int, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	now := db.o.Clock.Now()
-	for _, m := range up(dueFirst(db.marks, func(m *Mark) bool { return m.State == Gone && m.Due <= now }, func(m *Mark) lethe.Time { return m.Due }), limit) {
+	for _, m := range up(dueFirst(db.marks, func(m *Mark) bool { return m.ended(now) }, func(m *Mark) lethe.Time { return m.Due }), limit) {
 		delete(db.marks, m.Content)
 		n++
 	}

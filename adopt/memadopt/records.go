@@ -187,16 +187,12 @@ func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
 	}
 }
 
-// wait records a content to be condemned after the grace, unless it is
-// condemned. It restarts the grace of one that waits: it was referenced in
-// between.
+// wait records a content to be condemned after the grace, unless a mark of it stands.
+// It begins anew with one that waits: it was referenced in between.
 func (db *DB) wait(c *Content, grace time.Duration) {
-	due := db.o.Clock.Now().Add(grace)
-	switch m := db.marks[c.Key]; {
-	case m == nil:
-		db.marks[c.Key] = &Mark{Condemned: adopt.Condemned{Content: c.Key, Object: c.Object}, State: Waiting, Due: due}
-	case m.State == Waiting:
-		m.Due = due
+	now := db.o.Clock.Now()
+	if m := db.marks[c.Key]; m == nil || m.State == Waiting || m.ended(now) {
+		db.marks[c.Key] = &Mark{Condemned: adopt.Condemned{Content: c.Key, Object: c.Object}, State: Waiting, Due: now.Add(grace)}
 	}
 }
 

@@ -40,7 +40,7 @@ const (
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ` + sqldb.Locked
 	// lookAgain is a separate statement: it sees what was committed before the
 	// lock.
-	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
+	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END, {object}
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
 	// A SET that needs the old value of another comes before it: MySQL
@@ -199,14 +199,14 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 
 // look is the present state of a content.
 type look struct {
-	key                      string
+	key, object              string
 	unreferenced, referenced bool
 }
 
 // look reads locked contents by their keys; missing ones are left out.
 func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
-		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
+		err = r.Scan(&l.key, &l.unreferenced, &l.referenced, &l.object)
 		return l, err
 	}, c.texts().look, sqldb.JSON(keys))
 	seen := make(map[string]look, len(looks))
@@ -252,9 +252,9 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	for _, d := range due {
 		l, exists := seen[d.Content]
 		switch {
-		case d.state == waiting && (!exists && d.attempts == 0 || exists && !l.unreferenced):
-			// Its row is gone, or something refers to it again: it is
-			// untouched.
+		case d.state == waiting && (!exists && d.attempts == 0 || exists && (!l.unreferenced || l.object != d.Object)):
+			// Its row is gone, something refers to it again, or it has another
+			// object now, with which Find finds it: it is untouched.
 			s.drop = append(s.drop, d.Content)
 		case keeps(d.Object):
 			// A condemned one stays so: its object may be gone already.
@@ -268,6 +268,8 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 			} else {
 				s.drop = append(s.drop, d.Content)
 			}
+		case exists && l.object != d.Object:
+			s.letGo = append(s.letGo, d.Content)
 		case !exists || l.unreferenced && !l.referenced:
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)

@@ -15,7 +15,7 @@ var _ adopt.Ender = (*Collection)(nil)
 var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at, fence, marked_at, attempts)
 	SELECT ?2, t.content, t.object, 2, ?4, ?3, ?5, 1 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
-		marked_at = excluded.marked_at, attempts = d.attempts + 1 WHERE d.state = 1`
+		marked_at = excluded.marked_at, attempts = d.attempts + 1, unseen_until = 0 WHERE d.state = 1 OR d.state = 3 AND d.due_at <= ?5`
 
 // errMarked reports that a content is condemned already, or stays: a trigger
 // keeps it, or rows refer to it although its count is 0. Nothing was done.

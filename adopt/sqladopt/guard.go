@@ -52,6 +52,26 @@ func (c *Collection) guardVersion() string {
 // from any table. The user has to own the tables. It fails while objects of a
 // table that it leaves may yet be deleted.
 func (c *Collection) InstallGuard(ctx context.Context) error {
+	if c.c.Rows.OwnFolders() {
+		// The guard keeps new rows apart from here on. It is not valid before the others are
+		// read, under no lock that keeps the application waiting.
+		if err := c.install(ctx, "folders"); err != nil {
+			return err
+		}
+		err := c.read(ctx, "look for folders in folders", func(t *tx) error {
+			if err := c.db.engine.allow(t, 0); err != nil {
+				return err
+			}
+			return c.apart(t)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.install(ctx, c.guardVersion())
+}
+
+func (c *Collection) install(ctx context.Context, version string) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
 		// PostgreSQL refuses concurrent replacements of a function.
 		if err := c.db.engine.seal(t, c); err != nil {
@@ -69,13 +89,7 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 		if err := t.drop(outdated); err != nil {
 			return err
 		}
-		if err := t.script(c.GuardSQL()); err != nil {
-			return err
-		}
-		if err := c.db.engine.allow(t, 0); err != nil {
-			return err
-		}
-		return c.apart(t)
+		return t.script(c.guardText(c.db.engine.guard(c), version))
 	})
 }
 

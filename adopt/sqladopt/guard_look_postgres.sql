@@ -1,6 +1,8 @@
 -- Reports whether an object of {collection} may be gone any time.
 CREATE OR REPLACE FUNCTION {lethe}{guard look}(key text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $guard$
+DECLARE
+    mark record;
 BEGIN
     -- A transaction with one snapshot does not see a mark that is younger. The unique
     -- index does: the insert fails with 40001.
@@ -12,6 +14,14 @@ BEGIN
             RETURN FALSE;
         END IF;
     END IF;
-    RETURN EXISTS (SELECT 1 FROM {lethe}condemned d
-        WHERE d.collection = {collection} AND d.content = key COLLATE "C" AND d.state IN (2, 3));
+    SELECT d.state, d.due_at, d.attempts INTO mark FROM {lethe}condemned d
+        WHERE d.collection = {collection} AND d.content = key COLLATE "C";
+    -- Only the mark of a content that is gone can be locked: whoever is about to delete
+    -- the object again is waited for, and kept from it until the commit.
+    IF mark.state = 1 AND mark.attempts > 0 THEN
+        SELECT d.state, d.due_at, d.attempts INTO mark FROM {lethe}condemned d
+            WHERE d.collection = {collection} AND d.content = key COLLATE "C" FOR SHARE;
+    END IF;
+    RETURN coalesce(mark.state = 2 OR mark.state = 3
+        AND mark.due_at > CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint), FALSE);
 END $guard$;

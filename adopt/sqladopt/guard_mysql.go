@@ -30,6 +30,8 @@ var functionsMySQL string
 //go:embed guard_owned_mysql.sql
 var guardOwnedMySQL string
 
+const nowMySQL = "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))"
+
 // lookMySQL is the check of lethe_condemned in each trigger, for the content
 // {of}. It inserts: an existing row, or one that another transaction inserts,
 // is then waited for, and locked until the end of the transaction at any
@@ -39,7 +41,8 @@ const lookMySQL = `SET lethe_there = FALSE;
     INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, '', 1, 0);
     IF NOT lethe_there THEN
         DELETE FROM {lethe}condemned WHERE collection = {collection} AND content = {of};
-    ELSEIF EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {of} AND state IN (2, 3) LOCK IN SHARE MODE) THEN
+    ELSEIF EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {of}
+        AND (state = 2 OR state = 3 AND due_at > ` + nowMySQL + `) LOCK IN SHARE MODE) THEN
         SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'the content is being deleted: roll back, upload it again and repeat the transaction';
     END IF;`
 
@@ -51,8 +54,13 @@ const refuseFoldersMySQL = `IF {new nests} THEN
 
 // leaveMySQL records an object that a row leaves behind.
 const leaveMySQL = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
-        VALUES ({collection}, {of}, {of}, 1, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + {grace})
-        ON DUPLICATE KEY UPDATE due_at = CASE WHEN {lethe}condemned.state = 1 THEN VALUES(due_at) ELSE {lethe}condemned.due_at END;`
+        VALUES ({collection}, {of}, {of}, 1, ` + nowMySQL + ` + {grace})
+        ON DUPLICATE KEY UPDATE state = CASE WHEN state = 3 AND due_at <= VALUES(due_at) - {grace} THEN 1 ELSE state END,
+            ` + againMySQL + `;`
+
+// againMySQL gives a mark in state 1 a new beginning. What precedes it has set the state.
+const againMySQL = `due_at = CASE WHEN state = 1 THEN VALUES(due_at) ELSE due_at END,
+            attempts = CASE WHEN state = 1 THEN 0 ELSE attempts END, unseen_until = CASE WHEN state = 1 THEN 0 ELSE unseen_until END`
 
 // guard returns the statements. The tables are locked against changes while
 // they run: triggers are dropped and created again.

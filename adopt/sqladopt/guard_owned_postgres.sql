@@ -36,7 +36,8 @@ BEGIN
             INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
             VALUES ({collection}, key, key, 1, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + {grace})
             -- Whoever looks at it now passes it over: this row is still there for them.
-            ON CONFLICT (collection, content) DO UPDATE SET due_at = excluded.due_at WHERE d.state = 1;
+            ON CONFLICT (collection, content) DO UPDATE SET state = 1, due_at = excluded.due_at, attempts = 0, unseen_until = 0
+            WHERE d.state = 1 OR d.state = 3 AND d.due_at <= excluded.due_at - {grace};
         END IF;
     END LOOP;
     RETURN NULL;

@@ -3,7 +3,7 @@
 -- transaction.
 DROP TRIGGER IF EXISTS {trigger rows};
 CREATE TRIGGER {trigger rows} AFTER INSERT ON {rows}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content IN ({new objects}) AND state IN (2, 3))
+WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content IN ({new objects}) AND {stands})
 BEGIN
     -- lethe {version}
     SELECT RAISE(ABORT, 'lethe: this object is being deleted: upload it again and repeat the transaction');
@@ -11,7 +11,7 @@ END;
 DROP TRIGGER IF EXISTS {trigger renamed};
 CREATE TRIGGER {trigger renamed} AFTER UPDATE ON {rows}
 WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content IN ({new objects})
-    AND NOT coalesce(content IN ({old objects}), 0) AND state IN (2, 3))
+    AND NOT coalesce(content IN ({old objects}), 0) AND {stands})
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this object is being deleted: upload it again and repeat the transaction');
 END;

@@ -52,6 +52,10 @@ const refuseFolders = `
         RAISE EXCEPTION 'lethe: a row of % owns a folder: its name has no slash', TG_TABLE_NAME USING ERRCODE = '23514';
     END IF;`
 
+// firstTrigger returns the name of a trigger that is fired before those of foreign keys, in
+// the order of bytes: RI_ConstraintTrigger.
+func firstTrigger(collection, on string) string { return "Lethe_" + collection + "_" + on }
+
 func (postgres) guard(c *Collection) string {
 	if c.c.Contents == nil {
 		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1)
@@ -60,7 +64,8 @@ func (postgres) guard(c *Collection) string {
 	if c.c.Contents.Count != "" {
 		counts = countTrigger
 	}
-	return guardLookSQL + strings.Replace(guardSQL, "{count trigger}", counts, 1)
+	return guardLookSQL + strings.NewReplacer("{count trigger}", counts, "{trigger first rows}", sqldb.Quoted(firstTrigger(c.name, "rows")),
+		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL)
 }
 
 // seal waits for running Marks, and blocks new ones: Mark reads both tables
@@ -81,7 +86,7 @@ func (p postgres) installed() string {
 		FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 		CROSS JOIN LATERAL (SELECT quote_ident(n.nspname) || '.' || quote_ident(k.relname) AS place
 			FROM pg_class k JOIN pg_namespace n ON n.oid = k.relnamespace WHERE k.oid = t.tgrelid) x
-		WHERE p.pronamespace = to_regnamespace({schema}) AND t.tgparentid = 0 AND t.tgname LIKE 'lethe\_%' AND p.proname LIKE 'guard\_%'
+		WHERE p.pronamespace = to_regnamespace({schema}) AND t.tgparentid = 0 AND t.tgname ~ '^[Ll]ethe_' AND p.proname LIKE 'guard\_%'
 	UNION ALL SELECT p.proname, '"' || p.proname || '"(' || pg_get_function_identity_arguments(p.oid) || ')', '', 'DROP FUNCTION ' || CAST(CAST(p.oid AS regprocedure) AS TEXT)
 		FROM pg_proc p WHERE p.pronamespace = to_regnamespace({schema}) AND p.proname ~ '^(guard|take|release)_'
 		ORDER BY 1`, "{schema}", sqldb.Literal(p.schema()))
@@ -115,6 +120,8 @@ func (postgres) guarded(t *tx, c *Collection) (bool, error) {
 	contents := ""
 	if c.c.Contents != nil {
 		contents = table(c.c.Contents.Table)
+		want[1] = firstTrigger(c.name, "rows")
+		want = append(want, firstTrigger(c.name, "named"))
 	}
 	err := t.row(guardTriggers, sqldb.JSON(want), table(c.c.Rows.Table), contents, c.guardVersion()).Scan(&n)
 	return n == len(want), err

@@ -20,7 +20,7 @@ BEGIN
     IF {lethe}{guard look}(CAST(NEW.{content name} AS TEXT)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{content name} USING ERRCODE = '40001';
     END IF;
-    RETURN NEW;
+    RETURN NULL;
 END $guard$;
 
 DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
@@ -29,6 +29,13 @@ CREATE TRIGGER {trigger contents} AFTER INSERT ON {contents}
     FOR EACH ROW EXECUTE FUNCTION {lethe}{guard contents}({version});
 DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
 {count trigger}
-DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
-CREATE TRIGGER {trigger rows} BEFORE INSERT OR UPDATE OF {content name} ON {rows}
+-- After the row is written: it then names what triggers of the application have set. By their
+-- names they come before the check of a foreign key, which has an error of its own for a
+-- content that is gone.
+DROP TRIGGER IF EXISTS {trigger first rows} ON {rows};
+CREATE TRIGGER {trigger first rows} AFTER INSERT ON {rows}
     FOR EACH ROW WHEN (NEW.{content name} IS NOT NULL) EXECUTE FUNCTION {lethe}{guard rows}({version});
+DROP TRIGGER IF EXISTS {trigger first named} ON {rows};
+CREATE TRIGGER {trigger first named} AFTER UPDATE ON {rows}
+    FOR EACH ROW WHEN (NEW.{content name} IS NOT NULL AND NEW.{content name} IS DISTINCT FROM OLD.{content name})
+    EXECUTE FUNCTION {lethe}{guard rows}({version});

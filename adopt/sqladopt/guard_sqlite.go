@@ -18,7 +18,7 @@ var sqliteGuardOwnedSQL string
 
 const sqliteCountTrigger = `CREATE TRIGGER {trigger counts} AFTER UPDATE OF {count} ON {contents}
 WHEN NEW.{count} > coalesce(OLD.{count}, 0)
-    AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND state IN (2, 3))
+    AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND {stands})
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;`
@@ -37,13 +37,27 @@ END;
 // sqliteLeave records an object, in syntax that old versions of SQLite know as
 // well: the application's version runs it. Its UPDATE and INSERT cause no
 // conflict: the application's statement would decide how to resolve one.
-const sqliteLeave = `    UPDATE {lethe}condemned SET due_at = %[2]s WHERE collection = {collection} AND content = %[1]s AND state = 1%[4]s;
+const sqliteLeave = `    UPDATE {lethe}condemned SET state = 1, due_at = %[2]s, attempts = 0, unseen_until = 0
+        WHERE collection = {collection} AND content = %[1]s AND NOT {stands}%[4]s;
     INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
         SELECT {collection}, %[1]s, %[1]s, 1, %[2]s%[3]s WHERE %[1]s IS NOT NULL%[4]s
         AND NOT EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = %[1]s);
 `
 
+// sqliteForget removes a mark that is over, where an UPDATE cannot name the row.
+const sqliteForget = `    DELETE FROM {lethe}condemned WHERE collection = {collection} AND state = 3 AND NOT {stands}
+        AND content IN (SELECT %[1]s%[2]s WHERE TRUE%[3]s);
+`
+
+// sqliteNow is the time in whole milliseconds, cut off: a julian day is exact to some 40 us
+// only, and what lies ahead of the clock that is read with it is not due yet.
+const sqliteNow = "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER) * 1000"
+
 func (s sqlite) guard(c *Collection) string {
+	return strings.ReplaceAll(s.unfilled(c), "{stands}", "(state = 2 OR state = 3 AND due_at > "+sqliteNow+")")
+}
+
+func (s sqlite) unfilled(c *Collection) string {
 	names := strings.NewReplacer(
 		"{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"), "{trigger changed}", sqldb.Quoted("lethe_"+c.name+"_changed"),
 		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"), "{trigger nests}", sqldb.Quoted("lethe_"+c.name+"_nests"),
@@ -65,9 +79,7 @@ func (s sqlite) guard(c *Collection) string {
 
 // leaving records each object of a row, except those that it keeps.
 func (s sqlite) leaving(c *Collection, alias, kept string) string {
-	// Whole milliseconds, cut off: a julian day is exact to some 40 us only, and what lies ahead of
-	// the clock that is read with it is not due yet.
-	due := "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER) * 1000 + {grace}"
+	due := sqliteNow + " + {grace}"
 	var out strings.Builder
 	for _, text := range c.c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)
@@ -81,6 +93,7 @@ func (s sqlite) leaving(c *Collection, alias, kept string) string {
 		if alias == "r" {
 			from = " FROM {rows} r"
 			but = " AND r.{key} = NEW.{key}"
+			fmt.Fprintf(&out, sqliteForget, object, from, but)
 			out.WriteString(strings.Join(strings.SplitAfterN(fmt.Sprintf(sqliteLeave, object, due, from, but), ";\n", 2)[1:], ""))
 			continue
 		}

@@ -3,7 +3,7 @@
 -- transaction. SQLite has no functions of its own: there is no take and no release.
 DROP TRIGGER IF EXISTS {trigger contents};
 CREATE TRIGGER {trigger contents} AFTER INSERT ON {contents}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND state IN (2, 3))
+WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND {stands})
 BEGIN
     -- lethe {version}
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
@@ -12,13 +12,13 @@ DROP TRIGGER IF EXISTS {trigger counts};
 {count trigger}
 DROP TRIGGER IF EXISTS {trigger rows};
 CREATE TRIGGER {trigger rows} AFTER INSERT ON {rows}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND state IN (2, 3))
+WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND {stands})
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;
 DROP TRIGGER IF EXISTS {trigger renamed};
 CREATE TRIGGER {trigger renamed} AFTER UPDATE OF {content name} ON {rows}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND state IN (2, 3))
+WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND {stands})
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;

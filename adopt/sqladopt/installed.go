@@ -23,7 +23,7 @@ type installed struct {
 }
 
 // installedName matches names of triggers and functions, with their collection.
-var installedName = regexp.MustCompile(`^(?:(lethe|guard)_(.+)_[a-z]+|(?:take|release)_(.+))$`)
+var installedName = regexp.MustCompile(`^(?:([Ll]ethe|guard)_(.+)_[a-z]+|(?:take|release)_(.+))$`)
 
 // installed lists the installed parts of a collection's guard, triggers first;
 // with no name, of all guards.

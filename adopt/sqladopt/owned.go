@@ -31,7 +31,7 @@ func ownedLock(key string) string {
 
 var ownedTexts = contentTexts{
 	free:   `SELECT t.id FROM {ids 1} WHERE pg_try_advisory_xact_lock(` + ownedLock("t.id") + `)`,
-	look:   `SELECT t.id, 1, CASE WHEN {owned} THEN 1 ELSE 0 END FROM {ids 1}`,
+	look:   `SELECT t.id, 1, CASE WHEN {owned} THEN 1 ELSE 0 END, t.id FROM {ids 1}`,
 	sample: `WITH r AS (SELECT * FROM {rows} ORDER BY {key} DESC LIMIT ?1) SELECT o.name FROM ({own objects}) AS o WHERE o.name IS NOT NULL`,
 }
 

@@ -34,11 +34,12 @@ var (
 	countZero = `UPDATE {contents} SET {count} = 0
 		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
-	// insertWaiting restarts the grace of one that waits already: it was
-	// referenced in between.
+	// insertWaiting begins anew with one that waits already, as it was referenced in
+	// between, and with one whose mark is over.
 	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
-		ON CONFLICT (collection, content) DO UPDATE SET due_at = excluded.due_at WHERE d.state = 1`
+		ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 1, due_at = excluded.due_at,
+			attempts = 0, unseen_until = 0 WHERE d.state = 1 OR d.state = 3 AND d.due_at <= ?4`
 	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, "keys") VALUES (?1, ?2, ?3)`
 	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, "keys") VALUES (?1, ?2, ?3, ?4)`
 )
@@ -335,6 +336,6 @@ func (c *Collection) wait(t *tx, contents []content, grace time.Duration) error 
 	if len(contents) == 0 {
 		return nil
 	}
-	_, err := t.exec(insertWaiting, sqldb.JSON(contents), c.name, t.now.Add(grace))
+	_, err := t.exec(insertWaiting, sqldb.JSON(contents), c.name, t.now.Add(grace), t.now)
 	return err
 }

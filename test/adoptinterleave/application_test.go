@@ -195,7 +195,7 @@ func (s site) changes() (out []action) {
 	}
 	if s.bound { // past the guard, and so against what has to hold
 		trigger := func(w write, do string) error {
-			_, err := w.Exec(w.ctx, fmt.Sprintf("ALTER TABLE %s %s TRIGGER lethe_%s_rows", s.rows(), do, s.name))
+			_, err := w.Exec(w.ctx, fmt.Sprintf(`ALTER TABLE %s %s TRIGGER "Lethe_%s_rows"`, s.rows(), do, s.name))
 			return err
 		}
 		for _, x := range s.app("meddle with marked", []string{"marked"}, func(w write) error {

@@ -9,7 +9,7 @@ import (
 // broken are queries of what breaks what has to hold of a site's rows.
 func (s site) broken() map[string]string {
 	marked := func(names string) string {
-		return fmt.Sprintf(`SELECT r.code FROM %s r JOIN lethe.condemned d ON d.collection = '%s' AND d.content = r.%s AND d.state IN (2, 3)`, s.rows(), s.name, names)
+		return fmt.Sprintf(`SELECT r.code FROM %s r JOIN lethe.condemned d ON d.collection = '%s' AND d.content = r.%s AND (d.state = 2 OR d.state = 3 AND d.due_at > (SELECT at FROM clock.now))`, s.rows(), s.name, names)
 	}
 	if s.owning {
 		return map[string]string{

@@ -108,7 +108,7 @@ func (w *world) guards() {
 	rows, err := w.direct.Query(w.ctx, `SELECT pg_get_functiondef(p.oid) FROM pg_proc p
 		WHERE p.pronamespace = to_regnamespace('lethe') AND p.proname LIKE 'guard%'
 		UNION ALL SELECT replace(pg_get_triggerdef(t.oid), 'CREATE TRIGGER', 'CREATE OR REPLACE TRIGGER') FROM pg_trigger t
-		WHERE t.tgname LIKE 'lethe\_%' AND NOT t.tgisinternal AND t.tgconstraint = 0`)
+		WHERE t.tgname ~ '^[Ll]ethe_' AND NOT t.tgisinternal AND t.tgconstraint = 0`)
 	if err != nil {
 		w.Fatal(err)
 	}
