@@ -17,7 +17,7 @@ func TestMutants(t *testing.T) {
 		t.Skip("it builds the mutants")
 	}
 	var list []mutation.Mutant
-	for _, ms := range []mutants{quarantineMutants, firstRunMutants} {
+	for _, ms := range []mutants{quarantineMutants, firstRunMutants, markMutants} {
 		for name, m := range ms {
 			list = append(list, mutation.Mutant{Name: name, Edits: map[string][]mutation.Edit{m.file: {{Old: m.old, New: m.new}}}})
 		}
@@ -32,6 +32,7 @@ func TestMutants(t *testing.T) {
 	}
 	quarantineMutants.hunt(t, binary, "^TestSuite$")
 	firstRunMutants.hunt(t, binary, "^TestFirstRunOf")
+	markMutants.hunt(t, binary, "^TestSuite$")
 }
 
 // mutants are rules taken away, by name: what old stands for in a file becomes
@@ -57,6 +58,11 @@ var firstRunMutants = mutants{
 	"ten things without a row prove nothing":           {firstRun, "without < provesNothing", "without <= provesNothing"},
 	"one thing without a row proves a description bad": {firstRun, "without < provesNothing ||", "without < 1 ||"},
 	"least is half whatever is set":                    {firstRun, ">= least*float64(all)", ">= max(least, 0.5)*float64(all)"},
+}
+
+var markMutants = mutants{
+	"a mark that is over refuses references":        {"adopt/memadopt/app.go", " && !m.ended(db.o.Clock.Now())", ""},
+	"a mark that is over keeps from beginning anew": {"adopt/memadopt/records.go", "m.State == Waiting || m.ended(now)", "m.State == Waiting"},
 }
 
 var quarantineMutants = mutants{

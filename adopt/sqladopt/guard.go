@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -19,7 +20,17 @@ func (c *Collection) triggers() []string {
 	if c.c.Contents.Count != "" {
 		names = append(names, "lethe_"+c.name+"_counts")
 	}
+	if !c.keyed() {
+		names = append(names, "lethe_"+c.name+"_objects")
+	}
 	return names
+}
+
+// keyed reports whether the key of a content is that of its object: the guard then knows
+// one by the other. Otherwise another content may get the same object.
+func (c *Collection) keyed() bool {
+	t, err := adopt.ParseTemplate(c.c.Contents.Object)
+	return err == nil && len(t.Columns()) == 1 && t.Columns()[0] == c.c.Contents.Key
 }
 
 // guardText fills in the placeholders of the guard's statements.
@@ -28,6 +39,7 @@ func (c *Collection) guardText(text, version string) string {
 		"{collection}", sqldb.Literal(c.name), "{version}", sqldb.Literal(version),
 		"{content name}", sqldb.Quoted(c.c.Rows.Content),
 		"{trigger contents}", sqldb.Quoted("lethe_"+c.name+"_contents"), "{trigger rows}", sqldb.Quoted("lethe_"+c.name+"_rows"),
+		"{trigger objects}", sqldb.Quoted("lethe_"+c.name+"_objects"), "{guard objects}", sqldb.Quoted("guard_"+c.name+"_objects"),
 		"{trigger counts}", sqldb.Quoted("lethe_"+c.name+"_counts"),
 		"{guard contents}", sqldb.Quoted("guard_"+c.name+"_contents"), "{guard rows}", sqldb.Quoted("guard_"+c.name+"_rows"),
 		"{guard look}", sqldb.Quoted("guard_"+c.name+"_look"),

@@ -30,7 +30,26 @@ var functionsMySQL string
 //go:embed guard_owned_mysql.sql
 var guardOwnedMySQL string
 
-const nowMySQL = "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))"
+const (
+	nowMySQL    = "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))"
+	standsMySQL = "(state = 2 OR state = 3 AND due_at > " + nowMySQL + ")"
+)
+
+// guardObjectsMySQL and objectsTriggerMySQL are for contents whose keys are not those of
+// their objects. They insert as well, by a unique index of objects.
+//
+//go:embed guard_objects_mysql.sql
+var guardObjectsMySQL string
+
+const objectsTriggerMySQL = `CREATE TRIGGER {trigger objects} BEFORE UPDATE ON {contents} FOR EACH ROW
+BEGIN
+    -- lethe {version}
+    DECLARE lethe_there BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
+    IF NOT ({new object} <=> {old object}) THEN
+        {look at object}
+    END IF;
+END;`
 
 // lookMySQL is the check of lethe_condemned in each trigger, for the content
 // {of}. It inserts: an existing row, or one that another transaction inserts,
@@ -38,11 +57,11 @@ const nowMySQL = "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC
 // isolation. A SELECT .. FOR SHARE would also lock the gap where there is no
 // row, and with it the contents around it.
 const lookMySQL = `SET lethe_there = FALSE;
-    INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, '', 1, 0);
+    INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, concat(x'00', {of}), 1, 0);
     IF NOT lethe_there THEN
         DELETE FROM {lethe}condemned WHERE collection = {collection} AND content = {of};
     ELSEIF EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {of}
-        AND (state = 2 OR state = 3 AND due_at > ` + nowMySQL + `) LOCK IN SHARE MODE) THEN
+        AND ` + standsMySQL + ` LOCK IN SHARE MODE) THEN
         SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'the content is being deleted: roll back, upload it again and repeat the transaction';
     END IF;`
 
@@ -79,7 +98,12 @@ func (m mysql) guard(c *Collection) string {
 	}
 	column := func(alias string) string { return alias + "." + sqldb.Quoted(c.c.Contents.Key) }
 	key := c.s.contents.columns[c.c.Contents.Key]
-	text := strings.NewReplacer("{counts}", counts, "{functions}", functions).Replace(guardMySQL)
+	look, objects := "", ""
+	if !c.keyed() {
+		look, objects = strings.NewReplacer("{stands}", standsMySQL, "{apart of object}", "concat(x'00', {new object})").Replace(guardObjectsMySQL), objectsTriggerMySQL
+	}
+	text := strings.NewReplacer("{counts}", counts, "{functions}", functions, "{objects trigger}", objects).Replace(guardMySQL)
+	text = strings.ReplaceAll(text, "{look at object}", look)
 	text = strings.NewReplacer(
 		"{look new}", of(lookMySQL, m.text(column("NEW"), key)), "{look old}", of(lookMySQL, m.text(column("OLD"), key)),
 		"{look named}", of(lookMySQL, "lethe_named"), "{named}", m.text("NEW."+sqldb.Quoted(c.c.Rows.Content), c.s.rows.columns[c.c.Rows.Content]),

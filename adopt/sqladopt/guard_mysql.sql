@@ -8,7 +8,10 @@ BEGIN
     DECLARE lethe_there BOOLEAN;
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
     {look new}
+    {look at object}
 END;
+DROP TRIGGER IF EXISTS {trigger objects};
+{objects trigger}
 DROP TRIGGER IF EXISTS {trigger rows};
 CREATE TRIGGER {trigger rows} BEFORE INSERT ON {rows} FOR EACH ROW
 BEGIN

@@ -19,6 +19,11 @@ var guardSQL string
 //go:embed guard_look_postgres.sql
 var guardLookSQL string
 
+// guardObjectsSQL is for contents whose keys are not those of their objects.
+//
+//go:embed guard_objects_postgres.sql
+var guardObjectsSQL string
+
 // countTrigger decrements counts without a call of the function. take and
 // release are for applications that prefer calls.
 const countTrigger = `-- Counts a reference to a content, and reports whether there is one: if not, upload it
@@ -64,8 +69,12 @@ func (postgres) guard(c *Collection) string {
 	if c.c.Contents.Count != "" {
 		counts = countTrigger
 	}
+	stored := ""
+	if !c.keyed() {
+		stored = guardObjectsSQL
+	}
 	return guardLookSQL + strings.NewReplacer("{count trigger}", counts, "{trigger first rows}", sqldb.Quoted(firstTrigger(c.name, "rows")),
-		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL)
+		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL) + stored
 }
 
 // seal waits for running Marks, and blocks new ones: Mark reads both tables

@@ -23,6 +23,19 @@ BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;`
 
+// sqliteLook refuses a new content whose object is being deleted. What waits has that object
+// no more.
+const sqliteLook = `SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction')
+        WHERE EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new} AND {stands});
+    DELETE FROM {lethe}condemned WHERE collection = {collection} AND {of new} AND state = 1;`
+
+// sqliteObjectsTrigger is for contents whose keys are not those of their objects.
+const sqliteObjectsTrigger = `CREATE TRIGGER {trigger objects} AFTER UPDATE ON {contents}
+WHEN {new object} IS NOT {old object} AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new})
+BEGIN
+    {look at new}
+END;`
+
 // sqliteRefuseFolders refuses rows whose folder would be inside another row's.
 const sqliteRefuseFolders = `CREATE TRIGGER {trigger nests} AFTER INSERT ON {rows} WHEN {new nests}
 BEGIN
@@ -72,7 +85,12 @@ func (s sqlite) unfilled(c *Collection) string {
 	if c.c.Contents.Count != "" {
 		counts = sqliteCountTrigger
 	}
-	install := strings.Replace(names.Replace(sqliteGuardSQL), "{count trigger}", counts, 1)
+	ofNew, objects := "content = {new key}", ""
+	if !c.keyed() {
+		ofNew, objects = "object = {new object}", sqliteObjectsTrigger
+	}
+	install := strings.NewReplacer("{count trigger}", counts, "{objects trigger}", objects).Replace(names.Replace(sqliteGuardSQL))
+	install = strings.ReplaceAll(strings.ReplaceAll(install, "{look at new}", sqliteLook), "{of new}", ofNew)
 	return strings.NewReplacer("{new key}", s.text("NEW."+sqldb.Quoted(key.name), key),
 		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install)
 }

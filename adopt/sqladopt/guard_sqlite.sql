@@ -3,11 +3,13 @@
 -- transaction. SQLite has no functions of its own: there is no take and no release.
 DROP TRIGGER IF EXISTS {trigger contents};
 CREATE TRIGGER {trigger contents} AFTER INSERT ON {contents}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND {stands})
+WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new})
 BEGIN
     -- lethe {version}
-    SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
+    {look at new}
 END;
+DROP TRIGGER IF EXISTS {trigger objects};
+{objects trigger}
 DROP TRIGGER IF EXISTS {trigger counts};
 {count trigger}
 DROP TRIGGER IF EXISTS {trigger rows};

@@ -158,6 +158,12 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	}
 	w["{ckey after}"] = db.engine.value("nullif(?1, '')", key)
 	w["{object}"] = db.concatenation(object, "c", s.contents.columns)
+	w["{new object}"], w["{old object}"] = db.concatenation(object, "NEW", s.contents.columns), db.concatenation(object, "OLD", s.contents.columns)
+	var same []string
+	for _, name := range object.Columns() {
+		same = append(same, fmt.Sprintf("c.%[1]s = NEW.%[1]s", sqldb.Quoted(name)))
+	}
+	w["{same object}"] = strings.Join(same, " AND ")
 	w["{count}"], w["{c count}"], w["{unreferenced}"] = "0", "0", "TRUE"
 	if c.Contents.Count != "" {
 		w["{count}"] = sqldb.Quoted(c.Contents.Count)

@@ -66,7 +66,7 @@ func (postgres) allow(t *tx, d time.Duration) error {
 func (p postgres) dialect(w words) sqldb.Dialect {
 	d := sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
-		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "",
+		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object head}": "substr(object, 1, 500)",
 		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
 	d.Instead = postgresTexts

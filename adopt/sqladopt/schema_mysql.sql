@@ -43,7 +43,9 @@ CREATE TABLE IF NOT EXISTS {lethe}condemned (
     attempts     integer  NOT NULL DEFAULT 0,
     error        longtext NOT NULL DEFAULT (''),  -- of the latest attempt
     PRIMARY KEY (collection, content),
-    KEY condemned_due (collection, state, due_at)
+    KEY condemned_due (collection, state, due_at),
+    -- One mark of an object that may be deleted: a key has up to 1,024 bytes.
+    UNIQUE KEY condemned_object (collection, object(1024))
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
 -- Guards that are installed. Who marks contents holds its row, and who removes the guard

@@ -101,7 +101,7 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
 		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)",
-		"{lethe}": prefix, "{index}": prefix, "{key text}": "text", "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
+		"{lethe}": prefix, "{index}": prefix, "{object head}": "object", "{key text}": "text", "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
 	d.Instead = sqliteInstead
 	return d

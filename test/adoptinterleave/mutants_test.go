@@ -108,7 +108,7 @@ var table = []mutant{
 		pairs: []string{"bare: Mark + bare: refer to zero"},
 	}, {
 		name: "the guard looks before a content is there", file: "guard_postgres.sql",
-		old: "AFTER INSERT ON", new: "BEFORE INSERT ON",
+		old: "AFTER INSERT ON {contents}", new: "BEFORE INSERT ON {contents}",
 		pairs: []string{"pastes: End + pastes: take solo"},
 	}, {
 		name: "contents end without a lock against references", file: "settle.go",
