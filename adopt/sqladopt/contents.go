@@ -268,13 +268,11 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 			} else {
 				s.drop = append(s.drop, d.Content)
 			}
-		case exists && l.object != d.Object:
-			s.letGo = append(s.letGo, d.Content)
-		case !exists || l.unreferenced && !l.referenced:
+		case !exists || l.object == d.Object && l.unreferenced && !l.referenced:
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
 		case d.state == condemned:
-			if c.c.Guard != adopt.QuarantineGuard { // a reference that bypassed the guard
+			if c.c.Guard != adopt.QuarantineGuard && l.object == d.Object { // a reference that bypassed the guard
 				s.out.Drifted = append(s.out.Drifted, d.Content)
 				s.past = append(s.past, d.Content)
 			}
