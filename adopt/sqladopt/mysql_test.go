@@ -238,7 +238,7 @@ func TestMySQLGuardAndSnapshots(t *testing.T) {
 			// A transaction that refers to something else does not delay it.
 			unhindered, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			if _, err := s.pool.ExecContext(unhindered, "INSERT INTO lethe_condemned (collection, content, object, state, due_at) VALUES ('pastes', 'a', 'content/a', 1, 0), ('pastes', 'bb', '', 1, 1), ('pastes', 'aa', '', 3, 1)"); err != nil {
+			if _, err := s.pool.ExecContext(unhindered, "INSERT INTO lethe_condemned (collection, content, object, state, due_at) VALUES ('pastes', 'a', 'content/a', 1, 0), ('pastes', 'bb', 'content/bb', 1, 1), ('pastes', 'aa', 'content/aa', 3, 1)"); err != nil {
 				t.Fatalf("another content: %v", err)
 			}
 			m := s.mark()
