@@ -24,10 +24,10 @@ type folder struct {
 	Page   api.ObjectList
 	Has    string // how much there is, for people
 	Now    time.Time
-	// Typed are settings that were refused, and why.
-	Typed   url.Values
-	Problem string
-	Command string // sets them in a shell
+	// Typed are settings that were refused, and why; Evicts is what would go by them.
+	Typed           url.Values
+	Problem, Evicts string
+	Command         string // sets them in a shell
 }
 
 // folderURL is the page of a folder, or of all keys with a prefix.
@@ -57,7 +57,7 @@ func (v *visit) folder(typed url.Values, problem string) (templ.Component, error
 	if err != nil {
 		return nil, err
 	}
-	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now.Time(), Typed: typed, Problem: problem}
+	f := folder{Bucket: b, Prefix: q.Get("prefix"), Flat: q.Get("flat") != "", After: q.Get("after"), Now: v.now.Time(), Typed: typed, Problem: problem, Evicts: v.evicts}
 	f.Command = v.h.opt.Command("buckets", "set", b.Name, "--default-ttl", "30d", "--undo", "7d", "--quota", "10GiB")
 	f.Page, err = api.Call[api.ObjectList](v.as(), v.h.admin, "objects/list",
 		api.ObjectListRequest{Bucket: b.Name, Prefix: f.Prefix, Recursive: f.Flat, After: f.After, Limit: pageKeys})
@@ -144,17 +144,6 @@ func (h *Handler) bucketActions() []action {
 	}
 }
 
-// setBucket changes the settings of a bucket; an empty field is none.
-func (v *visit) setBucket() (note, error) {
-	req, err := settingsOf(v.r.PostForm, "none")
-	if err != nil {
-		return note{}, err
-	}
-	req.Name = v.r.URL.Query().Get("name")
-	_, err = api.Call[api.Bucket](v.as(), v.h.admin, "buckets/set", req)
-	return note{Text: "The settings are in use."}, err
-}
-
 // trash lists what can be restored.
 func (v *visit) trash() (templ.Component, error) {
 	q := v.r.URL.Query()
@@ -176,14 +165,6 @@ func (v *visit) trash() (templ.Component, error) {
 func (v *visit) trashURL() string {
 	q := v.r.URL.Query()
 	return link("/trash", "bucket", q.Get("bucket"), "prefix", q.Get("prefix"), "after", q.Get("after"))
-}
-
-// setting is the text of a field of the settings: as it was typed, or as it is.
-func (f folder) setting(field, now string) string {
-	if f.Problem != "" {
-		return f.Typed.Get(field)
-	}
-	return now
 }
 
 // next is the following page of a folder.
@@ -214,27 +195,4 @@ func crumbsOf(bucket, key string) []crumb {
 		out = append(out, crumb{cmp.Or(key[at:at+i], "/"), folderURL(bucket, key[:at+i+1])})
 		at += i + 1
 	}
-}
-
-// exactSize writes a size so that reading it gives the same number.
-func exactSize(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	for _, u := range []struct {
-		name string
-		of   int64
-	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n%u.of == 0 {
-			return strconv.FormatInt(n/u.of, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
-func exactNumber(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }

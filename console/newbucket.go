@@ -3,13 +3,10 @@ package console
 import (
 	"errors"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
-	"github.com/dustin/go-humanize"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -83,52 +80,4 @@ func ofS3(err error) error {
 		return &api.Error{Code: "bad_request", Message: "a name has 3 to 63 lower-case letters, digits, hyphens and dots"}
 	}
 	return &api.Error{Code: "bad_request", Message: e.Message}
-}
-
-// settingsOf reads the settings of a bucket from a form. An empty field is the text that stands
-// for it; if that is empty, too, the setting is left as it is.
-func settingsOf(form url.Values, empty string) (api.BucketChange, error) {
-	var req api.BucketChange
-	for field, to := range map[string]**string{"default_ttl": &req.DefaultTTL, "max_ttl": &req.MaxTTL, "undo": &req.Undo, "default_idle": &req.DefaultIdle, "max_idle": &req.MaxIdle} {
-		text := orElse(form.Get(field), empty)
-		if text == "" {
-			continue
-		}
-		if _, err := lethe.ParseTTL(text); text != "none" && err != nil {
-			return req, &api.Error{Code: "bad_request", Message: err.Error()}
-		}
-		*to = &text
-	}
-	if text := orElse(form.Get("quota"), empty); text != "" {
-		n, err := uint64(0), error(nil)
-		if text != "none" {
-			n, err = humanize.ParseBytes(text)
-		}
-		if err != nil || n > 1<<62 {
-			return req, &api.Error{Code: "bad_request", Message: strconv.Quote(text) + " is no size; write one such as 10GiB"}
-		}
-		bytes := int64(n)
-		req.QuotaBytes = &bytes
-	}
-	if text := form.Get("when_full"); text != "" {
-		req.WhenFull = &text
-	}
-	if text := orElse(form.Get("objects"), empty); text != "" {
-		n, err := int64(0), error(nil)
-		if text != "none" {
-			n, err = strconv.ParseInt(text, 10, 64)
-		}
-		if err != nil || n < 0 {
-			return req, &api.Error{Code: "bad_request", Message: strconv.Quote(text) + " is no number of objects"}
-		}
-		req.QuotaObjects = &n
-	}
-	return req, nil
-}
-
-func orElse(text, empty string) string {
-	if text = strings.TrimSpace(text); text == "" {
-		return empty
-	}
-	return text
 }

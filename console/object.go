@@ -99,11 +99,11 @@ func (v *visit) release() (note, error) {
 }
 
 func (v *visit) setTTL() (note, error) {
-	req := api.TTLRequest{ObjectName: v.name()}
-	if v.r.PostForm.Get("clear") == "" {
-		req.TTL = strings.TrimSpace(v.r.PostForm.Get("ttl"))
-		if req.TTL == "" {
-			return note{}, &api.Error{Code: "bad_request", Message: "say how long it is to live from now, such as 12h or 30d"}
+	req, form := api.TTLRequest{ObjectName: v.name()}, v.r.PostForm
+	if form.Get("clear") == "" {
+		req.TTL, req.Idle = strings.TrimSpace(form.Get("ttl")), strings.TrimSpace(form.Get("idle"))
+		if req.TTL == "" && req.Idle == "" {
+			return note{}, &api.Error{Code: "bad_request", Message: "say how long it is to live from now, or after its last read, such as 12h or 30d"}
 		}
 	}
 	o, err := api.Call[api.ObjectInfo](v.as(), v.h.admin, "ttl/set", req)

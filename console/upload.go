@@ -24,7 +24,7 @@ const maxField = 4 << 10
 type intake struct {
 	bucket, prefix string
 	token          string
-	ttl            time.Duration
+	ttl, idle      time.Duration
 	stored         int
 }
 
@@ -90,6 +90,10 @@ func (in *intake) field(p *multipart.Part) error {
 		if in.ttl, err = lethe.ParseTTL(text); err != nil {
 			return &api.Error{Code: "bad_request", Message: err.Error()}
 		}
+	case p.FormName() == "idle" && text != "":
+		if in.idle, err = lethe.ParseIdleTTL(text); err != nil {
+			return &api.Error{Code: "bad_request", Message: err.Error()}
+		}
 	}
 	return nil
 }
@@ -97,7 +101,8 @@ func (in *intake) field(p *multipart.Part) error {
 // uploaded is how an upload stands in audit lines.
 type uploaded struct {
 	api.ObjectName
-	TTL string `json:"ttl,omitempty"`
+	TTL  string `json:"ttl,omitempty"`
+	Idle string `json:"idle,omitempty"`
 }
 
 // permitted is the body of an upload. Its end is that of the operator's permission, too: a long
@@ -130,10 +135,13 @@ func (v *visit) store(in *intake, p *multipart.Part) error {
 	if in.ttl > 0 {
 		told.TTL = lethe.FormatTTL(in.ttl)
 	}
+	if in.idle > 0 {
+		told.Idle = lethe.FormatTTL(in.idle)
+	}
 	ctx := v.as()
 	return v.h.opt.Operators.Do(ctx, "console/upload", contentRole, told, func() error {
 		_, err := v.h.opt.Objects.Put(context.WithoutCancel(ctx), object.PutRequest{
-			Bucket: n.Bucket, Key: n.Key, Body: &permitted{p, v}, Size: -1, TTL: in.ttl, Attrs: ledger.Attrs{ContentType: p.Header.Get("Content-Type")},
+			Bucket: n.Bucket, Key: n.Key, Body: &permitted{p, v}, Size: -1, TTL: in.ttl, Idle: in.idle, Attrs: ledger.Attrs{ContentType: p.Header.Get("Content-Type")},
 		})
 		if err == nil {
 			in.stored++

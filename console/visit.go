@@ -33,6 +33,7 @@ type visit struct {
 	search   string   // what stands in the search field
 	live     int      // seconds after which the page refreshes itself; 0: it does not
 	planID   string   // of the plan that was made
+	evicts   string   // what settings that were refused would evict
 }
 
 // cookieName is that of the session's cookie. A browser takes one that begins with

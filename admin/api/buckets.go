@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/lethe-storage/lethe/ledger"
+)
 
 // Bucket is a bucket with its settings and exact totals. Durations have the
 // form of times to live ("12h"); empty means none.
@@ -46,4 +51,36 @@ type BucketChange struct {
 	EvictHigh    *int    `json:"evict_high,omitempty"`
 	EvictLow     *int    `json:"evict_low,omitempty"`
 	EvictMinAge  *string `json:"evict_min_age,omitempty"`
+}
+
+// BeyondQuota returns what a bucket that evicts would evict soon after a change: by how much it
+// would be above its low mark, if it were above the high one.
+func (b Bucket) BeyondQuota(c BucketChange) Amount {
+	if cmp.Or(value(c.WhenFull), b.WhenFull) != "evict" {
+		return Amount{}
+	}
+	high := cmp.Or(value(c.EvictHigh), b.EvictHigh, ledger.DefaultEvictHigh)
+	then := ledger.Bucket{Objects: b.Objects, Bytes: b.Bytes, BucketSettings: ledger.BucketSettings{
+		QuotaObjects: b.QuotaObjects, QuotaBytes: b.QuotaBytes, Evict: ledger.Eviction{
+			Order: ledger.EvictByRead, // either order takes as much
+			High:  high,
+			Low:   min(high, cmp.Or(value(c.EvictLow), b.EvictLow, ledger.DefaultEvictLow)),
+		},
+	}}
+	if c.QuotaObjects != nil {
+		then.QuotaObjects = *c.QuotaObjects
+	}
+	if c.QuotaBytes != nil {
+		then.QuotaBytes = *c.QuotaBytes
+	}
+	beyond := then.Excess(ledger.EvictRequest{})
+	return Amount{Objects: beyond.Objects, Bytes: beyond.Bytes}
+}
+
+// value returns what a pointer points to, or nothing.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/words"
-	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -160,44 +159,13 @@ func ofSettings(c *api.BucketChange) question {
 	}
 }
 
-// beyondQuota says what a bucket would soon evict after a change, if it has more than its high mark.
+// beyondQuota says what a bucket would soon evict after a change.
 func beyondQuota(b api.Bucket, c api.BucketChange) string {
-	if cmp.Or(value(c.WhenFull), b.WhenFull) != "evict" {
-		return ""
+	beyond := b.BeyondQuota(c)
+	if goes := words.Excess(beyond.Objects, beyond.Bytes); goes != "" {
+		return "; some " + goes + " beyond the quota will go for good: what was used longest ago"
 	}
-	then := ledger.Bucket{Objects: b.Objects, Bytes: b.Bytes, BucketSettings: ledger.BucketSettings{
-		QuotaObjects: b.QuotaObjects, QuotaBytes: b.QuotaBytes, Evict: ledger.Eviction{
-			Order: ledger.EvictByRead, // either order takes as much
-			High:  cmp.Or(value(c.EvictHigh), b.EvictHigh, ledger.DefaultEvictHigh),
-			Low:   cmp.Or(value(c.EvictLow), b.EvictLow, ledger.DefaultEvictLow),
-		},
-	}}
-	if c.QuotaObjects != nil {
-		then.QuotaObjects = *c.QuotaObjects
-	}
-	if c.QuotaBytes != nil {
-		then.QuotaBytes = *c.QuotaBytes
-	}
-	excess := then.Excess(ledger.EvictRequest{})
-	var goes []string
-	if excess.Objects > 0 {
-		goes = append(goes, words.Plural(excess.Objects, "object", "objects"))
-	}
-	if excess.Bytes > 0 {
-		goes = append(goes, words.Size(excess.Bytes))
-	}
-	if goes == nil {
-		return ""
-	}
-	return "; some " + strings.Join(goes, " and ") + " are beyond the quota, and go for good: what was used longest ago"
-}
-
-// value returns what a pointer points to, or nothing.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
+	return ""
 }
 
 func ofHold(req *api.HoldRequest) question {

@@ -37,6 +37,18 @@ func Plural(n int64, one, many string) string {
 	return Number(n) + " " + many
 }
 
+// Excess names what is too much, such as "2 objects and 1.5 KiB"; nothing if none is.
+func Excess(objects, bytes int64) string {
+	var parts []string
+	if objects > 0 {
+		parts = append(parts, Plural(objects, "object", "objects"))
+	}
+	if bytes > 0 {
+		parts = append(parts, Size(bytes))
+	}
+	return strings.Join(parts, " and ")
+}
+
 // Span formats a duration in units that people think in, the largest two that are not 0. From
 // a minute on seconds are left out, from two days on minutes.
 func Span(d time.Duration) string {

@@ -107,13 +107,16 @@ func (v *visitor) act(path string, fields ...string) reply {
 	return v.post(path, form)
 }
 
-// upload sends a form with files, its token first.
-func (v *visitor) upload(path, token, ttl string, files map[string]string) reply {
+// upload sends a form with files, its token and other fields first.
+func (v *visitor) upload(path, token, ttl string, files map[string]string, also ...string) reply {
 	v.w.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	v.w.must(form.WriteField("csrf", token))
 	v.w.must(form.WriteField("ttl", ttl))
+	for i := 0; i+1 < len(also); i += 2 {
+		v.w.must(form.WriteField(also[i], also[i+1]))
+	}
 	for name, content := range files {
 		part, err := form.CreateFormFile("file", name)
 		v.w.must(err)
