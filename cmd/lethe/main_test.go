@@ -225,8 +225,13 @@ func (w *world) s3(access, secret string) *awss3.Client {
 	if access == "" {
 		access, secret = w.app.Root.Access, w.app.Root.Secret.Reveal()
 	}
+	return s3At(w.app.Addresses().S3, access, secret)
+}
+
+// s3At returns a client of an endpoint.
+func s3At(endpoint, access, secret string) *awss3.Client {
 	return awss3.New(awss3.Options{
-		BaseEndpoint: aws.String(w.app.Addresses().S3), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
+		BaseEndpoint: aws.String(endpoint), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
 		HTTPClient: oneRequest,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: access, SecretAccessKey: secret}, nil

@@ -53,9 +53,12 @@ func (s *Store) openTargets() error {
 	s.targets = targets{}
 	for _, t := range s.Config.Events.Targets {
 		if t.Kind == "nats" {
-			to := jetstream.New(jetstream.Target{
+			to, err := jetstream.New(jetstream.Target{
 				URL: t.URL.Reveal(), Subject: t.Subject, Credentials: t.CredentialsFile, Private: t.Private, Timeout: t.Timeout.Std(),
 			}, s.Config.Server.Region)
+			if err != nil {
+				return fmt.Errorf("events.targets: %s: %w", t.Name, err)
+			}
 			s.closing(to.Close)
 			s.targets[t.Name] = target{to, t.Buckets}
 			continue

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/routine"
@@ -40,8 +42,20 @@ type Sender struct {
 }
 
 // New returns a sender, which connects when the first event is sent; region is named in the
-// events.
-func New(to Target, region string) *Sender { return &Sender{to: to, region: region} }
+// events. It fails if the file of credentials holds none. The file is read again at each connect.
+func New(to Target, region string) (*Sender, error) {
+	if to.Credentials == "" {
+		return &Sender{to: to, region: region}, nil
+	}
+	text, err := os.ReadFile(to.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := nkeys.ParseDecoratedUserNKey(text); err != nil {
+		return nil, fmt.Errorf("%s is no file of credentials of a NATS user: %w", to.Credentials, err)
+	}
+	return &Sender{to: to, region: region}, nil
+}
 
 // Close ends the connection.
 func (s *Sender) Close() error {

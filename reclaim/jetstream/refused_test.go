@@ -75,7 +75,7 @@ func serveNATS(conn net.Conn, refuses *atomic.Bool) {
 // delivery: the client gives a connection up after it was refused twice.
 func TestRefusedCredentialsAreTriedAgain(t *testing.T) {
 	var refuses atomic.Bool
-	s := jetstream.New(jetstream.Target{URL: fakeNATS(t, &refuses), Subject: "lethe.app", Private: true, Timeout: 2 * time.Second}, "eu-1")
+	s := open(t, jetstream.Target{URL: fakeNATS(t, &refuses), Private: true, Timeout: 2 * time.Second})
 	send := func() error { return s.Send(context.Background(), event(1, "a")) }
 	if err := send(); err != nil {
 		t.Fatal(err)
@@ -100,8 +100,7 @@ func TestRefusedCredentialsAreTriedAgain(t *testing.T) {
 
 // A subject that the user may not publish to is said to be one.
 func TestForbiddenSubject(t *testing.T) {
-	s := jetstream.New(jetstream.Target{URL: fakeNATS(t, new(atomic.Bool)), Subject: "forbidden", Private: true, Timeout: 500 * time.Millisecond}, "eu-1")
-	defer s.Close()
+	s := open(t, jetstream.Target{URL: fakeNATS(t, new(atomic.Bool)), Subject: "forbidden", Private: true, Timeout: 500 * time.Millisecond})
 	if err := s.Send(context.Background(), event(1, "a")); !errors.Is(err, routine.ErrUnreached) || !strings.Contains(strings.ToLower(err.Error()), `permissions violation for publish to "forbidden"`) {
 		t.Errorf("%v", err)
 	}
