@@ -82,6 +82,8 @@ func soloDue(t Timetable, last, now lethe.Time) bool {
 		return true
 	}
 	next := t.Next(last)
-	slack := min(soloSlack, t.Next(next).Sub(next)/10)
-	return t.Next(last.Add(slack)) <= now
+	if after := t.Next(next); next.Sub(last) <= min(soloSlack, after.Sub(next)/10) {
+		next = after
+	}
+	return next <= now
 }

@@ -265,3 +265,25 @@ func TestASoloRunRests(t *testing.T) {
 		t.Errorf("runs began %v after the last success", after)
 	}
 }
+
+// One that runs at an interval keeps to it.
+func TestASoloRunKeepsItsInterval(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(w.Ctx)
+	defer cancel()
+	var began []lethe.Time
+	l := w.instance("a", func(context.Context, reclaim.Add) (bool, error) {
+		if began = append(began, w.Clock.Now()); len(began) == 4 {
+			cancel()
+		}
+		w.Clock.Advance(time.Millisecond)
+		return false, nil
+	})
+	l.Routines[0].Timetable = looking(time.Minute)
+	l.Run(ctx)
+	for i := 1; i < len(began); i++ {
+		if gap := began[i].Sub(began[i-1]); gap < time.Minute || gap > time.Minute+time.Second {
+			t.Errorf("run %d began %s after the one before", i, gap)
+		}
+	}
+}
