@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/versity/versitygw/s3err"
@@ -48,7 +49,7 @@ var mappings = []struct {
 	{lethe.ErrCounted, func(_ names, err error) s3err.S3Error { return gatewayError(s3.Counted(err)) }},
 	{lethe.ErrDigestMismatch, apiError(s3err.ErrBadDigest)},
 	{errCutOff, apiError(s3err.ErrIncompleteBody)},
-	{lethe.ErrQuotaExceeded, apiError(s3err.ErrQuotaExceeded)},
+	{lethe.ErrQuotaExceeded, quotaExceeded},
 	{lethe.ErrNoRoom, noRoom},
 	{lethe.ErrReaped, unavailable("The upload showed no sign of life for too long and was given up. Please try again.")},
 	{lethe.ErrUnknownOutcome, unavailable("It is not known whether the request was carried out. Please look, and try again.")},
@@ -133,6 +134,15 @@ func noRoom(_ names, err error) s3err.S3Error {
 	var why *placement.RefusalError
 	if errors.As(err, &why) {
 		e.Description = why.Error()
+	}
+	return e
+}
+
+// quotaExceeded says what the bucket may have and, where it evicts, what kept the rest.
+func quotaExceeded(n names, err error) s3err.S3Error {
+	e := s3err.GetAPIError(s3err.ErrQuotaExceeded)
+	if at := strings.Index(err.Error(), "bucket "+n.bucket+" may have "); at >= 0 {
+		e.Description = "The " + err.Error()[at:] + "."
 	}
 	return e
 }

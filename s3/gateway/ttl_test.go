@@ -156,6 +156,9 @@ func TestBucketDefaultAndLongestTTL(t *testing.T) {
 	s.put("l", "x", nil)
 	_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("m"), Body: strings.NewReader("x")})
 	s.fails(err, 403, "QuotaExceeded")
+	if want := "The bucket " + s.bucket + " may have 2 objects and has 2: bucket quota exceeded."; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 }
 
 func TestFormUploadWithTTL(t *testing.T) {
