@@ -103,6 +103,9 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 			return api.Bucket{}, fmt.Errorf("%w: %s: %w", api.ErrBadRequest, d.name, err)
 		}
 	}
+	if err := withinLongest(c, set); err != nil {
+		return api.Bucket{}, err
+	}
 	if c.QuotaBytes != nil {
 		set.QuotaBytes = *c.QuotaBytes
 	}
@@ -127,6 +130,24 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 	out := bucketOf(b)
 	s.audit(ctx, "bucket_configured", "operator", slog.Any("bucket", out))
 	return out, nil
+}
+
+// withinLongest refuses a change after which the default of an end is longer than the longest:
+// ErrBadRequest.
+func withinLongest(c api.BucketChange, set ledger.BucketSettings) error {
+	for _, d := range []struct {
+		of                 string
+		asked              bool
+		byDefault, longest time.Duration
+	}{
+		{"ttl", c.DefaultTTL != nil || c.MaxTTL != nil, set.DefaultTTL, set.MaxTTL},
+		{"idle", c.DefaultIdle != nil || c.MaxIdle != nil, set.DefaultIdle, set.MaxIdle},
+	} {
+		if d.asked && d.longest > 0 && d.byDefault > d.longest {
+			return fmt.Errorf("%w: default_%[2]s, %[3]s, would be longer than max_%[2]s, %[4]s: change both", api.ErrBadRequest, d.of, ttlText(d.byDefault), ttlText(d.longest))
+		}
+	}
+	return nil
 }
 
 func parseDuration(text *string, to *time.Duration) error {

@@ -16,8 +16,30 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// Settings of eviction that cannot be are refused, with what to do, and change nothing.
-func TestEvictionIsChecked(t *testing.T) {
+// A default end that would be longer than the longest is refused, whichever of both is changed.
+func TestDefaultsAreWithinTheLongest(t *testing.T) {
+	set := bucketSetter(t)
+	long, short := "30d", "7d"
+	for says, refused := range map[string][2]api.BucketChange{
+		"default_ttl, 30d, would be longer than max_ttl, 7d":   {{MaxTTL: &short}, {DefaultTTL: &long}},
+		"default_idle, 30d, would be longer than max_idle, 7d": {{DefaultIdle: &long}, {MaxIdle: &short}},
+	} {
+		if _, err := set(refused[0]); err != nil {
+			t.Errorf("%s: alone: %v", says, err)
+		}
+		if _, err := set(refused[1]); !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+	b, err := set(api.BucketChange{DefaultTTL: &short, MaxTTL: &short, DefaultIdle: &short, MaxIdle: &long})
+	if err != nil || b.DefaultTTL != "7d" || b.MaxTTL != "7d" || b.DefaultIdle != "7d" || b.MaxIdle != "30d" {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// bucketSetter returns what changes settings of a bucket.
+func bucketSetter(t *testing.T) func(api.BucketChange) (api.Bucket, error) {
+	t.Helper()
 	c := newCounting(t)
 	c.fill("small", "a/", 1, 0)
 	objects, err := object.New(object.Options{Ledger: ledgertest.ForObjects(c.db), Backends: map[string]blob.Store{"main": memblob.New(memblob.Options{})}, StoreID: "s"})
@@ -25,12 +47,17 @@ func TestEvictionIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := service.New(service.Options{Ledger: c.db, Objects: objects, Clock: c.clock, Audit: func(string, string, ...slog.Attr) {}})
-	evict, refuse, maybe, written, minus := "evict", "refuse", "maybe", "written", "-1h"
-	quota, none, high, low, beyond := int64(1<<20), int64(0), 80, 70, 101
-	set := func(b api.BucketChange) (api.Bucket, error) {
+	return func(b api.BucketChange) (api.Bucket, error) {
 		b.Name = "small"
 		return s.SetBucket(t.Context(), b)
 	}
+}
+
+// Settings of eviction that cannot be are refused, with what to do, and change nothing.
+func TestEvictionIsChecked(t *testing.T) {
+	set := bucketSetter(t)
+	evict, refuse, maybe, written, minus := "evict", "refuse", "maybe", "written", "-1h"
+	quota, none, high, low, beyond := int64(1<<20), int64(0), 80, 70, 101
 	refused := func(b api.BucketChange, says string) {
 		t.Helper()
 		if _, err := set(b); !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), says) {
@@ -79,6 +106,29 @@ func TestExplainTellsThePlaceOfEviction(t *testing.T) {
 		e, err := c.Explain(t.Context(), api.ObjectName{Bucket: "full", Key: page[i].Key})
 		if err != nil || e.Object.EarlierObjects != int64(i) || !strings.Contains(e.Verdict, says) {
 			t.Errorf("%+v, %q, %v; want it to say %q", e.Object, e.Verdict, err, says)
+		}
+	}
+}
+
+// What a bucket would evict after a change is what the ledger will.
+func TestBeyondQuota(t *testing.T) {
+	b := api.Bucket{Objects: 10, Bytes: 10 << 10, QuotaBytes: 20 << 10, Eviction: api.Eviction{WhenFull: "refuse"}}
+	evict, refuse, quota, less, objects, high, low := "evict", "refuse", int64(8<<10), int64(12<<10), int64(5), 40, 10
+	for name, c := range map[string]struct {
+		change api.BucketChange
+		want   api.Amount
+	}{
+		"it refuses":               {api.BucketChange{QuotaBytes: &quota}, api.Amount{}},
+		"it has room":              {api.BucketChange{WhenFull: &evict}, api.Amount{}},
+		"the default marks":        {api.BucketChange{WhenFull: &evict, QuotaBytes: &quota}, api.Amount{Bytes: 10<<10 - 7372}},
+		"below the high mark":      {api.BucketChange{WhenFull: &evict, QuotaBytes: &less}, api.Amount{}},
+		"a high mark below":        {api.BucketChange{WhenFull: &evict, EvictHigh: &high}, api.Amount{Bytes: 2 << 10}},
+		"a low mark":               {api.BucketChange{WhenFull: &evict, EvictHigh: &high, EvictLow: &low}, api.Amount{Bytes: 8 << 10}},
+		"objects":                  {api.BucketChange{WhenFull: &evict, QuotaObjects: &objects}, api.Amount{Objects: 6}},
+		"that it refuses from now": {api.BucketChange{WhenFull: &refuse, QuotaObjects: &objects}, api.Amount{}},
+	} {
+		if got := b.BeyondQuota(c.change); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }
