@@ -189,6 +189,8 @@ func reasonText(r receipt.Receipt) string {
 		return "it was read for the last time"
 	case lethe.ReasonIdle:
 		return "not read for its idle time"
+	case lethe.ReasonEvicted:
+		return "evicted from its full bucket"
 	case lethe.ReasonOverwrite:
 		return "replaced"
 	case lethe.ReasonPurge:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -88,6 +89,12 @@ func TestEvictingSettings(t *testing.T) {
 		if !strings.Contains(page, text) {
 			t.Errorf("the form has no %q", text)
 		}
+	}
+	w.clock.Advance(2 * time.Hour)
+	_, err := w.admin.Reclaim(w.ctx, api.ReclaimRequest{Only: []string{"lifecycle", "evict"}}, func(api.Event) {})
+	w.must(err)
+	if page := v.get("/receipts?bucket=builds").body; strings.Count(page, "evicted from its full bucket") != 2 {
+		t.Errorf("the receipts of what went: %s", page[strings.Index(page, "<main"):])
 	}
 	for says, bad := range map[string][]string{
 		"not above the high one (80)": {"quota", "1MiB", "when_full", "evict", "evict_high", "80", "evict_low", "90"},
