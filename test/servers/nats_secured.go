@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // NATSUsers is a NATS that speaks TLS alone, and takes users whose account has signed them.
@@ -100,7 +102,7 @@ func public(t testing.TB, key nkeys.KeyPair) string {
 func natsToken(t testing.TB, by, of nkeys.KeyPair, claims map[string]any) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
-		"jti": public(t, of), "iat": time.Now().Unix(), "iss": public(t, by), "sub": public(t, of), "name": public(t, of), "nats": claims,
+		"jti": public(t, of), "iat": lethe.SystemClock{}.Now().Time().Unix(), "iss": public(t, by), "sub": public(t, of), "name": public(t, of), "nats": claims,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +123,9 @@ func certify(t testing.TB, cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	now := lethe.SystemClock{}.Now().Time()
 	made := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nats"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nats"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, made, made, pair.Public(), pair)
