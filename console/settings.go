@@ -29,7 +29,7 @@ func (v *visit) setBucket() (note, error) {
 	beyond := b.BeyondQuota(req)
 	if goes := words.Excess(beyond.Objects, beyond.Bytes); goes != "" && v.r.PostForm.Get("evict") == "" {
 		v.evicts = goes
-		return note{}, &api.Error{Code: "bad_request", Message: "some " + goes + " beyond the quota would go for good: what was used longest ago"}
+		return note{}, &api.Error{Code: "bad_request", Message: "about " + goes + " beyond the quota would go for good: what was used longest ago"}
 	}
 	_, err = api.Call[api.Bucket](ctx, v.h.admin, "buckets/set", req)
 	return note{Text: "The settings are in use."}, err

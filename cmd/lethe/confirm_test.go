@@ -144,7 +144,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"events drop": "0 dead letters of app", "dead requeue": "0 dead letters of 0 B", "dead write-off": "0 dead letters of 0 B",
 			"trash restore": "1 object of 5 B", "trash purge": "2 trash entries of 30 B",
 			"ttl set": "1 object of 10 B", "hold rm": "1 object of 10 B", "limits allow": "0 items of 0 B",
-			"buckets set": "2 objects of 15 B; some 2 objects beyond the quota will go for good", "lifecycle set": "would end 0 objects today", "lifecycle rm": "Remove 0 of the 0 rules of first? They would end 0 objects of 0 B",
+			"buckets set": "2 objects of 15 B; about 1 object beyond the quota will go for good", "lifecycle set": "would end 0 objects today", "lifecycle rm": "Remove 0 of the 0 rules of first? They would end 0 objects of 0 B",
 			"lifecycle enable": "Enable 0 of",
 			"keys rm":          "1 key: alice", "token rm": "1 token: watcher",
 			"backend accept": "4 live of 45 B", "backend drain": "4 live of 45 B", "backend remove": "4 live of 45 B",

@@ -163,7 +163,7 @@ func ofSettings(c *api.BucketChange) question {
 func beyondQuota(b api.Bucket, c api.BucketChange) string {
 	beyond := b.BeyondQuota(c)
 	if goes := words.Excess(beyond.Objects, beyond.Bytes); goes != "" {
-		return "; some " + goes + " beyond the quota will go for good: what was used longest ago"
+		return "; about " + goes + " beyond the quota will go for good: what was used longest ago"
 	}
 	return ""
 }

@@ -69,7 +69,7 @@ func TestEvictingSettings(t *testing.T) {
 	set := func(fields ...string) reply { return v.act("/bucket/settings?name=builds", fields...) }
 	full := []string{"quota", "2KiB", "when_full", "evict", "evict_order", "written", "evict_high", "100", "evict_low", "50 %", "evict_min_age", "1h"}
 	res := set(full...)
-	for _, want := range []string{`role="alert"`, "Some 2.0 KiB beyond the quota would go for good", "Nothing was changed", `name="evict" value="1" required`, `value="50 %"`} {
+	for _, want := range []string{`role="alert"`, "About 2.0 KiB beyond the quota would go for good", "Nothing was changed", `name="evict" value="1" required`, `value="50 %"`} {
 		if !strings.Contains(res.body, want) {
 			t.Errorf("the form has no %q", want)
 		}
