@@ -192,7 +192,7 @@ func (c *cli) adoptOnce(ctx context.Context, a *adoption.Adoption) error {
 			printf(c.out, "%-24s %s\n", r.Routine.Name(), counts(n))
 		}
 	}
-	err = errors.Join(err, c.adoptStatus(ctx, a))
+	err = errors.Join(err, a.DropCopies(ctx), c.adoptStatus(ctx, a))
 	if idle := a.Idle(); err == nil && len(idle) > 0 {
 		err = &exitError{code: exitProblems, err: fmt.Errorf("%s: not worked on, for the reason above", strings.Join(idle, ", "))}
 	}

@@ -168,7 +168,6 @@ const (
 	defaultBatch    = 1000
 	defaultWatchdog = 10 * time.Minute
 	cleanEvery      = time.Minute
-	recacheEvery    = 5 * time.Second
 	pruneEvery      = time.Hour
 	sealEvery       = time.Minute
 	reviewEvery     = 10 * time.Minute
@@ -196,7 +195,7 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("collection %s: %w", name, err)
 			}
-			a.Loop.Routines = append(a.Loop.Routines, reviews...)
+			a.Loop.Routines = slices.Concat(a.Loop.Routines, reviews, a.recache(name))
 		}
 	}
 	if len(a.Loop.Routines) > 0 {
@@ -237,11 +236,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Timetable: every(cmp.Or(time.Duration(c.Schedule.Watchdog), defaultWatchdog)), Workers: 1,
 		})
 	}
-	if len(c.Cache) > 0 {
-		out = append(out, reclaim.Scheduled{
-			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: a.copies()}), Timetable: every(recacheEvery), Workers: 1,
-		})
-	}
+	out = append(out, a.recache(name)...)
 	reviews, err := a.reviews(ctx, name)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 	for {
 		do, err := groups.next()
 		if errors.Is(err, io.EOF) {
-			return out, a.reviewed(ctx, end.Totals.Does())
+			return out, errors.Join(a.reviewed(ctx, end.Totals.Does()), a.DropCopies(ctx))
 		}
 		if err != nil {
 			return out, err

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 )
 
@@ -67,6 +68,43 @@ func TestRowsWithoutAStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.removes(0, 1)
+}
+
+// A plan that is applied drops the copies of rows that went, also once more, though no run
+// may follow.
+func TestAppliedPlansDropCopies(t *testing.T) {
+	s := newSite(t)
+	c := s.Description.Collections["pastes"]
+	again := adopt.Duration(time.Second)
+	c.Mode, c.Rows.Status, c.Rows.Initiated, c.Grace.CacheAgain = adopt.Report, nil, "", &again
+	s.again(c)
+	p, err := s.store.Create(t.Context(), []byte("cached"), time.Second)
+	if err == nil {
+		_, _, err = s.store.Read(t.Context(), p.Code) // which fills the cache
+	}
+	if err == nil {
+		err = lethe.Sleep(t.Context(), time.Second) // its end
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, items := planOf(t, s.Adoption)
+	applied, err := s.Apply(t.Context(), file, ApplyOptions{Reported: true})
+	if err != nil || items != 1 || len(applied) != 1 || applied[0].Counts["rows"] != 1 {
+		t.Fatalf("applied %+v of %d, %v", applied, items, err)
+	}
+	options, err := redis.ParseURL(s.Description.Redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	if n, err := client.Exists(t.Context(), "paste:"+p.Code).Result(); err != nil || n != 0 {
+		t.Errorf("%d copies are left, %v", n, err)
+	}
+	if next, _, _, err := s.Collection("pastes").NextCopies(t.Context()); err != nil || next != 0 {
+		t.Errorf("copies are to be dropped at %s, %v", next, err)
+	}
 }
 
 // again opens the adoption again, with another description of its collection.
