@@ -226,7 +226,7 @@ func (c Collection) check(d *Description) (wrong problems) {
 	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard && c.Guard != QuarantineGuard {
 		wrong.add("guard", "%q is not known: write none, trigger or quarantine", c.Guard)
 	}
-	return slices.Concat(wrong, c.Rows.check().below("rows"), c.checkRedis(d), c.checkContents(d), c.checkQuarantine(), c.checkGrace())
+	return slices.Concat(wrong, c.checkNumbered(), c.Rows.check().below("rows"), c.checkRedis(d), c.checkContents(d), c.checkQuarantine(), c.checkGrace())
 }
 
 // checkSchedule reports times at which nothing can begin.

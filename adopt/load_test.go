@@ -55,6 +55,7 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		{"zone: UTC", "unit: h", `17:13: collections.pastes.rows.unit: "h" is not known: write s, ms or us`},
 		{"content/{hash}", "content/hash", `22:15: collections.pastes.contents.object: the template "content/hash" names no column`},
 		{"content/{hash}", "other/{hash}", `22:15: collections.pastes.contents.object: all keys of "other/{hash}" lie outside of the prefix "content/"`},
+		{"content/{hash}", "content/?1/{hash}", `22:15: collections.pastes.contents.object: "content/?1/{hash}" has a question mark before a digit`},
 		{"watchdog: 2h", "watchdog: 0s", `23:23: collections.pastes.grace.watchdog: has to be above 0`},
 		{"late: 15m", "late: soon", `collections.pastes.grace.late: invalid time to live`},
 		{`cron: "0 0 * * *"`, `cron: "99 0 * * *"`, `collections.pastes.schedule: `},

@@ -54,3 +54,28 @@ func (t Template) Fill(values []string) string {
 	}
 	return b.String()
 }
+
+// numbered is what statements write parameters as.
+var numbered = regexp.MustCompile(`\?\d`)
+
+// checkNumbered reports texts in statements that look like parameters.
+func (c Collection) checkNumbered() (wrong problems) {
+	at := func(key string, texts ...string) {
+		for _, text := range texts {
+			if numbered.MatchString(text) {
+				wrong.add(key, "%q has a question mark before a digit, which no text of a statement may have", text)
+			}
+		}
+	}
+	at("rows", c.Rows.Table, c.Rows.Key, c.Rows.End, c.Rows.Initiated, c.Rows.Content)
+	at("rows.objects", c.Rows.Objects...)
+	at("cache", c.Cache...)
+	if t := c.Contents; t != nil {
+		at("contents", t.Table, t.Key, t.Count)
+		at("contents.object", t.Object)
+	}
+	if s := c.Rows.Status; s != nil {
+		at("rows.status", s.Column, s.Live, s.Claimed, s.Deleted)
+	}
+	return wrong
+}

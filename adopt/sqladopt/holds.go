@@ -25,7 +25,8 @@ const (
 	insertCollection = `INSERT INTO {lethe}collections (name) VALUES (?1) ON CONFLICT DO NOTHING`
 	lockShared       = `SELECT holds FROM {lethe}collections WHERE name = ?1 ` + sqldb.Shared
 	lockAlone        = `SELECT holds FROM {lethe}collections WHERE name = ?1 ` + sqldb.Exclusive
-	countHolds       = `UPDATE {lethe}collections SET holds = (SELECT count(*) FROM {lethe}holds WHERE collection = ?1) WHERE name = ?1`
+	// countHolds counts one of them only: a collection may have very many.
+	countHolds = `UPDATE {lethe}collections SET holds = CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds WHERE collection = ?1) THEN 1 ELSE 0 END WHERE name = ?1`
 
 	insertHold = `INSERT INTO {lethe}holds (` + holdColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`
 	oneHold    = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND "key" = ?3`
@@ -62,7 +63,7 @@ func scanHold(r *sql.Rows) (h adopt.Hold, err error) {
 type holding struct {
 	t    *tx
 	name string
-	n    int64 // 0 if there are none
+	n    int64 // 0 if there are none, else 1
 }
 
 // holding locks the holds of the collection against changes. It is the first
@@ -72,7 +73,7 @@ func (s scope) holding(t *tx) (holding, error) {
 	return holding{t, s.name, n}, err
 }
 
-// lock locks the collection, and returns how many holds it has.
+// lock locks the collection, and returns 1 if it has holds.
 func (s scope) lock(t *tx, statement string) (n int64, err error) {
 	err = t.row(statement, s.name).Scan(&n)
 	if !errors.Is(err, sql.ErrNoRows) {
