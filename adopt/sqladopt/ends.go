@@ -14,55 +14,76 @@ import (
 
 const (
 	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE ` + due + ` ORDER BY {r end} DESC LIMIT 1`
-	zeroEnds  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE {is live} AND {r end} = 0 LIMIT ?1) AS s`
+	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE ` + due + ` ORDER BY {r end} LIMIT ?2`
 
 	// implausible is the earliest plausible end; far is the latest.
 	implausible = lethe.Time(631152000_000000)  // 1990
 	far         = lethe.Time(7258118400_000000) // 2200
-	mostZeros   = 1000
+	mostEarly   = 1000
 )
 
 // units are those of numbers, from the smallest, by factors of 1,000.
 var units = []string{"us", "ms", "s"}
 
-// oddEnds finds ends in another unit than the description has, or 0: live rows
-// would be removed.
+// oddEnds finds ends in another unit than the description has, or that may stand
+// for never: live rows would be removed.
 func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err error) {
 	r := c.c.Rows
-	if base := c.s.rows.columns[r.End].base; r.Unit == "" || strings.HasPrefix(base, "timestamp") || strings.HasPrefix(base, "date") {
-		return nil, nil
-	}
 	err = c.read(ctx, "look at ends", func(t *tx) error {
-		out = nil
+		out = c.days()
 		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
 			return err
 		}
+		early, err := all(t, func(r *sql.Rows) (row [2]string, err error) {
+			err = r.Scan(&row[0], &row[1])
+			return row, err
+		}, earlyEnds, implausible, mostEarly)
+		if err != nil || len(early) == 0 {
+			return err
+		}
 		var newest lethe.Time
-		switch err := t.row(newestDue, c.end(t)).Scan(&newest); {
-		case errors.Is(err, sql.ErrNoRows):
+		if err := t.row(newestDue, c.end(t)).Scan(&newest); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		base := c.s.rows.columns[r.End].base
+		number := r.Unit != "" && !strings.HasPrefix(base, "timestamp") && !strings.HasPrefix(base, "date")
+		if number && newest > 0 && newest < implausible {
+			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("no row of %s that has expired ended after 1990, the last at %s: %s is not in %s", r.Table, newest, r.End, r.Unit),
+				Do: "correct rows.unit" + likelier(r.Unit, newest)})
 			return nil
-		case err != nil:
-			return err
 		}
-		var zeros int
-		if err := t.row(zeroEnds, mostZeros).Scan(&zeros); err != nil {
-			return err
-		}
-		switch {
-		case zeros > 0:
-			out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d or more rows of %s have 0 as their %s, which is 1970: they have expired", zeros, r.Table, r.End),
-				Do: fmt.Sprintf("if 0 stands for never, make it NULL: UPDATE %s SET %s = NULL WHERE %[2]s = 0; if for the past, write a time that has passed", table(r.Table), sqldb.Quoted(r.End))}}
-		case newest < implausible:
-			out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("no row of %s that has expired ended after 1990, the last at %s: %s is not in %s", r.Table, newest, r.End, r.Unit),
-				Do: "correct rows.unit" + likelier(r.Unit, newest)}}
-		}
+		out = append(out, c.never(early))
 		return nil
 	})
 	if sqldb.TooLong(err) {
 		tr := c.dueTrial()
-		return []adopt.Finding{{Problem: true, What: fmt.Sprintf("whether %s of %s is in %s was not seen: a statement takes longer than %s", r.End, r.Table, r.Unit, c.db.o.LookTime), Do: tr.index}}, nil
+		return []adopt.Finding{{Problem: true, What: fmt.Sprintf("whether %s of %s is plausible was not seen: a statement takes longer than %s", r.End, r.Table, c.db.o.LookTime), Do: tr.index}}, nil
 	}
 	return out, err
+}
+
+// days returns the finding for a column of days.
+func (c *Collection) days() []adopt.Finding {
+	if !strings.EqualFold(c.s.rows.columns[c.c.Rows.End].kind, "date") {
+		return nil
+	}
+	return []adopt.Finding{{What: c.c.Rows.End + " is a date: a row ends when that day begins",
+		Do: "if it is to live through the day, let rows.end name a column that has the day after"}}
+}
+
+// never returns the finding for rows, with their ends, that ended before 1990.
+func (c *Collection) never(early [][2]string) adopt.Finding {
+	r, such := c.c.Rows, early[0]
+	ended := fmt.Sprintf("%d rows of %s", len(early), r.Table)
+	switch len(early) {
+	case 1:
+		ended = "1 row of " + r.Table
+	case mostEarly:
+		ended = fmt.Sprintf("%d or more rows of %s", mostEarly, r.Table)
+	}
+	return adopt.Finding{Problem: true, What: fmt.Sprintf("%s ended before 1990, such as %q at %s: that may stand for never, and the first run would remove them", ended, such[0], such[1]),
+		Do: fmt.Sprintf("if it stands for never, make it NULL, or a time far ahead: UPDATE %s SET %s = NULL WHERE %[2]s = %s; if for the past, write a time since 1990",
+			table(r.Table), sqldb.Quoted(r.End), sqldb.Literal(such[1]))}
 }
 
 // likelier returns the unit in which an end would be plausible.

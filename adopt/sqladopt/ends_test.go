@@ -62,7 +62,8 @@ func TestUnitsThatCannotBe(t *testing.T) {
 			{"us", "1577836800000 4102444800000", "ends is not in us", "in ms it would be 2100-01-01"},
 			{"us", "4102444800", "ends is not in us", "in s it would be 2100-01-01"},
 			{"us", "999", "ends is not in us", "or the rows"},
-			{"s", "1577836800 0 4102444800 0", "2 rows of t7", "make it NULL"},
+			{"s", "1577836800 0 4102444800 0", "2 rows of t7 ended before 1990", "make it NULL"},
+			{"s", "1577836800 -1 4102444800", `1 row of t8 ended before 1990, such as "1" at -1`, "make it NULL"},
 			{"s", "4102444800", "", ""},
 			{"s", "99999999999999", "", ""},
 		} {
