@@ -114,8 +114,8 @@ type Outcome struct {
 // Confirmed is what Confirm recorded.
 type Confirmed struct {
 	Gone, Failed, Lost int
-	// Broken are contents that rows refer to although their objects were
-	// deleted: references that bypassed the guard.
+	// Broken are contents that stay although their objects were deleted: rows
+	// refer to them, past the guard, or the database objects to removing them.
 	Broken []string
 }
 
@@ -145,7 +145,8 @@ type Contents interface {
 	// are removed; those of which no delete can have had an effect may be
 	// referred to again. Their marks end LongestWrite after the last instant at
 	// which a delete may take effect: now, or Late after one whose end was not
-	// seen.
+	// seen. If the database objects to removing a content, it is several
+	// transactions.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
 	// Unmark removes up to limit marks that have ended.
 	Unmark(ctx context.Context, limit int) (int, error)

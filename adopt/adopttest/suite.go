@@ -64,7 +64,8 @@ type Meddler interface {
 	// Forget removes the row of a content that no row refers to.
 	Forget(ctx context.Context, content string) error
 	// Pin lets a row of another table refer to the row, by a foreign key that does not
-	// cascade, or takes that row away.
+	// cascade, or takes that row away. With Variant.Shared it refers to the content of that
+	// key, and is not counted.
 	Pin(ctx context.Context, key string, pinned bool) error
 	// Lock holds the content as a transaction does that is about to change it, until
 	// unlock: ErrAlone.
@@ -105,6 +106,8 @@ type Variant struct {
 	Unclaimed bool // rows have no columns for a claim: they are taken
 	ByContent bool // rows are cached under what they name as well
 	Seconds   bool // a claim's instant is kept in whole seconds
+	// Shared: the other table refers to contents, not to rows.
+	Shared bool
 	// Quarantine: objects are moved away, and no guard refuses references.
 	Quarantine bool
 }
@@ -136,7 +139,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), endTests(), refusedTests(), quarantineTests(), troubleTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), endTests(), refusedTests(), quarantineTests(), troubleTests(), sharedTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

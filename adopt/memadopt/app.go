@@ -196,9 +196,31 @@ func (db *DB) Lock(content string) (unlock func(), err error) {
 	}, nil
 }
 
-// Pin sets whether a row of another table refers to a row.
-func (db *DB) Pin(row string, pinned bool) {
+// Pin sets whether a row of another table refers to a row, or to a content with
+// Options.Shared.
+func (db *DB) Pin(key string, pinned bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.pinned[row] = pinned
+	db.pinned[key] = pinned
+}
+
+// Share counts a reference to a content, and pins it.
+func (db *DB) Share(c Content) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	err := db.refer(c.Key, c.Object)
+	if err == nil {
+		db.pinned[c.Key] = true
+	}
+	return err
+}
+
+// Unshare takes back what Share has done.
+func (db *DB) Unshare(content string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if c := db.contents[content]; db.fits(c) {
+		db.count(c, -1)
+	}
+	delete(db.pinned, content)
 }

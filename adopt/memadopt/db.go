@@ -28,6 +28,8 @@ type Options struct {
 	Uncounted bool
 	// Quarantine is set if objects are moved, and no guard refuses references.
 	Quarantine bool
+	// Shared: the rows that Pin sets refer to contents, not to rows.
+	Shared bool
 	// Unguarded marks contents without a guard. No adapter does that: it shows
 	// what the guard is for.
 	Unguarded bool
@@ -99,7 +101,7 @@ type DB struct {
 	troubles  troubles
 	holds     held
 	locked    map[string]int  // contents locked by open transactions of the application
-	pinned    map[string]bool // rows that a row of another table refers to
+	pinned    map[string]bool // rows, or contents, that a row of another table refers to
 	unguarded bool
 	fence     int64
 	ids       int64
@@ -184,6 +186,9 @@ func up[V any](list []V, limit int) []V { return list[:min(len(list), max(limit,
 
 // referenced reports whether rows refer to a content, or own an object.
 func (db *DB) referenced(content string) bool {
+	if db.o.Shared && db.pinned[content] {
+		return true
+	}
 	for _, r := range db.rows {
 		if r.Content == content || slices.Contains(db.owns.of(r), content) {
 			return true

@@ -105,7 +105,7 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, zer
 		}
 	}
 	if slices.ContainsFunc(rows, func(r *Row) bool {
-		return db.pinned[r.Key] && r.expired(now) && holds.Row(r.Key) == nil && !db.o.Keep
+		return !db.o.Shared && db.pinned[r.Key] && r.expired(now) && holds.Row(r.Key) == nil && !db.o.Keep
 	}) {
 		return out, nil, &adopt.Refusal{Rows: c.Rows, Err: errPinned}
 	}

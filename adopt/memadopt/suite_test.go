@@ -19,7 +19,7 @@ func TestSuite(t *testing.T) {
 		a := &app{}
 		a.Pass(365 * 24 * time.Hour)
 		a.db = memadopt.New(memadopt.Options{
-			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted, Quarantine: v.Quarantine,
+			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted, Quarantine: v.Quarantine, Shared: v.Shared,
 			Copies: func(r memadopt.Row) []string {
 				copies := []string{adopttest.CopyOf(r.Key)}
 				if v.ByContent {

@@ -21,6 +21,7 @@ type trial struct {
 	args  []any
 	table string // the table that it must not scan; empty if that does not matter
 	index string // the index that helps
+	must  bool   // without it nothing is reclaimed
 }
 
 // trials are the statements on the application's tables.
@@ -85,10 +86,12 @@ func (c *Collection) index(of, columns, where string) string {
 // references are all by which rows refer to contents.
 func (c *Collection) references() []reference { return append([]reference{own(c.c)}, c.s.others...) }
 
-// lookups are the parts of lookAgain, by references.
+// lookups are the parts of lookAgain, by references. None may read another table whole
+// for each batch.
 func (c *Collection) lookups() (out []trial) {
-	for _, r := range c.references() {
+	for i, r := range c.references() {
 		out = append(out, trial{
+			must: i > 0,
 			what: "look whether rows of " + r.name() + " refer to contents", args: []any{sqldb.JSON([]string{})}, table: r.name(),
 			text: `SELECT {c key}, CASE WHEN ` + r.exists(c.c) + ` THEN 1 ELSE 0 END
 				FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`,
@@ -119,11 +122,11 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		case err != nil:
 			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, Reason(err)), Do: "correct the description"})
 		case tr.table != "" && whole:
-			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
+			out = append(out, adopt.Finding{Problem: tr.must, What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
 	if denied == "" && !adopt.Problems(out) {
-		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds, c.oddCounts, c.nested} {
+		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.counting, c.oddEnds, c.oddCounts, c.nested} {
 			found, err := look(ctx)
 			if err != nil {
 				return nil, err

@@ -17,8 +17,31 @@ import (
 // to be locked first. Nothing was done.
 var errLost = errors.New("another worker has taken marks over")
 
-// Confirm implements adopt.Contents.
+// Confirm implements adopt.Contents. If the database objects to removing a
+// content, that one stays, and the others are confirmed in transactions of
+// their own.
 func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (out adopt.Confirmed, err error) {
+	out, err = c.confirm(ctx, fence, outcomes, g, false)
+	if _, objects := sqldb.Objection(err); !objects {
+		return out, err
+	}
+	if len(outcomes) == 1 {
+		return c.confirm(ctx, fence, outcomes, g, true)
+	}
+	out = adopt.Confirmed{}
+	for half := range slices.Chunk(outcomes, (len(outcomes)+1)/2) {
+		some, err := c.Confirm(ctx, fence, half, g)
+		if err != nil {
+			return out, err
+		}
+		out = adopt.Confirmed{Gone: out.Gone + some.Gone, Failed: out.Failed + some.Failed, Lost: out.Lost + some.Lost, Broken: append(out.Broken, some.Broken...)}
+	}
+	slices.Sort(out.Broken)
+	return out, nil
+}
+
+// confirm is Confirm as one transaction. With stay no content is removed.
+func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace, stay bool) (out adopt.Confirmed, err error) {
 	keys := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		keys[i] = o.Content
@@ -26,7 +49,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" || o.Unseen }) {
 		err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
 			out = adopt.Confirmed{Gone: len(keys)}
-			return c.endGone(t, ending{fence, keys, g}, &out)
+			return c.endGone(t, ending{fence, keys, g, stay}, &out)
 		})
 		if !errors.Is(err, errLost) {
 			return out, err
@@ -66,7 +89,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 		if err := errors.Join(c.failMarks(t, failed), c.unseenMarks(t, unseen, g)); err != nil {
 			return err
 		}
-		return c.endMarks(t, ending{fence, ended, g}, seen, &out)
+		return c.endMarks(t, ending{fence, ended, g, stay}, seen, &out)
 	})
 	return out, err
 }
@@ -127,6 +150,7 @@ type ending struct {
 	fence    int64
 	contents []string
 	grace    adopt.Grace
+	stay     bool // in the table, as the database objects to their removal
 }
 
 // endGone ends marks whose contents are gone already. It fails with errLost if
@@ -160,7 +184,7 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	for _, key := range e.contents {
 		switch l, exists := seen[key]; {
 		case !exists: // another transaction removed it
-		case l.unreferenced && !l.referenced:
+		case l.unreferenced && !l.referenced && !e.stay:
 			free = append(free, key)
 		default:
 			out.Broken = append(out.Broken, key)

@@ -17,8 +17,8 @@ var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, objec
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
 		marked_at = excluded.marked_at, attempts = d.attempts + 1, unseen_until = 0 WHERE d.state = 1 OR d.state = 3 AND d.due_at <= ?5`
 
-// errMarked reports that a content is condemned already, or stays: a trigger
-// keeps it, or rows refer to it although its count is 0. Nothing was done.
+// errMarked reports that a content is condemned already, or that a trigger keeps
+// it. Nothing was done.
 var errMarked = errors.New("a content is condemned already, or something keeps it")
 
 // End implements adopt.Ender.
@@ -29,7 +29,9 @@ func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequ
 	}
 	end := contentEnd{late: r.Late}
 	out, err = c.settle(ctx, claim, r.Again, &end)
-	if errors.Is(err, errMarked) {
+	// The database may object to the end of a content, and not to that of a row.
+	var refused *adopt.Refusal
+	if errors.Is(err, errMarked) || errors.As(err, &refused) {
 		out, err = c.Settle(ctx, claim, r.Again)
 		return out, marked, err
 	}
@@ -42,10 +44,8 @@ type contentEnd struct {
 	// atOnce: contents are locked against every reference when they are counted
 	// down, if that takes no waiting.
 	atOnce bool
-	// refusing is a foreign key that looks for references, empty if none does.
-	refusing string
-	holds    holding
-	marked   adopt.Marked
+	holds  holding
+	marked adopt.Marked
 }
 
 // endContents marks locked contents that have lost their last reference,
@@ -78,7 +78,7 @@ func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[stri
 		return nil, errMarked
 	}
 	n, err = t.exec(deleteContents, sqldb.JSON(contentKeys(list)))
-	if e.refusing != "" && sqldb.Refusing(err) == e.refusing || err == nil && n != int64(len(list)) {
+	if err == nil && n != int64(len(list)) {
 		err = errMarked
 	}
 	return may, err
@@ -127,7 +127,7 @@ func (c *Collection) unused(t *tx, e *contentEnd, keys []string) (map[string]boo
 		if err != nil {
 			return nil, err
 		}
-		if e.refusing = refusing; refusing != "" {
+		if refusing {
 			for _, k := range keys {
 				unused[k] = true
 			}

@@ -21,17 +21,17 @@ func TestForeignKeysThatRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{
-		"content":                                          "pastes: refers",
-		"content ON DELETE RESTRICT":                       "pastes: refers",
-		"content DEFERRABLE":                               "pastes: refers",
-		"content NOT VALID":                                "pastes: refers",
-		"content DEFERRABLE INITIALLY DEFERRED":            "",
-		"content ON DELETE CASCADE":                        "",
-		"content ON DELETE SET NULL":                       "",
-		"content (other)":                                  "",
-		"content; ALTER TABLE content DISABLE TRIGGER ALL": "",
-		"content; CREATE TABLE older () INHERITS (pastes)": "",
+	for key, want := range map[string]bool{
+		"content":                                          true,
+		"content ON DELETE RESTRICT":                       true,
+		"content DEFERRABLE":                               true,
+		"content NOT VALID":                                true,
+		"content DEFERRABLE INITIALLY DEFERRED":            false,
+		"content ON DELETE CASCADE":                        false,
+		"content ON DELETE SET NULL":                       false,
+		"content (other)":                                  false,
+		"content; ALTER TABLE content DISABLE TRIGGER ALL": false,
+		"content; CREATE TABLE older () INHERITS (pastes)": false,
 	} {
 		if _, err := conn.Exec(t.Context(), "ALTER TABLE pastes ADD CONSTRAINT refers FOREIGN KEY (hash) REFERENCES "+key); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestForeignKeysThatRefuse(t *testing.T) {
 		err := rows.read(t.Context(), "look for a foreign key", func(tx *tx) error {
 			got, err := rows.db.engine.refusing(tx, rows)
 			if got != want {
-				t.Errorf("REFERENCES %s: %q, want %q", key, got, want)
+				t.Errorf("REFERENCES %s: %v, want %v", key, got, want)
 			}
 			return err
 		})

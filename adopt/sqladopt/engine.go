@@ -60,6 +60,9 @@ type catalog interface {
 	// references returns the columns of all foreign keys to contents, in the order of
 	// tables, foreign keys and columns. It fails if the user may not see one.
 	references(t *tx, c adopt.Collection) ([]keyColumn, error)
+	// triggers returns those of the application on a table, for an event
+	// (UPDATE or DELETE), whose text mentions a word.
+	triggers(t *tx, name, event, mentions string) ([]string, error)
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.
@@ -85,10 +88,9 @@ type guardian interface {
 	// seal waits for running Marks on the collection's tables, and blocks new
 	// ones.
 	seal(t *tx, c *Collection) error
-	// refusing returns a foreign key of the rows, as sqldb.Refusing does, that
-	// refuses at once to remove a content that one refers to; empty if none
-	// does. It stays until the transaction ends.
-	refusing(t *tx, c *Collection) (string, error)
+	// refusing reports whether a foreign key of the rows refuses at once to
+	// remove a content that one refers to. It stays until the transaction ends.
+	refusing(t *tx, c *Collection) (bool, error)
 	// guarded reports whether the guard is installed as guard writes it, and
 	// enabled.
 	guarded(t *tx, c *Collection) (bool, error)

@@ -167,8 +167,8 @@ const (
 // endsContents is false: an insert may wait for a removal after its check.
 func (mysql) endsContents() bool { return false }
 
-// refusing returns none: contents are looked at.
-func (mysql) refusing(*tx, *Collection) (string, error) { return "", nil }
+// refusing returns false: contents are looked at.
+func (mysql) refusing(*tx, *Collection) (bool, error) { return false, nil }
 
 func (m mysql) guarded(t *tx, c *Collection) (bool, error) {
 	there, err := m.has(t, "guards")

@@ -109,7 +109,7 @@ func (postgres) endsContents() bool { return true }
 // refusing finds foreign keys whose check of deletes is enabled. To change that, the tables
 // have to be locked, which the transaction has touched. A foreign key does not see the rows of
 // tables that inherit from one.
-const refusing = `SELECT coalesce(max(f.relname || ': ' || k.conname), '') FROM pg_constraint k JOIN pg_trigger t ON t.tgconstraint = k.oid AND t.tgrelid = k.confrelid
+const refusing = `SELECT count(*) > 0 FROM pg_constraint k JOIN pg_trigger t ON t.tgconstraint = k.oid AND t.tgrelid = k.confrelid
 		JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class r ON r.oid = k.confrelid
 	WHERE k.contype = 'f' AND f.relkind = 'r' AND r.relkind = 'r' AND k.confdeltype IN ('a', 'r') AND NOT k.condeferred
 		AND NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent IN (k.conrelid, k.confrelid))
@@ -118,9 +118,9 @@ const refusing = `SELECT coalesce(max(f.relname || ': ' || k.conname), '') FROM 
 		AND k.confkey = ARRAY(SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = k.confrelid AND a.attname = ?4)
 		AND t.tgtype & 8 <> 0 AND (t.tgenabled = 'A' OR t.tgenabled = 'O' AND current_setting('session_replication_role') <> 'replica')`
 
-func (postgres) refusing(t *tx, c *Collection) (name string, err error) {
-	err = t.row(refusing, table(c.c.Rows.Table), table(c.c.Contents.Table), c.c.Rows.Content, c.c.Contents.Key).Scan(&name)
-	return name, err
+func (postgres) refusing(t *tx, c *Collection) (yes bool, err error) {
+	err = t.row(refusing, table(c.c.Rows.Table), table(c.c.Contents.Table), c.c.Rows.Content, c.c.Contents.Key).Scan(&yes)
+	return yes, err
 }
 
 func (postgres) guarded(t *tx, c *Collection) (bool, error) {

@@ -135,8 +135,8 @@ var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
 // guarded compares the installed triggers with the expected ones, byte by byte.
 func (sqlite) endsContents() bool { return true }
 
-// refusing returns none: contents are looked at.
-func (sqlite) refusing(*tx, *Collection) (string, error) { return "", nil }
+// refusing returns false: contents are looked at.
+func (sqlite) refusing(*tx, *Collection) (bool, error) { return false, nil }
 
 func (sqlite) guarded(t *tx, c *Collection) (bool, error) {
 	want := trigger.FindAllString(c.GuardSQL(), -1)

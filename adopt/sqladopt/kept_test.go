@@ -59,11 +59,18 @@ func TestRowsThatATriggerKeeps(t *testing.T) {
 	}
 }
 
-// A content that a trigger keeps is reported once its object is gone.
+// A content that a trigger keeps is reported once its object is gone, and no row is
+// blamed for it.
 func TestContentsThatATriggerKeeps(t *testing.T) {
-	s := newSite(t, servers.Postgres(t), kind{})
+	url := servers.Postgres(t)
+	for _, body := range []string{"RETURN NULL", `RAISE EXCEPTION ''no''`} {
+		t.Run(body, func(t *testing.T) { contentKeptBy(t, newSite(t, url, kind{}), body) })
+	}
+}
+
+func contentKeptBy(t *testing.T, s *site, body string) {
 	ctx := t.Context()
-	if _, err := s.pool.Exec(ctx, `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	if _, err := s.pool.Exec(ctx, `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN `+body+`; END';
 		CREATE TRIGGER keep BEFORE DELETE ON content FOR EACH ROW EXECUTE FUNCTION keep()`); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +81,8 @@ func TestContentsThatATriggerKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, marked, err := s.End(ctx, claim, adopt.EndRequest{Late: time.Hour}); err != nil || len(marked.Contents) != 0 {
-		t.Fatalf("ended %+v, %v: the content is still there", marked, err)
+	if settled, marked, err := s.End(ctx, claim, adopt.EndRequest{Late: time.Hour}); err != nil || settled.Gone != 1 || len(marked.Contents) != 0 {
+		t.Fatalf("ended %+v, %+v, %v: the content is still there", settled, marked, err)
 	}
 	if _, err := s.pool.Exec(ctx, `UPDATE `+s.schema+`.condemned SET due_at = 0`); err != nil {
 		t.Fatal(err)

@@ -138,13 +138,17 @@ func (k mysqlKind) tables() []string {
 	if k.Uncounted {
 		count = "made BOOLEAN"
 	}
+	pins := "CREATE TABLE pins (code VARCHAR(50), FOREIGN KEY (code) REFERENCES pastes (code))"
+	if k.Shared {
+		pins = fmt.Sprintf("CREATE TABLE pins (code %s, FOREIGN KEY (code) REFERENCES content (hash))", k.key)
+	}
 	return []string{
 		fmt.Sprintf("CREATE TABLE content (hash %s NOT NULL PRIMARY KEY, %s)", k.key, count),
 		fmt.Sprintf(`CREATE TABLE pastes (
 			code VARCHAR(50) PRIMARY KEY, hash %s NULL, expires_at %s,
 			status VARCHAR(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
 			initiated_at %s%s)`, k.key, k.times, stamp, reference),
-		"CREATE TABLE pins (code VARCHAR(50), FOREIGN KEY (code) REFERENCES pastes (code))",
+		pins,
 	}
 }
 

@@ -121,7 +121,7 @@ func TestMySQLBinaryKeys(t *testing.T) {
 	if err != nil || c.Gone != 1 || len(c.Broken) != 0 {
 		t.Errorf("confirmed %+v %v", c, err)
 	}
-	drifts, _, err := s.Recount(t.Context(), "", 10, true)
+	drifts, _, err := s.Recount(t.Context(), "", 10, RepairAll)
 	if err != nil || len(drifts) != 1 || drifts[0] != (Drift{"00", sql.NullInt64{Int64: 2, Valid: true}, 0}) {
 		t.Errorf("drifts %+v %v", drifts, err)
 	}

@@ -36,21 +36,32 @@ const (
 	setCount = `UPDATE {contents} SET {count} = ?2 WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 )
 
+// Repair is which counts Recount corrects.
+type Repair int
+
+// Repairs. A count is lowered only on request: what it counts may be in a table
+// without a foreign key, and lose its object.
+const (
+	RepairNone Repair = iota
+	RepairLow         // those that are too low, or no count
+	RepairAll
+)
+
 // ErrNoCount reports that the contents of the collection have no column of
 // counts.
 var ErrNoCount = errors.New("the collection's contents have no count")
 
 // Recount compares the counts of up to limit contents after the key with the
 // rows that refer to them. It returns those that differ and the key to continue
-// at, empty at the end. With repair it corrects them under a lock on each, so
-// that a row that is inserted or removed meanwhile, and counts in the same
-// transaction, is counted once. One transaction.
-func (c *Collection) Recount(ctx context.Context, after string, limit int, repair bool) (drifts []Drift, next string, err error) {
+// at, empty at the end. It corrects counts under a lock on each, so that a row
+// that is inserted or removed meanwhile, and counts in the same transaction, is
+// counted once. One transaction.
+func (c *Collection) Recount(ctx context.Context, after string, limit int, repair Repair) (drifts []Drift, next string, err error) {
 	if c.c.Contents == nil || c.c.Contents.Count == "" {
 		return nil, "", ErrNoCount
 	}
 	transact := c.read
-	if repair {
+	if repair != RepairNone {
 		transact = c.write
 	}
 	err = transact(ctx, "recount contents", func(t *tx) error {
@@ -62,11 +73,11 @@ func (c *Collection) Recount(ctx context.Context, after string, limit int, repai
 		if len(keys) == limit {
 			next = keys[limit-1]
 		}
-		if drifts, err = c.drifts(t, keys); err != nil || !repair {
+		if drifts, err = c.drifts(t, keys); err != nil || repair == RepairNone {
 			return err
 		}
 		if len(drifts) > 0 {
-			if drifts, err = c.repair(t, drifts); err != nil {
+			if drifts, err = c.repair(t, drifts, repair); err != nil {
 				return err
 			}
 		}
@@ -144,8 +155,11 @@ func (c *Collection) scanCount(r *sql.Rows) (Drift, error) {
 	return c.countOf(content, count)
 }
 
+// High reports whether the count is higher than the number of rows.
+func (d Drift) High() bool { return d.Count.Int64 > d.Rows }
+
 // repair corrects counts, after it has locked the contents and counted again.
-func (c *Collection) repair(t *tx, drifts []Drift) ([]Drift, error) {
+func (c *Collection) repair(t *tx, drifts []Drift, repair Repair) ([]Drift, error) {
 	keys := make([]string, len(drifts))
 	for i, d := range drifts {
 		keys[i] = d.Content
@@ -159,6 +173,9 @@ func (c *Collection) repair(t *tx, drifts []Drift) ([]Drift, error) {
 	}
 	by := map[int64][]string{}
 	for _, d := range again {
+		if d.High() && repair != RepairAll {
+			continue
+		}
 		by[d.Rows] = append(by[d.Rows], d.Content)
 	}
 	for n, keys := range by {

@@ -30,7 +30,7 @@ const referring = `CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, 
 // right reports counts of a collection that a recount holds to be wrong.
 func right(t *testing.T, db *DB) {
 	t.Helper()
-	drifts, _, err := countedBy(t, db, "ref_count").Recount(t.Context(), "", 100, false)
+	drifts, _, err := countedBy(t, db, "ref_count").Recount(t.Context(), "", 100, RepairNone)
 	if err != nil || len(drifts) > 0 {
 		t.Errorf("right counts are held to be wrong: %+v %v", drifts, err)
 	}

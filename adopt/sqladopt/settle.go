@@ -14,11 +14,12 @@ import (
 )
 
 var (
-	// claimedRows locks the rows of a claim. That they still carry it is not a
+	// claimedRows locks the rows of a claim as their removal does: with contents
+	// locked it must not wait. That they still carry the claim is not a
 	// condition: PostgreSQL would scan all rows in progress for each of them.
 	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END{copies}
-		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
+		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} {for update}`
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 
@@ -145,6 +146,10 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 var errKept = errors.New("a trigger or rule of the table kept rows that were to go: let it pass such statements, " +
 	"or describe the column that it sets in their place (rows.end: deleted_at)")
 
+// errCounted reports counts that the database changes itself. Nothing was done.
+var errCounted = errors.New("the database itself changes counts of contents when rows go, by a trigger perhaps, and they would be counted down twice: " +
+	"leave out contents.count, or let the trigger pass the rows that lethe removes")
+
 // objected returns a refusal for an error by which the database objects to
 // removing rows.
 func objected(rows []adopt.Row, err error) error {
@@ -171,16 +176,21 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	for i, h := range r.rows {
 		keys[i] = h.key
 	}
+	contents, err := c.lockContents(t, r.end, r.references())
+	if err != nil {
+		return err
+	}
 	switch n, err := t.exec(c.endRows(), sqldb.JSON(keys)); {
 	case err != nil:
 		return err
 	case n != int64(len(keys)): // they would be counted down repeatedly
 		return errKept
 	}
-	if c.c.Contents != nil {
-		if err := c.countDown(t, r, out); err != nil {
-			return err
-		}
+	if err := c.unmoved(t, contents); err != nil {
+		return err
+	}
+	if err := c.countDown(t, r, contents, out); err != nil {
+		return err
 	}
 	copies, fresh := r.copies()
 	if r.again > 0 {
@@ -191,8 +201,37 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	if err := c.dropLater(t, r.again, copies); err != nil {
 		return err
 	}
-	_, err := t.exec(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
+	_, err = t.exec(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
 	return err
+}
+
+// references counts the references of the rows to each content.
+func (r removal) references() map[string]int64 {
+	references := map[string]int64{}
+	for _, row := range r.rows {
+		if row.content != "" {
+			references[row.content]++
+		}
+	}
+	return references
+}
+
+// unmoved returns errCounted if a count is not as it was read, under a lock.
+func (c *Collection) unmoved(t *tx, contents []content) error {
+	if len(contents) == 0 || c.c.Contents.Count == "" {
+		return nil
+	}
+	again, err := all(t, scanContent, lockContents, sqldb.JSON(contentKeys(contents)))
+	if err != nil {
+		return err
+	}
+	byKey := func(a, b content) int { return cmp.Compare(a.Key, b.Key) }
+	slices.SortFunc(contents, byKey)
+	slices.SortFunc(again, byKey)
+	if !slices.Equal(again, contents) {
+		return errCounted
+	}
+	return nil
 }
 
 // copies returns the keys of the rows' copies: those of the claim, and fresh
@@ -245,20 +284,11 @@ func scanContent(r *sql.Rows) (c content, err error) {
 
 // countDown removes the references of removed rows from their contents, and
 // records those that have none left.
-func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
-	references := map[string]int64{}
-	for _, row := range r.rows {
-		if row.content != "" {
-			references[row.content]++
-		}
-	}
-	if len(references) == 0 {
+func (c *Collection) countDown(t *tx, r removal, contents []content, out *adopt.Settled) error {
+	if len(contents) == 0 {
 		return nil
 	}
-	contents, err := c.lockContents(t, r.end, slices.Sorted(maps.Keys(references)))
-	if err != nil {
-		return err
-	}
+	references := r.references()
 	var zero []content
 	for _, x := range contents {
 		// Without counts, other references are looked up before it is
@@ -281,10 +311,15 @@ func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	return c.wait(t, slices.DeleteFunc(zero, isEnded), c.grace.Unreferenced)
 }
 
-// lockContents locks contents that are counted, with end against every
-// reference if none is locked. Otherwise it releases them first: to wait with
-// others locked that a transaction of the application needs would be a deadlock.
-func (c *Collection) lockContents(t *tx, end *contentEnd, list []string) ([]content, error) {
+// lockContents locks the contents of rows if they are counted, with end against
+// every reference if none is locked. Otherwise it releases them first: to wait
+// with others locked that a transaction of the application needs would be a
+// deadlock.
+func (c *Collection) lockContents(t *tx, end *contentEnd, references map[string]int64) ([]content, error) {
+	if len(references) == 0 {
+		return nil, nil
+	}
+	list := slices.Sorted(maps.Keys(references))
 	keys := sqldb.JSON(list)
 	if c.c.Contents.Count == "" {
 		return all(t, scanContent, namedContents, keys)

@@ -100,7 +100,7 @@ func (sqlite) allow(*tx, time.Duration) error { return nil }
 func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
-		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)",
+		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)", "{for update}": "",
 		"{lethe}": prefix, "{index}": prefix, "{object head}": "object", "{key text}": "text", "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
 	d.Instead = sqliteInstead

@@ -82,13 +82,17 @@ func (k liteKind) script() string {
 	if k.times != "" {
 		times = k.times
 	}
+	pinned := "pastes"
+	if k.Shared {
+		pinned = "content"
+	}
 	return fmt.Sprintf(`CREATE TABLE content (hash %[1]s PRIMARY KEY, %[3]s);
 		CREATE TABLE pastes (
 			code text PRIMARY KEY, hash %[1]s %[2]s, expires_at %[4]s,
 			status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
 			initiated_at %[4]s);
-		CREATE TABLE pins (code text REFERENCES pastes);
-		CREATE TABLE named (name text)`, key, reference, count, times)
+		CREATE TABLE pins (code text UNIQUE REFERENCES %[5]s);
+		CREATE TABLE named (name text)`, key, reference, count, times, pinned)
 }
 
 // liteSite is an application on SQLite, and its collection.

@@ -390,7 +390,7 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 	if err := s.SetCount(ctx, "x", 7); err != nil {
 		t.Fatal(err)
 	}
-	drifts, next, err := s.Recount(ctx, "", 9, true)
+	drifts, next, err := s.Recount(ctx, "", 9, RepairAll)
 	if err != nil || next != "" || !slices.Equal(drifts, []Drift{{"x", sql.NullInt64{Int64: 7, Valid: true}, 1}}) {
 		t.Errorf("drifts %+v, next %q, %v", drifts, next, err)
 	}

@@ -63,12 +63,16 @@ func (k kind) tables() string {
 	if k.Seconds {
 		stamp = "timestamptz(0)"
 	}
+	pinned := "pastes"
+	if k.Shared {
+		pinned = "content"
+	}
 	return fmt.Sprintf(`CREATE TABLE content (hash %s PRIMARY KEY, %s);
 		CREATE TABLE pastes (
 			code text PRIMARY KEY, hash %s %s, expires_at timestamptz,
 			status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
 			initiated_at %s);
-		CREATE TABLE pins (code text REFERENCES pastes)`, k.key, count, k.key, reference, stamp)
+		CREATE TABLE pins (code text UNIQUE REFERENCES %s)`, k.key, count, k.key, reference, stamp, pinned)
 }
 
 func (k kind) description() adopt.Collection {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/internal/words"
 )
@@ -15,33 +17,45 @@ import (
 const recountPage = 1000
 
 func (c *cli) adoptRecountCommand() *cobra.Command {
-	var repair, yes bool
+	var repair, lower, yes bool
 	cmd := &cobra.Command{
 		Use: "recount FILE COLLECTION", Short: "Compare the counts of contents with the rows that refer to them",
 		Long: `Compare the count of each content with the rows that refer to it, and list those
-that differ. A count that is too low never deletes an object that a row refers to; one
-that is too high keeps it without end. With --repair the counts are corrected, 1,000
-at a time, under a lock on each that is wrong.`,
+that differ. A count that is too low never deletes an object to which a row refers, of
+the described table or of one with a foreign key; one that is too high keeps it without
+end. With --repair counts that are too low are corrected, 1,000 at a time, under a lock
+on each, and with --lower the others as well. First see that every table that refers to
+contents has a foreign key: what another one refers to would be deleted.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			how := sqladopt.RepairNone
+			switch {
+			case lower && !repair:
+				return errors.New("--lower is for --repair: write both")
+			case lower:
+				how = sqladopt.RepairAll
+			case repair:
+				how = sqladopt.RepairLow
+			}
 			if repair {
 				if err := c.confirmed(yes, func() (string, error) { return "Correct wrong counts of " + args[1] + "?", nil }); err != nil {
 					return err
 				}
 			}
-			recount := func(a *adoption.Adoption) error { return c.adoptRecount(cmd.Context(), a, args[1], repair) }
+			recount := func(a *adoption.Adoption) error { return c.adoptRecount(cmd.Context(), a, args[1], how) }
 			if !repair {
 				return c.withAdoption(cmd.Context(), args[0], nil, recount)
 			}
-			return c.changeAdoption(cmd.Context(), args[0], "recount --repair", map[string]any{"collection": args[1]}, recount)
+			return c.changeAdoption(cmd.Context(), args[0], "recount --repair", map[string]any{"collection": args[1], "lower": lower}, recount)
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "correct wrong counts")
+	cmd.Flags().BoolVar(&repair, "repair", false, "correct counts that are too low")
+	cmd.Flags().BoolVar(&lower, "lower", false, "with --repair: correct counts that are too high, too")
 	yesFlag(cmd, &yes)
 	return cmd
 }
 
-func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair bool) error {
+func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair sqladopt.Repair) error {
 	rows := a.Collection(name)
 	if err := a.Unusable[name]; err != nil {
 		return err
@@ -49,7 +63,7 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 	if rows == nil {
 		return fmt.Errorf("there is no collection of records %q", name)
 	}
-	wrong := int64(0)
+	var wrong, high int64
 	for after := ""; ; {
 		drifts, next, err := rows.Recount(ctx, after, recountPage, repair)
 		if err != nil {
@@ -61,6 +75,9 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 				count = strconv.FormatInt(d.Count.Int64, 10)
 			}
 			printf(c.out, "%s  count %s, rows %d\n", cell(d.Content), count, d.Rows)
+			if d.High() {
+				high++
+			}
 		}
 		wrong += int64(len(drifts))
 		if after = next; next == "" {
@@ -70,7 +87,11 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 	switch {
 	case wrong == 0:
 		printf(c.out, "every count is right\n")
-	case repair:
+	case repair == sqladopt.RepairLow && high > 0:
+		printf(c.out, "%s corrected; %s too high, which keeps objects: --lower corrects that as well, once every table that refers to contents has a foreign key\n",
+			words.Plural(wrong-high, "count was", "counts were"), words.Plural(high, "count is", "counts are"))
+		return &exitError{code: exitProblems}
+	case repair != sqladopt.RepairNone:
 		printf(c.out, "%s corrected\n", words.Plural(wrong, "count was", "counts were"))
 	default:
 		printf(c.out, "%s wrong; --repair corrects them\n", words.Plural(wrong, "count is", "counts are"))

@@ -29,7 +29,6 @@ func State(err error) string {
 // Error codes with a meaning of their own.
 const (
 	uniqueViolation  = "23505"
-	foreignKey       = "23503"
 	serialization    = "40001"
 	deadlock         = "40P01"
 	featureMissing   = "0A000" // "cached plan must not change result type"
@@ -69,16 +68,6 @@ func fatal(err error) bool {
 		severity = e.Severity
 	}
 	return severity == "FATAL" || severity == "PANIC"
-}
-
-// Refusing returns the foreign key that PostgreSQL's refusal is about, with its table
-// ("table: constraint"), empty if it is about none.
-func Refusing(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) && e.Code == foreignKey {
-		return e.TableName + ": " + e.ConstraintName
-	}
-	return ""
 }
 
 // Denied reports whether the user of the database lacks a right.

@@ -157,7 +157,7 @@ func (s site) finds() []action {
 	})}
 	if s.counted {
 		out = append(out, s.do("Recount", []string{"drift"}, func(a *act, c *sqladopt.Collection) (any, error) {
-			drifts, _, err := c.Recount(a.ctx, "", 100, true)
+			drifts, _, err := c.Recount(a.ctx, "", 100, sqladopt.RepairAll)
 			return drifts, err
 		}))
 	}

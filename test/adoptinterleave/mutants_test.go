@@ -50,7 +50,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Settle + pastes: Recover early"},
 	}, {
 		name: "rows that are settled are not locked", file: "settle.go",
-		old: "ORDER BY r.{key} ` + sqldb.Exclusive", new: "ORDER BY r.{key} `",
+		old: "ORDER BY r.{key} {for update}`", new: "ORDER BY r.{key} `",
 		pairs: []string{"pastes: Settle + pastes: extend held two", "pastes: Settle + pastes: Recover early"},
 	}, {
 		name: "contents are counted down without a lock", file: "settle.go",

@@ -40,7 +40,7 @@ func serve(a *actor) {
 		ops = append(ops, reuse, reuse)
 	}
 	if a.w.kind.miscounts {
-		ops = append(ops, miscount)
+		ops = append(ops, miscount, share)
 	}
 	for range 8 + a.rng.IntN(10) {
 		ops[a.rng.IntN(len(ops))](a)
@@ -317,6 +317,29 @@ func miscount(a *actor) {
 			a.w.oracle.miscounted[c.Key] = true
 		}
 		return struct{}{}, nil
+	})
+}
+
+// share lets another table name a content, or takes that back.
+func share(a *actor) {
+	c, shared := a.content(), a.w.oracle.shared
+	if shared[c.Key] {
+		_, _ = write(a.w, "unshare", c.Key, func() (struct{}, error) {
+			a.w.db.Unshare(c.Key)
+			delete(shared, c.Key)
+			return struct{}{}, nil
+		})
+		return
+	}
+	a.store("share", c, func() error {
+		if shared[c.Key] {
+			return errGaveUp
+		}
+		err := a.w.db.Share(c)
+		if err == nil {
+			shared[c.Key] = true
+		}
+		return err
 	})
 }
 

@@ -54,6 +54,9 @@ func (o *oracle) left() error {
 		return fmt.Errorf("%d batches of copies are still to be dropped", s.Again)
 	}
 	rows := map[string]bool{}
+	for c := range o.shared {
+		referenced[c] = true
+	}
 	for _, c := range s.Contents {
 		rows[c.Object] = true
 		if !referenced[c.Key] {

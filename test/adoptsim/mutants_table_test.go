@@ -85,6 +85,8 @@ var recordMutants = []mutant{
 		edits: edit(" || holds.Object(m.Object) != nil {", " || holds.Object(m.Object) != nil && m.Attempts > 1000 {")},
 	{name: "marks of contents that end with their rows are taken over at once", rule: "Late: the worker before may still delete", file: records,
 		edits: edit("m.mark(marked.Fence, now.Add(r.Late))", "m.mark(marked.Fence, now)")},
+	{name: "other tables are not looked at", rule: "a count that is wrong deletes nothing", file: database,
+		edits: edit("if db.o.Shared && db.pinned[content] {", "if !db.o.Shared && db.pinned[content] {")},
 	{name: "counts are believed", rule: "a count that is wrong deletes nothing", file: contents,
 		edits: edit("c != nil && (referenced || c.Count != 0)", "c != nil && (referenced && c.Count < 0 || c.Count != 0)")},
 

@@ -33,12 +33,13 @@ type oracle struct {
 	owned                    map[int]bool    // uploads whose transaction was committed
 	forgotten                map[string]bool // objects whose rows the application removed
 	miscounted               map[string]bool // contents whose counts were made wrong
+	shared                   map[string]bool // contents that another table names
 }
 
 func newOracle(w *world) oracle {
 	return oracle{
 		w: w, pastes: map[string]*paste{}, removed: map[int]lethe.Time{}, dropped: map[string]lethe.Time{}, claims: map[string]lethe.Time{}, claimedAt: map[string]lethe.Time{},
-		put: map[string]int{}, owned: map[int]bool{}, forgotten: map[string]bool{}, miscounted: map[string]bool{},
+		put: map[string]int{}, owned: map[int]bool{}, forgotten: map[string]bool{}, miscounted: map[string]bool{}, shared: map[string]bool{},
 	}
 }
 
@@ -144,6 +145,12 @@ func (o *oracle) holds(step string) error {
 		rows[r.Key] = r
 		references[r.Content]++
 		if err := o.readable(r, contents); err != nil {
+			return err
+		}
+	}
+	for c := range o.shared {
+		references[c]++
+		if err := o.readable(memadopt.Row{Key: "in another table", Content: c}, contents); err != nil {
 			return err
 		}
 	}

@@ -168,7 +168,7 @@ func newRecordSite(w *world) recordSite {
 		unit, w.grace.Watchdog = 3*time.Hour, 20*time.Minute
 	}
 	w.db = memadopt.New(memadopt.Options{
-		Clock: w, Grace: w.grace, Unit: unit, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
+		Clock: w, Grace: w.grace, Unit: unit, Keep: w.kind.keep, Shared: true, Quarantine: w.cfg.Site == Quarantined,
 		Copies: func(r memadopt.Row) (keys []string) {
 			if keys = []string{cacheKey(r.Key)}; r.Name != "" {
 				keys = append(keys, nameKey(r.Name))

@@ -1,0 +1,71 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// counting finds triggers that change counts when a row ends. Their calls are
+// not followed: Settle compares the counts as well.
+func (c *Collection) counting(ctx context.Context) (out []adopt.Finding, err error) {
+	if c.c.Contents == nil || c.c.Contents.Count == "" {
+		return nil, nil
+	}
+	err = c.read(ctx, "look for triggers", func(t *tx) error {
+		names, err := c.db.engine.triggers(t, c.c.Rows.Table, c.event(), c.c.Contents.Count)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		out = []adopt.Finding{{Problem: true,
+			What: fmt.Sprintf("a trigger of %s changes %s.%s when rows go (%s), and Lethe would count them down once more", c.c.Rows.Table, c.c.Contents.Table, c.c.Contents.Count, strings.Join(names, ", ")),
+			Do:   "leave out contents.count, so that references are looked up, or let the trigger pass the rows that lethe's user removes"}}
+		return nil
+	})
+	return out, err
+}
+
+// event is what happens to a row that ends.
+func (c *Collection) event() string {
+	if c.endRows() == keepRows {
+		return "UPDATE"
+	}
+	return "DELETE"
+}
+
+const (
+	postgresTriggers = `SELECT t.tgname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+		WHERE t.tgrelid = to_regclass(?1) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgname NOT LIKE 'lethe\_%'
+		AND t.tgtype & CASE ?2 WHEN 'UPDATE' THEN 16 ELSE 8 END <> 0 AND strpos(lower(p.prosrc), lower(?3)) > 0 ORDER BY 1`
+	mysqlTriggers = `SELECT trigger_name FROM information_schema.triggers
+		WHERE event_object_schema = coalesce(nullif(?1, ''), DATABASE()) AND event_object_table = ?2 AND event_manipulation = ?3
+		AND trigger_name NOT LIKE 'lethe|_%' ESCAPE '|' AND instr(lower(action_statement), lower(?4)) > 0 ORDER BY 1`
+	sqliteTriggers = `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+		AND substr(name, 1, 6) <> 'lethe_' AND instr(lower(sql), lower(?2)) > 0 ORDER BY 1`
+)
+
+func (postgres) triggers(t *tx, name, event, mentions string) ([]string, error) {
+	return all(t, text, postgresTriggers, table(name), event, mentions)
+}
+
+func (mysql) triggers(t *tx, name, event, mentions string) ([]string, error) {
+	schema, bare := split(name)
+	return all(t, text, mysqlTriggers, schema, bare, event, mentions)
+}
+
+func (sqlite) triggers(t *tx, name, event, mentions string) ([]string, error) {
+	on := regexp.MustCompile(`(?is)\b` + event + `\b(\s+OF\s.*?)?\s+ON\s`)
+	names, err := all(t, func(r *sql.Rows) (name string, err error) {
+		var text string
+		if err = r.Scan(&name, &text); !on.MatchString(text) {
+			name = ""
+		}
+		return name, err
+	}, sqliteTriggers, bare(name), mentions)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" }), err
+}

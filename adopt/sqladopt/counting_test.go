@@ -1,0 +1,117 @@
+package sqladopt
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// statements runs statements of the application that have semicolons in them, by the name
+// of the dialect.
+func statements(t *testing.T, db *DB, list map[string]string) {
+	t.Helper()
+	text := list[db.runner.Dialect.Name]
+	if err := db.write(t.Context(), "act as the application", func(t *tx) error { return t.script(text) }); err != nil {
+		t.Fatal(text, err)
+	}
+}
+
+// Counts that a trigger of the application keeps are not counted down twice: the check
+// finds the trigger, and no row goes. Without contents.count the rows go.
+func TestCountsThatATriggerKeeps(t *testing.T) {
+	onEngines(t, counted(4), func(t *testing.T, db *DB) {
+		const down = "UPDATE content SET ref_count = ref_count - 1 WHERE hash = OLD.hash"
+		statements(t, db, map[string]string{
+			sqldb.PostgresName: "CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + down + "; RETURN NULL; END'; " +
+				"CREATE TRIGGER counts AFTER DELETE ON pastes FOR EACH ROW EXECUTE FUNCTION counts()",
+			sqldb.SQLiteName: "CREATE TRIGGER counts AFTER DELETE ON pastes BEGIN " + down + "; END",
+			sqldb.MySQLName:  "CREATE TRIGGER counts AFTER DELETE ON pastes FOR EACH ROW " + down,
+		})
+		script(t, db, "UPDATE pastes SET expires_at = 800000000")
+		c, ctx := countedBy(t, db, "ref_count"), t.Context()
+		found, err := c.Check(ctx)
+		if text := findings(found); err != nil || !adopt.Problems(found) || !strings.Contains(text, "a trigger of pastes changes content.ref_count when rows go (counts)") {
+			t.Errorf("found %s, %v", text, err)
+		}
+		if out, err := c.Take(ctx, 9, 0); !errors.Is(err, errCounted) {
+			t.Errorf("took %+v, %v", out, err)
+		}
+		if drifts, _, err := c.Recount(ctx, "", 9, RepairNone); err != nil || len(drifts) > 0 {
+			t.Errorf("counts are wrong: %+v, %v", drifts, err)
+		}
+		script(t, db, "DROP TABLE pins; UPDATE content SET ref_count = 0 WHERE hash = 'h000'")
+		if out, err := countedBy(t, db, "").Take(ctx, 9, 0); err != nil || out.Gone != 3 {
+			t.Errorf("took %+v, %v", out, err)
+		}
+		if drifts, _, err := countedBy(t, db, "ref_count").Recount(ctx, "", 9, RepairNone); err != nil || len(drifts) > 0 {
+			t.Errorf("counts are wrong then: %+v, %v", drifts, err)
+		}
+	})
+}
+
+// Other tables that refer to contents are looked into for each batch: not without an index.
+func TestOtherTablesNeedAnIndex(t *testing.T) {
+	onEngines(t, counted(4), func(t *testing.T, db *DB) {
+		if db.runner.Dialect.Name == sqldb.MySQLName {
+			t.Skip("a foreign key has an index there")
+		}
+		script(t, db, "DROP INDEX pinned")
+		found, err := countedBy(t, db, "ref_count").Check(t.Context())
+		i := slices.IndexFunc(found, func(f adopt.Finding) bool { return f.Problem && strings.Contains(f.What, "whole table pins is read") })
+		if err != nil || i < 0 || !strings.Contains(found[i].Do, "CREATE INDEX") {
+			t.Errorf("found %s, %v", findings(found), err)
+		}
+	})
+}
+
+// A content to whose removal the database objects stays, and is reported; the others of
+// its batch are confirmed.
+func TestContentsThatTheDatabaseKeeps(t *testing.T) {
+	onEngines(t, counted(5), func(t *testing.T, db *DB) {
+		script(t, db, "DELETE FROM pins; DELETE FROM pastes; UPDATE content SET ref_count = 0")
+		ctx := t.Context()
+		c, err := db.Collection(ctx, "pastes", adopt.Collection{
+			Rows:     adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s", Content: "hash"},
+			Contents: &adopt.Table{Table: "content", Key: "hash", Count: "ref_count", Object: "content/{hash}"}, Prefix: "content/", Guard: adopt.TriggerGuard,
+		})
+		if err == nil {
+			err = c.InstallGuard(ctx)
+		}
+		if err == nil {
+			_, _, err = c.Find(ctx, "", 9, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour})
+		if err != nil || len(m.Contents) != 5 {
+			t.Fatalf("marked %+v, %v", m, err)
+		}
+		statements(t, db, map[string]string{
+			sqldb.PostgresName: "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; " +
+				"CREATE TRIGGER keep BEFORE DELETE ON content FOR EACH ROW WHEN (OLD.hash = 'h003') EXECUTE FUNCTION keep()",
+			sqldb.SQLiteName: "CREATE TRIGGER keep BEFORE DELETE ON content WHEN OLD.hash = 'h003' BEGIN SELECT RAISE(ABORT, 'no'); END",
+			sqldb.MySQLName:  "CREATE TRIGGER keep BEFORE DELETE ON content FOR EACH ROW IF OLD.hash = 'h003' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF",
+		})
+		var outcomes []adopt.Outcome
+		for _, x := range m.Contents {
+			outcomes = append(outcomes, adopt.Outcome{Content: x.Content})
+		}
+		out, err := c.Confirm(ctx, m.Fence, outcomes, adopt.DefaultGrace)
+		if err != nil || out.Gone != 5 || !slices.Equal(out.Broken, []string{"h003"}) {
+			t.Errorf("confirmed %+v, %v", out, err)
+		}
+		err = db.read(ctx, "list contents", func(t *tx) error {
+			m.Drifted, err = all(t, text, "SELECT hash FROM content")
+			return err
+		})
+		if err != nil || !slices.Equal(m.Drifted, []string{"h003"}) {
+			t.Errorf("%q are left, %v", m.Drifted, err)
+		}
+	})
+}
