@@ -73,7 +73,7 @@ var recordMutants = []mutant{
 	{name: "failed deletes are taken for done", rule: "only what is confirmed is gone", file: clean,
 		edits: edit("if !blob.Gone(objectErr) {", "if !blob.Gone(objectErr) && i >= len(results) {")},
 	{name: "keys that an answer leaves out are taken for deleted", rule: "only what is confirmed is gone", file: clean,
-		edits: edit("if !blob.Gone(objectErr) {", "if !blob.Gone(objectErr) && (i < len(results) || err != nil) {")},
+		edits: edit("		o := Outcome{Content:", "		if i >= len(results) && err == nil {\n			objectErr = nil\n		}\n		o := Outcome{Content:")},
 	{name: "what is referenced again is condemned", rule: "marks look again", file: contents,
 		edits: []mutation.Edit{{Old: ", m.State == Waiting && c != nil && c.Count != 0:", New: ":"},
 			{Old: "c != nil && (referenced || c.Count != 0)", New: "c != nil && referenced && c.Count < 0"}}},
