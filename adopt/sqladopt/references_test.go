@@ -241,7 +241,7 @@ func TestChecksAreBounded(t *testing.T) {
 			}
 			for _, want := range []string{
 				"true: counts of content were not compared with the rows: a statement takes longer than 2ms => " + index,
-				"true: whether expires_at of pastes is in s was not seen: a statement takes longer than 2ms => " + index,
+				"true: whether expires_at of pastes is plausible was not seen: a statement takes longer than 2ms => " + index,
 				"false: to look whether rows of pastes refer to contents the whole table pastes is read: no index fits => " + index,
 			} {
 				if !strings.Contains(text, want) {

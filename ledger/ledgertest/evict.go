@@ -282,6 +282,7 @@ func evictUnpaired(w *world) {
 	one := ledger.EvictRequest{Bucket: bucketName, Room: ledger.Room{Objects: 1}}
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers"}))
 	w.unchanged(func() { w.fails(refused(w.Evict(w.ctx, one)), ledger.ErrUnpaired) })
+	w.ok(w.IntendEpoch(w.ctx, w.backendRow(disk), 7))
 	w.ok(w.AcceptEpoch(w.ctx, disk, 7))
 	equal(w, "accepted", w.evict(one).Objects, 1)
 }
