@@ -56,6 +56,7 @@ standard)
   bench room -lethe "$lethe"
   bench room -lethe "$lethe" -postgres
   bench list -lethe "$lethe"
+  bench idle -lethe "$lethe"
   bench disturb -lethe "$lethe" -objects 60000 -waves 5 -every 35s
   bench disturb -lethe "$lethe" -rate 200 -objects 60000 -waves 5 -every 35s
   bench disturb -lethe "$lethe" -inline -rate 200 -objects 200000 -waves 4 -every 40s -start 60s -yields 1.2

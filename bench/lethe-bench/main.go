@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-const usage = "usage: lethe-bench reclaim|cluster|serve|small|room|list|disturb|intent|memory [flags]; -h after the command lists its flags"
+const usage = "usage: lethe-bench reclaim|cluster|serve|small|room|list|idle|disturb|intent|memory [flags]; -h after the command lists its flags"
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -41,6 +41,8 @@ func run(ctx context.Context, args []string) error {
 		return bench.Flushed(args[1:])
 	case "list":
 		return listing(ctx, args[1:])
+	case "idle":
+		return idleGets(ctx, args[1:])
 	case "engine":
 		return engine(ctx, args[1:])
 	case "cluster":
