@@ -159,7 +159,7 @@ reclaim:
   purge: {schedule: "every 2s"}
   watch: {schedule: "every 2s"}
   verify: {enabled: false}
-  grace: {heartbeat: 1s, min_age: 6s, late_window: 3s, read_grace: 500ms, claim_grace: 4s, multipart_stale: 6s, backoff_min: 500ms, backoff_max: 5s}
+  grace: {heartbeat: 1s, min_age: 6s, late_window: 3s, read_grace: 500ms, moved_grace: 500ms, claim_grace: 4s, multipart_stale: 6s, backoff_min: 500ms, backoff_max: 5s}
 log: {format: json, level: info}
 `))
 

@@ -27,7 +27,7 @@ var settings = []string{
 	"reclaim.expire.schedule=every 1h", "reclaim.clean.schedule=every 1h", "reclaim.reap.schedule=every 1h",
 	"reclaim.multipart.schedule=every 1h", "reclaim.purge.schedule=every 1h", "reclaim.watch.schedule=every 1h",
 	"reclaim.verify.enabled=false",
-	"reclaim.grace.min_age=1m", "reclaim.grace.late_window=20ms", "reclaim.grace.read_grace=1ms",
+	"reclaim.grace.min_age=1m", "reclaim.grace.late_window=20ms", "reclaim.grace.read_grace=1ms", "reclaim.grace.moved_grace=1ms",
 	"reclaim.grace.claim_grace=1ms", "reclaim.grace.multipart_stale=1h", "reclaim.grace.heartbeat=200ms",
 	"reclaim.grace.backoff_min=1ms", "reclaim.grace.backoff_max=10ms",
 }

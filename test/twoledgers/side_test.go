@@ -80,7 +80,7 @@ reclaim:
   expire: {schedule: "every 200ms"}
   clean: {schedule: "every 200ms"}
   verify: {enabled: false}
-  grace: {heartbeat: {{.Heartbeat}}, min_age: 1m, late_window: 20ms, read_grace: 1ms, claim_grace: 1s, backoff_min: 100ms, backoff_max: 1s}
+  grace: {heartbeat: {{.Heartbeat}}, min_age: 1m, late_window: 20ms, read_grace: 1ms, moved_grace: 1ms, claim_grace: 1s, backoff_min: 100ms, backoff_max: 1s}
 log: {format: json, level: info}
 `))
 
