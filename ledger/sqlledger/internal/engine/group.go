@@ -15,6 +15,7 @@ type group struct {
 	w     *writer
 	k     Kind
 	began lethe.Time
+	high  int64     // highest time used before it
 	ran   []*member // in order, with their results in err
 	kept  int       // members whose changes are in the transaction
 	// careful: each member after the first has a savepoint.
@@ -115,6 +116,7 @@ func (g *group) again() bool {
 	if g.w.f.ballast.out.Load() || g.w.s.Run("ROLLBACK") != nil {
 		return false
 	}
+	raise(&g.w.f.clock.high, g.high) // a member may have lowered it
 	g.careful, g.w.careful, g.kept = true, carefulGroups, 0
 	if g.shared != nil {
 		g.shared = g.w.f.e.o.NewGroup()
@@ -215,6 +217,7 @@ func (g *group) settle() error {
 // ended.
 func (g *group) singly() {
 	g.w.s.Run("ROLLBACK")
+	raise(&g.w.f.clock.high, g.high)
 	if g.w.f.ballast.out.Load() {
 		g.w.f.c.run() // the space goes to the file, and the log is used again from its start
 	}

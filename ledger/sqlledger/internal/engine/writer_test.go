@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -137,6 +138,40 @@ func TestWhatRunsAgain(t *testing.T) {
 			run("a", "b", c.runs)
 			run("c", "d", 4)
 			wantNotes(t, e, "a", "b", "c", "d")
+		})
+	}
+}
+
+// TestClockOfAGroupThatRunsAgain: a member that has lowered the clock sees the former time when it
+// runs again, with the others or by itself.
+func TestClockOfAGroupThatRunsAgain(t *testing.T) {
+	refused := errors.New("refused")
+	for name, bad := range map[string]func(*Tx) error{
+		"with savepoints": func(x *Tx) error { return errors.Join(note("no")(x), refused) },
+		"singly": func(x *Tx) error {
+			err := x.s.Run("ROLLBACK")
+			x.Failed(context.Canceled) // as the statement that was broken off would
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := openTest(t, Memory, Options{})
+			wall := e.HighestTime()
+			ahead := wall.Add(time.Hour)
+			e.RaiseClock(ahead)
+			var saw []lethe.Time
+			lower := func(x *Tx) error {
+				saw = append(saw, x.Now)
+				x.LowerClock(wall)
+				return note("a")(x)
+			}
+			if errs := together(t, e, lower, bad); errs[0] != nil || errs[1] == nil {
+				t.Error(errs)
+			}
+			if !slices.Equal(saw, []lethe.Time{ahead, ahead}) || e.HighestTime() >= ahead {
+				t.Errorf("it saw %v; the clock was at %v, and is at %v", saw, ahead, e.HighestTime())
+			}
+			wantNotes(t, e, "a")
 		})
 	}
 }
