@@ -175,6 +175,8 @@ func restoreOver(w *world) {
 	entry := w.bin()[0].ID
 	w.later(time.Minute)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrTrashNotFound) })
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrNoSuchBucket) })
 }
 
 func restoreRefused(w *world) {
