@@ -32,7 +32,7 @@ var (
 				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
 			WHERE deleted_at > ?1`),
 		register(`UPDATE objects SET used_at = ?1 WHERE used_at > ?1`),
-		register(`UPDATE evictions SET kept_at = 0 WHERE kept_at >= ?1`), // others may lie before it now
+		register(`UPDATE evictions SET kept_at = 0, kept_key = '' WHERE kept_at >= ?1`), // others may lie before it now
 		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),
 		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),
@@ -64,8 +64,10 @@ var (
 		register(`UPDATE event_targets SET failing_since = ?1 WHERE failing_since > ?1`),
 		register(`UPDATE event_targets SET rest_until = ?1 WHERE rest_until > ?1`),
 	}
+	// ?1 is the end of the grace of what was moved into the ledger, if that begins now.
+	resetMoved = register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1 AND reason = '` + string(lethe.ReasonRebalance) + `'`)
 	resetsSoon = []string{
-		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1`),
+		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1 AND reason <> '` + string(lethe.ReasonRebalance) + `'`),
 		register(`UPDATE blobs SET late_until = ?1 WHERE late_until > ?1`),
 		register(`UPDATE placements SET due_at = ?1 WHERE due_at > ?1`),
 	}
@@ -129,6 +131,9 @@ func (t *tx) resetTo(now lethe.Time) error {
 		if _, err := t.Send(query, soon); err != nil {
 			return err
 		}
+	}
+	if _, err := t.Send(resetMoved, now.Add(max(t.db.o.LateWindow, t.db.o.ReadGrace, t.db.o.MovedGrace))); err != nil {
+		return err
 	}
 	_, err := t.Send(resetHigh, now)
 	return err

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,9 +26,9 @@ func TestResetClockOnPostgres(t *testing.T) {
 // everything continues as if it had been right. Only objects that live for a time from the
 // wrong instant live that much longer.
 func resetClock(t *testing.T, open func(ledger.Options) *DB) {
-	const ahead = 10 * 24 * time.Hour
+	const ahead, movedGrace = 10 * 24 * time.Hour, 5 * time.Hour
 	clock := newTestClock()
-	o := ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}
+	o := ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow, MovedGrace: movedGrace}
 	l := &fixture{DB: open(o), t: t, ctx: context.Background(), clock: clock}
 	setUp(t, l.DB)
 	l.putTTL("before", "aa", time.Hour)
@@ -43,6 +44,7 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 		l.condemnOne("another")
 	}
 	l.remove("gone")
+	l.moves()
 	silent := l.begin(100)
 	clock.Advance(-ahead)
 
@@ -70,11 +72,59 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.hidden("before", true)
 	l.hidden("during", false)
 	l.dies(silent)
+	clock.Advance(movedGrace - lateWindow - time.Second)
+	if n := len(l.claim(10).Blobs); n != 0 {
+		t.Errorf("%d blobs of what was moved into the ledger are due before their grace has passed", n)
+	}
+	clock.Advance(time.Second)
+	if n := len(l.claim(10).Blobs); n != 1 {
+		t.Errorf("%d blobs of what was moved into the ledger are due", n)
+	}
 	sound(t, l.DB)
 	l.ok(l.Close())
 	l.DB = open(o)
 	if d := l.ClockBehind(); d != 0 || nowOf(t, l.DB) != l.now() {
 		t.Errorf("opened again, the ledger's clock is ahead by %s", d)
+	}
+}
+
+// moves moves an object's bytes into the ledger.
+func (l *fixture) moves() {
+	l.t.Helper()
+	body := strings.Repeat("m", 100)
+	content := l.putTTL("moved", hexSum(body), 0).Object.ContentID
+	_, err := l.MoveToLedger(l.ctx, content, ledger.NewBody(hexSum(body), []byte(body)))
+	l.ok(err)
+}
+
+// TestEvictionsOfAResetClock: what a hold was found to keep while the clock was ahead is looked at
+// again.
+func TestEvictionsOfAResetClock(t *testing.T) {
+	const ahead = 90 * 24 * time.Hour
+	l := newLedger(t)
+	l.clock.Advance(ahead)
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{QuotaObjects: 2, Evict: ledger.Eviction{Order: ledger.EvictByWrite, High: 50, Low: 50}})
+	l.ok(err)
+	_, err = l.ReapplyRules(l.ctx, 0)
+	l.ok(err)
+	_, err = l.AddHold(l.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Reason: "a matter"})
+	l.ok(err)
+	l.putTTL("first", "aa", 0)
+	l.putTTL("second", "bb", 0)
+	l.clock.Advance(ledger.KeptAge + time.Second)
+	kept := func() bool {
+		out, err := l.Evict(l.ctx, ledger.EvictRequest{Bucket: "b"})
+		l.ok(err)
+		return out.KeptBefore
+	}
+	if first := kept(); first || !kept() {
+		t.Error("nothing was passed over")
+	}
+	l.clock.Advance(-ahead - time.Hour)
+	l.ok(errorOf(l.ResetClock(l.ctx)))
+	l.clock.Advance(time.Second)
+	if kept() {
+		t.Error("what was found held before the reset is still passed over")
 	}
 }
 
