@@ -90,7 +90,7 @@ func TestEvictionIsChecked(t *testing.T) {
 func TestExplainTellsThePlaceOfEviction(t *testing.T) {
 	c := newCounting(t)
 	set := ledger.BucketSettings{QuotaObjects: 9, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 95, Low: 90}}
-	c.fill("full", "a/", 3, 0)
+	c.fill("full", "a/", 4, 0)
 	if _, err := c.db.ConfigureBucket(t.Context(), "full", set); err != nil {
 		t.Fatal(err)
 	}

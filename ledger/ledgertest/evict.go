@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -46,6 +47,14 @@ func (w *world) evicts(objects int64, change func(*ledger.BucketSettings)) {
 	w.configure(s)
 }
 
+// ordered is evicts, with the objects in their order.
+func (w *world) ordered(objects int64, change func(*ledger.BucketSettings)) {
+	w.Helper()
+	w.evicts(objects, change)
+	for must(w.ReapplyRules(w.ctx, 0))(w).More {
+	}
+}
+
 // filled writes objects a second apart, and returns them.
 func (w *world) filled(keys ...string) (out []ledger.Object) {
 	w.Helper()
@@ -79,9 +88,9 @@ func evictOrder(w *world) {
 	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}))(w), 1)
 	w.later(time.Second)
 	next := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName, Limit: 3}))(w)
-	equal(w, "next", spaced(next[0].Key, next[0].At == list[1].ModifiedAt, next[0].By, next[1].Key, next[2].Key), "b true room c d")
-	rest := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName, After: ledger.DueMark{Due: next[2].At, Name: next[2].Key}}))(w)
-	equal(w, "rest", spaced(len(rest), rest[0].Key), "1 a")
+	equal(w, "next", spaced(len(next), next[0].Key, next[0].At == list[1].ModifiedAt, next[0].By, next[1].Key, next[2].Key), "3 b true room c d")
+	rest := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName, After: ledger.DueMark{Due: next[1].At, Name: next[1].Key}}))(w)
+	equal(w, "the last stays", spaced(len(rest), rest[0].Key), "1 d")
 	out := w.evict(ledger.EvictRequest{Batch: ledger.Batch{Limit: 9}})
 	equal(w, "evicted", spaced(out.Objects, out.Bytes, out.Blobs, out.More), "2 18 2 false")
 	equal(w, "left", w.names(), "a d")
@@ -154,12 +163,12 @@ func evictTold(w *world) {
 // evictReordered: where reads stop to count, the objects are put in the order of their writes.
 func evictReordered(w *world) {
 	w.evicts(4, nil)
-	list := w.filled("a", "b")
+	list := w.filled("a", "b", "c")
 	w.later(10 * time.Minute)
 	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}))(w), 1)
 	w.evicts(4, func(s *ledger.BucketSettings) { s.Evict.Order = ledger.EvictByWrite })
 	w.later(time.Second)
-	equal(w, "before", must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)[0].Key, "b")
+	equal(w, "before", len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)), 0)
 	equal(w, "done", must(w.ReapplyRules(w.ctx, 9))(w).Done, true)
 	equal(w, "after", must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)[0].Key, "a")
 	w.evicts(4, func(s *ledger.BucketSettings) { s.Evict.Order, s.Evict.Low = ledger.EvictByWrite, 60 })
@@ -208,19 +217,18 @@ func evictHeld(w *world) {
 	out := w.evict(r)
 	equal(w, "held", spaced(out.Objects, out.Held, out.More), "0 2 true")
 	next := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)
-	equal(w, "next", spaced(len(next), next[0].Key, next[0].Held, next[2].Key, next[2].Held), "4 held/a true c false")
+	equal(w, "next", spaced(len(next), next[0].Key, next[0].Held, next[2].Key, next[2].Held), "3 held/a true c false")
 	r.After = out.Next
 	out = w.evict(r)
-	equal(w, "the others", spaced(out.Objects, out.Held, w.names()), "2 0 held/a held/b")
+	equal(w, "the others", spaced(out.Objects, out.Held, w.names()), "1 0 d held/a held/b")
 	w.ok(w.ReleaseHold(w.ctx, h))
-	equal(w, "released", w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}}).Objects, 2)
+	equal(w, "released", w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}}).Objects, 3)
 }
 
 // evictPassesOver: what a hold keeps is looked at once, and not changed. Its place in the order
 // is as it was when the hold is released.
 func evictPassesOver(w *world) {
-	w.evicts(6, nil)
-	equal(w, "in order", must(w.ReapplyRules(w.ctx, 9))(w).Done, true)
+	w.ordered(6, nil)
 	held := w.filled("held/a", "held/b", "held/c", "d", "e", "f")
 	h := w.hold(ledger.HoldPrefix, "held/")
 	r := ledger.EvictRequest{Batch: ledger.Batch{Limit: 3}}
@@ -231,13 +239,13 @@ func evictPassesOver(w *world) {
 		equal(w, "first", spaced(out.Objects, out.Held, out.KeptBefore), "0 3 false")
 	})
 	out := w.evict(r)
-	equal(w, "then", spaced(out.Objects, out.Held, out.KeptBefore, w.names()), "3 0 true held/a held/b held/c")
+	equal(w, "then", spaced(out.Objects, out.Held, out.KeptBefore, w.names()), "2 0 true f held/a held/b held/c")
 	equal(w, "as it was", must(w.StatObject(w.ctx, bucketName, "held/a"))(w).Object.UsedAt, held[0].UsedAt)
 	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}})
 	equal(w, "no room", spaced(out.Objects, out.Held, out.KeptBefore, out.More), "0 0 true false")
 	w.ok(w.ReleaseHold(w.ctx, h))
 	out = w.evict(ledger.EvictRequest{Room: ledger.Room{Objects: 4}, Batch: ledger.Batch{Limit: 1}})
-	equal(w, "released", spaced(out.Objects, w.names()), "1 held/b held/c")
+	equal(w, "released", spaced(out.Objects, w.names()), "1 f held/b held/c")
 }
 
 // evictForNothing: where holds or the least age keep too much, nothing goes for a write, however
@@ -301,6 +309,17 @@ func evictOnly(w *world) {
 	out := w.evict(ledger.EvictRequest{})
 	equal(w, "the last", spaced(out.Objects, out.More, w.names()), "1 false large")
 	equal(w, "again", w.evict(ledger.EvictRequest{}).Objects, 0)
+	w.configure(ledger.BucketSettings{})
+	w.remove("large")
+	w.put("held", strings.Repeat("x", 15))
+	w.hold(ledger.HoldObject, "held")
+	w.later(time.Second)
+	b := w.filled("a", "b")[1]
+	w.ordered(9, func(s *ledger.BucketSettings) { s.QuotaBytes = 20 })
+	equal(w, "by name", w.evict(ledger.EvictRequest{Batch: ledger.Batch{Only: []ledger.Named{{Bucket: b.BucketID, Key: "b", ID: b.ID}}}}).Objects, 0)
+	out = w.evict(ledger.EvictRequest{})
+	equal(w, "beside what a hold keeps", spaced(out.Objects, w.names()), "1 b held")
+	equal(w, "again", spaced(w.evict(ledger.EvictRequest{Begun: true}).Objects, len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w))), "0 1")
 }
 
 // evictLimited: what the engine evicts counts against the limit on what ends by itself; a write's
@@ -347,16 +366,30 @@ func evictEnded(w *world) {
 	w.told("short", receipt.Receipt{Reason: lethe.ReasonExpiry, Size: 4, Version: short.ID, Due: receipt.Instant(w.now())})
 }
 
-// evictBegins: what was written before the bucket evicted is put in order by its write.
+// evictBegins: what was written before the bucket evicted is put in order by its write. Nothing
+// goes before all is: it would be what was used last.
 func evictBegins(w *world) {
-	w.filled("a", "b", "c")
-	w.evicts(4, nil)
-	w.filled("d")
-	equal(w, "not in order yet", spaced(len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w))), "1")
+	w.filled("c", "b", "a")
+	w.evicts(5, nil)
+	w.filled("d", "e")
+	nothing := func() {
+		w.Helper()
+		equal(w, "next", len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)), 0)
+		for _, r := range []ledger.EvictRequest{{}, {Begun: true}, {Room: ledger.Room{Objects: 1}}} {
+			out := w.evict(r)
+			equal(w, "evicted", spaced(out.Objects, out.Room, out.More), "0 false false")
+		}
+	}
+	nothing()
 	equal(w, "done", must(w.ReapplyRules(w.ctx, 2))(w).Done, false)
+	nothing()
+	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: lifecycle.Rules{temporary(9)}, By: "operator"}))(w)
+	nothing()
 	equal(w, "done", must(w.ReapplyRules(w.ctx, 9))(w).Done, true)
 	next := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)
-	equal(w, "order", spaced(len(next), next[0].Key, next[3].Key), "4 a d")
+	equal(w, "order", spaced(len(next), next[0].Key, next[3].Key), "4 c d")
+	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, By: "operator"}))(w)
+	equal(w, "while other rules are applied", spaced(w.evict(ledger.EvictRequest{Batch: ledger.Batch{Limit: 1}}).Objects, w.names()), "1 a b d e")
 }
 
 func evictSettings(w *world) {
@@ -394,6 +427,11 @@ func evictNamed(w *world) {
 	w.putIn("other", "x", "body", 0)
 	out = must(w.Evict(w.ctx, ledger.EvictRequest{Bucket: "other", Begun: true, Batch: ledger.Batch{Only: []ledger.Named{name(list[0])}}}))(w)
 	equal(w, "of another bucket", spaced(out.Objects, w.names()), "0 a b")
+	w.ordered(2, nil)
+	w.hold(ledger.HoldObject, "a")
+	w.later(ledger.KeptAge + time.Second)
+	out = w.evict(ledger.EvictRequest{Begun: true, Batch: ledger.Batch{Only: []ledger.Named{name(list[0])}}})
+	equal(w, "held", spaced(out.Objects, out.Held, w.evict(ledger.EvictRequest{}).KeptBefore), "0 1 false")
 }
 
 // spaced returns values in one line, with a space between any two.

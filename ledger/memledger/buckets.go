@@ -105,6 +105,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 	}
 	if s.Evict.On() && s.Evict.Order != b.Evict.Order {
 		b.reapply, b.kept = &ledger.Reapplication{StartedAt: db.now}, ledger.UseMark{}
+		b.orders = b.orders || b.Objects > 0
 		db.rulesRevision++
 	}
 	b.BucketSettings = s

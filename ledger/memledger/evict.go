@@ -13,7 +13,7 @@ import (
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
 // there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
 // and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is room already, a
-// bucket does not evict, or what may go would not make the room. What a hold keeps is passed over
+// bucket does not evict or is being put in order, or what may go would not make the room. What a hold keeps is passed over
 // until a hold is released.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
 	if err := db.enter(ctx); err != nil {
@@ -68,12 +68,14 @@ func (db *DB) evictFrom(b *bucket, r ledger.EvictRequest, excess ledger.Room, ou
 		if out.Held, out.Next = len(held), markOf(found[len(found)-1]); enough {
 			out.Next = markOf(going[len(going)-1])
 		}
-		if r.Room == (ledger.Room{}) && start.Compare(kept) <= 0 {
+		if r.Room == (ledger.Room{}) && r.Batch.Only == nil && start.Compare(kept) <= 0 {
 			b.keep(db.now, found, held)
 		}
 	}
 	out.Room = b.CheckQuota(r.Room.Objects, r.Room.Bytes) == nil
 }
+
+func byUse(a, b *object) int { return markOf(a).Compare(markOf(b)) }
 
 func markOf(o *object) ledger.UseMark { return ledger.UseMark{Used: o.UsedAt, Key: o.Key} }
 
@@ -131,8 +133,12 @@ func (b *bucket) keep(now lethe.Time, found, held []*object) {
 	}
 }
 
-// inOrder returns the objects that a request may end, the one used longest ago first.
+// inOrder returns the objects that a request may end, the one used longest ago first; none while
+// others may belong before those that have a place. Ahead of need the one used last stays.
 func (b *bucket) inOrder(now lethe.Time, r ledger.EvictRequest) (out []*object) {
+	if b.orders && r.Batch.Only == nil {
+		return nil
+	}
 	before := b.Evict.Before(now)
 	for _, o := range b.objects.rows {
 		may := slices.Contains(r.Batch.Only, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
@@ -143,7 +149,10 @@ func (b *bucket) inOrder(now lethe.Time, r ledger.EvictRequest) (out []*object) 
 			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b *object) int { return markOf(a).Compare(markOf(b)) })
+	slices.SortFunc(out, byUse)
+	if n := len(out); n > 0 && r.Room == (ledger.Room{}) && out[n-1] == slices.MaxFunc(b.objects.rows, byUse) {
+		return out[:n-1]
+	}
 	return out
 }
 
@@ -202,7 +211,7 @@ func (db *DB) EvictingBuckets(ctx context.Context, after lethe.ID, limit int) (o
 	return first(out, limit), nil
 }
 
-// NextEvicted pages through what Evict would take of a bucket, in its order.
+// NextEvicted pages through what Evict would take of a bucket ahead of need, in its order.
 func (db *DB) NextEvicted(ctx context.Context, q ledger.EvictQuery) (out []ledger.Due, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err

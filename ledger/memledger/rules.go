@@ -18,6 +18,7 @@ type ruled struct {
 	by      string
 	last    int64                 // highest number given
 	reapply *ledger.Reapplication // nil: these rules are applied to every object
+	orders  bool                  // that also puts the objects in another order of eviction
 }
 
 // stamp sets the end that rules give an object, which must be in no index.
@@ -128,7 +129,7 @@ func (db *DB) reapplyBucket(b *bucket, limit int, others bool) ledger.Reapplied 
 	}
 	out.Changed, out.More = len(changed), !out.Done || others
 	if out.Done {
-		b.reapply = nil
+		b.reapply, b.orders = nil, false
 	} else {
 		b.reapply.After = rows[len(rows)-1].Key
 		b.reapply.Seen += int64(out.Seen)

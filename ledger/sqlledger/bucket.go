@@ -139,7 +139,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		if err := t.closeBucket(name); err != nil {
 			return err
 		}
-		was, err := t.bucket(name)
+		was, err := t.countedBucket(name)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 			micros(s.DefaultTTL), micros(s.MaxTTL), s.QuotaBytes, s.QuotaObjects, micros(s.Undo), micros(s.DefaultIdle), micros(s.MaxIdle),
 			s.Evict.Order, s.Evict.High, s.Evict.Low, micros(s.Evict.MinAge))
 		if err == nil && s.Evict.On() && s.Evict.Order != was.Evict.Order {
-			err = t.beginReapply(was.ID)
+			err = t.beginReapply(was.ID, min(was.Objects, 1))
 		}
 		if err == nil {
 			b, err = t.countedBucket(name)

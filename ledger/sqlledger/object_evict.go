@@ -10,16 +10,25 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
+const (
+	// lastUsed is the key of the object of a bucket (?1) that was used last.
+	lastUsed = `(SELECT key FROM objects WHERE bucket_id = ?1 AND used_at IS NOT NULL ORDER BY used_at DESC, key DESC LIMIT 1)`
+	// allPlaced is false while others of the bucket (?1) may belong before those that have a place.
+	allPlaced = `NOT EXISTS (SELECT 1 FROM reapplications WHERE bucket_id = ?1 AND orders <> 0)`
+)
+
 var (
 	evictingBuckets = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE evict <> '' AND name IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2`)
 	oldestUsed = register(`SELECT bucket_id, key, used_at, content_id, id, size FROM objects
-		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND key NOT IN (?4, ?5) AND (used_at, key) > (?6, ?7) ORDER BY used_at, key LIMIT ?3`)
+		WHERE bucket_id = ?1 AND used_at IS NOT NULL AND used_at < ?2 AND ` + allPlaced + ` AND key <> coalesce(CASE WHEN ?8 THEN ` + lastUsed + ` END, '')
+			AND key NOT IN (?4, ?5) AND (used_at, key) > (?6, ?7) ORDER BY used_at, key LIMIT ?3`)
 	// coalesce keeps named rows from being joined with all of objects_used, which statistics from
 	// before the bucket evicted take to be empty.
 	usedNamed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
-		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.bucket_id = ?3 AND coalesce(o.used_at, ?2) < ?2 ORDER BY o.used_at, o.key`)
+		FROM ` + sqldb.Rows(3, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.bucket_id = ?1 AND coalesce(o.used_at, ?2) < ?2
+			AND o.key <> ` + lastUsed + ` ORDER BY o.used_at, o.key`)
 	lockUsed = register(`SELECT o.bucket_id, o.key, o.used_at, o.content_id, o.id, o.size
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "used_at bigint") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND coalesce(o.used_at, 0) = t.used_at
@@ -27,6 +36,7 @@ var (
 	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
+			AND o.key <> ` + lastUsed + ` AND ` + allPlaced + `
 		ORDER BY o.used_at, o.key LIMIT ?5`)
 	keptUpTo = register(`SELECT coalesce((SELECT kept_at FROM evictions WHERE bucket_id = ?1), 0), coalesce((SELECT kept_key FROM evictions WHERE bucket_id = ?1), ''),
 		(SELECT count(*) FROM reapplications WHERE bucket_id = ?1)`)
@@ -45,8 +55,8 @@ var (
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
 // there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
 // and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is room already, a
-// bucket does not evict, or what may go would not make the room, as far as the first batch looks
-// ahead. It reads what goes and what a hold keeps, which later evictions pass over until a hold is
+// bucket does not evict or is being put in order, or what may go would not make the room, as far as
+// the first batch looks ahead. Ahead of need the object used last stays. It reads what goes and what a hold keeps, which later evictions pass over until a hold is
 // released. An evicted object passes by the trash: there it would free nothing.
 //
 // Evictions of one bucket wait for each other. What another transaction writes, deletes or notes
@@ -156,13 +166,13 @@ func (e *eviction) passOver() error {
 // candidates returns what may go, the one used longest ago first.
 func (e *eviction) candidates() ([]usedRow, error) {
 	if e.Batch.Only != nil {
-		return all(e.tx, scanUsed, usedNamed, sqldb.JSON(e.Batch.Only), e.before, e.bucket.ID)
+		return all(e.tx, scanUsed, usedNamed, e.bucket.ID, e.before, sqldb.JSON(e.Batch.Only))
 	}
 	return e.page(e.After, e.Batch.Limit)
 }
 
 func (e *eviction) page(after ledger.UseMark, limit int) ([]usedRow, error) {
-	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(limit), e.Spare, e.SpareToo, after.Used, after.Key)
+	return all(e.tx, scanUsed, oldestUsed, e.bucket.ID, e.before, bounded(limit), e.Spare, e.SpareToo, after.Used, after.Key, e.Room == (ledger.Room{}))
 }
 
 func (e *eviction) run(found []usedRow, excess ledger.Room) error {
@@ -337,7 +347,7 @@ func (db *DB) EvictingBuckets(ctx context.Context, after lethe.ID, limit int) (o
 	return out, err
 }
 
-// NextEvicted pages through what Evict would take of a bucket, in its order, with when it was last
+// NextEvicted pages through what Evict would take of a bucket ahead of need, in its order, with when it was last
 // used in At, and what a hold keeps: ErrNoSuchBucket.
 func (db *DB) NextEvicted(ctx context.Context, q ledger.EvictQuery) (out []ledger.Due, err error) {
 	err = db.read(ctx, "next to be evicted", func(t *tx) error {

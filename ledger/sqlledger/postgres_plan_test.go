@@ -99,10 +99,10 @@ type planned struct {
 // evictionPlans are of a bucket that begins to evict: by the statistics no object has been used.
 func evictionPlans(keys []dueRow, now lethe.Time) []planned {
 	return []planned{
-		{oldestUsed, "objects_used", []any{"x", now, 1000, "", "", 0, ""}},
+		{oldestUsed, "objects_used", []any{"x", now, 1000, "", "", 0, "", true}},
 		{usedEarlier, "objects_used", []any{"x", now, "k1", 1000}},
 		{deleteUsed, "objects_pkey", []any{sqldb.JSON(keys), now}},
-		{usedNamed, "objects_pkey", []any{sqldb.JSON(keys), now, "x"}},
+		{usedNamed, "objects_pkey", []any{"x", now, sqldb.JSON(keys)}},
 		{lockUsed, "objects_pkey", []any{sqldb.JSON(keys)}},
 		{readNoted, "objects_pkey", []any{sqldb.JSON(keys)}},
 		{noteReads, "objects_pkey", []any{sqldb.JSON(keys)}},

@@ -112,7 +112,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	if _, err := t.Send(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
 		return err
 	}
-	return t.beginReapply(id)
+	return t.beginReapply(id, 0)
 }
 
 // Rules returns a bucket's lifecycle rules: ErrNoSuchBucket.

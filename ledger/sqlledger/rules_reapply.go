@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	beginReapply = register(`INSERT INTO reapplications (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
-		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2`)
+	beginReapply = register(`INSERT INTO reapplications (bucket_id, after_key, seen, changed, started_at, orders) VALUES (?1, '', 0, 0, ?2, ?3)
+		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2, orders = reapplications.orders | ?3`)
 	reviseRules  = register(`UPDATE store SET rules_revision = rules_revision + 1 WHERE one = 1`)
 	nextReapply  = register(`SELECT bucket_id FROM reapplications ORDER BY bucket_id LIMIT 1`)
 	otherReapply = register(`SELECT 1 FROM reapplications WHERE bucket_id <> ?1 LIMIT 1`)
@@ -39,10 +39,11 @@ var (
 		FROM reapplications r JOIN buckets b ON b.id = r.bucket_id`)
 )
 
-// beginReapply starts to reapply a bucket's rules, from its first object. The row of the store
+// beginReapply starts to reapply a bucket's rules, from its first object, and to put the objects in
+// another order of eviction (orders 1; 0: it does so only if it was about to). The row of the store
 // is the last that a change of rules locks.
-func (t *tx) beginReapply(bucket lethe.ID) error {
-	if _, err := t.Send(beginReapply, bucket, t.Now); err != nil {
+func (t *tx) beginReapply(bucket lethe.ID, orders int64) error {
+	if _, err := t.Send(beginReapply, bucket, t.Now, orders); err != nil {
 		return err
 	}
 	if _, err := t.Send(keepAnew, bucket); err != nil {

@@ -280,7 +280,8 @@ CREATE TABLE reapplications (
   after_key  TEXT   NOT NULL,
   seen       BIGINT NOT NULL,
   changed    BIGINT NOT NULL,
-  started_at BIGINT NOT NULL
+  started_at BIGINT NOT NULL,
+  orders     BIGINT NOT NULL -- 1: and are put in another order of eviction
 ) WITHOUT ROWID;
 
 -- One row per bucket that evicts: a hold keeps all its objects up to this place in their order.
