@@ -20,7 +20,7 @@ var ruleMutants = []mutant{
 		new: "out.Bucket, out.Seen, out.Done = b.name, len(list), true",
 	}, {
 		name: "changed rules do not have objects stamped anew", rule: "an added rule acts as objects are reapplied", within: 4000, sqlite: true,
-		file: "ledger/sqlledger/rules.go", old: "	return t.beginReapply(id)\n", new: "	return nil\n",
+		file: "ledger/sqlledger/rules.go", old: "	return t.beginReapply(id, 0)\n", new: "	return nil\n",
 	}, {
 		name: "a changed rule keeps its number", rule: "a number names one rule for ever", within: 8000, known: 460, sqlite: true,
 		file: "lifecycle/rules.go", old: "out[i].sameEffect(&old[j])", new: "out[i].ID == old[j].ID",
