@@ -55,9 +55,10 @@ END;`
 // {of}. It inserts: an existing row, or one that another transaction inserts,
 // is then waited for, and locked until the end of the transaction at any
 // isolation. A SELECT .. FOR SHARE would also lock the gap where there is no
-// row, and with it the contents around it.
+// row, and with it the contents around it. So would the unique index of objects, by whose
+// delete-marked rows InnoDB looks for a second one: it lets NULL pass.
 const lookMySQL = `SET lethe_there = FALSE;
-    INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, concat(x'00', {of}), 1, 0);
+    INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, NULL, 1, 0);
     IF NOT lethe_there THEN
         DELETE FROM {lethe}condemned WHERE collection = {collection} AND content = {of};
     ELSEIF EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {of}

@@ -16,8 +16,9 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// schemaVersion is the version of Lethe's tables. Version 1 was never released.
-const schemaVersion = 2
+// schemaVersion is the version of Lethe's tables. Earlier ones were never released: on MariaDB
+// the guard relies on what condemned has since 3.
+const schemaVersion = 3
 
 //go:embed schema.sql
 var schemaSQL string

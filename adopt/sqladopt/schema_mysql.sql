@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS {lethe}holds (
 CREATE TABLE IF NOT EXISTS {lethe}condemned (
     collection   varbinary(255)  NOT NULL,
     content      varbinary(2800) NOT NULL,
-    object       longblob NOT NULL,
+    object       longblob,                        -- NULL while a guard looks for the mark
     state        smallint NOT NULL CHECK (state IN (1, 2, 3)),
     due_at       bigint   NOT NULL,               -- when it may be taken, or the mark ends
     fence        bigint   NOT NULL DEFAULT 0,     -- of the worker that has it
