@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// counting finds triggers that change counts when a row ends. Their calls are
-// not followed: Settle compares the counts as well.
+// counting finds triggers that may change counts when a row ends, by their texts. Whether
+// one does is for Settle to see, which compares the counts.
 func (c *Collection) counting(ctx context.Context) (out []adopt.Finding, err error) {
 	if c.c.Contents == nil || c.c.Contents.Count == "" {
 		return nil, nil
@@ -22,9 +22,9 @@ func (c *Collection) counting(ctx context.Context) (out []adopt.Finding, err err
 		if err != nil || len(names) == 0 {
 			return err
 		}
-		out = []adopt.Finding{{Problem: true,
-			What: fmt.Sprintf("a trigger of %s changes %s.%s when rows go (%s), and Lethe would count them down once more", c.c.Rows.Table, c.c.Contents.Table, c.c.Contents.Count, strings.Join(names, ", ")),
-			Do:   "leave out contents.count, so that references are looked up, or let the trigger pass the rows that lethe's user removes"}}
+		out = []adopt.Finding{{
+			What: fmt.Sprintf("a trigger of %s that runs when rows go mentions %s.%s (%s): if it counts them down, Lethe removes none, as it would do so once more", c.c.Rows.Table, c.c.Contents.Table, c.c.Contents.Count, strings.Join(names, ", ")),
+			Do:   "if it counts: leave out contents.count, so that references are looked up, or let the trigger pass the rows that lethe's user removes"}}
 		return nil
 	})
 	return out, err
@@ -40,13 +40,13 @@ func (c *Collection) event() string {
 
 const (
 	postgresTriggers = `SELECT t.tgname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-		WHERE t.tgrelid = to_regclass(?1) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgname NOT LIKE 'lethe\_%'
+		WHERE t.tgrelid = to_regclass(?1) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgname NOT ILIKE 'lethe\_%'
 		AND t.tgtype & CASE ?2 WHEN 'UPDATE' THEN 16 ELSE 8 END <> 0 AND strpos(lower(p.prosrc), lower(?3)) > 0 ORDER BY 1`
 	mysqlTriggers = `SELECT trigger_name FROM information_schema.triggers
 		WHERE event_object_schema = coalesce(nullif(?1, ''), DATABASE()) AND event_object_table = ?2 AND event_manipulation = ?3
-		AND trigger_name NOT LIKE 'lethe|_%' ESCAPE '|' AND instr(lower(action_statement), lower(?4)) > 0 ORDER BY 1`
+		AND lower(trigger_name) NOT LIKE 'lethe|_%' ESCAPE '|' AND instr(lower(action_statement), lower(?4)) > 0 ORDER BY 1`
 	sqliteTriggers = `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
-		AND substr(name, 1, 6) <> 'lethe_' AND instr(lower(sql), lower(?2)) > 0 ORDER BY 1`
+		AND lower(substr(name, 1, 6)) <> 'lethe_' AND instr(lower(sql), lower(?2)) > 0 ORDER BY 1`
 )
 
 func (postgres) triggers(t *tx, name, event, mentions string) ([]string, error) {
