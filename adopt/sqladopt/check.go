@@ -35,7 +35,7 @@ func (c *Collection) trials() []trial {
 			trial{what: "mark rows as claimed", text: stampRows, args: []any{at, none}},
 			trial{what: "give rows back", text: returnRows, args: []any{none}},
 			trial{what: "find rows of dead workers", text: stuckRows, args: []any{at, 1}, table: rows.Table, index: claimed},
-			trial{what: "settle rows", text: claimedRows, args: []any{at, none, at}},
+			trial{what: "settle rows", text: c.claimedText(), args: []any{at, none, at}},
 		)
 	}
 	out = append(out,

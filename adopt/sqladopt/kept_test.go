@@ -59,6 +59,28 @@ func TestRowsThatATriggerKeeps(t *testing.T) {
 	}
 }
 
+// Rows that are kept as deleted end beside a transaction that inserts what refers to them.
+func TestRowsThatAreKeptLetOthersReferToThem(t *testing.T) {
+	s, ctx := newSite(t, servers.Postgres(t), kind{Variant: adopttest.Variant{Keep: true}}), t.Context()
+	if err := s.Put(ctx, adopttest.Row{Key: "a", Content: "x", In: -time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.Claim(ctx, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := s.began()
+	if _, err := tx.Exec(ctx, "INSERT INTO pins VALUES ('a')"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.Settle(ctx, claim, 0); err != nil || out.Gone != 1 {
+		t.Errorf("settled %+v, %v", out, err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // A content that a trigger keeps is reported once its object is gone, and no row is
 // blamed for it.
 func TestContentsThatATriggerKeeps(t *testing.T) {

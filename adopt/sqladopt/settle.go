@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -20,6 +21,8 @@ var (
 	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END{copies}
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} {for update}`
+	// claimedKept lets rows that refer to those of a claim be inserted: they stay.
+	claimedKept = strings.Replace(claimedRows, "{for update}", sqldb.Exclusive, 1)
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 
@@ -61,7 +64,7 @@ func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 		h.copies, err = c.scanCopies(r, &h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
 		return h, cmp.Or(err, listable(h.content))
-	}, claimedRows, c.end(t), keysOf(claim.Rows), claim.At)
+	}, c.claimedText(), c.end(t), keysOf(claim.Rows), claim.At)
 	if err != nil {
 		return nil, err
 	}
@@ -268,6 +271,14 @@ func (c *Collection) endRows() string {
 		return keepRows
 	}
 	return deleteRows
+}
+
+// claimedText returns the statement that locks rows, as endRows does.
+func (c *Collection) claimedText() string {
+	if c.endRows() == keepRows {
+		return claimedKept
+	}
+	return claimedRows
 }
 
 // content is a row of the table of contents.
