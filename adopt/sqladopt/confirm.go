@@ -56,7 +56,7 @@ func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.
 		}
 	}
 	err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
-		attempts, err := c.attempts(t, fence, keys)
+		marks, err := c.marks(t, fence, keys)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.
 		var ended, unseen []string
 		var failed []failure
 		for _, o := range outcomes {
-			n, ours := attempts[o.Content]
+			m, ours := marks[o.Content]
 			switch {
 			case !ours:
 				out.Lost++
@@ -74,7 +74,7 @@ func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.
 					unseen = append(unseen, o.Content)
 				}
 			default:
-				f := failure{ID: o.Content, Due: t.now.Add(backoff(n)), Error: o.Failed}
+				f := failure{ID: o.Content, Due: t.now.Add(backoff(m.attempts)), Error: o.Failed}
 				if o.Unseen {
 					f.Unseen = t.now.Add(g.Late)
 				}
@@ -86,6 +86,8 @@ func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.
 		if err != nil {
 			return err
 		}
+		// One that has another object now is not the one whose object is gone.
+		maps.DeleteFunc(seen, func(key string, l look) bool { return l.object != marks[key].Object })
 		if err := errors.Join(c.failMarks(t, failed), c.unseenMarks(t, unseen, g)); err != nil {
 			return err
 		}
@@ -128,20 +130,18 @@ func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
 	return c.look(t, keys)
 }
 
-// attempts locks the marks of contents, and returns the number of attempts for
-// those of this worker.
-func (c *Collection) attempts(t *tx, fence int64, keys []string) (map[string]int, error) {
-	attempts := map[string]int{}
+// marks locks the marks of contents, and returns those of this worker.
+func (c *Collection) marks(t *tx, fence int64, keys []string) (map[string]taken, error) {
+	marks := map[string]taken{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
-		var key string
-		var n int
+		var m taken
 		var ours bool
-		if err = r.Scan(&key, &n, &ours); err == nil && ours {
-			attempts[key] = n
+		if err = r.Scan(&m.Content, &m.Object, &m.attempts, &ours); err == nil && ours {
+			marks[m.Content] = m
 		}
 		return none, err
 	}, markedRows, c.name, sqldb.JSON(keys), fence)
-	return attempts, err
+	return marks, err
 }
 
 // ending is contents whose objects are gone, and the worker that has their
@@ -167,7 +167,8 @@ func (c *Collection) endGone(t *tx, e ending, out *adopt.Confirmed) error {
 	return c.endMarks(t, e, seen, out)
 }
 
-// endMarks ends marks and removes their locked contents. It fails with errLost.
+// endMarks ends marks and removes their locked contents. The marks of those that the database
+// keeps stay: nothing may refer to them, and they are tried again. It fails with errLost.
 func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.Confirmed) error {
 	if len(e.contents) == 0 {
 		return nil
@@ -180,19 +181,27 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	case n != int64(len(e.contents)):
 		return errLost
 	}
-	var free []string
+	var free, kept []string
 	for _, key := range e.contents {
 		switch l, exists := seen[key]; {
 		case !exists: // another transaction removed it
-		case l.unreferenced && !l.referenced && !e.stay:
+		case l.unreferenced && !l.referenced && e.stay:
+			kept = append(kept, key)
+		case l.unreferenced && !l.referenced:
 			free = append(free, key)
 		default:
 			out.Broken = append(out.Broken, key)
 		}
 	}
-	kept, err := c.removeContents(t, free)
+	more, err := c.removeContents(t, free)
 	if err != nil {
 		return err
+	}
+	kept = append(kept, more...)
+	if len(kept) > 0 {
+		if _, err := t.exec(stayMarks, c.name, sqldb.JSON(kept), t.now.Add(adopt.HeldRest)); err != nil {
+			return err
+		}
 	}
 	out.Broken = append(out.Broken, kept...)
 	slices.Sort(out.Broken)

@@ -60,7 +60,7 @@ const (
 	// Conditions on columns other than the keys would make PostgreSQL choose
 	// other indexes, and scan their rows for each key: they are evaluated in
 	// Go.
-	markedRows = `SELECT d.content, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
+	markedRows = `SELECT d.content, d.object, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
 	holdContents = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
@@ -71,6 +71,8 @@ const (
 	// uses the index of the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
+	// stayMarks follows endMarks, for contents that stay.
+	stayMarks   = `UPDATE {lethe}condemned SET state = 2, due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	unseenMarks = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	// failMarks returns those to waiting of which certainly nothing was
@@ -251,8 +253,11 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	}
 	for _, d := range due {
 		l, exists := seen[d.Content]
+		if exists && l.object != d.Object {
+			exists = false // the key came again, with another object
+		}
 		switch {
-		case d.state == waiting && (!exists && d.attempts == 0 || exists && (!l.unreferenced || l.object != d.Object)):
+		case d.state == waiting && (!exists && d.attempts == 0 || exists && !l.unreferenced):
 			// Its row is gone, something refers to it again, or it has another
 			// object now, with which Find finds it: it is untouched.
 			s.drop = append(s.drop, d.Content)
@@ -268,11 +273,11 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 			} else {
 				s.drop = append(s.drop, d.Content)
 			}
-		case !exists || l.object == d.Object && l.unreferenced && !l.referenced:
+		case !exists || l.unreferenced && !l.referenced:
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
 		case d.state == condemned:
-			if c.c.Guard != adopt.QuarantineGuard && l.object == d.Object { // a reference that bypassed the guard
+			if c.c.Guard != adopt.QuarantineGuard { // a reference that bypassed the guard
 				s.out.Drifted = append(s.out.Drifted, d.Content)
 				s.past = append(s.past, d.Content)
 			}

@@ -98,7 +98,7 @@ func TestOwnTriggersAreNotTheApplications(t *testing.T) {
 }
 
 // A content to whose removal the database objects stays, and is reported; the others of
-// its batch are confirmed.
+// its batch are confirmed. Nothing may refer to it until it is gone.
 func TestContentsThatTheDatabaseKeeps(t *testing.T) {
 	onEngines(t, counted(5), func(t *testing.T, db *DB) {
 		script(t, db, "DELETE FROM pins; DELETE FROM pastes; UPDATE content SET ref_count = 0")
@@ -125,12 +125,38 @@ func TestContentsThatTheDatabaseKeeps(t *testing.T) {
 		if err != nil || out.Gone != 5 || !slices.Equal(out.Broken, []string{"h003"}) {
 			t.Errorf("confirmed %+v, %v", out, err)
 		}
-		err = db.read(ctx, "list contents", func(t *tx) error {
-			m.Drifted, err = all(t, text, "SELECT hash FROM content")
-			return err
-		})
-		if err != nil || !slices.Equal(m.Drifted, []string{"h003"}) {
-			t.Errorf("%q are left, %v", m.Drifted, err)
+		left := func() (keys []string) {
+			err := db.read(ctx, "list contents", func(t *tx) error {
+				keys, err = all(t, text, "SELECT hash FROM content")
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return keys
+		}
+		if keys := left(); !slices.Equal(keys, []string{"h003"}) {
+			t.Errorf("%q are left", keys)
+		}
+		script(t, db, db.runner.Dialect.Expand("UPDATE {lethe}condemned SET due_at = 0"))
+		if n, err := c.Unmark(ctx, 9); err != nil || n != 4 {
+			t.Errorf("ended %d marks, %v", n, err)
+		}
+		err = db.write(ctx, "act as the application", func(t *tx) error { return t.script("INSERT INTO pastes VALUES ('late', 'h003', NULL)") })
+		if err == nil {
+			t.Error("a row names a content whose object is gone")
+		}
+		drop := "DROP TRIGGER keep"
+		if db.runner.Dialect.Name == sqldb.PostgresName {
+			drop += " ON content"
+		}
+		script(t, db, drop)
+		if m, err = c.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 1 {
+			t.Fatalf("marked again %+v, %v", m, err)
+		}
+		out, err = c.Confirm(ctx, m.Fence, []adopt.Outcome{{Content: "h003"}}, adopt.DefaultGrace)
+		if keys := left(); err != nil || out.Gone != 1 || len(out.Broken) > 0 || len(keys) > 0 {
+			t.Errorf("confirmed %+v, %v: %q are left", out, err, keys)
 		}
 	})
 }

@@ -11,11 +11,13 @@ import (
 
 var _ adopt.Ender = (*Collection)(nil)
 
-// insertMarks skips contents that are condemned: it counts fewer then.
+// insertMarks skips contents that are condemned, or whose former object is: it counts fewer
+// then.
 var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at, fence, marked_at, attempts)
 	SELECT ?2, t.content, t.object, 2, ?4, ?3, ?5, 1 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
-		marked_at = excluded.marked_at, attempts = d.attempts + 1, unseen_until = 0 WHERE d.state = 1 OR d.state = 3 AND d.due_at <= ?5`
+		marked_at = excluded.marked_at, attempts = d.attempts + 1, unseen_until = 0
+	WHERE d.state = 1 AND (d.attempts = 0 OR d.object = excluded.object) OR d.state = 3 AND d.due_at <= ?5`
 
 // errMarked reports that a content is condemned already, or that a trigger keeps
 // it. Nothing was done.

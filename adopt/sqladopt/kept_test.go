@@ -117,4 +117,9 @@ func contentKeptBy(t *testing.T, s *site, body string) {
 	if err != nil || out.Gone != 1 || !slices.Equal(out.Broken, []string{"x"}) {
 		t.Errorf("confirmed %+v, %v", out, err)
 	}
+	s.Pass(adopt.DefaultGrace.LongestWrite)
+	if n, err := s.Unmark(ctx, 9); err != nil || n != 0 {
+		t.Errorf("ended %d marks, %v", n, err)
+	}
+	s.began().refused("a row of a content whose object is gone", s.takes("x"))
 }

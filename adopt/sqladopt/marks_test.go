@@ -35,6 +35,7 @@ func TestMarksAreFoundByTheirKeys(t *testing.T) {
 		"postpone":    {postpone, []any{1}},
 		"markedRows":  {markedRows, []any{1}},
 		"endMarks":    {endMarks, []any{1, 2, 3}},
+		"stayMarks":   {stayMarks, []any{1}},
 	} {
 		err := db.write(t.Context(), "explain", func(tx *tx) error {
 			plan, err := all(tx, text, "EXPLAIN "+cmp.Or(db.runner.Dialect.Instead[s.text], s.text), append([]any{"pastes", list}, s.args...)...)

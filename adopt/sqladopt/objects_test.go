@@ -132,6 +132,70 @@ func storedAgain(s storing) {
 		s.exec(s.Context(), "DELETE FROM stored WHERE id = 5"), s.exec(s.Context(), "UPDATE stored SET path = 'b' WHERE id = 6")))
 }
 
+// storedAnew has a content removed while the delete of its object is to be tried again, and its
+// key come again with another object, which nobody refers to then.
+func storedAnew(s storing) {
+	s.leaves(5, "a")
+	s.confirm(s.marks("files/a"), "denied", adopt.DefaultGrace)
+	s.must(s.exec(s.Context(), "DELETE FROM stored WHERE id = 5"))
+	s.leaves(5, "b")
+	s.Pass(2 * time.Hour)
+	m := s.marks("files/a")
+	out, err := s.Confirm(s.Context(), m.Fence, []adopt.Outcome{{Content: "5"}}, adopt.DefaultGrace)
+	s.must(err)
+	if out.Gone != 1 || len(out.Broken) > 0 {
+		s.Errorf("confirmed %+v", out)
+	}
+	s.Pass(adopt.DefaultGrace.LongestWrite)
+	_, err = s.Unmark(s.Context(), 9)
+	s.must(err)
+	if n, _, err := s.Find(s.Context(), "", 9, 0); n != 1 || err != nil {
+		s.Errorf("found %d, %v", n, err)
+	}
+	s.marks("files/b")
+}
+
+// storedOver has a condemned content get another object, while whoever deletes its former one
+// is silent.
+func storedOver(s storing) {
+	s.leaves(5, "a")
+	s.marks("files/a")
+	s.must(s.exec(s.Context(), "UPDATE stored SET path = 'b' WHERE id = 5"))
+	s.Pass(adopt.DefaultGrace.Late)
+	s.marks("files/a")
+}
+
+// A content that ends with its last row is not marked over one of its key that is to be tried
+// again, with another object.
+func TestEndKeepsAFormerObject(t *testing.T) {
+	s, ctx := newSite(t, servers.Postgres(t), kind{}), t.Context()
+	if _, err := s.pool.Exec(ctx, "ALTER TABLE content ADD path text NOT NULL UNIQUE DEFAULT 'a'"); err != nil {
+		t.Fatal(err)
+	}
+	d := s.kind.description()
+	d.Contents.Object = "content/{path}"
+	s.Collection = s.open(d)
+	s.endsAndFails("x")
+	if _, err := s.pool.Exec(ctx, "ALTER TABLE content ALTER path SET DEFAULT 'b'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(ctx, adopttest.Row{Key: "again", Content: "x", In: -time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.Claim(ctx, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, m, err := s.End(ctx, claim, adopt.EndRequest{Late: adopt.DefaultGrace.Late}); err != nil || out.Gone != 1 || len(m.Contents) > 0 {
+		t.Errorf("ended %+v, %+v, %v", out, m, err)
+	}
+	s.Pass(time.Hour)
+	m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: adopt.DefaultGrace.Late})
+	if err != nil || len(m.Contents) != 1 || m.Contents[0].Object != "content/a" {
+		t.Errorf("marked %+v, %v", m, err)
+	}
+}
+
 // TestObjectsOfOtherContents: no object goes that another content has.
 func TestObjectsOfOtherContents(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) ownerSite{
@@ -157,7 +221,7 @@ func TestObjectsOfOtherContents(t *testing.T) {
 			})
 		},
 	} {
-		for what, run := range map[string]func(storing){"stored elsewhere": storedElsewhere, "stored late": storedLate, "renamed": storedAgain} {
+		for what, run := range map[string]func(storing){"stored elsewhere": storedElsewhere, "stored late": storedLate, "renamed": storedAgain, "stored anew": storedAnew, "stored over": storedOver} {
 			t.Run(name+" "+what, func(t *testing.T) { run(storing{t, open(t)}) })
 		}
 	}

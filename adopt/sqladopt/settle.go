@@ -23,8 +23,8 @@ var (
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} {for update}`
 	// claimedKept lets rows that refer to those of a claim be inserted: they stay.
 	claimedKept = strings.Replace(claimedRows, "{for update}", sqldb.Exclusive, 1)
-	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
-	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
+	deleteRows  = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
+	keepRows    = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 
 	lockContents = `SELECT {c key}, {object}, coalesce(c.{count}, 0) FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
@@ -39,11 +39,13 @@ var (
 		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
 	// insertWaiting begins anew with one that waits already, as it was referenced in
-	// between, and with one whose mark is over.
+	// between, and with one whose mark is over. A mark by which alone Lethe knows of an object
+	// stays as it is.
 	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 		ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 1, due_at = excluded.due_at,
-			attempts = 0, unseen_until = 0 WHERE d.state = 1 OR d.state = 3 AND d.due_at <= ?4`
+			attempts = 0, unseen_until = 0
+		WHERE d.state = 1 AND (d.attempts = 0 OR d.object = excluded.object) OR d.state = 3 AND d.due_at <= ?4`
 	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, "keys") VALUES (?1, ?2, ?3)`
 	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, "keys") VALUES (?1, ?2, ?3, ?4)`
 )

@@ -26,8 +26,11 @@ var mysqlTexts = map[string]string{
 
 	insertWaiting: `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + `
-		ON DUPLICATE KEY UPDATE state = CASE WHEN state = 3 AND due_at <= ?4 THEN 1 ELSE state END,
-			` + againMySQL,
+		ON DUPLICATE KEY UPDATE
+			attempts = CASE WHEN state = 3 AND due_at <= ?4 OR state = 1 AND {lethe}condemned.object = VALUES(object) THEN 0 ELSE attempts END,
+			state = CASE WHEN state = 3 AND due_at <= ?4 THEN 1 ELSE state END,
+			due_at = CASE WHEN state = 1 AND attempts = 0 THEN VALUES(due_at) ELSE due_at END,
+			unseen_until = CASE WHEN state = 1 AND attempts = 0 THEN 0 ELSE unseen_until END`,
 	failMarks: `UPDATE {lethe}condemned d JOIN {rows 2: id text, due_at bigint, error text, unseen bigint} ON d.content = t.id
 		SET d.state = CASE WHEN t.unseen = 0 AND d.unseen_until = 0 THEN 1 ELSE d.state END,
 			d.fence = 0, d.due_at = t.due_at, d.error = t.error, d.unseen_until = greatest(t.unseen, d.unseen_until) WHERE d.collection = ?1`,
