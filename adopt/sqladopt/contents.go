@@ -253,13 +253,10 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	}
 	for _, d := range due {
 		l, exists := seen[d.Content]
-		if exists && l.object != d.Object {
-			exists = false // the key came again, with another object
-		}
+		exists = exists && l.object == d.Object // else the key came again
 		switch {
 		case d.state == waiting && (!exists && d.attempts == 0 || exists && !l.unreferenced):
-			// Its row is gone, something refers to it again, or it has another
-			// object now, with which Find finds it: it is untouched.
+			// Its row is gone, something refers to it again, or Find finds its new object.
 			s.drop = append(s.drop, d.Content)
 		case keeps(d.Object):
 			// A condemned one stays so: its object may be gone already.
