@@ -85,7 +85,7 @@ func TestOwnTriggersAreNotTheApplications(t *testing.T) {
 	onEngines(t, counted(1), func(t *testing.T, db *DB) {
 		guardedBy(t, db)
 		err := db.read(t.Context(), "look for triggers", func(in *tx) error {
-			names, err := db.engine.triggers(in, "pastes", "UPDATE", "lethe")
+			names, _, err := db.engine.triggers(in, "pastes", "UPDATE", "lethe")
 			if len(names) > 0 {
 				t.Errorf("found %q", names)
 			}

@@ -61,8 +61,9 @@ type catalog interface {
 	// tables, foreign keys and columns. It fails if the user may not see one.
 	references(t *tx, c adopt.Collection) ([]keyColumn, error)
 	// triggers returns those of the application on a table, for an event
-	// (UPDATE or DELETE), whose text mentions a word.
-	triggers(t *tx, name, event, mentions string) ([]string, error)
+	// (UPDATE or DELETE), whose text mentions a word, and whether it can tell
+	// that there are no others.
+	triggers(t *tx, name, event, mentions string) (names []string, all bool, err error)
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.

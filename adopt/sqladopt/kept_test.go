@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,48 @@ func TestRowsThatAreKeptLetOthersReferToThem(t *testing.T) {
 		t.Errorf("settled %+v, %v", out, err)
 	}
 	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A transaction that has changed what goes with a row may count its content up: rows that go
+// wait for it with no content locked.
+func TestRowsWaitForWhatCascadesWithoutTheirContents(t *testing.T) {
+	s, ctx := newSite(t, servers.Postgres(t), kind{}), t.Context()
+	_, err := s.pool.Exec(ctx, "CREATE TABLE comments (code text REFERENCES pastes ON DELETE CASCADE, n integer)")
+	if err == nil {
+		err = s.Put(ctx, adopttest.Row{Key: "a", Content: "x", In: -time.Second})
+	}
+	if err == nil {
+		_, err = s.pool.Exec(ctx, "INSERT INTO comments VALUES ('a', 1)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.Claim(ctx, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := s.began()
+	if _, err := tx.Exec(ctx, "UPDATE comments SET n = 2"); err != nil {
+		t.Fatal(err)
+	}
+	settled := make(chan error, 1)
+	go func() {
+		out, err := s.Settle(ctx, claim, 0)
+		if err == nil && out.Gone != 1 {
+			err = fmt.Errorf("settled %+v", out)
+		}
+		settled <- err
+	}()
+	s.awaits("DELETE FROM")
+	if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '100ms'; UPDATE content SET ref_count = ref_count + 1 WHERE hash = 'x'"); err != nil {
+		t.Error(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-settled; err != nil {
 		t.Error(err)
 	}
 }

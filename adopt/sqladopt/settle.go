@@ -181,17 +181,8 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	for i, h := range r.rows {
 		keys[i] = h.key
 	}
-	contents, err := c.lockContents(t, r.end, r.references())
+	contents, err := c.removeRows(t, r, sqldb.JSON(keys))
 	if err != nil {
-		return err
-	}
-	switch n, err := t.exec(c.endRows(), sqldb.JSON(keys)); {
-	case err != nil:
-		return err
-	case n != int64(len(keys)): // they would be counted down repeatedly
-		return errKept
-	}
-	if err := c.unmoved(t, contents); err != nil {
 		return err
 	}
 	if err := c.countDown(t, r, contents, out); err != nil {
@@ -210,6 +201,30 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	return err
 }
 
+// removeRows removes rows and returns their contents, locked. They are locked before the rows
+// go only if a trigger may count: what cascades may wait for a transaction that needs them.
+func (c *Collection) removeRows(t *tx, r removal, keys any) (contents []content, err error) {
+	before, err := c.mayBeCounted(t)
+	if err != nil {
+		return nil, err
+	}
+	if before {
+		if contents, err = c.lockContents(t, r.end, r.references()); err != nil {
+			return nil, err
+		}
+	}
+	switch n, err := t.exec(c.endRows(), keys); {
+	case err != nil:
+		return nil, err
+	case n != int64(len(r.rows)): // they would be counted down repeatedly
+		return nil, errKept
+	}
+	if before {
+		return contents, c.unmoved(t, contents)
+	}
+	return c.lockContents(t, r.end, r.references())
+}
+
 // references counts the references of the rows to each content.
 func (r removal) references() map[string]int64 {
 	references := map[string]int64{}
@@ -223,7 +238,7 @@ func (r removal) references() map[string]int64 {
 
 // unmoved returns errCounted if a count is not as it was read, under a lock.
 func (c *Collection) unmoved(t *tx, contents []content) error {
-	if len(contents) == 0 || c.c.Contents.Count == "" {
+	if len(contents) == 0 {
 		return nil
 	}
 	again, err := all(t, scanContent, lockContents, sqldb.JSON(contentKeys(contents)))
