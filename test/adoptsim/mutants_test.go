@@ -30,7 +30,7 @@ var (
 const root = "../.."
 
 // enough is how many schedules have to show a mutant.
-const enough = 2000
+const enough = 4000
 
 func (m mutant) patched() mutation.Mutant {
 	return mutation.Mutant{Name: m.name, Edits: map[string][]mutation.Edit{m.file: m.edits}}
