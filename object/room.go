@@ -76,7 +76,7 @@ func notMade(refusal error, bucket string, failed error) error {
 	switch {
 	case errors.Is(failed, lethe.ErrClock):
 		return fmt.Errorf("%w; nothing is evicted, as its least age cannot be told: %v", refusal, failed)
-	case errors.Is(failed, lethe.ErrBackendMismatch):
+	case errors.Is(failed, ledger.ErrUnpaired):
 		return fmt.Errorf("%w; nothing is evicted: %v", refusal, failed)
 	}
 	return fmt.Errorf("make room in bucket %s: %w", bucket, failed)

@@ -61,9 +61,9 @@ func (t *tx) movable(content lethe.ID) (k ledger.ContentKey, no int64, err error
 }
 
 // MoveToLedger writes the bytes of a content that lies on backends, and condemns its blobs
-// (live to condemned), which stay for Options.MovedGrace; it returns how many. ErrContentGone if the content is gone or lies in
-// the ledger, ErrDigestMismatch if these are not its bytes, ErrNoRoom if the ledger's disk
-// is full.
+// (live to condemned), which stay for Options.MovedGrace; it returns how many. ErrContentGone if
+// the content is gone or lies in the ledger, ErrDigestMismatch if these are not its bytes,
+// ErrNoRoom if the ledger's disk is full.
 func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body) (blobs int, err error) {
 	if err := b.CheckMove(); err != nil {
 		return 0, err

@@ -54,10 +54,11 @@ var (
 
 // Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
 // there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
-// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is room already, a
-// bucket does not evict or is being put in order, or what may go would not make the room, as far as
-// the first batch looks ahead. Ahead of need the object used last stays. It reads what goes and what a hold keeps, which later evictions pass over until a hold is
-// released. An evicted object passes by the trash: there it would free nothing.
+// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is
+// room already, a bucket does not evict or is being put in order, or what may go would not make the
+// room, as far as the first batch looks ahead. Ahead of need the object used last stays. It reads
+// what goes and what a hold keeps, which later evictions pass over until a hold is released. An
+// evicted object passes by the trash: there it would free nothing.
 //
 // Evictions of one bucket wait for each other. What another transaction writes, deletes or notes
 // meanwhile is left to the next batch, with nothing younger in its place: no more goes than in
@@ -95,7 +96,7 @@ func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evic
 	return out, err
 }
 
-// mayEvict returns ErrBackendMismatch while the ledger may not be the one that the backends belong
+// mayEvict returns ErrUnpaired while the ledger may not be the one that the backends belong
 // to, and ErrClock while the clock is in doubt and decides.
 func (t *tx) mayEvict(b ledger.Bucket) error {
 	if unpaired, err := t.exists(unpairedLedger, ledger.HeldForLedger); err != nil || unpaired {
@@ -347,8 +348,8 @@ func (db *DB) EvictingBuckets(ctx context.Context, after lethe.ID, limit int) (o
 	return out, err
 }
 
-// NextEvicted pages through what Evict would take of a bucket ahead of need, in its order, with when it was last
-// used in At, and what a hold keeps: ErrNoSuchBucket.
+// NextEvicted pages through what Evict would take of a bucket ahead of need, in its order, with
+// when it was last used in At, and what a hold keeps: ErrNoSuchBucket.
 func (db *DB) NextEvicted(ctx context.Context, q ledger.EvictQuery) (out []ledger.Due, err error) {
 	err = db.read(ctx, "next to be evicted", func(t *tx) error {
 		out = nil
