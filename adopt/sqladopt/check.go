@@ -84,7 +84,7 @@ func (c *Collection) index(of, columns, where string) string {
 }
 
 // references are all by which rows refer to contents.
-func (c *Collection) references() []reference { return append([]reference{own(c.c)}, c.s.others...) }
+func (c *Collection) references() []reference { return c.s.references(c.c) }
 
 // lookups are the parts of lookAgain, by references. None may read another table whole
 // for each batch.

@@ -20,12 +20,8 @@ const (
 )
 
 const (
-	// referenced looks into every table with a foreign key to contents: whatever a count
-	// says, what one of them needs stays.
-	referenced = `(EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey}){or others})`
-
 	// findContents is bounded by the rows it reads, not by those it finds.
-	findContents = `SELECT {c key}, {object}, CASE WHEN ` + referenced + `
+	findContents = `SELECT {c key}, {object}, CASE WHEN {referenced}
 		OR EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = {c key} {binary}) THEN 1 ELSE 0 END
 		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > {ckey after})
 		ORDER BY c.{ckey} LIMIT ?2`
@@ -40,7 +36,7 @@ const (
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ` + sqldb.Locked
 	// lookAgain is a separate statement: it sees what was committed before the
 	// lock.
-	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END, {object}
+	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN {referenced} THEN 1 ELSE 0 END, {object}
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
 	// A SET that needs the old value of another comes before it: MySQL

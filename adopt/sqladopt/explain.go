@@ -26,7 +26,7 @@ const (
 	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
 		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, coalesce({state}, 'NULL'), CASE WHEN {is known} THEN 1 ELSE 0 END
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
-	explainContent = `SELECT {object}, {c count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey}){and others}
+	explainContent = `SELECT {object}, {c count}, {references}
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`

@@ -111,7 +111,7 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{r key}": db.engine.text("r."+sqldb.Quoted(c.Rows.Key), key), "{key of id}": db.engine.value("id", key),
 		"{canonical key}": db.engine.text(db.engine.value("?1", key), key),
 		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
-		"{or others}":     "", "{and others}": "", "{content}": "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''", "{is known}": "TRUE",
+		"{referenced}":    "FALSE", "{references}": "0", "{content}": "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''", "{is known}": "TRUE",
 		"{r end}": s.end.compared("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
 		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
@@ -152,10 +152,12 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	if key.variants {
 		w["{content}"] = fmt.Sprintf("(SELECT %s FROM %s c WHERE c.%s = r.%s)", w["{c key}"], w["{contents}"], w["{ckey}"], w["{content column}"])
 	}
-	for _, r := range s.others {
-		w["{or others}"] += " OR " + r.exists(c)
-		w["{and others}"] += fmt.Sprintf(" + (SELECT count(*) FROM %s r WHERE %s)", r.table, r.names(c))
+	var exist, counts []string
+	for _, r := range s.references(c) {
+		exist = append(exist, r.exists(c))
+		counts = append(counts, fmt.Sprintf("(SELECT count(*) FROM %s r WHERE %s)", r.table, r.names(c)))
 	}
+	w["{referenced}"], w["{references}"] = "("+strings.Join(exist, " OR ")+")", strings.Join(counts, " + ")
 	w["{ckey after}"] = db.engine.value("nullif(?1, '')", key)
 	w["{object}"] = db.concatenation(object, "c", s.contents.columns)
 	w["{new object}"], w["{old object}"] = db.concatenation(object, "NEW", s.contents.columns), db.concatenation(object, "OLD", s.contents.columns)

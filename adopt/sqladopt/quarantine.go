@@ -51,7 +51,7 @@ func (k *Keys) Quarantine() *Quarantine {
 const (
 	// namedObjects returns objects of contents, and whether those are counted
 	// or referred to.
-	namedObjects = `SELECT {object}, CASE WHEN {unreferenced} AND NOT ` + referenced + ` THEN 0 ELSE 1 END
+	namedObjects = `SELECT {object}, CASE WHEN {unreferenced} AND NOT {referenced} THEN 0 ELSE 1 END
 		FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})`
 
 	movingRows = `SELECT "key", state, tag, due_at, late_at, fence FROM {lethe}quarantined

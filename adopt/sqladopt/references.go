@@ -49,6 +49,12 @@ func own(c adopt.Collection) reference {
 	return reference{table: table(c.Rows.Table), pairs: []pair{{c.Rows.Content, c.Contents.Key}}}
 }
 
+// references are all by which something refers to contents: whatever a count says, what one
+// of them names stays.
+func (s *shape) references(c adopt.Collection) []reference {
+	return append([]reference{own(c)}, s.others...)
+}
+
 // others returns the foreign keys to contents by which references besides that of the rows
 // are counted, from their columns in the order of tables, foreign keys and columns.
 func others(c adopt.Collection, columns []keyColumn) []reference {
