@@ -410,20 +410,7 @@ func (s *mysqlSite) Lock(ctx context.Context, content string) (unlock func(), er
 
 // State implements adopttest.Viewer.
 func (s *mysqlSite) State(ctx context.Context, key string) (adopttest.State, error) {
-	var status string
-	var content *string
-	err := s.pool.QueryRowContext(ctx, "SELECT status, hash FROM pastes WHERE code = ?", key).Scan(&status, &content)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return adopttest.Absent, nil
-	case err != nil:
-		return 0, err
-	case status == "DELETED" && content != nil:
-		return 0, fmt.Errorf("row %s is deleted and names content %s", key, *content)
-	}
-	return map[string]adopttest.State{
-		"NOT_EXPIRED": adopttest.Live, "DELETION_IN_PROGRESS": adopttest.Claimed, "DELETED": adopttest.Deleted,
-	}[status], nil
+	return stateOf(key, s.pool.QueryRowContext(ctx, "SELECT status, hash FROM pastes WHERE code = ?", key).Scan)
 }
 
 // Count implements adopttest.Viewer.
@@ -432,9 +419,5 @@ func (s *mysqlSite) Count(ctx context.Context, content string) (n int64, there b
 	if s.kind.Uncounted {
 		column = "0"
 	}
-	err = s.pool.QueryRowContext(ctx, "SELECT "+column+" FROM content WHERE hash = ?", content).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
+	return countOf(s.pool.QueryRowContext(ctx, "SELECT "+column+" FROM content WHERE hash = ?", content).Scan)
 }

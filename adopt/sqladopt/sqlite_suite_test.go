@@ -350,20 +350,7 @@ func (s *liteSite) Lock(context.Context, string) (unlock func(), err error) {
 
 // State implements adopttest.Viewer.
 func (s *liteSite) State(ctx context.Context, key string) (adopttest.State, error) {
-	var status string
-	var content *string
-	err := s.app.QueryRowContext(ctx, "SELECT status, CAST(hash AS TEXT) FROM pastes WHERE code = ?", key).Scan(&status, &content)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return adopttest.Absent, nil
-	case err != nil:
-		return 0, err
-	case status == "DELETED" && content != nil:
-		return 0, fmt.Errorf("row %s is deleted and names content %s", key, *content)
-	}
-	return map[string]adopttest.State{
-		"NOT_EXPIRED": adopttest.Live, "DELETION_IN_PROGRESS": adopttest.Claimed, "DELETED": adopttest.Deleted,
-	}[status], nil
+	return stateOf(key, s.app.QueryRowContext(ctx, "SELECT status, CAST(hash AS TEXT) FROM pastes WHERE code = ?", key).Scan)
 }
 
 // Count implements adopttest.Viewer.
@@ -372,11 +359,7 @@ func (s *liteSite) Count(ctx context.Context, content string) (n int64, there bo
 	if s.kind.Uncounted {
 		column = "0"
 	}
-	err = s.app.QueryRowContext(ctx, "SELECT "+column+" FROM content WHERE hash = ?", content).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
+	return countOf(s.app.QueryRowContext(ctx, "SELECT "+column+" FROM content WHERE hash = ?", content).Scan)
 }
 
 // Insert implements adopttest.Names.

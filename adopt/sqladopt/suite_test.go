@@ -318,20 +318,7 @@ func (s *site) Lock(ctx context.Context, content string) (unlock func(), err err
 
 // State implements adopttest.Viewer.
 func (s *site) State(ctx context.Context, key string) (adopttest.State, error) {
-	var status string
-	var content *string
-	err := s.pool.QueryRow(ctx, "SELECT status, hash::text FROM pastes WHERE code = $1", key).Scan(&status, &content)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return adopttest.Absent, nil
-	case err != nil:
-		return 0, err
-	case status == "DELETED" && content != nil:
-		return 0, fmt.Errorf("row %s is deleted and names content %s", key, *content)
-	}
-	return map[string]adopttest.State{
-		"NOT_EXPIRED": adopttest.Live, "DELETION_IN_PROGRESS": adopttest.Claimed, "DELETED": adopttest.Deleted,
-	}[status], nil
+	return stateOf(key, s.pool.QueryRow(ctx, "SELECT status, hash::text FROM pastes WHERE code = $1", key).Scan)
 }
 
 // Count implements adopttest.Viewer.
@@ -340,9 +327,5 @@ func (s *site) Count(ctx context.Context, content string) (n int64, there bool, 
 	if s.kind.Uncounted {
 		column = "0::bigint"
 	}
-	err = s.pool.QueryRow(ctx, "SELECT "+column+" FROM content WHERE hash = $1", content).Scan(&n)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
+	return countOf(s.pool.QueryRow(ctx, "SELECT "+column+" FROM content WHERE hash = $1", content).Scan)
 }
