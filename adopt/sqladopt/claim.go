@@ -50,12 +50,18 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 			out = adopt.Claim{}
 			return err
 		}
+		counted, err := c.countedOnClaim(t, rows)
+		if err != nil {
+			return err
+		}
 		out = adopt.Claim{At: t.now, Rows: rows}
-		n, err := t.exec(stampRows, out.At, keysOf(rows))
-		if err == nil && n != int64(len(rows)) {
+		switch n, err := t.exec(stampRows, out.At, keysOf(rows)); {
+		case err != nil:
+			return err
+		case n != int64(len(rows)):
 			return fmt.Errorf("%d rows were claimed and %d stamped: their keys do not find them", len(rows), n)
 		}
-		return err
+		return c.unmoved(t, counted)
 	})
 	return out, err
 }

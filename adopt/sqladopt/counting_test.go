@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // statements runs statements of the application that have semicolons in them, by the name
@@ -156,6 +157,79 @@ func TestContentsThatTheDatabaseKeeps(t *testing.T) {
 		out, err = c.Confirm(ctx, m.Fence, []adopt.Outcome{{Content: "h003"}}, adopt.DefaultGrace)
 		if keys := left(); err != nil || out.Gone != 1 || len(out.Broken) > 0 || len(keys) > 0 {
 			t.Errorf("confirmed %+v, %v: %q are left", out, err, keys)
+		}
+	})
+}
+
+// Counts that PostgreSQL takes down at the commit, or by a rule, are not counted down twice.
+func TestCountsThatPostgresKeepsLater(t *testing.T) {
+	const down = "UPDATE content SET ref_count = ref_count - 1 WHERE hash = OLD.hash"
+	for name, text := range map[string]string{
+		"a deferred trigger": "CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + down + "; RETURN NULL; END'; " +
+			"CREATE CONSTRAINT TRIGGER counts AFTER DELETE ON pastes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION counts()",
+		"a rule": "CREATE RULE counts AS ON DELETE TO pastes DO ALSO " + down,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDB(t, servers.Postgres(t))
+			script(t, db, counted(4))
+			statements(t, db, map[string]string{sqldb.PostgresName: text})
+			script(t, db, "UPDATE pastes SET expires_at = 800000000")
+			c, ctx := countedBy(t, db, "ref_count"), t.Context()
+			found, err := c.Check(ctx)
+			if text := findings(found); err != nil || !strings.Contains(text, "runs when rows go mentions content.ref_count (counts)") {
+				t.Errorf("found %s, %v", text, err)
+			}
+			if out, err := c.Take(ctx, 9, 0); !errors.Is(err, errCounted) {
+				t.Errorf("took %+v, %v", out, err)
+			}
+			if drifts, _, err := c.Recount(ctx, "", 9, RepairNone); err != nil || len(drifts) > 0 {
+				t.Errorf("counts are wrong: %+v, %v", drifts, err)
+			}
+		})
+	}
+}
+
+// A trigger that counts the rows of one status has counted them down when they are
+// claimed: none is.
+func TestCountsByStatus(t *testing.T) {
+	onEngines(t, counted(4), func(t *testing.T, db *DB) {
+		const by = "UPDATE content SET ref_count = ref_count + CASE WHEN NEW.state = 'LIVE' THEN 1 ELSE -1 END WHERE hash = OLD.hash"
+		script(t, db, "DROP TABLE pins")
+		script(t, db, "ALTER TABLE pastes ADD COLUMN state varchar(10) NOT NULL DEFAULT 'LIVE'")
+		script(t, db, "ALTER TABLE pastes ADD COLUMN since bigint")
+		script(t, db, "UPDATE content SET ref_count = (SELECT count(*) FROM pastes p WHERE p.hash = content.hash)")
+		script(t, db, "UPDATE pastes SET expires_at = 800000000")
+		statements(t, db, map[string]string{
+			sqldb.PostgresName: "CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + strings.ReplaceAll(by, "'", "''") + "; RETURN NULL; END'; " +
+				"CREATE TRIGGER counts AFTER UPDATE OF state ON pastes FOR EACH ROW EXECUTE FUNCTION counts()",
+			sqldb.SQLiteName: "CREATE TRIGGER counts AFTER UPDATE OF state ON pastes BEGIN " + by + "; END",
+			sqldb.MySQLName:  "CREATE TRIGGER counts AFTER UPDATE ON pastes FOR EACH ROW " + by,
+		})
+		ctx := t.Context()
+		open := func(count string) *Collection {
+			c, err := db.Collection(ctx, "pastes", adopt.Collection{
+				Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s", Content: "hash", Initiated: "since",
+					Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}},
+				Contents: &adopt.Table{Table: "content", Key: "hash", Count: count, Object: "content/{hash}"}, Prefix: "content/",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		c := open("ref_count")
+		found, err := c.Check(ctx)
+		if text := findings(found); err != nil || !strings.Contains(text, "runs when rows are claimed mentions content.ref_count (counts)") {
+			t.Errorf("found %s, %v", text, err)
+		}
+		if claim, err := c.Claim(ctx, 9); !errors.Is(err, errCounted) {
+			t.Errorf("claimed %+v, %v", claim, err)
+		}
+		if drifts, _, err := c.Recount(ctx, "", 9, RepairNone); err != nil || len(drifts) > 0 {
+			t.Errorf("counts are wrong: %+v, %v", drifts, err)
+		}
+		if claim, err := open("").Claim(ctx, 9); err != nil || len(claim.Rows) == 0 {
+			t.Errorf("claimed %+v, %v", claim, err)
 		}
 	})
 }

@@ -51,6 +51,9 @@ type grammar interface {
 	instants(t *tx, table string, c column, r adopt.Rows) (instants, error)
 	// index returns the statement that creates an index. Where may be empty.
 	index(table, columns, where string) string
+	// undefer returns the statement that runs at once what triggers and constraints
+	// leave for the commit, empty if they cannot.
+	undefer() string
 }
 
 // catalog reads the schema.
@@ -60,9 +63,9 @@ type catalog interface {
 	// references returns the columns of all foreign keys to contents, in the order of
 	// tables, foreign keys and columns. It fails if the user may not see one.
 	references(t *tx, c adopt.Collection) ([]keyColumn, error)
-	// triggers returns those of the application on a table, for an event
-	// (UPDATE or DELETE), whose text mentions a word, and whether it can tell
-	// that there are no others.
+	// triggers returns those of the application on a table, and rules, for an
+	// event (UPDATE or DELETE), whose text mentions a word, and whether it can
+	// tell that there are no others.
 	triggers(t *tx, name, event, mentions string) (names []string, all bool, err error)
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)

@@ -128,6 +128,8 @@ func (mysql) relax(*tx) error { return nil }
 
 func (mysql) allow(t *tx, d time.Duration) error { return t.script(sqldb.MySQLAllow(d)) }
 
+func (mysql) undefer() string { return "" }
+
 func (m mysql) dialect(w words) sqldb.Dialect {
 	d := sqldb.MySQL(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": "", "{number of id}": "CAST(id AS SIGNED)", "{lethe}": m.o.Schema + "_",

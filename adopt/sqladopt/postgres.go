@@ -63,6 +63,8 @@ func (postgres) allow(t *tx, d time.Duration) error {
 	return t.script("SET LOCAL statement_timeout = " + strconv.FormatInt(d.Milliseconds(), 10))
 }
 
+func (postgres) undefer() string { return "SET CONSTRAINTS ALL IMMEDIATE" }
+
 func (p postgres) dialect(w words) sqldb.Dialect {
 	d := sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",

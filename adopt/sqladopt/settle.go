@@ -151,10 +151,6 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 var errKept = errors.New("a trigger or rule of the table kept rows that were to go: let it pass such statements, " +
 	"or describe the column that it sets in their place (rows.end: deleted_at)")
 
-// errCounted reports counts that the database changes itself. Nothing was done.
-var errCounted = errors.New("the database itself changes counts of contents when rows go, by a trigger perhaps, and they would be counted down twice: " +
-	"leave out contents.count, or let the trigger pass the rows that lethe removes")
-
 // objected returns a refusal for an error by which the database objects to
 // removing rows.
 func objected(rows []adopt.Row, err error) error {
@@ -234,24 +230,6 @@ func (r removal) references() map[string]int64 {
 		}
 	}
 	return references
-}
-
-// unmoved returns errCounted if a count is not as it was read, under a lock.
-func (c *Collection) unmoved(t *tx, contents []content) error {
-	if len(contents) == 0 {
-		return nil
-	}
-	again, err := all(t, scanContent, lockContents, sqldb.JSON(contentKeys(contents)))
-	if err != nil {
-		return err
-	}
-	byKey := func(a, b content) int { return cmp.Compare(a.Key, b.Key) }
-	slices.SortFunc(contents, byKey)
-	slices.SortFunc(again, byKey)
-	if !slices.Equal(again, contents) {
-		return errCounted
-	}
-	return nil
 }
 
 // copies returns the keys of the rows' copies: those of the claim, and fresh

@@ -97,6 +97,8 @@ func (sqlite) relax(*tx) error { return nil }
 // allow does nothing: SQLite limits no statement.
 func (sqlite) allow(*tx, time.Duration) error { return nil }
 
+func (sqlite) undefer() string { return "" }
+
 func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
