@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -21,7 +22,8 @@ const (
 type notes struct {
 	mu      sync.Mutex
 	waiting map[lethe.ID]ledger.Read
-	dropped int // reads for which there was no room
+	urgent  map[lethe.ID]ledger.Read // their ends come before the next batch may
+	dropped int                      // reads for which there was no room
 }
 
 // used has a read of a version noted soon, if that would move its end far enough. The read does
@@ -32,58 +34,87 @@ func (s *Store) used(res ledger.Resolved) {
 	if !note {
 		return
 	}
-	s.notes.keep(ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: res.Now})
+	s.notes.keep(ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: res.Now}, urgent)
 	if urgent && s.opt.NoteSoon != nil {
 		s.opt.NoteSoon()
 	}
 }
 
 // keep adds a read to those that wait.
-func (n *notes) keep(r ledger.Read) {
+func (n *notes) keep(r ledger.Read, urgent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	old, there := n.waiting[r.ID]
+	in := n.waiting
+	if urgent {
+		in = n.urgent
+	}
+	old, there := in[r.ID]
 	switch {
 	case there && old.At >= r.At:
-	case !there && len(n.waiting) >= maxNotes:
+	case !there && len(in) >= maxNotes:
 		n.dropped++
 	default:
-		n.waiting[r.ID] = r
+		in[r.ID] = r
 	}
 }
 
-// pending returns the reads that wait, the oldest first, and how many were dropped since.
-func (n *notes) pending() (reads []ledger.Read, dropped int) {
+// pending returns the reads that wait, the oldest first: urgent ones, or the others.
+func (n *notes) pending(urgent bool) []ledger.Read {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, r := range n.waiting {
-		reads = append(reads, r)
+	in := n.waiting
+	if urgent {
+		in = n.urgent
 	}
-	slices.SortFunc(reads, func(a, b ledger.Read) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
+	return slices.SortedFunc(maps.Values(in), func(a, b ledger.Read) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
+}
+
+// lost returns how many reads were dropped since the last call.
+func (n *notes) lost() (dropped int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	dropped, n.dropped = n.dropped, 0
-	return reads, dropped
+	return dropped
 }
 
 // noted removes reads that the ledger has, but for versions that were read again meanwhile.
 func (n *notes) noted(reads []ledger.Read) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, r := range reads {
-		if n.waiting[r.ID].At == r.At {
-			delete(n.waiting, r.ID)
+	for _, in := range []map[lethe.ID]ledger.Read{n.waiting, n.urgent} {
+		for _, r := range reads {
+			if in[r.ID].At == r.At {
+				delete(in, r.ID)
+			}
 		}
 	}
 }
 
-// NoteReads notes the reads in the ledger that this process has served since the last call. It
-// is to be called each minute, and when Options.NoteSoon says so. After an error the reads wait
-// for the next call; they are lost with the process only. Two calls at once may note a read
-// twice, which changes nothing: each returns when all that waited before it are noted.
+// NoteReads notes the reads in the ledger that this process has served since the last call:
+// urgent ones first, also those that come meanwhile. It is to be called each minute, and when
+// Options.NoteSoon says so. After an error the reads wait for the next call; they are lost with
+// the process only. Two calls at once may note a read twice, which changes nothing: each returns
+// when all that waited before it are noted.
 func (s *Store) NoteReads(ctx context.Context) error {
-	reads, dropped := s.notes.pending()
-	if dropped > 0 && s.events.Unnoted != nil {
+	if dropped := s.notes.lost(); dropped > 0 && s.events.Unnoted != nil {
 		s.events.Unnoted(dropped)
 	}
+	rest := s.notes.pending(false)
+	if err := s.note(ctx, s.notes.pending(true)); err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(rest, noteBatch) {
+		if err := s.note(ctx, batch); err != nil {
+			return err
+		}
+		if err := s.note(ctx, s.notes.pending(true)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) note(ctx context.Context, reads []ledger.Read) error {
 	for batch := range slices.Chunk(reads, noteBatch) {
 		if _, err := s.ledger.Reads.NoteReads(ctx, batch); err != nil {
 			return err

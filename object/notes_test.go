@@ -3,6 +3,7 @@ package object_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +136,31 @@ func TestUrgentNotes(t *testing.T) {
 	w.clock.Advance(time.Second + ledger.IdleGrace/2)
 	w.hasNot("k")
 	w.must(w.NoteReads(w.ctx))
+	w.has("k", "data")
+}
+
+// An urgent read that comes while many are being noted is noted next.
+func TestUrgentNotesComeFirst(t *testing.T) {
+	w := newWorld(t, nil)
+	w.putIdle("k")
+	end := w.noted("k")
+	w.clock.Advance(idle / 2)
+	const batches, batch = 3, 500
+	for i := range batches * batch {
+		w.putIdle(fmt.Sprint("other ", i))
+	}
+	w.clock.Advance(end.Sub(w.clock.Now()) - time.Second)
+	for i := range batches * batch {
+		w.has(fmt.Sprint("other ", i), "data")
+	}
+	once := sync.OnceFunc(func() { w.has("k", "data") })
+	w.ledger.on("NoteReads", once)
+	w.ledger.fails("NoteReads", pass, pass, refused)
+	if err := w.NoteReads(w.ctx); err == nil {
+		t.Error("the ledger's error is not returned")
+	}
+	w.ledger.heal()
+	w.clock.Advance(ledger.IdleGrace)
 	w.has("k", "data")
 }
 

@@ -107,7 +107,7 @@ func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	return &Store{
 		BucketLedger: o.Ledger.Buckets, DocumentLedger: o.Ledger.Documents, RuleLedger: o.Ledger.Rules, HoldLedger: o.Ledger.Holds,
-		opt: o, ledger: o.Ledger, events: o.Events, notes: notes{waiting: map[lethe.ID]ledger.Read{}}, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
+		opt: o, ledger: o.Ledger, events: o.Events, notes: notes{waiting: map[lethe.ID]ledger.Read{}, urgent: map[lethe.ID]ledger.Read{}}, bodyMemory: budget.New(o.BodyMemory, o.BodyMemory), sumSlots: semaphore.NewWeighted(maxSumReads),
 	}, nil
 }
 

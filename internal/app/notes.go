@@ -15,7 +15,7 @@ const (
 	// noteTogether is how long reads that are to be noted soon wait for others.
 	noteTogether = 100 * time.Millisecond
 	// noteAgain is when reads that the ledger has refused are noted again.
-	noteAgain = 5 * time.Second
+	noteAgain = 2 * time.Second
 	// noteLast is how long the last notes of a process that stops may take.
 	noteLast = 10 * time.Second
 )
