@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // ballastOf returns the size of a ledger's ballast, -1 if there is none.
@@ -109,4 +110,42 @@ func TestBallastOfTheProcessBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestFullDiskAtTheCommitOfOne: a member that runs by itself, and finds the disk full at its COMMIT,
+// runs once more in the room of the ballast, and leaves no transaction open for the next.
+func TestFullDiskAtTheCommitOfOne(t *testing.T) {
+	e := openTest(t, filePath(t), Options{})
+	ctx := context.Background()
+	pages := func(t *Tx, most string) error { return t.Row("PRAGMA max_page_count = " + most).Scan(new(int)) }
+	var full error
+	_ = write(ctx, e, func(t *Tx) error {
+		if err := pages(t, "1"); err != nil {
+			return err
+		}
+		_, full = t.s.Execute(ctx, addNote, []any{"z", strings.Repeat("x", 1<<20)})
+		return full
+	})
+	e.File.ballast.next = 0
+	if err := errors.Join(write(ctx, e, func(t *Tx) error { return pages(t, "1000000") }), write(ctx, e, note("first"))); err != nil || !isFull(full) || e.File.ballast.out.Load() {
+		t.Fatal(err, full)
+	}
+	w, n := e.File.w, 0
+	commit := w.commit
+	w.commit = func(s *sqldb.Session) error {
+		if n++; n == 2 { // of c
+			return full
+		}
+		return commit(s)
+	}
+	ends := func(x *Tx) error {
+		err := x.s.Run("ROLLBACK")
+		x.Failed(context.Canceled)
+		return err
+	}
+	errs := together(t, e, note("a"), ends, note("c"), note("d"))
+	if errs[0] != nil || !errors.Is(errs[1], context.Canceled) || errs[2] != nil || errs[3] != nil {
+		t.Error(errs)
+	}
+	wantNotes(t, e, "a", "c", "d")
 }

@@ -222,10 +222,23 @@ func (g *group) singly() {
 		g.w.f.c.run() // the space goes to the file, and the log is used again from its start
 	}
 	for _, m := range g.ran {
-		one := &group{w: g.w, k: g.k, ran: []*member{m}}
-		if m.err = one.alone(m); m.err == nil && !one.commit() {
-			m.err = lethe.ErrUnknownOutcome
-		}
+		g.byItself(m)
 		m.answer(m.err)
 	}
+}
+
+// byItself runs a member in a transaction of its own, and once more if its COMMIT found the
+// disk full and the ballast has made room since.
+func (g *group) byItself(m *member) {
+	for range 2 {
+		one := &group{w: g.w, k: g.k, ran: []*member{m}}
+		if m.err = one.alone(m); m.err != nil || one.commit() {
+			return
+		}
+		if g.w.s.Run("ROLLBACK") != nil {
+			g.w.reopen()
+		}
+		raise(&g.w.f.clock.high, g.high)
+	}
+	m.err = fmt.Errorf("the disk is full: %w", lethe.ErrUnavailable)
 }

@@ -150,7 +150,22 @@ func (t *Tx) Row(query string, args ...any) sqldb.Scanner {
 	if err := t.answered(nil); err != nil {
 		return sqldb.NoRow{Err: err}
 	}
-	return row
+	return answer{t, row}
+}
+
+// answer is a row whose error is noted, whatever the caller does with it.
+type answer struct {
+	t   *Tx
+	row sqldb.Scanner
+}
+
+// Scan implements sqldb.Scanner.
+func (a answer) Scan(dest ...any) error {
+	err := a.row.Scan(dest...)
+	if sqldb.Spoils(err) {
+		return a.t.Failed(err)
+	}
+	return err
 }
 
 // answered takes the time that came with an answer, if it did, and returns the error of the

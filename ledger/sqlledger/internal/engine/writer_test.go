@@ -424,3 +424,19 @@ func TestRowNamesItsError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFailedRowIsNoted: nothing runs in a transaction after a row could not be read, whatever the
+// caller does with the error.
+func TestFailedRowIsNoted(t *testing.T) {
+	ledgers(t, func(t *testing.T, e *Engine) {
+		ignores := func(x *Tx) error {
+			_ = x.Row("SELECT absent FROM ops").Scan(new(int))
+			return note("b")(x)
+		}
+		errs := together(t, e, note("a"), ignores, note("c"))
+		if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+			t.Error(errs)
+		}
+		wantNotes(t, e, "a", "c")
+	})
+}
