@@ -11,14 +11,17 @@ import (
 
 var (
 	countHidden = register(`SELECT count(*) FROM objects WHERE due_at > ?1 AND due_at <= ?2`)
-	countLonger = register(`SELECT count(*), coalesce(max(modified_at), 0) FROM objects WHERE due_at > ?1 AND modified_at > ?1`)
+	countLonger = register(`SELECT count(*), coalesce(max(modified_at), 0) FROM objects WHERE due_at > ?1 AND modified_at > ?1 AND (ttl_at <> 0 OR rule_at <> 0)`)
+	// idleFrom is the end by idleness of an object that was read at ?1 (ledger.idleEnd).
+	idleFrom = fmt.Sprintf(`(?1 + idle_for + idle_for / 10 + %d)`, ledger.IdleMargin.Microseconds())
 )
 
 // These statements move what was stamped while the clock was ahead to now (?1). Whatever
 // counts from there then counts from now: stale claims, silent writers, undo windows, trust
 // of copies. Allowances of a person end. ?2 is the end of a late window that begins now.
 // What is due or may land after that was stamped ahead, or is a retry that only comes
-// sooner. The end of no object moves, unless its last read has set it.
+// sooner. The end of no object moves, unless a read has set it: the last one of those that are
+// counted, or one of an object with an idle time.
 var (
 	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
 	resetsNow = []string{
@@ -31,6 +34,8 @@ var (
 		register(`UPDATE trash SET deleted_at = ?1,
 				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
 			WHERE deleted_at > ?1`),
+		register(`UPDATE objects SET idle_at = ` + idleFrom + `, due_at = ` + dueBy(`ttl_at`, `rule_at`, idleFrom) + `
+			WHERE idle_for <> 0 AND used_at > ?1 AND idle_at > ` + idleFrom),
 		register(`UPDATE objects SET used_at = ?1 WHERE used_at > ?1`),
 		register(`UPDATE evictions SET kept_at = 0, kept_key = '' WHERE kept_at >= ?1`), // others may lie before it now
 		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),

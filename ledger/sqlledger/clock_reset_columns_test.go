@@ -30,7 +30,6 @@ var unreset = map[string]string{
 	"walks.finished_at":       "shown only, as saved_at; 0 says that it goes on",
 	"usages.taken_at":         "the next count of the bucket removes those taken later",
 	"findings.last_at":        "shown only: a finding is forgotten by the walks that saw it",
-	"objects.idle_at":         "the end of an object, which is not moved",
 	"buckets.evict_high":      "a percentage",
 	"objects.rule_at":         "the end of an object, which is not moved",
 	"trash.ttl_at":            "the end of the object, should it be restored",

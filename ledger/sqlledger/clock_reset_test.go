@@ -36,6 +36,7 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.putTTL("claimed", "cc", 0)
 	clock.Advance(ahead)
 	l.putTTL("during", "dd", time.Hour)
+	l.putIdle("read", 20*time.Hour)
 	l.remove("claimed")
 	clock.Advance(readGrace)
 	for range 2 { // the second exceeds the hour's limit
@@ -56,6 +57,11 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.hidden("before", true)
 	l.ok(errorOf(l.ResetClock(l.ctx)))
 	l.hidden("before", false)
+	read, err := l.StatObject(l.ctx, "b", "read")
+	l.ok(err)
+	if d := read.Object.IdleAt.Sub(l.now()); d != 22*time.Hour+ledger.IdleMargin {
+		t.Errorf("what was used while the clock was ahead ends in %s", d)
+	}
 	if d := l.ClockBehind(); d != 0 {
 		t.Errorf("the ledger's clock is ahead by %s", d)
 	}
@@ -84,6 +90,14 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	if d := l.ClockBehind(); d != 0 || nowOf(t, l.DB) != l.now() {
 		t.Errorf("opened again, the ledger's clock is ahead by %s", d)
 	}
+}
+
+// putIdle writes an object that ends once it was not read for so long.
+func (l *fixture) putIdle(key string, idle time.Duration) {
+	l.t.Helper()
+	c := commitOf(l.DB, key, ledger.Uploaded{Blob: l.begin(100), Size: 100, Digest: "digest of " + key})
+	c.Object.IdleFor = idle
+	l.ok(errorOf(l.Commit(l.ctx, c)))
 }
 
 // moves moves an object's bytes into the ledger.
@@ -186,7 +200,7 @@ func TestReceiptsOfAResetClock(t *testing.T) {
 	}
 }
 
-func errorOf(_ ledger.ClockState, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 // seal seals all receipts.
 func (l *fixture) seal() {
