@@ -51,18 +51,18 @@ func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
 }
 
 // AddBackend registers a backend. Of a known backend it only updates the quota.
-func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error) {
+func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (out ledger.Backend, err error) {
 	if b.ID == "" || b.Quota < 0 {
 		return b, fmt.Errorf("ledger: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
 	}
-	err := db.write(ctx, "add backend "+b.ID, func(t *tx) (err error) {
+	err = db.write(ctx, "add backend "+b.ID, func(t *tx) (err error) {
 		if err := t.closeBackend(b.ID); err != nil {
 			return err
 		}
-		b, err = scanBackend(t.Row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, b.HeldSince, flag(b.Draining), t.Now))
+		out, err = scanBackend(t.Row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, b.HeldSince, flag(b.Draining), t.Now))
 		return err
 	})
-	return b, err
+	return out, err
 }
 
 // Backends lists all backends by name.

@@ -2,6 +2,9 @@ package sqlledger
 
 import (
 	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
@@ -38,4 +41,18 @@ func (db *DB) Secret(ctx context.Context, name string) (value string, err error)
 		return err
 	})
 	return value, err
+}
+
+// RunTwice lets every other COMMIT fail as after a race, so that transactions run again:
+// their bodies must set all results anew.
+func (db *DB) RunTwice() {
+	for _, r := range db.engine.Server.Runners {
+		var n atomic.Int64
+		r.Commit = func(ctx context.Context, s *sqldb.Session) error {
+			if n.Add(1)%2 == 1 {
+				return &pgconn.PgError{Code: "40001", Message: "the test lets it run again"}
+			}
+			return s.Commit(ctx)
+		}
+	}
 }

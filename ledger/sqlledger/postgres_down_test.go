@@ -1,11 +1,13 @@
 package sqlledger
 
 import (
+	"database/sql"
 	"errors"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -37,4 +39,44 @@ func TestServerKilled(t *testing.T) {
 	s.Restart()
 	mustPut(t, db, "after", "digest") // every idle connection is dead
 	sound(t, db)
+}
+
+// TestBackendAddedAgain: a transaction whose connection ends in the middle of a statement runs
+// again with what it was asked, not with what the failed statement left.
+func TestBackendAddedAgain(t *testing.T) {
+	db, ctx := openServer(t, ledger.Options{}), t.Context()
+	if _, err := db.AddBackend(ctx, ledger.Backend{ID: "disk", Quota: 100}); err != nil {
+		t.Fatal(err)
+	}
+	pool := db.engine.Server.Runners[engine.Batch].Pool
+	other, err := pool.BeginTx(ctx, nil)
+	if err == nil {
+		_, err = other.ExecContext(ctx, "SELECT 1 FROM backends WHERE id = 'disk' FOR UPDATE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := make(chan ledger.Backend)
+	go func() {
+		b, err := db.AddBackend(ctx, ledger.Backend{ID: "disk", Quota: 200})
+		if err != nil {
+			t.Error(err)
+		}
+		added <- b
+	}()
+	const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for ended := false; !ended; {
+		if err := pool.QueryRowContext(ctx, end).Scan(&ended); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			t.Fatal(err)
+		}
+	}
+	if err := other.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if b := <-added; b.ID != "disk" || b.Quota != 200 {
+		t.Errorf("added %+v", b)
+	}
+	if list, err := db.Backends(ctx); err != nil || len(list) != 1 || list[0].Quota != 200 {
+		t.Errorf("there are %+v, %v", list, err)
+	}
 }

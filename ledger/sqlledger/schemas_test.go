@@ -63,6 +63,7 @@ func (s *schemas) open(t testing.TB, o ledger.Options) ledgertest.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.RunTwice()
 	return &pooled{db, t, s, at.Schema}
 }
 
