@@ -55,13 +55,18 @@ func (o *Object) Use(in BucketSettings, now lethe.Time) {
 // more than a tenth of the object's age: by IdleMargin at least, and by an hour or a tenth of MinAge
 // at most. Urgent: the end comes before the next batch may.
 func (o *Object) Notes(in Eviction, at lethe.Time) (note, urgent bool) {
-	if in.On() && (o.IdleFor > 0 || in.Order == EvictByRead) && o.UsedAt != 0 {
+	if o.ordered(in) && o.UsedAt != 0 {
 		note = at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, in.noted()))
 	}
 	if o.IdleFor <= 0 {
 		return note, false
 	}
 	return note || o.moves(at), o.IdleAt.Sub(at) < IdleMargin
+}
+
+// ordered reports whether the reads of the object count in the order of eviction.
+func (o *Object) ordered(in Eviction) bool {
+	return in.On() && (o.IdleFor > 0 || in.Order == EvictByRead)
 }
 
 // moves reports whether a read at the instant moves the end by more than a tenth of the idle
@@ -71,12 +76,13 @@ func (o *Object) moves(at lethe.Time) bool {
 }
 
 // Note moves the end by idleness forward for a read at the instant, which was before that end,
-// and reports whether it did. In a bucket that evicts a use is noted also where no end moves.
-func (o *Object) Note(evicts bool, at lethe.Time) bool {
+// and reports whether it did. Where reads count in the order of eviction a use is noted also
+// where no end moves.
+func (o *Object) Note(in Eviction, at lethe.Time) bool {
 	switch {
 	case o.IdleFor > 0 && at < o.IdleAt && o.moves(at):
 		o.IdleAt = idleEnd(at, o.IdleFor)
-	case !evicts || o.IdleAt > 0 && at >= o.IdleAt || o.UsedAt == 0 || at <= o.UsedAt:
+	case !o.ordered(in) || o.IdleAt > 0 && at >= o.IdleAt || o.UsedAt == 0 || at <= o.UsedAt:
 		return false
 	}
 	o.UsedAt = max(o.UsedAt, at)

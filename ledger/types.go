@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -305,6 +306,16 @@ type TrashEntry struct {
 	PurgeAt   lethe.Time
 	EndedBy   lethe.Caller // the caller that asked for an early purge
 	Reason    lethe.Reason // delete or overwrite
+}
+
+// From returns ErrNoSuchBucket unless the entry is from the bucket, or one of the same domain
+// and name. domain is that of its content. An object without bytes shows none: then the
+// bucket must be older than the entry.
+func (e TrashEntry) From(b Bucket, domain string) error {
+	if e.Object.ContentID != "" && domain == b.Domain || e.Object.ContentID == "" && b.CreatedAt <= e.DeletedAt {
+		return nil
+	}
+	return fmt.Errorf("bucket %q is not the bucket that the object was deleted from: %w", b.Name, lethe.ErrNoSuchBucket)
 }
 
 // AccessKey is a client's credential. The root credential is not one.

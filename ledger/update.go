@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -58,8 +59,10 @@ func (u Update) Allowed(o *Object, held error, now lethe.Time) error {
 	return nil
 }
 
-// Apply applies the update to the object, if its precondition holds.
+// Apply applies the update to the object, if its precondition holds. ErrInvalidTTL if the
+// object is over, and would stay so by its other end.
 func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
+	over := !o.VisibleAt(now)
 	if err := u.If.Holds(o); err != nil {
 		return err
 	}
@@ -94,6 +97,9 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		}
 		o.IdleFor, err = b.EndsIdle(u.Idle.Idle, byDefault)
 		o.Use(b.BucketSettings, now)
+	}
+	if over && err == nil && !o.VisibleAt(now) {
+		return fmt.Errorf("it has ended by its time to live and by its idle time: change both: %w", lethe.ErrInvalidTTL)
 	}
 	return err
 }

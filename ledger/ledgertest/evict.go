@@ -171,6 +171,7 @@ func evictReordered(w *world) {
 	equal(w, "before", len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)), 0)
 	equal(w, "done", must(w.ReapplyRules(w.ctx, 9))(w).Done, true)
 	equal(w, "after", must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)[0].Key, "a")
+	equal(w, "noted after", w.note(list[0], 0), false)
 	w.evicts(4, func(s *ledger.BucketSettings) { s.Evict.Order, s.Evict.Low = ledger.EvictByWrite, 60 })
 	equal(w, "the same order", must(w.ReapplyRules(w.ctx, 9))(w), ledger.Reapplied{})
 }

@@ -17,6 +17,8 @@ func idleTests() []test {
 		{name: "notes that change nothing", run: idleUnmoved},
 		{name: "a note that arrives late", run: idleLate},
 		{name: "deleted after its end", run: idleDeleted},
+		{name: "its bucket deleted after its end", run: idleBucketDeleted},
+		{name: "over by both ends", run: idleOver},
 		{name: "by bucket and wish", run: idleTable},
 		{name: "the earlier of two ends", run: idleAndTTL},
 		{name: "due by a rule", run: idleRuled},
@@ -344,4 +346,32 @@ func idleAtOnce(w *world) {
 		}
 		w.remove(key)
 	}
+}
+
+// idleBucketDeleted: no note that arrives later keeps an object of a bucket that is deleted.
+func idleBucketDeleted(w *world) {
+	o := w.putIdle("k", "body")
+	w.later(w.idleEnd().Sub(w.now()) + time.Second)
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	equal(w, "read before the end", w.note(o, time.Minute), false)
+	w.later(ledger.IdleGrace)
+	equal(w, "expired", w.expire().Objects, 1)
+}
+
+// idleOver: an object that a hold keeps beyond both of its ends needs both moved.
+func idleOver(w *world) {
+	c := w.written("k", "body")
+	c.TTL, c.Object.IdleFor = idle, idle
+	w.commit(c)
+	must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Key: "k", Scope: ledger.HoldObject}))(w)
+	w.later(3 * idle)
+	ttl, longer := &ledger.TTLChange{TTL: idle}, &ledger.IdleChange{Idle: idle}
+	for _, u := range []ledger.Update{{TTL: ttl}, {Idle: longer}} {
+		u.Op, u.Bucket, u.Key = w.id(), bucketName, "k"
+		w.unchanged(func() {
+			w.fails(refused(w.Update(w.ctx, u)), lethe.ErrInvalidTTL)
+		})
+	}
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", TTL: ttl, Idle: longer}))(w)
+	w.get("k")
 }

@@ -18,6 +18,7 @@ func trashTests() []test {
 		{name: "restore onto a key past its time", run: restoreExpired},
 		{name: "restore of what is over", run: restoreOver},
 		{name: "restore refused", run: restoreRefused},
+		{name: "restore into another's bucket", run: restoreForeign},
 		{name: "restore into a full bucket", run: restoreQuota},
 		{name: "purge", run: purge},
 		{name: "purge by batch", run: purgeBatch},
@@ -189,6 +190,26 @@ func restoreRefused(w *world) {
 	w.unchanged(func() { w.broken(refused(w.Restore(w.ctx, c.Op, entry, true))) })
 	must(w.Restore(w.ctx, w.id(), entry, false))(w)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrTrashNotFound) })
+}
+
+// restoreForeign: what was deleted comes back into no bucket of somebody else that got its name.
+func restoreForeign(w *world) {
+	for i, body := range []string{"body", ""} {
+		create := func(owner string) {
+			must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "x", Owner: owner, BucketSettings: ledger.BucketSettings{Undo: time.Hour}}))(w)
+		}
+		create("alice")
+		c := w.written("k", body)
+		c.Object.Bucket = "x"
+		w.commit(c)
+		must(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "x", Items: []ledger.DeleteItem{{Key: "k"}}}))(w)
+		w.ok(w.DeleteBucket(w.ctx, "x"))
+		w.later(time.Second)
+		create("bob")
+		entry := w.bin()[i].ID
+		w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, false)), lethe.ErrNoSuchBucket) })
+		w.ok(w.DeleteBucket(w.ctx, "x"))
+	}
 }
 
 func purge(w *world) {

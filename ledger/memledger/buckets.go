@@ -151,6 +151,9 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 			delete(db.promos, id)
 		}
 	}
+	for _, o := range b.objects.rows { // no note that arrives later brings them back
+		o.IdleFor = 0
+	}
 	db.names.drop(b)
 	b.was, b.Name = b.Name, ""
 	clear(b.documents)

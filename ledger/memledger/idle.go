@@ -20,7 +20,7 @@ func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read) (noted int, er
 			continue
 		}
 		next := o.Object
-		if next.Note(o.bucket.Evict.On(), min(r.At, db.now)) {
+		if next.Note(o.bucket.Evict, min(r.At, db.now)) {
 			db.take(o)
 			o.Object = next
 			db.add(o.bucket, o)

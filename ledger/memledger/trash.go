@@ -80,8 +80,12 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (led
 	if e.Object.Over(db.now) {
 		return ledger.Object{}, fmt.Errorf("memledger: restore %s: its time to live ended at %s: %w", id, e.Object.TTLAt, lethe.ErrTrashNotFound)
 	}
-	if e.content != nil && e.content.Domain != b.Domain {
-		return ledger.Object{}, fmt.Errorf("memledger: restore %s: bucket %q is not the bucket that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
+	domain := ""
+	if e.content != nil {
+		domain = e.content.Domain
+	}
+	if err := e.From(b.Bucket, domain); err != nil {
+		return ledger.Object{}, fmt.Errorf("memledger: restore %s: %w", id, err)
 	}
 	if err := db.fresh(op); err != nil {
 		return ledger.Object{}, err

@@ -182,6 +182,13 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		if b.Holds > 0 {
 			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
+		// A note of a read may have come since; none comes after this.
+		if _, err := t.Send(unkeepAll, b.ID, t.Now); err != nil {
+			return err
+		}
+		if err := t.empty(b); err != nil {
+			return err
+		}
 		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, deleteUsages, endReapply, unnameBucket} {
 			if _, err := t.Send(query, b.ID); err != nil {
 				return err

@@ -26,7 +26,8 @@ var (
 	// A note that arrives later must not bring back what a client was told is deleted.
 	unkeepKeys = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)
 		AND idle_for <> 0 AND idle_at <= ?3`)
-	binKeys = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+	unkeepAll = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?1 AND idle_for <> 0 AND idle_at <= ?2`)
+	binKeys   = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
 			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, ` + firstEnd(firstEnd(`?5`, `o.ttl_at`), `o.idle_at`) + `, ?6, ?7, ?8, o.idle_for

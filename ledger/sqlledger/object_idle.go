@@ -74,7 +74,7 @@ func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read) (noted int, er
 			var at lethe.Time
 			var in ledger.Eviction
 			err = r.Scan(&o.BucketID, &o.Key, &o.ID, &o.TTLAt, &o.RuleAt, &idle, &o.IdleAt, &o.UsedAt, &at, &in.Order)
-			if o.IdleFor = duration(idle); err == nil && o.Note(in.On(), min(at, t.Now)) {
+			if o.IdleFor = duration(idle); err == nil && o.Note(in, min(at, t.Now)) {
 				rows = append(rows, notedRow{o.BucketID, o.Key, o.IdleAt, o.UsedAt, nullTime(o.DueAt())})
 			}
 			return none, err

@@ -22,10 +22,10 @@ var (
 	pageTrash = register(`SELECT ` + trashColumns + ` FROM trash
 		WHERE id > ?1 AND (?2 = '' OR bucket = ?2) AND substr(key, 1, length(?3)) = ?3
 		ORDER BY id LIMIT ?4`)
-	trashedKey      = register(`SELECT bucket, key FROM trash WHERE id = ?1`)
-	takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
-	contentOfDomain = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2`)
-	hastenPurge     = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
+	trashedKey  = register(`SELECT bucket, key FROM trash WHERE id = ?1`)
+	takeTrash   = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
+	domainOf    = register(`SELECT domain FROM contents WHERE id = ?1`)
+	hastenPurge = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND purge_at > ?2`)
 )
 
@@ -138,14 +138,13 @@ func (t *tx) unbin(entry lethe.ID) (e ledger.TrashEntry, b ledger.Bucket, rules 
 	if e.Object.Over(t.Now) {
 		return e, b, nil, fmt.Errorf("its time to live ended at %s: %w", e.Object.TTLAt, lethe.ErrTrashNotFound)
 	}
-	if e.Object.ContentID == "" {
-		return e, b, rules, err
+	domain := ""
+	if e.Object.ContentID != "" {
+		if err := t.Row(domainOf, e.Object.ContentID).Scan(&domain); err != nil {
+			return e, b, nil, t.Failed(err)
+		}
 	}
-	same, err := t.exists(contentOfDomain, e.Object.ContentID, b.Domain)
-	if err == nil && !same {
-		err = fmt.Errorf("bucket %q is not the bucket that the object was deleted from: %w", b.Name, lethe.ErrNoSuchBucket)
-	}
-	return e, b, rules, err
+	return e, b, rules, e.From(b, domain)
 }
 
 func scanTrash(r *sql.Rows) (ledger.TrashEntry, error) { return scanTrashRow(r) }
