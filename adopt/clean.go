@@ -161,7 +161,7 @@ func objects(contents []Condemned) []string {
 // result may still exist.
 func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []Outcome, first string) {
 	for i, objectErr := range blob.Outcomes(objects(contents), results, err) {
-		o := Outcome{Content: contents[i].Content, Unseen: blob.Unknown(objectErr) || errors.Is(objectErr, blob.ErrLate)}
+		o := Outcome{Content: contents[i].Content, Unseen: blob.Unknown(objectErr) || errors.Is(objectErr, blob.ErrLate), Again: contents[i].Again}
 		if !blob.Gone(objectErr) {
 			o.Failed = objectErr.Error()
 		}

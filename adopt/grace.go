@@ -47,3 +47,8 @@ func (g Grace) sendWithin() time.Duration { return g.Late / 3 }
 // Landed is the time from a worker's beginning after which nothing that it sent
 // can take effect.
 func (g Grace) Landed() time.Duration { return g.sendWithin() + g.Late }
+
+// LooksAgain is the time after which a moved object is looked for once more. By
+// then nothing brings it back that began before: no copy back, and no upload
+// whose row is not committed.
+func (g Grace) LooksAgain() time.Duration { return max(g.LongestWrite, g.Landed()) }

@@ -84,6 +84,9 @@ type EndRequest struct {
 type Condemned struct {
 	Content string // its key in the table of contents
 	Object  string // its key in the bucket
+	// Again: the object was moved, and is looked for once more now that its
+	// content has no row.
+	Again bool
 }
 
 // Marked is contents that carry the mark of one worker.
@@ -109,9 +112,11 @@ type Outcome struct {
 	// Unseen reports that a delete was sent whose end was not seen: it may yet take
 	// effect, also after one that succeeded.
 	Unseen bool
+	Again  bool // as that of a Condemned
 }
 
-// Confirmed is what Confirm recorded.
+// Confirmed is what Confirm recorded. Gone excludes objects that were looked for
+// again.
 type Confirmed struct {
 	Gone, Failed, Lost int
 	// Broken are contents that stay although their objects were deleted: rows
@@ -147,8 +152,14 @@ type Contents interface {
 	// which a delete may take effect: now, or Late after one whose end was not
 	// seen. If the database objects to removing a content, it is several
 	// transactions.
+	//
+	// Without a guard an object may come back while its worker takes it for gone:
+	// referred to for a while, it is copied back or uploaded again. So its mark
+	// stays for LooksAgain, and ends once the object was looked for again, unless
+	// the content has a row.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
-	// Unmark removes up to limit marks that have ended.
+	// Unmark removes up to limit marks that have ended. Without a guard they wait
+	// again instead, so that their objects are looked for once more.
 	Unmark(ctx context.Context, limit int) (int, error)
 	// Waiting counts the contents that are to go.
 	Waiting(ctx context.Context) (Backlog, error)

@@ -1,6 +1,7 @@
 package adopttest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,11 @@ func quarantineTests() []test {
 	in := Variant{Quarantine: true}
 	return []test{
 		{name: "without a guard contents are marked and referred to", run: markedUnguarded, in: in},
+		{name: "what came back while its worker took it for gone is looked for once more", run: looksOnceMore, in: in},
+		{name: "so it is without counts", run: looksOnceMore, in: Variant{Quarantine: true, Uncounted: true}},
+		{name: "what is referred to by then is let be", run: looksAtReferences, in: in},
+		{name: "what its application forgot is looked for once more", run: looksForForgotten, in: in},
+		{name: "what came back because somebody wants it is not looked for", run: looksPastWanted, in: in},
 		{name: "an object moves into quarantine", run: moves, in: in},
 		{name: "an object that is referred to does not move", run: movesUnreferenced, in: in},
 		{name: "a copy is recorded by who began it", run: movesOnce, in: in},
@@ -115,6 +121,83 @@ func markedUnguarded(w *world) {
 	again := w.mark()
 	equal(w, "kept", again.Kept, 1)
 	equal(w, "drifted", len(again.Drifted), 0)
+}
+
+// ripe lets marks end, and returns what is marked then.
+func (w *world) ripe() adopt.Marked {
+	w.Helper()
+	w.App.Pass(window)
+	must(w.Unmark(w.ctx, 9))(w)
+	return w.mark()
+}
+
+// lookedFor are contents without a row whose objects were moved.
+func lookedFor(contents ...string) (out []adopt.Condemned) {
+	for _, c := range contents {
+		out = append(out, adopt.Condemned{Content: c, Object: ObjectOf(c), Again: true})
+	}
+	return out
+}
+
+// wasLookedFor are the outcomes of such.
+func wasLookedFor(contents ...string) []adopt.Outcome {
+	out := gone(contents...)
+	for i := range out {
+		out[i].Again = true
+	}
+	return out
+}
+
+// The worker has seen that the object is absent. Then it is referred to, copied back, and
+// referred to no more.
+func looksOnceMore(w *world) {
+	m := w.condemned("x")
+	w.away("x")
+	w.put("x", -time.Second, "again")
+	fence := w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.ended(fence, objectsOf("x"), adopt.Restored, "x")
+	w.expire()
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	w.counts(map[string]int64{"x": absent})
+	w.App.Pass(window - margin)
+	equal(w, "looked for while a copy may yet come back", must(w.Unmark(w.ctx, 9))(w), 0)
+	m = w.ripe()
+	equal(w, "looked for", m.Contents, lookedFor("x"))
+	w.confirm(m.Fence, adopt.Confirmed{}, wasLookedFor("x")...) // counted before
+	equal(w, "looked for again", len(w.ripe().Contents), 0)
+}
+
+func looksAtReferences(w *world) {
+	m := w.condemned("x", "y", "z")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 3}, gone("x", "y", "z")...)
+	w.put("x", Never, "again")
+	w.put("y", -time.Second, "for a while")
+	w.expire()
+	m = w.ripe()
+	equal(w, "looked for", slices.ContainsFunc(m.Contents, func(c adopt.Condemned) bool { return c == lookedFor("z")[0] }), true)
+	equal(w, "marked", len(m.Contents), 2)
+	equal(w, "kept", m.Kept, 1)
+	w.put("z", -time.Second, "between look and confirmation")
+	w.expire()
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 2}, gone("y")[0], wasLookedFor("z")[0])
+	w.counts(map[string]int64{"x": 1, "y": absent, "z": absent})
+	equal(w, "looked for, as they had rows", len(w.ripe().Contents), 2)
+}
+
+// Its application removes the row, which was there when the object was looked at.
+func looksForForgotten(w *world) {
+	m := w.condemned("x")
+	w.must(w.App.Forget(w.ctx, "x"))
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	equal(w, "looked for", w.ripe().Contents, lookedFor("x"))
+}
+
+func looksPastWanted(w *world) {
+	m := w.condemned("x", "y")
+	w.away("x", "y")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 2}, gone("x", "y")...)
+	equal(w, "known", must(w.Quarantine.Want(w.ctx, ObjectOf("x")))(w), true)
+	equal(w, "looked for", w.ripe().Contents, lookedFor("y"))
 }
 
 func moves(w *world) {

@@ -76,7 +76,9 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 			out.Kept++
 		default:
 			m.mark(out.Fence, takeover)
-			out.Contents = append(out.Contents, m.Condemned)
+			x := m.Condemned
+			x.Again = db.o.Quarantine && c == nil
+			out.Contents = append(out.Contents, x)
 		}
 	}
 	return out, nil
@@ -133,6 +135,8 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 		switch {
 		case m == nil || m.State != Condemned || m.Fence != fence:
 			out.Lost++
+		case o.Failed == "" && o.Again && db.contents[o.Content] == nil:
+			delete(db.marks, o.Content)
 		case o.Failed == "":
 			out.Gone++
 			m.unseen(o, now.Add(g.Late))
@@ -140,7 +144,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 				out.Broken = append(out.Broken, o.Content)
 				db.troubles.missing[m.Object] = true
 			}
-			m.over(max(now, m.Unseen), g.LongestWrite)
+			m.over(max(now, m.Unseen), db.lasts(g))
 		default:
 			out.Failed++
 			m.Fence, m.Due = 0, now.Add(backoff(m.Attempts))
@@ -151,6 +155,14 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 		}
 	}
 	return out, nil
+}
+
+// lasts returns how long a mark stays after its object is gone.
+func (db *DB) lasts(g adopt.Grace) time.Duration {
+	if db.o.Quarantine {
+		return g.LooksAgain()
+	}
+	return g.LongestWrite
 }
 
 // unseen notes until when a delete may yet take effect.
@@ -184,8 +196,11 @@ func (db *DB) Unmark(_ context.Context, limit int) (n int, err error) {
 	defer db.mu.Unlock()
 	now := db.o.Clock.Now()
 	for _, m := range up(dueFirst(db.marks, func(m *Mark) bool { return m.ended(now) }, func(m *Mark) lethe.Time { return m.Due }), limit) {
+		if n++; db.o.Quarantine {
+			m.State = Waiting
+			continue
+		}
 		delete(db.marks, m.Content)
-		n++
 	}
 	return n, nil
 }

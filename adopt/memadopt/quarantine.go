@@ -162,6 +162,7 @@ func (r Quarantine) Want(_ context.Context, key string) (bool, error) {
 		return false, nil
 	}
 	db.moved[key].Wanted = true
+	maps.DeleteFunc(db.marks, func(_ string, m *Mark) bool { return m.Object == key }) // else it would be moved again
 	return true, nil
 }
 

@@ -188,10 +188,11 @@ func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
 }
 
 // wait records a content to be condemned after the grace, unless a mark of it stands.
-// It begins anew with one that waits: it was referenced in between.
+// It begins anew with one that waits: it was referenced in between. An object that was
+// moved is looked for once more first.
 func (db *DB) wait(c *Content, grace time.Duration) {
 	now := db.o.Clock.Now()
-	if m := db.marks[c.Key]; m == nil || m.State == Waiting || m.ended(now) {
+	if m := db.marks[c.Key]; m == nil || m.State == Waiting || m.ended(now) && !db.o.Quarantine {
 		db.marks[c.Key] = &Mark{Condemned: adopt.Condemned{Content: c.Key, Object: c.Object}, State: Waiting, Due: now.Add(grace)}
 	}
 }

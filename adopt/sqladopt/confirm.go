@@ -42,14 +42,14 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 
 // confirm is Confirm as one transaction. With stay no content is removed.
 func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace, stay bool) (out adopt.Confirmed, err error) {
-	keys := make([]string, len(outcomes))
+	keys, again := make([]string, len(outcomes)), map[string]bool{}
 	for i, o := range outcomes {
-		keys[i] = o.Content
+		keys[i], again[o.Content] = o.Content, o.Again
 	}
 	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" || o.Unseen }) {
 		err = c.relaxed(ctx, "confirm contents", func(t *tx) error {
 			out = adopt.Confirmed{Gone: len(keys)}
-			return c.endGone(t, ending{fence, keys, g, stay}, &out)
+			return c.endGone(t, ending{fence, keys, again, g, stay}, &out)
 		})
 		if !errors.Is(err, errLost) {
 			return out, err
@@ -91,7 +91,7 @@ func (c *Collection) confirm(ctx context.Context, fence int64, outcomes []adopt.
 		if err := errors.Join(c.failMarks(t, failed), c.unseenMarks(t, unseen, g)); err != nil {
 			return err
 		}
-		return c.endMarks(t, ending{fence, ended, g, stay}, seen, &out)
+		return c.endMarks(t, ending{fence, ended, again, g, stay}, seen, &out)
 	})
 	return out, err
 }
@@ -149,6 +149,7 @@ func (c *Collection) marks(t *tx, fence int64, keys []string) (map[string]taken,
 type ending struct {
 	fence    int64
 	contents []string
+	again    map[string]bool // objects that were looked for again
 	grace    adopt.Grace
 	stay     bool // in the table, as the database objects to their removal
 }
@@ -174,7 +175,7 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 		return nil
 	}
 	keys := sqldb.JSON(e.contents)
-	n, err := t.exec(endMarks, c.name, keys, t.now, e.grace.LongestWrite.Microseconds(), e.fence)
+	n, err := t.exec(endMarks, c.name, keys, t.now, c.lasts(e.grace).Microseconds(), e.fence)
 	switch {
 	case err != nil:
 		return err
@@ -208,8 +209,39 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	if err := c.trouble(t, insertMissing, objectGone, out.Broken); err != nil {
 		return err
 	}
-	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
+	first, err := c.dropLooked(t, e, seen, out)
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	_, err = t.exec(insertReceipt, c.name, "objects", t.now, sqldb.JSON(first))
 	return err
+}
+
+// lasts returns how long a mark stays after its object is gone.
+func (c *Collection) lasts(g adopt.Grace) time.Duration {
+	if c.c.Guard == adopt.QuarantineGuard {
+		return g.LooksAgain()
+	}
+	return g.LongestWrite
+}
+
+// dropLooked removes the marks of objects that were looked for again and whose contents still
+// have no row. It returns the other contents.
+func (c *Collection) dropLooked(t *tx, e ending, seen map[string]look, out *adopt.Confirmed) (first []string, err error) {
+	var over []string
+	for _, key := range e.contents {
+		if _, exists := seen[key]; e.again[key] && !exists {
+			over = append(over, key)
+		} else {
+			first = append(first, key)
+		}
+	}
+	if len(over) == 0 {
+		return first, nil
+	}
+	out.Gone -= len(over)
+	_, err = t.exec(dropMarks, c.name, sqldb.JSON(over))
+	return first, err
 }
 
 // removeContents removes contents, and returns those that a trigger or rule

@@ -44,7 +44,7 @@ const (
 	markRows = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END,
 		state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	dropMarks = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	// letGo ends marks of contents that stay. A delete of a silent worker may
 	// yet take effect, and an upload before it must not be committed after it.
 	letGo = `UPDATE {lethe}condemned SET state = 3,
@@ -79,6 +79,11 @@ const (
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
 		FROM {rows 2: id text, due_at bigint, error text, unseen bigint} WHERE collection = ?1 AND content = t.id`
 	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
+		SELECT d.collection, d.content FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
+	// againMarks lets marks that are over wait: only they know of objects that may have come
+	// back.
+	againMarks = `UPDATE {lethe}condemned SET state = 1 WHERE (collection, content) IN (
 		SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
 	countWaiting = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
@@ -267,6 +272,7 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 				s.drop = append(s.drop, d.Content)
 			}
 		case !exists || l.unreferenced && !l.referenced:
+			d.Again = c.c.Guard == adopt.QuarantineGuard && !exists
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
 		case d.state == condemned:
@@ -299,7 +305,7 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 		args     []any
 	}{
 		{s.mark, markRows, []any{fence, t.now, late}},
-		{s.drop, dropWaiting, nil},
+		{s.drop, dropMarks, nil},
 		{s.letGo, letGo, []any{t.now, late, c.grace.LongestWrite.Microseconds()}},
 		{s.busy, postpone, []any{t.now.Add(busyFor)}},
 		{s.held, postpone, []any{t.now.Add(adopt.HeldRest)}},
@@ -324,8 +330,12 @@ type failure struct {
 
 // Unmark implements adopt.Contents.
 func (c *Collection) Unmark(ctx context.Context, limit int) (n int, err error) {
+	over := overMarks
+	if c.c.Guard == adopt.QuarantineGuard {
+		over = againMarks
+	}
 	err = c.relaxed(ctx, "end marks", func(t *tx) error {
-		rows, err := t.exec(overMarks, c.name, t.now, limit)
+		rows, err := t.exec(over, c.name, t.now, limit)
 		n = int(rows)
 		return err
 	})

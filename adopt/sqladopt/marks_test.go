@@ -29,13 +29,13 @@ func TestMarksAreFoundByTheirKeys(t *testing.T) {
 		text string
 		args []any
 	}{
-		"markRows":    {markRows, []any{1, 2, 3}},
-		"dropWaiting": {dropWaiting, nil},
-		"letGo":       {letGo, []any{1, 2, 3}},
-		"postpone":    {postpone, []any{1}},
-		"markedRows":  {markedRows, []any{1}},
-		"endMarks":    {endMarks, []any{1, 2, 3}},
-		"stayMarks":   {stayMarks, []any{1}},
+		"markRows":   {markRows, []any{1, 2, 3}},
+		"dropMarks":  {dropMarks, nil},
+		"letGo":      {letGo, []any{1, 2, 3}},
+		"postpone":   {postpone, []any{1}},
+		"markedRows": {markedRows, []any{1}},
+		"endMarks":   {endMarks, []any{1, 2, 3}},
+		"stayMarks":  {stayMarks, []any{1}},
 	} {
 		err := db.write(t.Context(), "explain", func(tx *tx) error {
 			plan, err := all(tx, text, "EXPLAIN "+cmp.Or(db.runner.Dialect.Instead[s.text], s.text), append([]any{"pastes", list}, s.args...)...)

@@ -77,7 +77,7 @@ func (p postgres) dialect(w words) sqldb.Dialect {
 
 // postgresTexts find marks by an array of keys, which leads to their index. Before the
 // table is analysed, a join reads all marks of the collection.
-var postgresTexts = byArray(markRows, dropWaiting, letGo, postpone, markedRows, endMarks, stayMarks)
+var postgresTexts = byArray(markRows, dropMarks, letGo, postpone, markedRows, endMarks, stayMarks)
 
 func byArray(texts ...string) map[string]string {
 	instead := make(map[string]string, len(texts))

@@ -74,6 +74,7 @@ const (
 	keepHeld  = `UPDATE {lethe}quarantined SET state = CASE WHEN state = 4 THEN 4 ELSE 2 END, due_at = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	endHeld   = `DELETE FROM {lethe}quarantined WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	wantHeld  = `UPDATE {lethe}quarantined SET wanted = 1 WHERE collection = ?1 AND "key" = ?2`
+	marksOf   = `SELECT content FROM {lethe}condemned WHERE collection = ?1 AND object = ?2`
 	countHeld = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}quarantined WHERE collection = ?1`
 )
 
@@ -287,7 +288,14 @@ func (q *Quarantine) ended(t *tx, text string, keys []string, kind string) error
 func (q *Quarantine) Want(ctx context.Context, key string) (known bool, err error) {
 	err = q.write(ctx, "ask for an object in quarantine", func(t *tx) error {
 		n, err := t.exec(wantHeld, q.name, key)
-		known = n > 0
+		if known = n > 0; err != nil || !known {
+			return err
+		}
+		contents, err := all(t, text, marksOf, q.name, key)
+		if err != nil || len(contents) == 0 {
+			return err
+		}
+		_, err = t.exec(dropMarks, q.name, sqldb.JSON(contents)) // else it would be moved again
 		return err
 	})
 	return known, err

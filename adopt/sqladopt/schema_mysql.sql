@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS {lethe}holds (
 
 -- Contents that nobody refers to: 1 waiting, 2 condemned (its object may be gone any
 -- time), 3 gone (the mark stays until due_at). In 2 and 3 a guard refuses references.
+-- Without one the object is looked for once more after 3.
 CREATE TABLE IF NOT EXISTS {lethe}condemned (
     collection   varbinary(255)  NOT NULL,
     content      varbinary(2800) NOT NULL,

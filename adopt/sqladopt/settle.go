@@ -39,8 +39,8 @@ var (
 		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
 	// insertWaiting begins anew with one that waits already, as it was referenced in
-	// between, and with one whose mark is over. A mark by which alone Lethe knows of an object
-	// stays as it is.
+	// between, and with one whose mark was over at ?4. A mark by which alone Lethe knows of an
+	// object stays as it is.
 	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 		ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 1, due_at = excluded.due_at,
@@ -377,6 +377,10 @@ func (c *Collection) wait(t *tx, contents []content, grace time.Duration) error 
 	if len(contents) == 0 {
 		return nil
 	}
-	_, err := t.exec(insertWaiting, sqldb.JSON(contents), c.name, t.now.Add(grace), t.now)
+	over := t.now
+	if c.c.Guard == adopt.QuarantineGuard {
+		over = 0 // its object is looked for once more first
+	}
+	_, err := t.exec(insertWaiting, sqldb.JSON(contents), c.name, t.now.Add(grace), over)
 	return err
 }
