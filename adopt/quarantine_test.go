@@ -110,10 +110,12 @@ func (s *shelf) Delete(_ context.Context, keys []string) ([]blob.Result, error) 
 	if s.deaf {
 		return nil, blob.ErrUnknown
 	}
-	for _, key := range keys {
+	results := make([]blob.Result, len(keys))
+	for i, key := range keys {
 		delete(s.bytes, key)
+		results[i].Key = key
 	}
-	return make([]blob.Result, len(keys)), nil
+	return results, nil
 }
 
 // A copy that cannot be read is not written again: a delete in flight may take
