@@ -88,7 +88,7 @@ var table = []mutant{
 	}, {
 		name: "contents are removed without a lock", file: "confirm.go",
 		old: "if hold := c.texts().hold; hold != \"\" {", new: "if hold := \"\"; hold != \"\" {",
-		pairs: []string{"pastes: Confirm + pastes: meddle with marked"},
+		pairs: []string{"loose: Confirm + loose: meddle with marked"},
 	}, {
 		name: "the guard is looked for before the contents", file: "contents.go",
 		old: "s, err := c.sort(t, h, due)", new: "may := c.mayMark(t)\n		s, err := c.sort(t, h, due)",
