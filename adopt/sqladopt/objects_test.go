@@ -140,18 +140,9 @@ func storedAnew(s storing) {
 	s.must(s.exec(s.Context(), "DELETE FROM stored WHERE id = 5"))
 	s.leaves(5, "b")
 	s.Pass(2 * time.Hour)
-	m := s.marks("files/a")
-	out, err := s.Confirm(s.Context(), m.Fence, []adopt.Outcome{{Content: "5"}}, adopt.DefaultGrace)
-	s.must(err)
-	if out.Gone != 1 || len(out.Broken) > 0 {
-		s.Errorf("confirmed %+v", out)
-	}
+	s.ends(s.marks("files/a"))
 	s.Pass(adopt.DefaultGrace.LongestWrite)
-	_, err = s.Unmark(s.Context(), 9)
-	s.must(err)
-	if n, _, err := s.Find(s.Context(), "", 9, 0); n != 1 || err != nil {
-		s.Errorf("found %d, %v", n, err)
-	}
+	s.finds(1)
 	s.marks("files/b")
 }
 
@@ -163,6 +154,67 @@ func storedOver(s storing) {
 	s.must(s.exec(s.Context(), "UPDATE stored SET path = 'b' WHERE id = 5"))
 	s.Pass(adopt.DefaultGrace.Late)
 	s.marks("files/a")
+}
+
+// storedChanged has a condemned content get another object before the end of its former one is
+// recorded. It stays, and is found once no delete of the former can take effect.
+func storedChanged(s storing) {
+	s.leaves(5, "a")
+	m := s.marks("files/a")
+	s.must(s.exec(s.Context(), "UPDATE stored SET path = 'b' WHERE id = 5"))
+	s.endsFormer(m)
+}
+
+// storedNamed has a content get another object while the delete of its former one is to be
+// tried again, and lose its last reference during that.
+func storedNamed(s storing) {
+	s.leaves(5, "a")
+	s.confirm(s.marks("files/a"), "denied", adopt.DefaultGrace)
+	s.must(s.exec(s.Context(), "UPDATE stored SET path = 'b', refs = 1 WHERE id = 5"))
+	s.must(s.exec(s.Context(), "INSERT INTO links VALUES ('another', 5, 1)"))
+	s.Pass(2 * time.Hour)
+	m := s.marks("files/a")
+	taken, err := s.Take(s.Context(), 9, 0)
+	s.must(err)
+	if taken.Gone != 1 || taken.Unreferenced != 1 {
+		s.Errorf("taken %+v", taken)
+	}
+	s.endsFormer(m)
+}
+
+// endsFormer ends files/a, the former object of content 5. Its present one, files/b, goes in its
+// turn, and the content with it.
+func (s storing) endsFormer(m adopt.Marked) {
+	s.Helper()
+	s.ends(m)
+	s.marks() // not while the former mark stands
+	s.refused("a count of what is condemned", s.exec(s.Context(), "UPDATE stored SET refs = 1 WHERE id = 5"))
+	s.Pass(adopt.DefaultGrace.LongestWrite)
+	s.finds(1)
+	s.ends(s.marks("files/b"))
+	s.Pass(adopt.DefaultGrace.LongestWrite)
+	s.finds(0)
+	s.must(s.store(5, "b", false)) // it is gone
+}
+
+// ends confirms that the object of content 5 is gone.
+func (s storing) ends(m adopt.Marked) {
+	s.Helper()
+	out, err := s.Confirm(s.Context(), m.Fence, []adopt.Outcome{{Content: "5"}}, adopt.DefaultGrace)
+	s.must(err)
+	if out.Gone != 1 || len(out.Broken) > 0 {
+		s.Errorf("confirmed %+v", out)
+	}
+}
+
+// finds ends marks, and finds so many contents, which are due at once.
+func (s storing) finds(want int) {
+	s.Helper()
+	_, err := s.Unmark(s.Context(), 9)
+	s.must(err)
+	if n, _, err := s.Find(s.Context(), "", 9, 0); n != want || err != nil {
+		s.Errorf("found %d, %v, want %d", n, err, want)
+	}
 }
 
 // A content that ends with its last row is not marked over one of its key that is to be tried
@@ -221,7 +273,7 @@ func TestObjectsOfOtherContents(t *testing.T) {
 			})
 		},
 	} {
-		for what, run := range map[string]func(storing){"stored elsewhere": storedElsewhere, "stored late": storedLate, "renamed": storedAgain, "stored anew": storedAnew, "stored over": storedOver} {
+		for what, run := range map[string]func(storing){"stored elsewhere": storedElsewhere, "stored late": storedLate, "renamed": storedAgain, "stored anew": storedAnew, "stored over": storedOver, "changed": storedChanged, "named": storedNamed} {
 			t.Run(name+" "+what, func(t *testing.T) { run(storing{t, open(t)}) })
 		}
 	}
