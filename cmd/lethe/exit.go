@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -61,9 +62,7 @@ func strictArgs(cmd *cobra.Command) {
 	if cmd.Annotations[ownCodes] != "" {
 		return
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("%w; see %s --help", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &exitError{exitUsage, flagError(cmd, err)} })
 	if check := cmd.Args; check != nil || !cmd.HasSubCommands() {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			text := misusedFlags(cmd)
@@ -79,6 +78,27 @@ func strictArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)
 	}
+}
+
+// wanted says what values of a flag have to be, by the library's names of their types. The
+// values of this package say it themselves.
+var wanted = map[string]string{
+	"bool":        "true or false",
+	"duration":    "a duration, such as 2s or 5m",
+	"int":         "a whole number",
+	"int64":       "a whole number",
+	"stringSlice": "a list, with commas between its items",
+}
+
+// flagError is the error for a flag that cannot be read. It does not show how the library
+// tried to.
+func flagError(cmd *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		f := bad.GetFlag()
+		err = fmt.Errorf("invalid value %q for --%s: want %s", bad.GetValue(), f.Name, cmp.Or(wanted[f.Value.Type()], bad.Unwrap().Error()))
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // exclusive annotates a flag with the flags that exclude each other, as cobra does.

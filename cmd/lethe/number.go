@@ -30,11 +30,11 @@ func (n number[T]) String() string {
 func (n number[T]) Set(text string) error {
 	v, err := strconv.ParseInt(text, 0, strconv.IntSize)
 	if err != nil || T(v) < n.least {
-		return fmt.Errorf("use %d or more", n.least)
+		return fmt.Errorf("a whole number, %d or more", n.least)
 	}
 	*n.to = T(v)
 	return nil
 }
 
 // Type implements the value of a flag.
-func (number[T]) Type() string { return "int" }
+func (number[T]) Type() string { return "number" }

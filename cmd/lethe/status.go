@@ -61,9 +61,7 @@ which would raise an alarm:
 			}))
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exitError{exitUnknown, fmt.Errorf("%w; see lethe status --help", err)}
-	})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &exitError{exitUnknown, flagError(cmd, err)} })
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().DurationVarP(&watch, "watch", "w", 0, "show it again at this interval")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
