@@ -29,18 +29,7 @@ func TestServeTellsAStream(t *testing.T) {
 	wrong, other := server.Credentials(false)
 	in := filepath.Join(t.TempDir(), "app.creds")
 	moveTo(t, wrong, in)
-	conn, err := nats.Connect(server.URL, nats.RootCAs(server.Authorities), nats.UserCredentials(right))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err == nil {
-		_, err = js.AddStream(&nats.StreamConfig{Name: "EVENTS", Subjects: []string{"lethe.>"}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := servers.NATSStream(t, server.URL, nats.RootCAs(server.Authorities), nats.UserCredentials(right))
 	w := newWorld(t, fmt.Sprintf("events.targets=[{name: app, kind: nats, url: %q, subject: lethe.app, credentials_file: %q, private: true}]", server.URL, in),
 		"events.backoff_min=50ms", "events.backoff_max=50ms", "reclaim.deliver.enabled=true", "reclaim.expire.enabled=true", "reclaim.expire.schedule=every 1s",
 		"root.access_key=myself", "root.secret=a-long-secret")

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/notification"
@@ -40,22 +38,11 @@ func open(t *testing.T, to jetstream.Target) *jetstream.Sender {
 // A stream keeps each event once, however often it is sent, in the order in which they were sent.
 func TestEventsAreKept(t *testing.T) {
 	url := servers.NATS(t)
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := open(t, jetstream.Target{URL: url, Private: true, Timeout: 5 * time.Second})
 	if err := s.Send(t.Context(), event(1, "a")); !errors.Is(err, routine.ErrUnreached) || !strings.Contains(err.Error(), "no stream keeps the subject lethe.app") {
 		t.Fatalf("without a stream: %v", err)
 	}
-	if _, err := js.AddStream(&nats.StreamConfig{Name: "EVENTS", Subjects: []string{"lethe.>"}}); err != nil {
-		t.Fatal(err)
-	}
+	js := servers.NATSStream(t, url)
 	for _, e := range []ledger.Event{event(1, "a"), event(2, "b"), event(1, "a"), event(2, "b"), event(3, "a")} {
 		if err := s.Send(t.Context(), e); err != nil {
 			t.Fatal(err)

@@ -8,29 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/lethe-storage/lethe/reclaim/jetstream"
 	"github.com/lethe-storage/lethe/reclaim/routine"
 	"github.com/lethe-storage/lethe/test/servers"
 )
-
-// stream makes the stream that keeps the subjects of the tests.
-func stream(t *testing.T, url string, options ...nats.Option) {
-	t.Helper()
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err == nil {
-		_, err = js.AddStream(&nats.StreamConfig{Name: "EVENTS", Subjects: []string{"lethe.>"}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A user and a password are a part of the URL. Without them, or with others, it is said that
 // the server refuses them, and what they are is not.
@@ -38,7 +19,7 @@ func TestUserAndPassword(t *testing.T) {
 	url := servers.NATS(t, "--user", "lethe", "--pass", "p@ss,word")
 	of := func(user string) string { return strings.Replace(url, "nats://", "nats://"+user+"@", 1) }
 	right := of("lethe:p%40ss%2Cword")
-	stream(t, right)
+	servers.NATSStream(t, right)
 	if err := open(t, jetstream.Target{URL: right, Private: true, Timeout: 5 * time.Second}).Send(t.Context(), event(1, "a")); err != nil {
 		t.Error(err)
 	}

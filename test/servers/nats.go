@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 )
 
 // NATS starts a NATS with JetStream, and returns its URL. Its command gets args, too.
@@ -33,4 +35,23 @@ func NATS(t testing.TB, args ...string) string {
 	}
 	p.endWith(t)
 	return "nats://" + addr
+}
+
+// NATSStream makes a stream of a NATS that keeps all subjects below "lethe", and returns what
+// reads it until the test ends.
+func NATSStream(t testing.TB, url string, options ...nats.Option) nats.JetStreamContext {
+	t.Helper()
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := conn.JetStream()
+	if err == nil {
+		_, err = js.AddStream(&nats.StreamConfig{Name: "EVENTS", Subjects: []string{"lethe.>"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
 }
