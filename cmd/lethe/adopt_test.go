@@ -153,8 +153,13 @@ func TestAdoptCommands(t *testing.T) {
 		t.Errorf("%d pastes are left", n)
 	}
 	a.ok([]string{"row " + p.Code + " was removed"}, "explain", a.file, p.Code)
-	if code, _ := a.run("explain", a.file, "nobody"); code == 0 {
-		t.Error("something is known of a key that never was")
+	for _, asked := range [][]string{{"nobody"}, {"nobody", "--json"}} {
+		if code, out := a.run(append([]string{"explain", a.file}, asked...)...); code != exitNothing || strings.Contains(out, "null") {
+			t.Errorf("explain %q: exit code %d\n%s", asked, code, out)
+		}
+	}
+	if code, out := a.run("explain", a.file, "pasts", "nobody"); code == 0 || !strings.Contains(out, `no collection "pasts" is described: there is pastes`) {
+		t.Errorf("a collection that is misspelled: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{"0 rows have expired"}, "status", a.file)
 	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "1 content of pastes is being deleted") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -22,8 +21,11 @@ func (c *cli) adoptExplainCommand() *cobra.Command {
 					names = args[1:2]
 				}
 				facts, err := adoptFacts(cmd.Context(), a, names, args[len(args)-1])
-				if err != nil || asJSON {
-					return cmp.Or(err, printJSON(c.out, facts))
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, facts)
 				}
 				for _, f := range facts {
 					when := "now"

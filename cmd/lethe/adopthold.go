@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -192,13 +193,17 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 			if err := c.confirmed(yes, func() (string, error) { return "Release the hold on " + h.String() + "?", nil }); err != nil {
 				return err
 			}
-			return c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
+			err = c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
 				if err := a.ReleaseHold(cmd.Context(), h); err != nil {
 					return err
 				}
 				printf(c.out, "released\n")
 				return nil
 			})
+			if errors.Is(err, adopt.ErrNoSuchHold) {
+				err = &exitError{exitNothing, fmt.Errorf("%w; lethe adopt hold list %s shows all", err, forShell(args[0]))}
+			}
+			return err
 		},
 	}
 	of.add(cmd)

@@ -3,6 +3,7 @@ package adoption
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
@@ -39,7 +40,7 @@ func (a *Adoption) kindOf(name string) (kind, error) {
 	}
 	c, ok := a.Description.Collections[name]
 	if !ok {
-		return nil, fmt.Errorf("no collection %q is described", name)
+		return nil, fmt.Errorf("no collection %q is described: there is %s", name, strings.Join(a.Description.Names(), ", "))
 	}
 	switch c.Kind {
 	case adopt.OfFolders:
