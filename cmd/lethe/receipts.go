@@ -1,8 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -103,8 +104,8 @@ func chainHead(head string) (req api.ChainRequest, err error) {
 	}
 	seq, hash, _ := strings.Cut(head, ":")
 	n, err := strconv.ParseInt(seq, 10, 64)
-	if err != nil || n < 1 || hash == "" {
-		return req, fmt.Errorf("--head %q is not a number and hash, such as 42:9f86d081... with 64 digits", head)
+	if sum, notHex := hex.DecodeString(hash); err != nil || n < 1 || notHex != nil || len(sum) != sha256.Size {
+		return req, usageError("--head %q is not a number and hash, such as 42:9f86d081... with 64 digits", head)
 	}
 	return api.ChainRequest{Seq: n, Hash: hash}, nil
 }
