@@ -63,7 +63,7 @@ func (c *cli) remote() (*api.Client, error) {
 		return nil, fmt.Errorf("--server %q is not a URL such as https://lethe.example.org:9003, nor unix: and a path", c.server)
 	}
 	if c.givenToken() == "" {
-		return nil, fmt.Errorf("the admin API of %s needs a token: set %s; \"lethe token add\" there makes one", u.Host, tokenEnv)
+		return nil, fmt.Errorf("the admin API of %s needs a token: make one on that machine with \"lethe token\", and set %s to it", u.Host, tokenEnv)
 	}
 	return &api.Client{Base: strings.TrimRight(c.server, "/"), HTTP: api.TCP(), Token: c.givenToken()}, nil
 }

@@ -13,7 +13,7 @@ import (
 func TestCommandsOverTheNetwork(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	server := w.app.Addresses().Admin
-	w.fails("needs a token", "--server", server, "status")
+	w.fails("make one on that machine with \"lethe token\"", "--server", server, "status")
 	root, err := os.ReadFile(app.TokenPath(w.dir))
 	if err != nil {
 		t.Fatal(err)
