@@ -147,11 +147,13 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	out := &Reader{in: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
 	text, err := out.line()
-	if err == nil {
-		err = strict(text, &out.Header)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: its first line: %w", ErrFormat, err)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%w: it has no whole line", ErrFormat)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	case strict(text, &out.Header) != nil: // in the words of the parser, which help nobody
+		return nil, fmt.Errorf("%w: a plan begins with {\"lethe_plan\":1,", ErrFormat)
 	}
 	if out.Header.Version != Version {
 		return nil, fmt.Errorf("%w that this program knows: its format is %d, not %d", ErrFormat, out.Header.Version, Version)

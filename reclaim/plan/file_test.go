@@ -85,6 +85,18 @@ func TestAnyChangeIsFound(t *testing.T) {
 	}
 }
 
+// What is no plan is refused without the words of its parser.
+func TestNoPlan(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "this is not a plan: it has no whole line", "CREATE TABLE\n": `this is not a plan: a plan begins with {"lethe_plan":1,`,
+		"{\"time\":1}\n": `this is not a plan: a plan begins with {"lethe_plan":1,`, "{\"lethe_plan\":7}\n": "its format is 7, not 1",
+	} {
+		if _, _, err := plan.Check(strings.NewReader(text)); !errors.Is(err, plan.ErrFormat) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestGroupsAreBounded(t *testing.T) {
 	var totals plan.Totals
 	for n := range 10 * plan.MaxGroups {
