@@ -15,7 +15,7 @@ func (s BucketSettings) Check() error {
 	}
 	for _, d := range []time.Duration{s.DefaultIdle, s.MaxIdle} {
 		if d != 0 && d < lethe.MinIdle {
-			return fmt.Errorf("an idle time must be at least %s: %w", lethe.FormatTTL(lethe.MinIdle), lethe.ErrInvalidTTL)
+			return fmt.Errorf("%w: an idle time must be at least %s", lethe.ErrInvalidTTL, lethe.FormatTTL(lethe.MinIdle))
 		}
 	}
 	return s.checkEviction()

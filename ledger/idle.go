@@ -103,7 +103,7 @@ func (o *Object) idleDue() lethe.Time {
 func (b *Bucket) EndsIdle(wish, byDefault time.Duration) (time.Duration, error) {
 	switch {
 	case wish != 0 && wish < lethe.MinIdle:
-		return 0, fmt.Errorf("an idle time must be at least %s: %w", lethe.FormatTTL(lethe.MinIdle), lethe.ErrInvalidTTL)
+		return 0, fmt.Errorf("%w: an idle time must be at least %s", lethe.ErrInvalidTTL, lethe.FormatTTL(lethe.MinIdle))
 	case b.MaxIdle > 0 && wish > b.MaxIdle:
 		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s after their last read: %w", b.Name, lethe.FormatTTL(b.MaxIdle), lethe.ErrInvalidTTL)
 	case wish != 0:

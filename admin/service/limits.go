@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (s *Service) AllowBeyondLimit(ctx context.Context, req api.AllowRequest) (a
 	return api.LimitInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
 }
 
+// allowable are the kinds of limits beyond which more may be allowed.
+var allowable = []string{string(ledger.LimitRules), string(ledger.LimitTTL), string(ledger.LimitDeletes), string(ledger.LimitPurge)}
+
 // chooseLimit returns the limit that is meant, by its id or by the name of its
 // bucket; otherwise the error lists the choices.
 func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitState, error) {
@@ -100,6 +104,9 @@ func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitStat
 		return ledger.LimitState{}, fmt.Errorf("%w: say which %s to allow: %s", api.ErrBadRequest, r.Kind, strings.Join(others, ", "))
 	case len(others) > 0:
 		return ledger.LimitState{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", api.ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
+	}
+	if !slices.Contains(allowable, r.Kind) {
+		return ledger.LimitState{}, fmt.Errorf("%w: there is no kind of limit %q: use %s", api.ErrBadRequest, r.Kind, strings.Join(allowable, ", "))
 	}
 	return ledger.LimitState{}, fmt.Errorf("%w: no limit of the kind %q has counted anything or tripped: see lethe limits show", api.ErrBadRequest, r.Kind)
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/reclaim/routine"
@@ -65,7 +66,7 @@ func (s *Service) chosen(only []string) ([]string, error) {
 			known = known || name == o
 		}
 		if !known {
-			return nil, fmt.Errorf("%w: there is no routine %q; there are %v", api.ErrBadRequest, o, all)
+			return nil, fmt.Errorf("%w: there is no routine %q: use %s", api.ErrBadRequest, o, strings.Join(all, ", "))
 		}
 	}
 	return out, nil

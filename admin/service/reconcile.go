@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/ledger"
@@ -81,11 +82,17 @@ func countsBut(counts map[string]int64, name string) map[string]int64 {
 	return counts
 }
 
+// findingKinds are what a request may name.
+var findingKinds = []string{string(ledger.FoundOrphan), string(ledger.FoundForeign), string(ledger.FoundElsewhere), string(ledger.FoundMissing), string(ledger.FoundSize)}
+
 // LastReconcile returns the last walks over backends, and what they found.
 func (s *Service) LastReconcile(ctx context.Context, req api.LastReconcileRequest) (api.LastReconcileResult, error) {
 	limit, walks := cmp.Or(req.Limit, 100), cmp.Or(req.Walks, 1)
 	if limit < 1 || limit > 1000 || walks < 1 || walks > maxWalks {
 		return api.LastReconcileResult{}, fmt.Errorf("%w: limit is 1 to 1000, walks 1 to %d", api.ErrBadRequest, maxWalks)
+	}
+	if req.Kind != "" && !slices.Contains(findingKinds, req.Kind) {
+		return api.LastReconcileResult{}, fmt.Errorf("%w: there is no kind of finding %q: use %s", api.ErrBadRequest, req.Kind, strings.Join(findingKinds, ", "))
 	}
 	out := api.LastReconcileResult{Walks: []api.Walk{}, Findings: []api.Finding{}}
 	if err := s.hasBackend(ctx, req.Backend); err != nil {
