@@ -56,7 +56,7 @@ func (v *visit) preview(n api.ObjectName) preview {
 	var head []byte
 	var whole int64
 	err := v.h.opt.Operators.Read(ctx, "console/preview", contentRole, n, func() error {
-		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted})
+		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Looks: true})
 		if err != nil {
 			return err
 		}
@@ -111,10 +111,9 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	ctx, n := v.as(), v.name()
-	sent := false
+	ctx, n, shown, sent := v.as(), v.name(), r.URL.Query().Get("download") == "", false
 	err := h.opt.Operators.Read(ctx, "console/download", contentRole, n, func() error {
-		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted})
+		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Looks: shown})
 		if err != nil {
 			return err
 		}
@@ -128,7 +127,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policyContent)
 		header.Set("Content-Length", strconv.FormatInt(o.Object.Size, 10))
-		if kind := http.DetectContentType(head[:k]); slices.Contains(images, kind) && r.URL.Query().Get("download") == "" {
+		if kind := http.DetectContentType(head[:k]); slices.Contains(images, kind) && shown {
 			header.Set("Content-Type", kind)
 		} else {
 			header.Set("Content-Type", "application/octet-stream")
