@@ -57,6 +57,34 @@ func TestIdleTimes(t *testing.T) {
 	}
 }
 
+// Whoever looks at an object in the console does not keep it any longer; whoever takes it does.
+func TestLooksAreNoReads(t *testing.T) {
+	w := start(t)
+	v := w.as(api.Destroy)
+	v.act("/buckets/make", "name", "builds", "default_idle", "7d")
+	for key, body := range map[string]string{"text": "bytes", "image.gif": "GIF89a"} {
+		w.put("builds", key, body, "")
+	}
+	w.clock.Advance(3 * 24 * time.Hour)
+	used := func(key string) time.Time {
+		w.must(w.app.Objects.NoteReads(w.ctx))
+		return w.explain("builds", key).Object.UsedAt
+	}
+	text, image := used("text"), used("image.gif")
+	if page := v.get(at("/object", "builds", "text")).body; !strings.Contains(page, "bytes") || !strings.Contains(page, "7d after it was last used, <time") {
+		t.Errorf("shown as\n%s", page)
+	}
+	v.get(at("/object", "builds", "image.gif"))
+	v.get(at("/content", "builds", "image.gif"))
+	if !used("text").Equal(text) || !used("image.gif").Equal(image) {
+		t.Error("what was looked at counts as read")
+	}
+	v.get(at("/content", "builds", "text") + "&download=1")
+	if !used("text").After(text) {
+		t.Error("a download does not count")
+	}
+}
+
 // What settings would evict is said first, and goes once the form says so. Marks that cannot be
 // are refused.
 func TestEvictingSettings(t *testing.T) {
@@ -189,5 +217,11 @@ func TestACacheInABrowser(t *testing.T) {
 	b.submit(`form[action^="/bucket/settings"] button`)
 	if set := w.bucketNamed("builds"); set.DefaultIdle != "7d" || set.WhenFull != "evict" || set.QuotaBytes != 1<<10 {
 		t.Errorf("%+v", set)
+	}
+	b.look(390, "light")
+	b.visit("/buckets")
+	b.shoot("evicting-narrow")
+	if height := eval[float64](b, "document.querySelector('tbody tr').getBoundingClientRect().height"); height > 80 {
+		t.Errorf("the row of a bucket is %v pixels high: its columns are squeezed, although one may scroll", height)
 	}
 }
