@@ -38,7 +38,12 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	old := w.dir
 	w.dir = filepath.Join(t.TempDir(), "restored")
 	w.settings = append(w.settings, "backends=[{name: main, kind: dir, path: "+filepath.Join(old, "blobs")+"}]")
-	if out := w.ok("restore", file); !strings.Contains(out, "lethe backend accept main") {
+	lacks := filepath.Join(w.dir, "credentials") + "  or the next start makes another root key"
+	if out := w.ok("restore", file); !strings.Contains(out, "lethe backend accept main") || !strings.Contains(out, lacks) || strings.Contains(out, "bytes of backend") {
+		t.Error(out)
+	}
+	none := newWorld(t, "root.access_key=myself", "root.secret=a-long-secret")
+	if out := none.ok("restore", file); !strings.Contains(out, filepath.Join(none.dir, "blobs")+"  the bytes of backend main") || strings.Contains(out, "credentials") {
 		t.Error(out)
 	}
 	w.start()

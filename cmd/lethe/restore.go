@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +47,30 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 		printf(c.out, "the previous ledger is kept as %s\n", done.Kept)
 	}
 	printf(c.out, "restored store %s from %s\n", done.Store.ID, file)
+	if lacks := lacking(conf); len(lacks) > 0 {
+		printf(c.out, "\nNot in the backup, and needed: put them back first:\n")
+		if err := columns(c.out, lacks); err != nil {
+			return err
+		}
+	}
 	return c.restored(conf)
+}
+
+// lacking lists what a restored store needs beside its ledger and does not have, with the reason.
+func lacking(conf *config.Config) (rows [][]string) {
+	gone := func(path string) bool {
+		_, err := os.Stat(path)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if path := app.CredentialsPath(conf.DataDir); conf.Root.AccessKey == "" && gone(path) {
+		rows = append(rows, []string{"  " + shown(path), "or the next start makes another root key, and clients with the old one are refused"})
+	}
+	for _, b := range conf.Backends {
+		if path := conf.InDataDir(b.Path); b.Kind == "dir" && gone(path) {
+			rows = append(rows, []string{"  " + shown(path), "the bytes of backend " + b.Name})
+		}
+	}
+	return rows
 }
 
 // restored shows the next steps after a ledger was restored.
