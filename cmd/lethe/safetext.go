@@ -81,10 +81,13 @@ func argument(a any) any {
 }
 
 // printError writes the error of a failed command. Errors of the configuration
-// have several lines; those of the admin API, which contain untrusted names,
-// have one.
+// have several lines, and those of databases indent some by a tab; those of the
+// admin API, which contain untrusted names, have one.
 func printError(w io.Writer, text string, err error) {
 	lines := !errors.As(err, new(*api.Error))
+	if lines {
+		text = strings.ReplaceAll(text, "\n\t", "\n  ")
+	}
 	ok := func(r rune) bool { return safetext.Plain(r) || lines && r == '\n' }
 	fmt.Fprintln(w, "lethe:", safetext.Escape(text, ok, safetext.JSON))
 }

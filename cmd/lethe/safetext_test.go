@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,4 +158,20 @@ func (w *world) plan() string {
 		w.t.Fatalf("%q, %v", head, err)
 	}
 	return file
+}
+
+// Indented lines of a database's error are shown indented; a name cannot make lines.
+func TestErrorsOfSeveralLines(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("failed:\n\tno answer\tfrom it"), "lethe: failed:\n  no answer\\u0009from it\n"},
+		{&api.Error{Message: "no\n\tline"}, "lethe: no\\u000a\\u0009line\n"},
+	} {
+		var out bytes.Buffer
+		if printError(&out, c.err.Error(), c.err); out.String() != c.want {
+			t.Errorf("%q, want %q", &out, c.want)
+		}
+	}
 }

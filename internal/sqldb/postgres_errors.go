@@ -153,7 +153,7 @@ func Unreachable(err error) error {
 	if mapped := MapError(err); errors.Is(mapped, lethe.ErrUnavailable) {
 		return mapped
 	}
-	text := err.Error()
+	text := onOneLine(err.Error())
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		text = "the connection broke"
 	}
@@ -161,4 +161,16 @@ func Unreachable(err error) error {
 		text = "no answer in time: " + text
 	}
 	return fmt.Errorf("%w: the database cannot be reached: %s", lethe.ErrUnavailable, text)
+}
+
+// onOneLine joins the lines of a text, each of them once: pgx names every attempt to connect on
+// a line of its own, and with and without TLS they fail alike.
+func onOneLine(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }

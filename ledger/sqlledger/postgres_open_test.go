@@ -97,7 +97,7 @@ func TestOpenPostgresSaysWhatIsWrong(t *testing.T) {
 	for u, want := range map[string]string{
 		base + "/latin?sslmode=disable":             "ENCODING 'UTF8'",
 		base + "/nowhere?sslmode=disable":           "no such database",
-		"postgres://u:secret@127.0.0.1:1/db":        "cannot be reached",
+		"postgres://u:secret@127.0.0.1:1/db":        "cannot be reached: failed to connect to `user=u database=db`: 127.0.0.1:1 (127.0.0.1): dial error",
 		"postgres://u:secret@127.0.0.1:bad/db?x=%z": "",
 	} {
 		_, err := OpenPostgres(t.Context(), u, ledger.Options{})
