@@ -31,7 +31,7 @@ func split(name string) (schema, table string) {
 }
 
 const (
-	tableKind   = `SELECT table_type, coalesce(engine, ''), table_schema FROM information_schema.tables WHERE table_schema = coalesce(nullif(?1, ''), DATABASE()) AND table_name = ?2`
+	tableKind   = `SELECT table_type, coalesce(engine, ''), table_schema, table_name FROM information_schema.tables WHERE table_schema = coalesce(nullif(?1, ''), DATABASE()) AND table_name = ?2`
 	mysqlColumn = `SELECT c.column_name, c.column_type, c.is_nullable = 'NO', c.data_type, coalesce(c.character_set_name, ''), coalesce(c.collation_name, ''),
 		coalesce(c.character_octet_length, 0), EXISTS (SELECT 1 FROM information_schema.statistics s
 			WHERE s.table_schema = c.table_schema AND s.table_name = c.table_name AND s.non_unique = 0
@@ -57,8 +57,8 @@ const (
 
 func (mysql) look(t *tx, name string) (out relation, err error) {
 	schema, bare := split(name)
-	kinds, err := all(t, func(r *sql.Rows) (k [3]string, err error) {
-		err = r.Scan(&k[0], &k[1], &k[2])
+	kinds, err := all(t, func(r *sql.Rows) (k [4]string, err error) {
+		err = r.Scan(&k[0], &k[1], &k[2], &k[3])
 		return k, err
 	}, tableKind, schema, bare)
 	switch {
@@ -75,7 +75,7 @@ func (mysql) look(t *tx, name string) (out relation, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.place, out.columns = table(kinds[0][2]+"."+bare), make(map[string]column, len(list))
+	out.place, out.columns = table(kinds[0][2]+"."+kinds[0][3]), make(map[string]column, len(list))
 	for _, c := range list {
 		out.columns[c.name] = c
 	}

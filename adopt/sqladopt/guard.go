@@ -11,6 +11,14 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
+// places are the tables that the guard is on.
+func (c *Collection) places() []string {
+	if c.c.Contents == nil {
+		return []string{c.s.rows.place}
+	}
+	return []string{c.s.contents.place, c.s.rows.place}
+}
+
 // triggers are the guard's, by their names.
 func (c *Collection) triggers() []string {
 	if c.c.Contents == nil {
@@ -95,7 +103,7 @@ func (c *Collection) install(ctx context.Context, version string) error {
 		}
 		if elsewhere != "" {
 			if err := t.quiet(c.db.engine, c.name); err != nil {
-				return fmt.Errorf("%w, with the description by which the guard is on %s", err, elsewhere)
+				return fmt.Errorf("%w, with the description by which the guard is on %s, or once that table is dropped", err, elsewhere)
 			}
 		}
 		if err := t.drop(outdated); err != nil {

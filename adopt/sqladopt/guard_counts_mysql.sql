@@ -1,4 +1,4 @@
-CREATE TRIGGER {trigger counts} BEFORE UPDATE ON {contents} FOR EACH ROW
+CREATE TRIGGER {trigger counts} AFTER UPDATE ON {contents qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;

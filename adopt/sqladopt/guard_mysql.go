@@ -3,6 +3,8 @@ package sqladopt
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -35,21 +37,11 @@ const (
 	standsMySQL = "(state = 2 OR state = 3 AND due_at > " + nowMySQL + ")"
 )
 
-// guardObjectsMySQL and objectsTriggerMySQL are for contents whose keys are not those of
-// their objects. They insert as well, by a unique index of objects.
+// guardObjectsMySQL is for contents whose keys are not those of their objects. It inserts as
+// well, by a unique index of objects.
 //
 //go:embed guard_objects_mysql.sql
 var guardObjectsMySQL string
-
-const objectsTriggerMySQL = `CREATE TRIGGER {trigger objects} BEFORE UPDATE ON {contents} FOR EACH ROW
-BEGIN
-    -- lethe {version}
-    DECLARE lethe_there BOOLEAN;
-    DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
-    IF NOT ({new object} <=> {old object}) THEN
-        {look at object}
-    END IF;
-END;`
 
 // lookMySQL is the check of lethe_condemned in each trigger, for the content
 // {of}. It inserts: an existing row, or one that another transaction inserts,
@@ -99,14 +91,13 @@ func (m mysql) guard(c *Collection) string {
 	}
 	column := func(alias string) string { return alias + "." + sqldb.Quoted(c.c.Contents.Key) }
 	key := c.s.contents.columns[c.c.Contents.Key]
-	look, objects := "", ""
+	look := of(lookMySQL, m.text(column("NEW"), key))
 	if !c.keyed() {
-		look, objects = strings.NewReplacer("{stands}", standsMySQL, "{apart of object}", "concat(x'00', {new object})").Replace(guardObjectsMySQL), objectsTriggerMySQL
+		look = strings.NewReplacer("{stands}", standsMySQL, "{apart of object}", "concat(x'00', {new object})").Replace(guardObjectsMySQL)
 	}
-	text := strings.NewReplacer("{counts}", counts, "{functions}", functions, "{objects trigger}", objects).Replace(guardMySQL)
-	text = strings.ReplaceAll(text, "{look at object}", look)
+	text := strings.NewReplacer("{counts}", counts, "{functions}", functions, "{look at object}", look).Replace(guardMySQL)
 	text = strings.NewReplacer(
-		"{look new}", of(lookMySQL, m.text(column("NEW"), key)), "{look old}", of(lookMySQL, m.text(column("OLD"), key)),
+		"{look old}", of(lookMySQL, m.text(column("OLD"), key)),
 		"{look named}", of(lookMySQL, "lethe_named"), "{named}", m.text("NEW."+sqldb.Quoted(c.c.Rows.Content), c.s.rows.columns[c.c.Rows.Content]),
 	).Replace(text)
 	return names.Replace(text)
@@ -160,32 +151,44 @@ func (m mysql) installed() string {
 }
 
 const (
-	holdGuard       = `SELECT version FROM {lethe}guards WHERE collection = ?1 ` + sqldb.Shared
-	installedGuards = `SELECT count(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE()
-		AND trigger_name IN (SELECT id FROM {ids 1}) AND action_statement LIKE ?2`
+	holdGuard = `SELECT version FROM {lethe}guards WHERE collection = ?1 ` + sqldb.Shared
+	// installedGuards are the triggers of a table, as the guard writes them. One that is fired
+	// before the row is written has to be the last: another could change what it has seen.
+	installedGuards = `SELECT x.text FROM (
+		SELECT concat('CREATE TRIGGER "', trigger_name, '" ', action_timing, ' ', event_manipulation, ' ON ', ?1, ' FOR EACH ROW
+', action_statement, ';') AS text, FIND_IN_SET('PIPES_AS_CONCAT', sql_mode) > 0 AND FIND_IN_SET('NO_BACKSLASH_ESCAPES', sql_mode) > 0
+			AND (action_timing = 'AFTER' OR action_order = max(action_order) OVER (PARTITION BY action_timing, event_manipulation)) AS holds
+		FROM information_schema.triggers WHERE event_object_schema = ?2 AND event_object_table = ?3) AS x WHERE x.holds`
 )
 
-// endsContents is false: an insert may wait for a removal after its check.
+// endsContents is false: rows and contents end in transactions of their own.
 func (mysql) endsContents() bool { return false }
 
 // refusing returns false: contents are looked at.
 func (mysql) refusing(*tx, *Collection) (bool, error) { return false, nil }
 
+// mysqlTrigger matches the triggers in the guard's text.
+var mysqlTrigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND;`)
+
+// guarded compares the triggers that the tables have with the expected ones, byte by byte. The
+// row of the guard is there once they are complete.
 func (m mysql) guarded(t *tx, c *Collection) (bool, error) {
 	there, err := m.has(t, "guards")
 	if err != nil || !there {
 		return false, err
 	}
 	versions, err := all(t, text, holdGuard, c.name)
-	version := c.guardVersion()
-	if err != nil || len(versions) != 1 || versions[0] != version {
+	if err != nil || len(versions) != 1 || versions[0] != c.guardVersion() {
 		return false, err
 	}
-	want := append(c.triggers(), "lethe_"+c.name+"_named")
-	if c.c.Contents == nil {
-		want = append(want, "lethe_"+c.name+"_renamed")
+	var have []string
+	for _, place := range c.places() {
+		schema, bare := split(strings.ReplaceAll(place, `"`, ""))
+		list, err := all(t, text, installedGuards, place, schema, bare)
+		if err != nil {
+			return false, err
+		}
+		have = append(have, list...)
 	}
-	var n int
-	err = t.row(installedGuards, sqldb.JSON(want), fmt.Sprintf("%%-- lethe %s%%", sqldb.Literal(version))).Scan(&n)
-	return n == len(want), err
+	return !slices.ContainsFunc(mysqlTrigger.FindAllString(c.GuardSQL(), -1), func(want string) bool { return !slices.Contains(have, want) }), nil
 }

@@ -1,19 +1,32 @@
 -- Keeps new references from contents of {collection} that are being deleted. To run this
--- with a client: SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES', and another DELIMITER.
+-- with a client, --comments: SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',
+-- and another DELIMITER.
 LOCK TABLES {contents} WRITE, {rows} WRITE, {lethe}guards WRITE;
 DROP TRIGGER IF EXISTS {trigger contents};
-CREATE TRIGGER {trigger contents} BEFORE INSERT ON {contents} FOR EACH ROW
+-- After the row is there: the database may have numbered it, or a trigger of the application
+-- changed it.
+CREATE TRIGGER {trigger contents} AFTER INSERT ON {contents qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
-    {look new}
     {look at object}
 END;
 DROP TRIGGER IF EXISTS {trigger objects};
-{objects trigger}
+CREATE TRIGGER {trigger objects} AFTER UPDATE ON {contents qualified} FOR EACH ROW
+BEGIN
+    -- lethe {version}
+    DECLARE lethe_there BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
+    IF NOT ({new object} <=> {old object}) THEN
+        {look at object}
+    END IF;
+END;
+-- Before the row is there, and so before the check of a foreign key, which would share the
+-- content's lock first, and has an error of its own for a content that is gone. Being the last
+-- such trigger, it sees what those of the application have set.
 DROP TRIGGER IF EXISTS {trigger rows};
-CREATE TRIGGER {trigger rows} BEFORE INSERT ON {rows} FOR EACH ROW
+CREATE TRIGGER {trigger rows} BEFORE INSERT ON {rows qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
@@ -26,7 +39,7 @@ BEGIN
     END IF;
 END;
 DROP TRIGGER IF EXISTS {trigger named};
-CREATE TRIGGER {trigger named} BEFORE UPDATE ON {rows} FOR EACH ROW
+CREATE TRIGGER {trigger named} BEFORE UPDATE ON {rows qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;

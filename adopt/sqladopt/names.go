@@ -107,7 +107,7 @@ func (db *DB) concatenation(t adopt.Template, alias string, columns map[string]c
 func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 	key := s.rows.columns[c.Rows.Key]
 	w := words{
-		"{rows}": table(c.Rows.Table), "{key}": sqldb.Quoted(c.Rows.Key),
+		"{rows}": table(c.Rows.Table), "{rows qualified}": s.rows.place, "{key}": sqldb.Quoted(c.Rows.Key),
 		"{r key}": db.engine.text("r."+sqldb.Quoted(c.Rows.Key), key), "{key of id}": db.engine.value("id", key),
 		"{canonical key}": db.engine.text(db.engine.value("?1", key), key),
 		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
