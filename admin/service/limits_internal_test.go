@@ -29,8 +29,8 @@ func TestAllowChoosesExactly(t *testing.T) {
 		{"rules", "invoices", "", "id1"},
 		{"ttl", "invoices", "id2", ""},
 		{"ttl", "id2", "", "id of another"},
-		{"clock", "east", "", "limits show"},
-		{"nonsense", "", "", "limits show"},
+		{"clock", "east", "", "use rules, ttl"},
+		{"nonsense", "", "", "use rules, ttl"},
 	} {
 		g, err := chooseLimit(api.AllowRequest{Kind: c.kind, Subject: c.subject}, list)
 		switch {

@@ -42,6 +42,7 @@ type mutants map[string]struct{ file, old, new string }
 const (
 	root     = "../.."
 	rows     = "adopt/memadopt/quarantine.go"
+	marks    = "adopt/memadopt/contents.go"
 	claims   = "adopt/quarantined.go"
 	keys     = "adopt/keys.go"
 	folders  = "adopt/folderplan.go"
@@ -80,6 +81,12 @@ var quarantineMutants = mutants{
 	"a copy that is wanted is purged":                   {claims, "&& !h.Wanted &&", "&&"},
 	"a known copy is purged":                            {claims, "&& !h.Known &&", "&&"},
 	"an incomplete copy is restored":                    {claims, "return h.State != Moving && (h.Named || h.Wanted)", "return h.Named || h.Wanted"},
+	"a moved object is not looked for again":            {marks, "if n++; db.o.Quarantine {", "if n++; db.o.Quarantine && n < 0 {"},
+	"a moved object is looked for before copies land":   {marks, "return g.LooksAgain()", "return g.LongestWrite"},
+	"an object is looked for again without end":         {marks, "o.Failed == \"\" && o.Again &&", "o.Failed == \"\" && o.Again && fence < 0 &&"},
+	"an object whose content had a row is let be":       {marks, "o.Failed == \"\" && o.Again &&", "o.Failed == \"\" && db.o.Quarantine &&"},
+	"an object whose content has a row is let be":       {marks, "o.Again && db.contents[o.Content] == nil:", "o.Again:"},
+	"an object that somebody wants is moved again":      {rows, "return m.Object == key }", "return m.Object == key && key == \"\" }"},
 	"an object that nothing needs is restored":          {claims, "return h.State != Moving && (h.Named || h.Wanted)", "return h.State != Moving"},
 }
 

@@ -272,9 +272,8 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 				s.drop = append(s.drop, d.Content)
 			}
 		case !exists || l.unreferenced && !l.referenced:
-			d.Again = c.c.Guard == adopt.QuarantineGuard && !exists
 			s.mark = append(s.mark, d.Content)
-			s.out.Contents = append(s.out.Contents, d.Condemned)
+			s.out.Contents = append(s.out.Contents, adopt.Condemned{Content: d.Content, Object: d.Object, Again: !exists && c.c.Guard == adopt.QuarantineGuard})
 		case d.state == condemned:
 			if c.c.Guard != adopt.QuarantineGuard { // a reference that bypassed the guard
 				s.out.Drifted = append(s.out.Drifted, d.Content)

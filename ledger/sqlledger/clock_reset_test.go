@@ -31,9 +31,9 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	o := ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow, MovedGrace: movedGrace}
 	l := &fixture{DB: open(o), t: t, ctx: context.Background(), clock: clock}
 	setUp(t, l.DB)
-	l.putTTL("before", "aa", time.Hour)
-	l.putTTL("gone", "bb", 0)
-	l.putTTL("claimed", "cc", 0)
+	for key, ttl := range map[string]time.Duration{"before": time.Hour, "gone": 0, "claimed": 0} {
+		l.putTTL(key, key, ttl)
+	}
 	clock.Advance(ahead)
 	l.putTTL("during", "dd", time.Hour)
 	l.putIdle("read", 20*time.Hour)
@@ -57,11 +57,7 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.hidden("before", true)
 	l.ok(errorOf(l.ResetClock(l.ctx)))
 	l.hidden("before", false)
-	read, err := l.StatObject(l.ctx, "b", "read")
-	l.ok(err)
-	if d := read.Object.IdleAt.Sub(l.now()); d != 22*time.Hour+ledger.IdleMargin {
-		t.Errorf("what was used while the clock was ahead ends in %s", d)
-	}
+	l.endsIdle("read", 22*time.Hour+ledger.IdleMargin)
 	if d := l.ClockBehind(); d != 0 {
 		t.Errorf("the ledger's clock is ahead by %s", d)
 	}
@@ -98,6 +94,16 @@ func (l *fixture) putIdle(key string, idle time.Duration) {
 	c := commitOf(l.DB, key, ledger.Uploaded{Blob: l.begin(100), Size: 100, Digest: "digest of " + key})
 	c.Object.IdleFor = idle
 	l.ok(errorOf(l.Commit(l.ctx, c)))
+}
+
+// endsIdle checks when an object ends by idleness.
+func (l *fixture) endsIdle(key string, in time.Duration) {
+	l.t.Helper()
+	r, err := l.StatObject(l.ctx, "b", key)
+	l.ok(err)
+	if d := r.Object.IdleAt.Sub(l.now()); d != in {
+		l.t.Errorf("%s ends in %s, not in %s", key, d, in)
+	}
 }
 
 // moves moves an object's bytes into the ledger.

@@ -85,7 +85,7 @@ func TestPostgresConformance(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
 		url := servers.Postgres(t)
-		ledgertest.Run(t, onServer(t, url, url))
+		ledgertest.Run(t, twice(onServer(t, url, url)))
 	})
 	t.Run("pooler", func(t *testing.T) {
 		if !*variants {

@@ -63,8 +63,16 @@ func (s *schemas) open(t testing.TB, o ledger.Options) ledgertest.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.RunTwice()
 	return &pooled{db, t, s, at.Schema}
+}
+
+// twice opens ledgers whose transactions run twice. Fences and numbers of the server go on then.
+func twice(open ledgertest.Open) ledgertest.Open {
+	return func(t testing.TB, o ledger.Options) ledgertest.Ledger {
+		l := open(t, o)
+		l.(*pooled).RunTwice()
+		return l
+	}
 }
 
 func (s *schemas) take(t testing.TB) string {

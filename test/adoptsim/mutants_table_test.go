@@ -47,7 +47,7 @@ var recordMutants = []mutant{
 	{name: "marks end before they are due", rule: "LongestWrite: a mark outlasts the delete", file: contents,
 		edits: edit("m.State == Gone && m.Due <= now", "m.State == Gone && m.Due <= max(now, m.Due)")},
 	{name: "the longest write is counted from the confirmation", rule: "an unseen delete may take away what was uploaded right before it", file: contents,
-		edits: edit("m.over(max(now, m.Unseen), g.LongestWrite)", "m.over(max(now.Add(g.LongestWrite), m.Unseen), 0)")},
+		edits: edit("m.over(max(now, m.Unseen), db.lasts(g))", "m.over(max(now.Add(g.LongestWrite), m.Unseen), 0)")},
 	{name: "unseen deletes are forgotten", rule: "Late: a delete may take effect later", file: contents,
 		edits: edit("			m.unseen(o, now.Add(g.Late))\n			if m", "			m.unseen(o, now)\n			if m")},
 	{name: "what had no response is forgotten with the next success", rule: "Late: a delete may take effect later", file: clean,
