@@ -55,6 +55,9 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, erro
 	}
 	c := a.Description.Collections[name]
 	store, err := open(ctx, a.Description.Buckets[c.Bucket], beside{c.Prefix, prefix})
+	if errors.Is(err, blob.ErrDown) {
+		err = fmt.Errorf("%w: %s", err, a.mendBucket(name))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
@@ -112,6 +115,14 @@ func untraced(b bucket) bucket {
 // compare compares what rows name with the contents of the bucket.
 type compare func(ctx context.Context, store bucket) ([]adopt.Finding, error)
 
+// mendBucket says what to do about a bucket of a collection that does not answer.
+func (a *Adoption) mendBucket(name string) string {
+	if a.Description.Buckets[a.Description.Collections[name].Bucket].Path != "" {
+		return "mount the disk, or correct the bucket's path, or what this user may do there"
+	}
+	return "correct the bucket's address and keys, or what its key may do"
+}
+
 // checkBucket probes the bucket of a collection, and compares.
 func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare) ([]adopt.Finding, error) {
 	c := a.Description.Collections[name]
@@ -120,7 +131,7 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		return nil, err
 	}
 	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: ofBucket(err), Do: "correct the bucket's address and keys, or what its key may do"}}, ctx.Err()
+		return []adopt.Finding{{Problem: true, What: ofBucket(err), Do: a.mendBucket(name)}}, ctx.Err()
 	}
 	var out []adopt.Finding
 	switch noDelete, noPut := unfit(store); {
@@ -168,12 +179,12 @@ func (a *Adoption) checkClock(ctx context.Context, store bucket) ([]adopt.Findin
 // isolated adds to the findings of a collection what bucket or database refuse
 // to show. That is a problem of this collection only, unless the database does
 // not respond at all.
-func (a *Adoption) isolated(ctx context.Context, found []adopt.Finding, err error) ([]adopt.Finding, error) {
+func (a *Adoption) isolated(ctx context.Context, name string, found []adopt.Finding, err error) ([]adopt.Finding, error) {
 	if err == nil || ctx.Err() != nil {
 		return found, err
 	}
 	if errors.Is(err, blob.ErrDown) {
-		return append(found, adopt.Finding{Problem: true, What: ofBucket(err), Do: "correct the bucket's address and keys, or what its key may do"}), nil
+		return append(found, adopt.Finding{Problem: true, What: ofBucket(err), Do: a.mendBucket(name)}), nil
 	}
 	if _, down := a.DB.Now(ctx); down != nil {
 		return found, err

@@ -36,7 +36,7 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 			report = a.reportKeys
 		}
 		found, err := report(ctx, name)
-		found, err = a.isolated(ctx, found, err)
+		found, err = a.isolated(ctx, name, found, err)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (a *Adoption) check(ctx context.Context, wanted func(name string) bool) (ma
 			continue
 		}
 		found, err := a.checkRecords(ctx, name, rows, database)
-		if found, err = a.isolated(ctx, found, err); err != nil {
+		if found, err = a.isolated(ctx, name, found, err); err != nil {
 			return nil, err
 		}
 		out[name] = append(out[name], found...)
@@ -79,7 +79,7 @@ func (a *Adoption) check(ctx context.Context, wanted func(name string) bool) (ma
 			continue
 		}
 		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name].Prefix, keys.Sample))
-		if found, err = a.isolated(ctx, found, err); err != nil {
+		if found, err = a.isolated(ctx, name, found, err); err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database, checkHook(a.Description.Collections[name]))
@@ -89,7 +89,7 @@ func (a *Adoption) check(ctx context.Context, wanted func(name string) bool) (ma
 			continue
 		}
 		found, err := a.checkNames(ctx, name, folders.Rights, a.sampledFolders(name))
-		if found, err = a.isolated(ctx, found, err); err != nil {
+		if found, err = a.isolated(ctx, name, found, err); err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database)

@@ -4,6 +4,7 @@ package adoption
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,10 +124,16 @@ func TestKeysOnADiskThatIsGone(t *testing.T) {
 		t.Errorf("%v, %v", counts, err)
 	}
 	found, err := f.Check(t.Context())
-	if err != nil || !adopt.Problems(found["files"]) {
+	if err != nil || !adopt.Problems(found["files"]) || !strings.Contains(fmt.Sprint(found["files"]), "mount the disk, or correct the bucket's path") {
 		t.Errorf("check: %+v, %v", found, err)
 	}
-	if err := errors.Join(os.RemoveAll(root), os.Rename(root+".away", root)); err != nil {
+	if err := os.RemoveAll(root); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := Open(t.Context(), f.Description, Options{}); err == nil || !strings.Contains(err.Error(), "no such file or directory: mount the disk") {
+		t.Errorf("opened as %v, %v", gone, err)
+	}
+	if err := os.Rename(root+".away", root); err != nil {
 		t.Fatal(err)
 	}
 	f.cares(map[string]int64{"restored": 1})
