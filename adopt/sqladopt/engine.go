@@ -42,7 +42,8 @@ type grammar interface {
 	// dialect returns the database's dialect with the names of a collection, of
 	// Lethe's tables and of their types.
 	dialect(w words) sqldb.Dialect
-	// text returns the expression of a column's value as text. It is injective.
+	// text returns the expression of a column's value as text. It is injective, and
+	// compared by bytes.
 	text(expression string, c column) string
 	// value returns the expression that inverts text.
 	value(expression string, c column) string

@@ -117,7 +117,7 @@ func (m mysql) guardOwned(c *Collection) string {
 	each := func(keys, but []string, do string) string {
 		var out strings.Builder
 		for _, key := range keys {
-			condition := key + " IS NOT NULL"
+			condition := "length(" + key + ") <= 1024" // a longer text is no object's key, and does not fit condemned
 			if but != nil {
 				condition += " AND NOT coalesce(" + key + " IN (" + strings.Join(but, ", ") + "), FALSE)"
 			}

@@ -9,7 +9,8 @@ BEGIN
         had := ARRAY[{old objects}];
     END IF;{refuse folders}
     FOREACH key IN ARRAY ARRAY[{new objects}] LOOP
-        IF key IS NOT NULL AND NOT coalesce(key = ANY (array_remove(had, NULL)), FALSE) THEN
+        -- A longer text is no object's key, and does not fit the index of marks.
+        IF octet_length(key) <= 1024 AND NOT coalesce(key = ANY (array_remove(had, NULL)), FALSE) THEN
             -- Waits for whoever is about to mark it, and keeps others from it until the commit.
             PERFORM pg_advisory_xact_lock_shared({lock of key});
             IF {lethe}{guard look}(key) THEN
@@ -32,7 +33,7 @@ BEGIN
         kept := ARRAY[{new objects}];
     END IF;
     FOREACH key IN ARRAY ARRAY[{old objects}] LOOP
-        IF key IS NOT NULL AND NOT coalesce(key = ANY (array_remove(kept, NULL)), FALSE) THEN
+        IF octet_length(key) <= 1024 AND NOT coalesce(key = ANY (array_remove(kept, NULL)), FALSE) THEN
             INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
             VALUES ({collection}, key, key, 1, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + {grace})
             -- Whoever looks at it now passes it over: this row is still there for them.

@@ -49,11 +49,12 @@ END;
 
 // sqliteLeave records an object, in syntax that old versions of SQLite know as
 // well: the application's version runs it. Its UPDATE and INSERT cause no
-// conflict: the application's statement would decide how to resolve one.
+// conflict: the application's statement would decide how to resolve one. A longer text is
+// no object's key.
 const sqliteLeave = `    UPDATE {lethe}condemned SET state = 1, due_at = %[2]s, attempts = 0, unseen_until = 0
         WHERE collection = {collection} AND content = %[1]s AND NOT {stands}%[4]s;
     INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
-        SELECT {collection}, %[1]s, %[1]s, 1, %[2]s%[3]s WHERE %[1]s IS NOT NULL%[4]s
+        SELECT {collection}, %[1]s, %[1]s, 1, %[2]s%[3]s WHERE length(CAST(%[1]s AS BLOB)) <= 1024%[4]s
         AND NOT EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = %[1]s);
 `
 

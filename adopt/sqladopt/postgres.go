@@ -96,7 +96,13 @@ func (p postgres) createSchema() string {
 	return "DO $$ BEGIN IF to_regnamespace(" + sqldb.Literal(p.schema()) + ") IS NULL THEN CREATE SCHEMA " + p.schema() + "; END IF; END $$;"
 }
 
-func (postgres) text(expression string, _ column) string { return "CAST(" + expression + " AS TEXT)" }
+func (postgres) text(expression string, c column) string {
+	text := "CAST(" + expression + " AS TEXT)"
+	if c.folding {
+		text += ` COLLATE "C"`
+	}
+	return text
+}
 
 func (postgres) value(expression string, c column) string {
 	return "CAST(" + expression + " AS " + c.kind + ")"

@@ -123,7 +123,11 @@ func (sqlite) text(expression string, c column) string {
 	if c.base == blobs {
 		return "CASE WHEN " + expression + " IS NOT NULL THEN lower(hex(" + expression + ")) END"
 	}
-	return "CAST(" + expression + " AS TEXT)"
+	text := "CAST(" + expression + " AS TEXT)"
+	if c.folding { // the cast keeps the collation
+		text += " COLLATE BINARY"
+	}
+	return text
 }
 
 // value converts a text to a number only if it is one: CAST alone would make 0
