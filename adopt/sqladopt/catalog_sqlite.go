@@ -33,6 +33,20 @@ func affinity(declared string) string {
 	return numerics
 }
 
+// classes returns the conditions of column.sound and column.unsound for an affinity. A number
+// sorts before all texts, and a text before all blobs.
+func classes(base string) (sound, unsound string) {
+	switch base {
+	case texts:
+		return "typeof(%s) = 'text'", "%s >= x''"
+	case blobs:
+		return "typeof(%s) = 'blob'", "%s < x''"
+	case integers:
+		return "typeof(%s) = 'integer'", "%s >= ''"
+	}
+	return "typeof(%s) IN ('integer', 'text')", "%s >= x''"
+}
+
 const (
 	sqliteTable   = `SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')`
 	sqliteColumns = `SELECT c.name, c.type, c."notnull" <> 0 OR c.pk > 0,
@@ -68,6 +82,7 @@ func (sqlite) look(t *tx, name string) (out relation, err error) {
 	list, err := all(t, func(r *sql.Rows) (c column, err error) {
 		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.unique)
 		c.base = affinity(c.kind)
+		c.sound, c.unsound = classes(c.base)
 		return c, err
 	}, sqliteColumns, own)
 	if err != nil {

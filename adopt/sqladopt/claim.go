@@ -13,9 +13,9 @@ import (
 )
 
 // Statements use the placeholders of names.go. ?1 is the instant where rows are
-// compared with one.
+// compared with one. A row with an implausible end stays: it may stand for never.
 const (
-	due = `{is live} AND {r end} <= {as end}?1{close end}`
+	due = `{is live} AND {is past} AND {r end} > {earliest end} AND {sound}`
 
 	dueRows = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
 		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
@@ -33,7 +33,7 @@ const (
 	// A row in progress without a time was not claimed by Lethe: it is stuck as
 	// well.
 	stuckRows = `SELECT {r key} FROM {rows} r
-		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL)
+		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}
 		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
 	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due

@@ -165,8 +165,12 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 	return out, err
 }
 
-// mayMark returns ErrUnguarded without a guard, unless objects are only moved.
+// mayMark returns ErrUnguarded without a guard, unless objects are only moved, and an error if
+// two contents may share an object.
 func (c *Collection) mayMark(t *tx) error {
+	if err := c.apartByClass(t); err != nil {
+		return err
+	}
 	if c.c.Guard == adopt.QuarantineGuard {
 		return nil
 	}

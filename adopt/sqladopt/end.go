@@ -108,9 +108,11 @@ func (c *Collection) mayEnd(t *tx, e *contentEnd, zero []content) (map[string]bo
 	if err != nil || len(unused) == 0 {
 		return nil, err
 	}
-	guarded, err := c.db.engine.guarded(t, c)
-	if err != nil || !guarded {
-		return nil, err // Mark reports it
+	switch err := c.mayMark(t); {
+	case errors.Is(err, adopt.ErrUnguarded), errors.Is(err, errMixed):
+		return nil, nil // Mark reports it
+	case err != nil:
+		return nil, err
 	}
 	may := make(map[string]bool, len(unused))
 	for _, x := range zero {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE ` + due + ` ORDER BY {r end} DESC LIMIT 1`
-	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE ` + due + ` ORDER BY {r end} LIMIT ?2`
+	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} DESC LIMIT 1`
+	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} LIMIT ?2`
 
 	// implausible is the earliest plausible end; far is the latest.
 	implausible = lethe.Time(631152000_000000)  // 1990
@@ -81,7 +81,7 @@ func (c *Collection) never(early [][2]string) adopt.Finding {
 	case mostEarly:
 		ended = fmt.Sprintf("%d or more rows of %s", mostEarly, r.Table)
 	}
-	return adopt.Finding{Problem: true, What: fmt.Sprintf("%s ended before 1990, such as %q at %s: that may stand for never, and the first run would remove them", ended, such[0], such[1]),
+	return adopt.Finding{Problem: true, What: fmt.Sprintf("%s ended before 1990, such as %q at %s: that may stand for never, so that they stay", ended, such[0], such[1]),
 		Do: fmt.Sprintf("if it stands for never, make it NULL, or a time far ahead: UPDATE %s SET %s = NULL WHERE %[2]s = %s; if for the past, write a time since 1990",
 			table(r.Table), sqldb.Quoted(r.End), sqldb.Literal(such[1]))}
 }

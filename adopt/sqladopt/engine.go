@@ -133,6 +133,10 @@ type column struct {
 	// seek is the form of t.id that uses an index of the column, empty if
 	// text's expression does.
 	seek string
+	// sound is the condition that a value, as %s, is of the storage class of the column: text
+	// is injective on those alone. unsound, which uses an index, is that it is of another.
+	// Both are empty if all values are of one.
+	sound, unsound string
 	// noKey is which types a key has to have, empty if this is one. fickle: its
 	// text depends on the session. coarse: it is too coarse for the time of a
 	// claim.

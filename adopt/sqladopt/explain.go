@@ -24,7 +24,7 @@ type Fact struct {
 
 const (
 	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
-		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, coalesce({state}, 'NULL'), CASE WHEN {is known} THEN 1 ELSE 0 END
+		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, CASE WHEN {r end} <= {earliest end} THEN 1 ELSE 0 END, coalesce({state}, 'NULL'), CASE WHEN {is known} THEN 1 ELSE 0 END
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 	explainContent = `SELECT {object}, {c count}, {references}
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
@@ -215,15 +215,18 @@ func meaning(kind receipt.Kind, key string) string {
 func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact, err error) {
 	facts, err = all(t, func(r *sql.Rows) (f Fact, err error) {
 		var end, state string
-		var expired, known bool
-		if err := r.Scan(&content, &end, &expired, &state, &known); err != nil {
+		var expired, early, known bool
+		if err := r.Scan(&content, &end, &expired, &early, &state, &known); err != nil {
 			return f, err
 		}
 		f.What = "row " + adopt.Brief(key) + " ends at " + end
 		if end == "never" {
 			f.What = "row " + adopt.Brief(key) + " never ends"
 		}
-		if expired {
+		switch {
+		case early:
+			f.What += ", which is before 1990 and may stand for never, so that it stays"
+		case expired:
 			f.What += ", which is past"
 		}
 		if state != "" {

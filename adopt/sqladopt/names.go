@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -113,8 +114,10 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
 		"{referenced}":    "FALSE", "{references}": "0", "{content}": "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''", "{is known}": "TRUE",
 		"{r end}": s.end.compared("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
-		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
+		"{is past}":      s.end.compared("r."+sqldb.Quoted(c.Rows.End)) + " <= " + s.end.at.open + "?1" + s.end.at.close,
+		"{earliest end}": s.end.at.open + strconv.FormatInt(int64(implausible), 10) + s.end.at.close, "{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
+	w["{sound}"] = s.sound(c)
 	if key.variants {
 		w["{canonical key}"] = fmt.Sprintf("coalesce((SELECT max(%s) FROM %s r WHERE r.%s = %s), %s)",
 			w["{r key}"], w["{rows}"], w["{key}"], db.engine.value("?1", key), w["{canonical key}"])

@@ -18,7 +18,7 @@ var (
 	// claimedRows locks the rows of a claim as their removal does: with contents
 	// locked it must not wait. That they still carry the claim is not a
 	// condition: PostgreSQL would scan all rows in progress for each of them.
-	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
+	claimedRows = `SELECT {r key}, {content}, CASE WHEN {is past} AND {r end} > {earliest end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END{copies}
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} {for update}`
 	// claimedKept lets rows that refer to those of a claim be inserted: they stay.
@@ -88,7 +88,7 @@ func (c *Collection) lookUp(t *tx, rows []claimed) error {
 	for i, r := range rows {
 		keys[i] = r.key
 	}
-	named, err := all(t, c.scanNaming, contentsOf, sqldb.JSON(keys))
+	named, err := all(t, c.scanNaming, contentsOf, c.end(t), sqldb.JSON(keys))
 	contents := make(map[string]string, len(named))
 	for _, n := range named {
 		contents[n.key] = n.content

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -11,13 +13,13 @@ import (
 
 var _ adopt.Taker = (*Collection)(nil)
 
-// contentsOf reads which contents the locked rows name, and their copies.
-const contentsOf = `SELECT {r key}, {content}{copies} FROM {rows} r
-	WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
+// contentsOf reads which contents the locked rows name, whether they are due, and their copies.
+const contentsOf = `SELECT {r key}, {content}, CASE WHEN ` + due + ` THEN 1 ELSE 0 END{copies} FROM {rows} r
+	WHERE r.{key} IN (SELECT {key of id} FROM {ids 2})`
 
 func (c *Collection) scanNaming(r *sql.Rows) (h claimed, err error) {
 	var content sql.NullString
-	h.copies, err = c.scanCopies(r, &h.key, &content)
+	h.copies, err = c.scanCopies(r, &h.key, &content, &h.expired)
 	h.content = content.String
 	return h, cmp.Or(err, listable(h.content))
 }
@@ -31,9 +33,12 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		rows, err := all(t, c.scanNaming, contentsOf, keysOf(due))
+		rows, err := all(t, c.scanNaming, contentsOf, c.end(t), keysOf(due))
 		if err != nil {
 			return err
+		}
+		if len(rows) != len(due) || slices.ContainsFunc(rows, func(r claimed) bool { return !r.expired }) {
+			return fmt.Errorf("%d rows have expired, and their keys find others", len(due))
 		}
 		out.Gone = len(rows)
 		return c.remove(t, removal{rows: rows, again: again}, &out)
