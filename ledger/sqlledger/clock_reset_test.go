@@ -74,12 +74,7 @@ func resetClock(t *testing.T, open func(ledger.Options) *DB) {
 	l.hidden("during", false)
 	l.dies(silent)
 	clock.Advance(movedGrace - lateWindow - time.Second)
-	for want := range 2 {
-		if n := len(l.claim(10).Blobs); n != want {
-			t.Errorf("%d blobs of what was moved into the ledger are due, not %d", n, want)
-		}
-		clock.Advance(time.Second)
-	}
+	l.movedDue()
 	sound(t, l.DB)
 	l.ok(l.Close())
 	l.DB = open(o)
@@ -103,6 +98,17 @@ func (l *fixture) endsIdle(key string, in time.Duration) {
 	l.ok(err)
 	if d := r.Object.IdleAt.Sub(l.now()); d != in {
 		l.t.Errorf("%s ends in %s, not in %s", key, d, in)
+	}
+}
+
+// movedDue checks that what was moved into the ledger is due in a second.
+func (l *fixture) movedDue() {
+	l.t.Helper()
+	for want := range 2 {
+		if n := len(l.claim(10).Blobs); n != want {
+			l.t.Errorf("%d blobs of what was moved into the ledger are due, not %d", n, want)
+		}
+		l.clock.Advance(time.Second)
 	}
 }
 
