@@ -50,7 +50,7 @@ func backupTo(ctx context.Context, client *api.Client, path string) (n int64, er
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s cannot be written: %w", path, errors.Unwrap(err)) // that of the system: the name is another
 	}
 	n, err = client.Backup(ctx, f)
 	err = errors.Join(err, f.Sync(), f.Close())

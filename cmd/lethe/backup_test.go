@@ -27,6 +27,7 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	stop()
 	mode(t, file, 0o600)
 	w.fails("choose another name", "backup", file)
+	w.fails("cannot be written: no such file or directory", "backup", filepath.Join(filepath.Dir(file), "nowhere", "b.db"))
 	w.put("first", "after", "bytes the backup does not know", "")
 	w.remove("first", "deleted")
 	w.clock.Advance(time.Minute)

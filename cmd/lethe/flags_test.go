@@ -12,18 +12,19 @@ import (
 // A value that a flag cannot have is refused in words, whatever its type is.
 func TestFlagValuesAreRefusedInWords(t *testing.T) {
 	for line, want := range map[string]string{
-		"buckets set b --evict-high much":       `invalid value "much" for --evict-high: want a whole number; see lethe buckets set --help`,
-		"buckets set b --evict-low 1.5":         `invalid value "1.5" for --evict-low: want a whole number`,
-		"buckets set b --max-objects -1":        `invalid value "-1" for --max-objects: want a whole number, 0 or more`,
-		"events list app --after x":             `invalid value "x" for --after: want a whole number`,
-		"forecast --days 99999999999999999999":  `invalid value "99999999999999999999" for --days: want a whole number`,
-		"limits allow ttl b --count 0":          `invalid value "0" for --count: want a whole number, 1 or more`,
-		"reclaim --once --yes=maybe":            `invalid value "maybe" for --yes: want true or false`,
-		"reclaim --dry-run --only \"expire":     `invalid value "\"expire" for --only: want a list, with commas between its items`,
-		"status --watch=soon":                   `invalid value "soon" for --watch: want a duration, such as 2s or 5m; see lethe status --help`,
-		"buckets set b --quota much --yes":      `--quota: "much" is not a size`,
-		"dead list --min-size much":             `--min-size "much" is not a size`,
-		"adopt run adopt.yaml --dry-run=always": `invalid value "always" for --dry-run: want true or false; see lethe adopt run --help`,
+		"buckets set b --evict-high much":          `invalid value "much" for --evict-high: want a whole number; see lethe buckets set --help`,
+		"buckets set b --evict-low 1.5":            `invalid value "1.5" for --evict-low: want a whole number`,
+		"buckets set b --max-objects -1":           `invalid value "-1" for --max-objects: want a whole number, 0 or more`,
+		"events list app --after x":                `invalid value "x" for --after: want a whole number`,
+		"forecast --days 99999999999999999999":     `invalid value "99999999999999999999" for --days: want a whole number`,
+		"limits allow ttl b --count 0":             `invalid value "0" for --count: want a whole number, 1 or more`,
+		"reclaim --once --yes=maybe":               `invalid value "maybe" for --yes: want true or false`,
+		"reclaim --dry-run --only \"expire":        `invalid value "\"expire" for --only: want a list, with commas between its items`,
+		"status --watch=soon":                      `invalid value "soon" for --watch: want a duration, such as 2s or 5m; see lethe status --help`,
+		"buckets set b --quota much --yes":         `--quota: "much" is not a size`,
+		"dead list --min-size much":                `--min-size "much" is not a size`,
+		"adopt run adopt.yaml --once --metrics :1": `--metrics and --once exclude each other; see lethe adopt run --help`,
+		"adopt run adopt.yaml --dry-run=always":    `invalid value "always" for --dry-run: want true or false; see lethe adopt run --help`,
 	} {
 		var errs bytes.Buffer
 		code := run(t.Context(), append([]string{"--data-dir", t.TempDir()}, strings.Fields(line)...), streams{new(bytes.Buffer), new(bytes.Buffer), &errs})

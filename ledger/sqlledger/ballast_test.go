@@ -26,7 +26,7 @@ func ballastOf(t *testing.T, path string) int64 {
 }
 
 // TestFullDiskRefusesGrowth: while the ballast is given up, writes that need space are
-// refused, and deletes work.
+// refused, deletes work, and so do the holds that stop them.
 func TestFullDiskRefusesGrowth(t *testing.T) {
 	path := filePath(t)
 	db := openTest(t, path, ledger.Options{}, Ballast(mib))
@@ -43,6 +43,8 @@ func TestFullDiskRefusesGrowth(t *testing.T) {
 	_, err := l.MoveToLedger(l.ctx, moved, ledger.NewBody(hexSum(body), []byte(body)))
 	l.refused(err, lethe.ErrNoRoom)
 	l.ok(l.Abandon(l.ctx, id, true))
+	_, err = l.AddHold(l.ctx, ledger.Hold{Bucket: "b", Key: "moved", Scope: ledger.HoldObject})
+	l.ok(err)
 }
 
 // refusesGrowth fails unless writes that need space are refused.

@@ -50,9 +50,6 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err 
 }
 
 func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
-	if err := t.NeedsRoom(); err != nil {
-		return h, err
-	}
 	if h.Scope == ledger.HoldPrefix {
 		var n int64
 		if err := t.Row(manyHolds, b.ID, h.Scope).Scan(&n); err != nil {

@@ -108,7 +108,7 @@ func isFull(err error) bool {
 }
 
 // NeedsRoom refuses a write that makes the ledger longer while its disk is full. The
-// remaining space is for what frees space.
+// remaining space is for what frees space, and for holds, which stop that.
 func (t *Tx) NeedsRoom() error {
 	if t.e.File == nil {
 		return nil // lethe does not watch the server's disk
