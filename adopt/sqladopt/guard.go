@@ -19,21 +19,6 @@ func (c *Collection) places() []string {
 	return []string{c.s.contents.place, c.s.rows.place}
 }
 
-// triggers are the guard's, by their names.
-func (c *Collection) triggers() []string {
-	if c.c.Contents == nil {
-		return []string{"lethe_" + c.name + "_rows", "lethe_" + c.name + "_left"}
-	}
-	names := []string{"lethe_" + c.name + "_contents", "lethe_" + c.name + "_rows"}
-	if c.c.Contents.Count != "" {
-		names = append(names, "lethe_"+c.name+"_counts")
-	}
-	if !c.keyed() {
-		names = append(names, "lethe_"+c.name+"_objects")
-	}
-	return names
-}
-
 // keyed reports whether the key of a content is that of its object: the guard then knows
 // one by the other. Otherwise another content may get the same object.
 func (c *Collection) keyed() bool {

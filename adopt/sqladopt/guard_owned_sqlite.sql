@@ -30,10 +30,16 @@ CREATE TRIGGER {trigger changed} AFTER UPDATE ON {rows}
 BEGIN
 {leave of OLD without NEW}
 END;
--- INSERT OR REPLACE removes a row without a word to the trigger above.
+-- OR REPLACE removes a row without a word to the trigger above.
 DROP TRIGGER IF EXISTS {trigger replaced};
 CREATE TRIGGER {trigger replaced} BEFORE INSERT ON {rows}
 WHEN EXISTS (SELECT 1 FROM {rows} r WHERE r.{key} = NEW.{key})
+BEGIN
+{leave of replaced}
+END;
+DROP TRIGGER IF EXISTS {trigger displaced};
+CREATE TRIGGER {trigger displaced} BEFORE UPDATE ON {rows}
+WHEN NEW.{key} IS NOT OLD.{key} AND EXISTS (SELECT 1 FROM {rows} r WHERE r.{key} = NEW.{key})
 BEGIN
 {leave of replaced}
 END;

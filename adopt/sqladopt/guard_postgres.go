@@ -19,10 +19,16 @@ var guardSQL string
 //go:embed guard_look_postgres.sql
 var guardLookSQL string
 
-// guardObjectsSQL is for contents whose keys are not those of their objects.
+// guardObjectsSQL is for contents whose keys are not those of their objects, keyTrigger for the
+// others.
 //
 //go:embed guard_objects_postgres.sql
 var guardObjectsSQL string
+
+const keyTrigger = `
+DROP TRIGGER IF EXISTS {trigger objects} ON {contents};
+CREATE TRIGGER {trigger objects} AFTER UPDATE ON {contents}
+    FOR EACH ROW WHEN (NEW.{ckey} IS DISTINCT FROM OLD.{ckey}) EXECUTE FUNCTION {lethe}{guard contents}({version});`
 
 // countTrigger decrements counts without a call of the function. take and
 // release are for applications that prefer calls.
@@ -41,7 +47,7 @@ BEGIN
     RETURN FOUND;
 END $release$;
 
-CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
+CREATE TRIGGER {trigger counts} AFTER UPDATE ON {contents}
     FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
 
 // guardOwnedSQL is the guard of rows that own objects: it refuses references to
@@ -65,16 +71,15 @@ func (postgres) guard(c *Collection) string {
 	if c.c.Contents == nil {
 		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1)
 	}
-	counts := ""
+	counts, objects := "", keyTrigger
 	if c.c.Contents.Count != "" {
 		counts = countTrigger
 	}
-	stored := ""
 	if !c.keyed() {
-		stored = guardObjectsSQL
+		objects = guardObjectsSQL
 	}
 	return guardLookSQL + strings.NewReplacer("{count trigger}", counts, "{trigger first rows}", sqldb.Quoted(firstTrigger(c.name, "rows")),
-		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL) + stored
+		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL) + objects
 }
 
 // seal waits for running Marks, and blocks new ones: Mark reads both tables
@@ -101,8 +106,11 @@ func (p postgres) installed() string {
 		ORDER BY 1`, "{schema}", sqldb.Literal(p.schema()))
 }
 
-const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')
-	AND tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea`
+// guardTriggers counts the enabled triggers. Those of each partition have to be enabled as well.
+const guardTriggers = `SELECT count(*) FROM pg_trigger t WHERE t.tgname IN (SELECT id FROM {ids 1}) AND t.tgenabled IN ('O', 'A')
+	AND t.tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND t.tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea
+	AND NOT EXISTS (SELECT 1 FROM pg_partition_tree(t.tgrelid) p WHERE NOT EXISTS (
+		SELECT 1 FROM pg_trigger k WHERE k.tgrelid = p.relid AND k.tgname = t.tgname AND k.tgenabled IN ('O', 'A') AND k.tgargs = t.tgargs))`
 
 func (postgres) endsContents() bool { return true }
 
@@ -124,14 +132,16 @@ func (postgres) refusing(t *tx, c *Collection) (yes bool, err error) {
 }
 
 func (postgres) guarded(t *tx, c *Collection) (bool, error) {
-	want := c.triggers()
-	var n int
-	contents := ""
+	own := func(on string) string { return "lethe_" + c.name + "_" + on }
+	want, contents := []string{own("rows"), own("left")}, ""
 	if c.c.Contents != nil {
 		contents = table(c.c.Contents.Table)
-		want[1] = firstTrigger(c.name, "rows")
-		want = append(want, firstTrigger(c.name, "named"))
+		want = []string{own("contents"), own("objects"), firstTrigger(c.name, "rows"), firstTrigger(c.name, "named")}
+		if c.c.Contents.Count != "" {
+			want = append(want, own("counts"))
+		}
 	}
+	var n int
 	err := t.row(guardTriggers, sqldb.JSON(want), table(c.c.Rows.Table), contents, c.guardVersion()).Scan(&n)
 	return n == len(want), err
 }

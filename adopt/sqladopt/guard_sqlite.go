@@ -16,7 +16,7 @@ var sqliteGuardSQL string
 //go:embed guard_owned_sqlite.sql
 var sqliteGuardOwnedSQL string
 
-const sqliteCountTrigger = `CREATE TRIGGER {trigger counts} AFTER UPDATE OF {count} ON {contents}
+const sqliteCountTrigger = `CREATE TRIGGER {trigger counts} AFTER UPDATE ON {contents}
 WHEN NEW.{count} > coalesce(OLD.{count}, 0)
     AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND {stands})
 BEGIN
@@ -28,13 +28,6 @@ END;`
 const sqliteLook = `SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction')
         WHERE EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new} AND {stands});
     DELETE FROM {lethe}condemned WHERE collection = {collection} AND {of new} AND state = 1;`
-
-// sqliteObjectsTrigger is for contents whose keys are not those of their objects.
-const sqliteObjectsTrigger = `CREATE TRIGGER {trigger objects} AFTER UPDATE ON {contents}
-WHEN {new object} IS NOT {old object} AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new})
-BEGIN
-    {look at new}
-END;`
 
 // sqliteRefuseFolders refuses rows whose folder would be inside another row's.
 const sqliteRefuseFolders = `CREATE TRIGGER {trigger nests} AFTER INSERT ON {rows} WHEN {new nests}
@@ -75,7 +68,7 @@ func (s sqlite) unfilled(c *Collection) string {
 	names := strings.NewReplacer(
 		"{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"), "{trigger changed}", sqldb.Quoted("lethe_"+c.name+"_changed"),
 		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"), "{trigger nests}", sqldb.Quoted("lethe_"+c.name+"_nests"),
-		"{trigger moved}", sqldb.Quoted("lethe_"+c.name+"_moved"),
+		"{trigger moved}", sqldb.Quoted("lethe_"+c.name+"_moved"), "{trigger displaced}", sqldb.Quoted("lethe_"+c.name+"_displaced"),
 	)
 	if c.c.Contents == nil {
 		return strings.NewReplacer("{leave of OLD}", s.leaving(c, "OLD", ""), "{leave of OLD without NEW}", s.leaving(c, "OLD", "{new objects}"),
@@ -86,14 +79,14 @@ func (s sqlite) unfilled(c *Collection) string {
 	if c.c.Contents.Count != "" {
 		counts = sqliteCountTrigger
 	}
-	ofNew, objects := "content = {new key}", ""
+	ofNew := "content = {new key}"
 	if !c.keyed() {
-		ofNew, objects = "object = {new object}", sqliteObjectsTrigger
+		ofNew = "object = {new object}"
 	}
-	install := strings.NewReplacer("{count trigger}", counts, "{objects trigger}", objects).Replace(names.Replace(sqliteGuardSQL))
+	install := strings.ReplaceAll(names.Replace(sqliteGuardSQL), "{count trigger}", counts)
 	install = strings.ReplaceAll(strings.ReplaceAll(install, "{look at new}", sqliteLook), "{of new}", ofNew)
 	return strings.NewReplacer("{new key}", s.text("NEW."+sqldb.Quoted(key.name), key),
-		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install)
+		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content), "{old content}", s.text("OLD."+sqldb.Quoted(content.name), content)).Replace(install)
 }
 
 // leaving records each object of a row, except those that it keeps.

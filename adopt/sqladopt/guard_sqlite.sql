@@ -9,7 +9,11 @@ BEGIN
     {look at new}
 END;
 DROP TRIGGER IF EXISTS {trigger objects};
-{objects trigger}
+CREATE TRIGGER {trigger objects} AFTER UPDATE ON {contents}
+WHEN {new object} IS NOT {old object} AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND {of new})
+BEGIN
+    {look at new}
+END;
 DROP TRIGGER IF EXISTS {trigger counts};
 {count trigger}
 DROP TRIGGER IF EXISTS {trigger rows};
@@ -18,9 +22,10 @@ WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND 
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;
+-- Of every column: its value may be generated from another.
 DROP TRIGGER IF EXISTS {trigger renamed};
-CREATE TRIGGER {trigger renamed} AFTER UPDATE OF {content name} ON {rows}
-WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND {stands})
+CREATE TRIGGER {trigger renamed} AFTER UPDATE ON {rows}
+WHEN {new content} IS NOT {old content} AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new content} AND {stands})
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;

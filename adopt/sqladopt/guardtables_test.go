@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // app runs a statement of the application.
@@ -195,5 +196,44 @@ func TestMySQLGuardOfNumberedContents(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A row reaches a partition past a trigger that is disabled there alone.
+func TestGuardOfEachPartition(t *testing.T) {
+	contents, owned := describing("hash", "content/{hash}"), describing("", "")
+	owned.Contents, owned.Rows.Content, owned.Rows.Objects, owned.Grace.Unreferenced = nil, "", []string{"content/{hash}"}, new(adopt.Duration)
+	for what, d := range map[string]adopt.Collection{"contents": contents, "owned": owned} {
+		t.Run(what, func(t *testing.T) {
+			db := openDB(t, servers.Postgres(t))
+			script(t, db, `CREATE TABLE content (hash text NOT NULL PRIMARY KEY);
+				CREATE TABLE pastes (code text NOT NULL PRIMARY KEY, hash text, expires_at bigint) PARTITION BY HASH (code);
+				CREATE TABLE even PARTITION OF pastes FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+				CREATE TABLE odd PARTITION OF pastes FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY HASH (code);
+				CREATE TABLE lowest PARTITION OF odd FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
+			c := guardedIn(t, db, d)
+			first := "lethe_pastes_rows"
+			if d.Contents != nil {
+				first = firstTrigger("pastes", "rows")
+				script(t, db, "INSERT INTO content VALUES ('a')")
+				finds(t, c, 1)
+			} else {
+				script(t, db, "INSERT INTO pastes VALUES ('p', 'a', NULL); DELETE FROM pastes")
+			}
+			for _, change := range []string{
+				"ALTER TABLE even DISABLE TRIGGER USER", "ALTER TABLE lowest DISABLE TRIGGER ALL", "ALTER TABLE ONLY pastes DISABLE TRIGGER USER",
+				`ALTER TABLE lowest ENABLE REPLICA TRIGGER "` + first + `"`, `ALTER TABLE ONLY pastes ENABLE REPLICA TRIGGER "` + first + `"`,
+			} {
+				script(t, db, change)
+				unguarded(t, c, change, "one of its triggers is disabled or gone")
+				if err := c.InstallGuard(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			script(t, db, "CREATE TABLE more (code text NOT NULL PRIMARY KEY, hash text, expires_at bigint); ALTER TABLE pastes DETACH PARTITION even; ALTER TABLE pastes ATTACH PARTITION more FOR VALUES WITH (MODULUS 2, REMAINDER 0)")
+			if yes, err := c.Guarded(t.Context()); !yes || err != nil {
+				t.Errorf("with other partitions: guarded %v, %v", yes, err)
+			}
+		})
 	}
 }

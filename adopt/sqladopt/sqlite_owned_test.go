@@ -72,6 +72,9 @@ func TestSQLiteOwnedObjects(t *testing.T) {
 	f.marked("files/e")
 	f.exec("INSERT INTO files VALUES (6, 1, 'x', NULL, NULL) ON CONFLICT DO UPDATE SET owner = 1")
 	f.marked() // f is named as before
+	f.exec("INSERT INTO files VALUES (7, 1, 'g', NULL, NULL)")
+	f.exec("UPDATE OR REPLACE files SET id = 7 WHERE id = 6")
+	f.marked("files/g")
 	if sample, err := f.Sample(t.Context(), 9); err != nil || strings.Join(sample, " ") != "files/f files/shared" {
 		t.Errorf("sampled %q, %v", sample, err)
 	}
