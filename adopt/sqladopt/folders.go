@@ -64,11 +64,11 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 		if err != nil {
 			return nil, fmt.Errorf("collection %s: %w", name, err)
 		}
-		live = fmt.Sprintf("SELECT %s FROM %s r", db.concatenation(t, "r", nil), table(c.Folders.Live.Table))
+		live = fmt.Sprintf("SELECT %s || '' FROM %s r", db.concatenation(t, "r", nil), table(c.Folders.Live.Table))
 	}
-	f := &Folders{db.scope(name, c, words{
+	f := &Folders{db.scope(name, c, foldingWords(live).with(words{
 		"{live query}": "(" + live + "\n) AS live", "{live}": source(live, "live", "name"), "{live name}": db.engine.text("live.name", column{}),
-	})}
+	}))}
 	return f, f.try(ctx)
 }
 
@@ -76,7 +76,10 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 // column.
 func (f *Folders) try(ctx context.Context) error {
 	return f.read(ctx, "try folders.live", func(t *tx) error {
-		return t.oneColumn(noFolders, "the names of folders below the prefix")
+		if err := t.oneColumn(noFolders, "the names of folders below the prefix"); err != nil {
+			return err
+		}
+		return t.apart()
 	})
 }
 

@@ -43,9 +43,14 @@ const (
 
 // Keys prepares a collection of keys, and tests its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
-	k := &Keys{db.scope(name, c, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
+	k := &Keys{db.scope(name, c, foldingWords(c.Keys.Query).with(words{
+		"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{}),
+	}))}
 	err := k.read(ctx, "try the query", func(t *tx) error {
-		return t.oneColumn(noNames, "the whole keys (of several columns UNION ALL makes one)")
+		if err := t.oneColumn(noNames, "the whole keys (of several columns UNION ALL makes one)"); err != nil {
+			return err
+		}
+		return t.apart()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: keys.query has to be a SELECT of one column: %w", name, err)

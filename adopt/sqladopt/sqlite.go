@@ -113,6 +113,7 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 var sqliteInstead = map[string]string{
 	lookLive: `SELECT count(*), count(*) - count(live.name),
 		json_group_array(DISTINCT {live name}) FILTER (WHERE {live name} IN (SELECT id FROM {ids 1})) FROM {live}`,
+	folds:           sqliteFolded,
 	explainReceipts: strings.Replace(explainReceipts, receiptNames, sqliteReceiptNames, 1),
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 }

@@ -62,6 +62,8 @@ var mysqlTexts = map[string]string{
 	// lock.
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 
+	folds: mysqlFolds,
+
 	lookLive: `SELECT (SELECT count(*) FROM {live}), (SELECT count(*) FROM {live} WHERE live.name IS NULL),
 		(SELECT coalesce(JSON_ARRAYAGG(CONVERT(f.name USING utf8mb4)), '[]') FROM (
 			SELECT DISTINCT {live name} AS name FROM {live} WHERE {live name} IN (SELECT id FROM {ids 1})) AS f)`,
