@@ -116,7 +116,7 @@ func (m mysql) lacks(t *tx, n needs) (grants []string, err error) {
 		return nil, err
 	}
 	if n.whole != "" {
-		grants = append(grants, u.grant(wholeOf(n.whole), "SELECT"))
+		grants = append(grants, u.sight())
 	}
 	for _, w := range n.tables {
 		rights := w.rights
@@ -141,19 +141,23 @@ func (m mysql) lacks(t *tx, n needs) (grants []string, err error) {
 	return unlike(grants), nil
 }
 
-// wholeOf is the database of a table.
-func wholeOf(table string) string {
-	if database, _ := split(table); database != "" {
-		return database + ".*"
+// sight returns the statement for the right to see the foreign keys of all tables, empty if
+// the user has one. Those of other databases may refer to contents as well. REFERENCES lets
+// it read no rows.
+func (u userRights) sight() string {
+	for _, g := range u.have {
+		if g.database == "*" && g.table == "*" && (g.gives("REFERENCES", "", "") || g.gives("SELECT", "", "")) {
+			return ""
+		}
 	}
-	return "*"
+	return "GRANT REFERENCES ON *.* TO " + u.user
 }
 
 // seesAll refuses contents to which a table may refer that is hidden from the user: the
 // object of one would go that is in use.
 func (m mysql) seesAll(t *tx, contents string) error {
 	u, err := m.rights(t)
-	if err != nil || u.grant(wholeOf(contents), "SELECT") == "" {
+	if err != nil || u.sight() == "" {
 		return err
 	}
 	return fmt.Errorf("a table could refer to %s that is hidden from the user: %w", contents, errUnseen)

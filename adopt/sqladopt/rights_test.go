@@ -300,3 +300,30 @@ func TestGrantsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// A table of another database may refer to contents: a user who could not see it is refused.
+func TestReferencesFromOtherDatabases(t *testing.T) {
+	k := mysqlKind{}
+	k.Uncounted = true
+	p := poorOnMariaDB(t, k)
+	user := "'po''or'@'127.0.0.1'"
+	var own string
+	if err := p.runner.Pool.QueryRow("SELECT DATABASE()").Scan(&own); err != nil {
+		t.Fatal(err)
+	}
+	other := own + "_crm"
+	p.do("GRANT ALL ON " + own + ".* TO " + user)
+	p.do("CREATE DATABASE " + other)
+	defer p.do("DROP DATABASE " + other)
+	p.do("CREATE TABLE " + other + ".avatars (hash VARCHAR(64), FOREIGN KEY (hash) REFERENCES " + own + ".content (hash))")
+	p.DB = p.anew()
+	_, err := p.Collection(t.Context(), "pastes", k.description())
+	var denied *Denied
+	if !errors.As(err, &denied) || !slices.Equal(denied.Grants, []string{"GRANT REFERENCES ON *.* TO " + user}) {
+		t.Fatalf("a foreign key may be hidden: %v", err)
+	}
+	p.granted(err)
+	if _, err := p.Collection(t.Context(), "pastes", k.description()); err == nil || !strings.Contains(err.Error(), "avatars.hash refers to content") {
+		t.Errorf("a foreign key of another database: %v", err)
+	}
+}
