@@ -96,7 +96,8 @@ func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	return results, running.Wait()
 }
 
-// empty deletes what is below a key, until a listing is empty. Once something
+// empty deletes what is below a key, until a listing is empty. Objects that the
+// store refuses to delete are passed over, so that the others go. Once something
 // may be gone its error is open: a former reference to the folder must not take
 // it for untouched.
 func (e Emptier) empty(ctx context.Context, key string) error {
@@ -104,19 +105,24 @@ func (e Emptier) empty(ctx context.Context, key string) error {
 	if !ok || !strings.HasSuffix(key, "/") {
 		return fmt.Errorf("%q is no folder below %q: %w: %w", key, e.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
 	}
-	var late error
-	for touched := false; ; {
-		page, err := e.next(ctx, rest)
+	var late, refused error
+	for touched, after := false, ""; ; {
+		page, err := e.next(ctx, rest, after)
 		if err == nil && len(page) == 0 {
-			return late
-		}
-		if err == nil {
-			var some bool
-			some, err = e.page(ctx, page)
+			if err = refused; err == nil {
+				return late
+			}
+		} else if err == nil {
+			some, answered, failed := e.page(ctx, page)
 			touched = touched || some
-		}
-		if errors.Is(err, blob.ErrLate) {
-			late, err = err, nil
+			switch {
+			case errors.Is(failed, blob.ErrLate):
+				late = failed
+			case failed != nil && answered:
+				refused, after = cmp.Or(refused, failed), page[len(page)-1]
+			default:
+				err = failed
+			}
 		}
 		switch {
 		case err != nil && touched:
@@ -127,9 +133,9 @@ func (e Emptier) empty(ctx context.Context, key string) error {
 	}
 }
 
-// next lists the first objects of a folder.
-func (e Emptier) next(ctx context.Context, prefix string) (page []string, err error) {
-	err = e.Store.List(ctx, prefix, "", func(i blob.Info) error {
+// next lists the first objects of a folder after a key.
+func (e Emptier) next(ctx context.Context, prefix, after string) (page []string, err error) {
+	err = e.Store.List(ctx, prefix, after, func(i blob.Info) error {
 		if page = append(page, i.Key); len(page) == e.Page {
 			return errPage
 		}
@@ -141,10 +147,12 @@ func (e Emptier) next(ctx context.Context, prefix string) (page []string, err er
 	return page, nil
 }
 
-// page deletes some objects, and reports whether one of them is gone. Its error
-// is open if one of theirs is, and blob.ErrLate if all are gone and one is late.
-func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error) {
+// page deletes some objects, and reports whether one of them is gone, and whether
+// the store answered for each of them. Its error is open if one of theirs is, and
+// blob.ErrLate if all are gone and one is late.
+func (e Emptier) page(ctx context.Context, keys []string) (some, answered bool, err error) {
 	results, err := e.Store.Delete(ctx, keys)
+	answered = err == nil
 	var certain, late error
 	for _, keyErr := range blob.Outcomes(keys, results, err) {
 		switch {
@@ -153,10 +161,10 @@ func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error)
 		case blob.Gone(keyErr):
 			some = true
 		case blob.Unknown(keyErr):
-			return true, keyErr
+			return true, answered, keyErr
 		default:
 			certain = keyErr
 		}
 	}
-	return some, cmp.Or(certain, late)
+	return some, answered, cmp.Or(certain, late)
 }

@@ -113,6 +113,27 @@ func TestEmptier(t *testing.T) {
 	}
 }
 
+// Objects that cannot be deleted keep none behind them, even if they fill pages.
+func TestEmptierPassesOver(t *testing.T) {
+	r := refusing{memblob.New(memblob.Options{}), map[string]error{}}
+	var kept []string
+	for i := range 25 {
+		key := fmt.Sprintf("a/%02d", i)
+		r.Set(key, nil)
+		if i < 4 || i == 14 {
+			r.errs[key] = fmt.Errorf("locked: %w", blob.ErrNotDone)
+			kept = append(kept, key)
+		}
+	}
+	results, err := adopt.Emptier{Prefix: "up/", Store: r, Page: 2}.Delete(t.Context(), []string{"up/a/"})
+	if err != nil || !blob.Unknown(results[0].Err) || !strings.Contains(results[0].Err.Error(), "locked") {
+		t.Errorf("%v: %v; want that it is open, and why", err, results[0].Err)
+	}
+	if left := r.Keys(); !slices.Equal(left, kept) {
+		t.Errorf("%q are left, want %q", left, kept)
+	}
+}
+
 // Of a partly deleted folder only that is certain: a later page was not sent,
 // or a later listing failed.
 func TestEmptierInPart(t *testing.T) {

@@ -23,7 +23,7 @@ var ownedMutants = of(adoptsim.Owned, []mutant{
 	{name: "a folder of which a part is gone is taken for untouched", rule: "what was touched stays closed", file: owned,
 		edits: edit("case err != nil && touched:", "case err != nil && touched && key == rest:")},
 	{name: "pages that are answered in part touch nothing", rule: "what was touched stays closed", file: owned,
-		edits: edit("	return some, cmp.Or(certain, late)\n", "	return some && certain == nil, cmp.Or(certain, late)\n")},
+		edits: edit("	return some, answered, cmp.Or(certain, late)\n", "	return some && certain == nil, answered, cmp.Or(certain, late)\n")},
 	{name: "pages go however late", rule: "a page is deleted while its mark stands", file: clean,
 		edits: edit("inTime(ctx, c.Boot, began, c.Grace.sendWithin())", "inTime(ctx, c.Boot, began, 1000*time.Hour)")},
 	{name: "the time of pages is counted from the mark's answer", rule: "a page is deleted while its mark stands", file: clean,
