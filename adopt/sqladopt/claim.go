@@ -45,7 +45,7 @@ func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c
 // Claim implements adopt.Records.
 func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
 	err = c.relaxed(ctx, "claim rows", func(t *tx) error {
-		rows, err := c.due(t, limit)
+		rows, _, err := c.due(t, limit)
 		if err != nil || len(rows) == 0 {
 			out = adopt.Claim{}
 			return err
@@ -67,21 +67,21 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 }
 
 // due locks up to limit rows that have expired and are not held.
-func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
-	h, err := c.holding(t)
-	if err != nil {
-		return nil, err
+func (c *Collection) due(t *tx, limit int) (rows []adopt.Row, h holding, err error) {
+	if h, err = c.removing(t); err != nil {
+		return nil, h, err
 	}
 	wide, err := h.wide()
 	switch {
-	case err != nil || wide.All() != nil:
-		return nil, err
+	case err != nil || wide.All() != nil || h.allBelow():
 	case c.only != "":
-		return all(t, c.row, dueOnly, c.end(t), limit, c.name, t.now, c.only)
+		rows, err = all(t, c.row, dueOnly, c.end(t), limit, c.name, t.now, c.only)
 	case h.n == 0:
-		return all(t, c.row, dueRows, c.end(t), limit)
+		rows, err = all(t, c.row, dueRows, c.end(t), limit)
+	default:
+		rows, err = all(t, c.row, dueFree, c.end(t), limit, c.name, t.now)
 	}
-	return all(t, c.row, dueFree, c.end(t), limit, c.name, t.now)
+	return rows, h, err
 }
 
 // row scans a row's key and the keys of its copies.

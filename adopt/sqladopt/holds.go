@@ -64,13 +64,15 @@ type holding struct {
 	t    *tx
 	name string
 	n    int64 // 0 if there are none, else 1
+	// below are the held collections whose rows may go with those of this one.
+	below []below
 }
 
 // holding locks the holds of the collection against changes. It is the first
 // lock of a transaction that removes something.
 func (s scope) holding(t *tx) (holding, error) {
 	n, err := s.lock(t, lockShared)
-	return holding{t, s.name, n}, err
+	return holding{t: t, name: s.name, n: n}, err
 }
 
 // lock locks the collection, and returns 1 if it has holds.
@@ -122,6 +124,11 @@ func (s scope) AddHold(ctx context.Context, h adopt.Hold) (out adopt.Hold, under
 		if h.Until != 0 && h.Until <= t.now {
 			return fmt.Errorf("the hold would be over before it begins: it is %s", t.now)
 		}
+		if h.Scope == adopt.HoldCollection || h.Scope == adopt.HoldRow {
+			if err := s.lockAbove(t); err != nil {
+				return err
+			}
+		}
 		if _, err := s.lock(t, lockAlone); err != nil {
 			return err
 		}
@@ -158,6 +165,9 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 		}
 	}
 	if _, err := t.exec(insertHold, s.name, int(h.Scope), h.Key, h.Reason, h.By, t.now, h.Until); err != nil {
+		return err
+	}
+	if _, err := t.exec(placeHolds, s.name, s.place, s.key); err != nil {
 		return err
 	}
 	_, err := t.exec(countHolds, s.name)

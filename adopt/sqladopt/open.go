@@ -17,8 +17,9 @@ import (
 )
 
 // schemaVersion is the version of Lethe's tables. Earlier ones were never released: on MariaDB
-// the guard relies on what condemned has since 3.
-const schemaVersion = 3
+// the guard relies on what condemned has since 3, and holds on the places of collections
+// since 4.
+const schemaVersion = 4
 
 //go:embed schema.sql
 var schemaSQL string

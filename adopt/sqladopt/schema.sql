@@ -10,10 +10,12 @@ CREATE TABLE IF NOT EXISTS {lethe}adoption (
 );
 
 -- Collections: whoever takes something away locks its row shared, whoever sets or releases
--- a hold alone.
+-- a hold alone. The row without a name is that of all whose rows may go with rows above.
 CREATE TABLE IF NOT EXISTS {lethe}collections (
-    name  {key text} PRIMARY KEY,
-    holds bigint NOT NULL DEFAULT 0
+    name       {key text} PRIMARY KEY,
+    holds      bigint NOT NULL DEFAULT 0,
+    place      text   NOT NULL DEFAULT '',  -- of the table of rows, when a hold was set last
+    key_column text   NOT NULL DEFAULT ''
 );
 
 -- What is kept: 1 everything, 2 the row of a key, 3 the object of a key, 4 all objects

@@ -108,7 +108,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 // errMarked.
 func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.Duration, end *contentEnd) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
-		h, err := c.holding(t)
+		h, err := c.removing(t)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 		var back []string
 		for _, r := range rows {
 			switch {
-			case holds.Row(r.key) != nil:
+			case holds.Row(r.key) != nil || h.allBelow():
 				out.Held++
 				back = append(back, r.key)
 			case r.expired:
@@ -142,20 +142,20 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
-		return c.remove(t, removal{claim, ended, again, end}, &out)
+		return c.remove(t, removal{claim, ended, again, end, h.below}, &out)
 	})
 	return out, objected(claim.Rows, err)
 }
 
-// errKept reports that fewer rows were removed than expected. Nothing was done.
+// errKept reports that rows are still there that were removed. Nothing was done.
 var errKept = errors.New("a trigger or rule of the table kept rows that were to go: let it pass such statements, " +
 	"or describe the column that it sets in their place (rows.end: deleted_at)")
 
-// objected returns a refusal for an error by which the database objects to
+// objected returns a refusal for an error by which the database, or a hold, objects to
 // removing rows.
 func objected(rows []adopt.Row, err error) error {
-	if errors.Is(err, errKept) {
-		return &adopt.Refusal{Rows: rows, Err: errKept}
+	if errors.Is(err, errKept) || errors.Is(err, errHeldBelow) {
+		return &adopt.Refusal{Rows: rows, Err: Reason(err)}
 	}
 	if text, ok := sqldb.Objection(err); ok {
 		return &adopt.Refusal{Rows: rows, Err: errors.New(text)}
@@ -169,6 +169,7 @@ type removal struct {
 	rows  []claimed
 	again time.Duration // after which copies are dropped once more
 	end   *contentEnd   // nil if contents wait to be marked
+	below []below       // what must not go with them
 }
 
 // remove removes rows and everything that depends on them.
@@ -209,11 +210,8 @@ func (c *Collection) removeRows(t *tx, r removal, keys any) (contents []content,
 			return nil, err
 		}
 	}
-	switch n, err := t.exec(c.endRows(), keys); {
-	case err != nil:
+	if err := c.endAll(t, r, keys); err != nil {
 		return nil, err
-	case n != int64(len(r.rows)): // they would be counted down repeatedly
-		return nil, errKept
 	}
 	if before {
 		return contents, c.unmoved(t, contents)

@@ -29,7 +29,8 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 	var due []adopt.Row
 	err = c.write(ctx, "take rows", func(t *tx) (err error) {
 		out = adopt.Settled{}
-		due, err = c.due(t, limit)
+		var h holding
+		due, h, err = c.due(t, limit)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -41,7 +42,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 			return fmt.Errorf("%d rows have expired, and their keys find others", len(due))
 		}
 		out.Gone = len(rows)
-		return c.remove(t, removal{rows: rows, again: again}, &out)
+		return c.remove(t, removal{rows: rows, again: again, below: h.below}, &out)
 	})
 	return out, objected(due, err)
 }

@@ -19,17 +19,19 @@ import (
 type scope struct {
 	name   string
 	prefix string // of the whole keys of its objects
-	grace  adopt.Grace
-	db     *DB
-	runner *sqldb.Runner
-	needs  needs
+	// place and key are the table of rows and the column of its keys; empty if there are none.
+	place, key string
+	grace      adopt.Grace
+	db         *DB
+	runner     *sqldb.Runner
+	needs      needs
 }
 
 // scope returns a collection's part of the database.
 func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 	runner := *db.runner
 	runner.Dialect = db.engine.dialect(w)
-	return scope{name, c.Prefix, c.Graces(), db, &runner, needsOf(c)}
+	return scope{name: name, prefix: c.Prefix, grace: c.Graces(), db: db, runner: &runner, needs: needsOf(c)}
 }
 
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
