@@ -14,12 +14,16 @@ import (
 
 const (
 	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} DESC LIMIT 1`
+	lateEnd   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} > {as end}?1{close end} LIMIT 1`
+	endless   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} IS NULL LIMIT 1`
 	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} LIMIT ?2`
 
 	// implausible is the earliest plausible end; far is the latest.
 	implausible = lethe.Time(631152000_000000)  // 1990
 	far         = lethe.Time(7258118400_000000) // 2200
 	mostEarly   = 1000
+	// fewEnds is the number of rows that may all have expired by chance.
+	fewEnds = 100
 )
 
 // units are those of numbers, from the smallest, by factors of 1,000.
@@ -58,6 +62,42 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 	if sqldb.TooLong(err) {
 		tr := c.dueTrial()
 		return []adopt.Finding{{Problem: true, What: fmt.Sprintf("whether %s of %s is plausible was not seen: a statement takes longer than %s", r.End, r.Table, c.db.o.LookTime), Do: tr.index}}, nil
+	}
+	return out, err
+}
+
+// allEnded finds that nothing would be left: every live row has expired, as if rows.end were
+// the time of their creation. Rows that are kept longer than their end, as soft deletes
+// are, and a limit of a run say that such ends are meant.
+func (c *Collection) allEnded(ctx context.Context) (out []adopt.Finding, err error) {
+	r := c.c.Rows
+	if r.Keep > 0 || c.c.Limit > 0 {
+		return nil, nil
+	}
+	err = c.read(ctx, "look for rows that live", func(t *tx) error {
+		out = nil
+		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
+			return err
+		}
+		var n int64
+		if err := t.row(countDue, c.end(t), fewEnds).Scan(&n); err != nil || n < fewEnds {
+			return err
+		}
+		for _, look := range []struct {
+			text string
+			args []any
+		}{{lateEnd, []any{c.end(t)}}, {endless, nil}} {
+			if lives, err := all(t, func(*sql.Rows) (bool, error) { return true, nil }, look.text, look.args...); err != nil || len(lives) > 0 {
+				return err
+			}
+		}
+		out = []adopt.Finding{{Problem: true, What: fmt.Sprintf("every row of %s has expired, and the first run would remove them all: %s may be no column of ends", r.Table, r.End),
+			Do: "correct rows.end; if they really have all expired, write the most rows that a run may take (limit: 10000)"}}
+		return nil
+	})
+	if sqldb.TooLong(err) {
+		return []adopt.Finding{{Problem: true, What: "no row of " + r.Table + " that lives was found in " + c.db.o.LookTime.String() + ": " + r.End + " may be no column of ends",
+			Do: "write the most rows that a run may take (limit: 10000), or: " + c.index(table(r.Table), sqldb.Quoted(r.End), "")}}, nil
 	}
 	return out, err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/test/servers"
@@ -101,4 +102,44 @@ func TestZonesThatAreOffsets(t *testing.T) {
 			t.Errorf("%s: %s is %s, %v, want %s", name, end, due.Oldest, err, want)
 		}
 	}
+}
+
+// A column in which every end lies in the past may be that of creations: nothing would be left.
+func TestNothingWouldBeLeft(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("CREATE TABLE files (id integer PRIMARY KEY, created_at bigint, state varchar(9)); CREATE INDEX created ON files (created_at)")
+	for i := range fewEnds {
+		fmt.Fprintf(&rows, "; INSERT INTO files VALUES (%d, 1577836800, 'LIVE')", i)
+	}
+	onEngines(t, rows.String(), func(t *testing.T, db *DB) {
+		want := func(problem bool, limit int64, r adopt.Rows) {
+			t.Helper()
+			r.Table, r.Key, r.End, r.Unit = "files", "id", "created_at", "s"
+			c, err := db.Collection(t.Context(), "files", adopt.Collection{Rows: r, Limit: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := c.Check(t.Context())
+			text := findings(found)
+			said := strings.Contains(text, "every row of files has expired") && strings.Contains(text, "(limit: 10000)")
+			if err != nil || adopt.Problems(found) != problem || said != problem {
+				t.Errorf("found %s, %v", text, err)
+			}
+		}
+		live := adopt.Rows{Initiated: "created_at", Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}}
+		want(true, 0, adopt.Rows{})
+		want(true, 0, live)
+		want(false, 7, adopt.Rows{})
+		want(false, 0, adopt.Rows{Keep: adopt.Duration(time.Hour)})
+		for _, end := range []string{"NULL", "4102444800"} {
+			script(t, db, "INSERT INTO files VALUES (-1, "+end+", 'BUSY')")
+			want(true, 0, live)
+			script(t, db, "UPDATE files SET state = 'LIVE' WHERE id = -1")
+			want(false, 0, adopt.Rows{})
+			want(false, 0, live)
+			script(t, db, "DELETE FROM files WHERE id = -1")
+		}
+		script(t, db, "DELETE FROM files WHERE id = 7")
+		want(false, 0, adopt.Rows{})
+	})
 }
