@@ -153,8 +153,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Claim + pastes: Hold the row last", "pastes: Mark + pastes: Hold the object zero"},
 	}, {
 		name: "holds are counted beside each other", file: "holds.go",
-		old:   "h.Limit()\n		if h.Until != 0 && h.Until <= t.now {\n			return fmt.Errorf(\"the hold would be over before it begins: it is %s\", t.now)\n		}\n		if _, err := s.lock(t, lockAlone); err != nil {",
-		new:   "h.Limit()\n		if h.Until != 0 && h.Until <= t.now {\n			return fmt.Errorf(\"the hold would be over before it begins: it is %s\", t.now)\n		}\n		if _, err := s.lock(t, lockAlone[:len(lockAlone)-len(sqldb.Exclusive)]); err != nil {",
+		old: "WHERE name = ?1 ` + sqldb.Exclusive\n	// countHolds", new: "WHERE name = ?1 `\n	// countHolds",
 		pairs: []string{"pastes: Hold all + pastes: Hold the row last"},
 	}, {
 		name: "a move takes the place of another's", file: "quarantine.go",
