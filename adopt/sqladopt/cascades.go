@@ -31,8 +31,7 @@ const (
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END
 		FROM {lethe}collections c WHERE c.holds <> 0 AND c.place <> ?1
 		AND EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope IN (1, 2) AND ` + stands + `)`
-	heldKeys   = `SELECT "key" FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands
-	placeHolds = `UPDATE {lethe}collections SET place = ?2, key_column = ?3 WHERE name = ?1`
+	heldKeys = `SELECT "key" FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands
 	// remaining counts rows.
 	remaining = `SELECT count(*) FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 )

@@ -26,7 +26,8 @@ const (
 	lockShared       = `SELECT holds FROM {lethe}collections WHERE name = ?1 ` + sqldb.Shared
 	lockAlone        = `SELECT holds FROM {lethe}collections WHERE name = ?1 ` + sqldb.Exclusive
 	// countHolds counts one of them only: a collection may have very many.
-	countHolds = `UPDATE {lethe}collections SET holds = CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds WHERE collection = ?1) THEN 1 ELSE 0 END WHERE name = ?1`
+	countHolds = `UPDATE {lethe}collections SET holds = CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds WHERE collection = ?1) THEN 1 ELSE 0 END,
+		place = ?2, key_column = ?3 WHERE name = ?1`
 
 	insertHold = `INSERT INTO {lethe}holds (` + holdColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`
 	oneHold    = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND "key" = ?3`
@@ -167,10 +168,7 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 	if _, err := t.exec(insertHold, s.name, int(h.Scope), h.Key, h.Reason, h.By, t.now, h.Until); err != nil {
 		return err
 	}
-	if _, err := t.exec(placeHolds, s.name, s.place, s.key); err != nil {
-		return err
-	}
-	_, err := t.exec(countHolds, s.name)
+	_, err := t.exec(countHolds, s.name, s.place, s.key)
 	return err
 }
 
@@ -214,7 +212,7 @@ func (s scope) ReleaseHold(ctx context.Context, h adopt.Hold) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(countHolds, s.name)
+		_, err = t.exec(countHolds, s.name, s.place, s.key)
 		return err
 	})
 }

@@ -184,7 +184,7 @@ func rows() string {
 		list.WriteString(s.fill())
 		fmt.Fprintf(&list, "INSERT INTO lethe.collections (name) VALUES ('%s');\n", s.name)
 	}
-	list.WriteString("INSERT INTO lethe.collections (name) VALUES ('topics'), ('uploads');")
+	list.WriteString("INSERT INTO lethe.collections (name) VALUES (''), ('topics'), ('uploads');")
 	for i, name := range []string{"seen", "condemned", "marked", "purging"} {
 		fmt.Fprintf(&list, "INSERT INTO lethe.folders (collection, name, state, seen_at, marked_at, marker_at) VALUES ('topics', '%s', %d, %d, %d, %d);\n",
 			name, i+1, base.Add(stuck), base.Add(ended), base.Add(ended))

@@ -153,7 +153,8 @@ var table = []mutant{
 		pairs: []string{"pastes: Claim + pastes: Hold the row last", "pastes: Mark + pastes: Hold the object zero"},
 	}, {
 		name: "holds are counted beside each other", file: "holds.go",
-		old: "WHERE name = ?1 ` + sqldb.Exclusive\n	// countHolds", new: "WHERE name = ?1 `\n	// countHolds",
+		old:   "	err = t.row(statement, s.name).Scan(&n)",
+		new:   "	if statement == lockAlone {\n		statement = lockAlone[:len(lockAlone)-len(sqldb.Exclusive)]\n	}\n	err = t.row(statement, s.name).Scan(&n)",
 		pairs: []string{"pastes: Hold all + pastes: Hold the row last"},
 	}, {
 		name: "a move takes the place of another's", file: "quarantine.go",
