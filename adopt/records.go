@@ -128,6 +128,10 @@ type Confirmed struct {
 // a condemned content. Nothing was marked.
 var ErrUnguarded = errors.New("no guard keeps new references from contents that are being deleted: \"lethe adopt guard install\" installs one")
 
+// ErrChanged reports that the tables of a collection are not as they were when it was
+// opened, and that nothing was done: its statements were made for others.
+var ErrChanged = errors.New("its tables, or foreign keys to its contents, have changed since it was opened: \"lethe adopt check\" looks at them anew")
+
 // MarkRequest bounds one Mark.
 type MarkRequest struct {
 	Limit int

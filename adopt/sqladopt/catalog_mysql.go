@@ -42,7 +42,7 @@ const (
 			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL')))
 		FROM information_schema.columns c WHERE c.table_schema = coalesce(nullif(?1, ''), DATABASE()) AND c.table_name = ?2 ORDER BY c.ordinal_position`
 	mysqlReferences = `SELECT CASE WHEN k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 THEN 'rows'
-			WHEN k.table_schema = k.referenced_table_schema AND k.table_name = ?2 THEN 'contents' ELSE '' END,
+			WHEN k.table_schema = k.referenced_table_schema AND k.table_name = ?2 THEN 'contents' ELSE '' END AS whose,
 		CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name AS place, k.constraint_name, k.column_name, k.referenced_column_name, FALSE, '[]'
 		FROM information_schema.key_column_usage k
 		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2
@@ -102,6 +102,66 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 		c.base += " " + collation // the collation of comparisons
 	}
 	return c, nil
+}
+
+// mysqlStamp reads each view of the catalog by the name of one table: other conditions would
+// open every table of the server.
+var mysqlStamp = strings.ReplaceAll(`SELECT concat_ws(' ', ?2, table_schema, table_type, engine) FROM information_schema.tables WHERE table_schema = {schema} AND table_name = ?2
+	UNION ALL SELECT concat_ws(' ', ?2, column_name, column_type, is_nullable, character_set_name, collation_name, extra)
+		FROM information_schema.columns WHERE table_schema = {schema} AND table_name = ?2
+	UNION ALL SELECT concat_ws(' ', ?2, index_name, seq_in_index, column_name, sub_part)
+		FROM information_schema.statistics WHERE table_schema = {schema} AND table_name = ?2 AND non_unique = 0
+	UNION ALL SELECT concat_ws(' ', ?2, constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name)
+		FROM information_schema.key_column_usage WHERE table_schema = {schema} AND table_name = ?2
+	UNION ALL SELECT concat_ws(' ', ?2, constraint_name, update_rule, delete_rule)
+		FROM information_schema.referential_constraints WHERE constraint_schema = {schema} AND table_name = ?2`,
+	"{schema}", "coalesce(nullif(?1, ''), DATABASE())")
+
+func (m mysql) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
+	if s.tables, err = m.stampTables(t, c); err == nil {
+		s.references, err = m.stampReferences(t, c)
+	}
+	return s, err
+}
+
+func (mysql) stampTables(t *tx, c adopt.Collection) (string, error) {
+	rows, contents := tablesOf(c)
+	text, args := mysqlStamp, []any{}
+	schema, bare := split(rows)
+	args = append(args, schema, bare)
+	if contents != "" {
+		schema, bare = split(contents)
+		text += " UNION ALL " + strings.NewReplacer("?1", "?3", "?2", "?4").Replace(mysqlStamp)
+		args = append(args, schema, bare)
+	}
+	return joinedRows(t, text, args...)
+}
+
+// stampReferences reads every table of the server.
+func (mysql) stampReferences(t *tx, c adopt.Collection) (string, error) {
+	rows, contents := tablesOf(c)
+	if contents == "" {
+		return "", nil
+	}
+	schema, bare := split(contents)
+	of, named := split(rows)
+	return joinedRows(t, "SELECT concat_ws(' ', k.whose, k.place, k.constraint_name, k.column_name, k.referenced_column_name) FROM ("+mysqlReferences+") k", schema, bare, of, named)
+}
+
+// joinedRows returns the rows of a query in order.
+func joinedRows(t *tx, query string, args ...any) (string, error) {
+	rows, err := all(t, text, query, args...)
+	slices.Sort(rows)
+	return strings.Join(rows, "\n"), err
+}
+
+func (m mysql) expect(t *tx, of *made) error {
+	now := of.stamp
+	var err error
+	if now.tables, err = m.stampTables(t, of.c); err == nil && t.looked {
+		now.references, err = m.stampReferences(t, of.c)
+	}
+	return cmp.Or(err, of.unmoved(now))
 }
 
 func (m mysql) references(t *tx, c adopt.Collection) ([]keyColumn, error) {

@@ -100,6 +100,46 @@ func (postgres) unseen(t *tx, name string) error {
 	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
 }
 
+// postgresTables stamps the tables; others may have taken their names. Partitions and indexes
+// come and go without a change, if the same columns stay unique.
+var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(?1, '')) AS oid), CAST(to_regclass(?2) AS oid),
+	(SELECT string_agg(concat_ws(' ', n.nspname, k.relname, k.relkind), ',' ORDER BY k.oid)
+		FROM pg_class k JOIN pg_namespace n ON n.oid = k.relnamespace WHERE k.oid {them}),
+	(SELECT string_agg(concat_ws(' ', a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attcollation), ',' ORDER BY a.attrelid, a.attnum)
+		FROM pg_attribute a WHERE a.attrelid {them} AND a.attnum > 0 AND NOT a.attisdropped),
+	(SELECT string_agg(DISTINCT concat_ws(' ', i.indrelid, i.indkey[0]), ',') FROM pg_index i
+		WHERE i.indrelid {them} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1),
+	EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class k ON k.oid = h.inhrelid
+		WHERE h.inhrelid {them} OR h.inhparent {them} AND NOT k.relispartition))`,
+	"{them}", "IN (to_regclass(nullif(?1, '')), to_regclass(?2))")
+
+// postgresRefers stamps the foreign keys.
+var postgresRefers = "coalesce((SELECT string_agg(CAST(x AS TEXT), ',') FROM (" +
+	strings.ReplaceAll(postgresReferences, "to_regclass(?1)", "to_regclass(nullif(?1, ''))") + ") x), '')"
+
+// stamped returns the parameters of both.
+func stamped(c adopt.Collection) []any {
+	rows, contents := tablesOf(c)
+	if contents != "" {
+		contents = table(contents)
+	}
+	return []any{contents, table(rows)}
+}
+
+func (postgres) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
+	err = t.row("SELECT "+postgresTables+", "+postgresRefers, stamped(c)...).Scan(&s.tables, &s.references)
+	return s, err
+}
+
+// expect goes with COMMIT.
+func (postgres) expect(t *tx, m *made) error {
+	text, args := "SELECT 1 WHERE "+postgresTables+" = ?3", append(stamped(m.c), m.stamp.tables)
+	if t.looked {
+		text, args = text+" AND "+postgresRefers+" = ?4", append(args, m.stamp.references)
+	}
+	return t.s.Guard(1, adopt.ErrChanged, text, args)
+}
+
 func (postgres) references(t *tx, c adopt.Collection) ([]keyColumn, error) {
 	return all(t, scanKeyColumn, postgresReferences, table(c.Contents.Table), table(c.Rows.Table))
 }

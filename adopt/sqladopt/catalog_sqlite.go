@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -65,6 +66,22 @@ const (
 		JOIN pragma_table_xinfo(?1) y ON CASE WHEN f."to" IS NULL THEN y.pk = f.seq + 1 ELSE y.name = f."to" COLLATE NOCASE END
 		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE ORDER BY m.name, f.id, f.seq`
 )
+
+// sqliteStamp is the texts that made the tables and their indexes, and all tables with
+// foreign keys.
+const sqliteStamp = `SELECT coalesce(group_concat(s.sql, ';'), '') FROM (SELECT sql FROM sqlite_schema
+	WHERE type IN ('table', 'index') AND tbl_name COLLATE NOCASE IN (?1, ?2) OR type = 'table' AND instr(lower(sql), 'references') > 0 ORDER BY name) s`
+
+func (sqlite) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
+	rows, contents := tablesOf(c)
+	err = t.row(sqliteStamp, bare(rows), bare(contents)).Scan(&s.tables)
+	return s, err
+}
+
+func (s sqlite) expect(t *tx, m *made) error {
+	now, err := s.stamp(t, m.c)
+	return cmp.Or(err, m.unmoved(now))
+}
 
 // bare returns a table's name without its schema.
 func bare(name string) string { return name[strings.LastIndex(name, ".")+1:] }

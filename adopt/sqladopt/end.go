@@ -126,6 +126,7 @@ func (c *Collection) mayEnd(t *tx, e *contentEnd, zero []content) (map[string]bo
 // itself, after the lock; only a wrong count makes it refuse.
 func (c *Collection) unused(t *tx, e *contentEnd, keys []string) (map[string]bool, error) {
 	free, unused := keys, make(map[string]bool, len(keys))
+	t.looked = true
 	if e.atOnce && len(c.s.others) == 0 { // of other tables it looks for none
 		refusing, err := c.db.engine.refusing(t, c)
 		if err != nil {

@@ -14,6 +14,7 @@ type engine struct {
 	connector
 	grammar
 	catalog
+	census
 	guardian
 	housing
 }
@@ -57,17 +58,27 @@ type grammar interface {
 	undefer() string
 }
 
-// catalog reads the schema.
+// catalog reads the schema of a collection.
 type catalog interface {
 	// look returns a table, or an error if it is missing or cannot be adopted.
 	look(t *tx, name string) (relation, error)
 	// references returns the columns of all foreign keys to contents, in the order of
 	// tables, foreign keys and columns. It fails if the user may not see one.
 	references(t *tx, c adopt.Collection) ([]keyColumn, error)
+	// stamp returns what look and references read.
+	stamp(t *tx, c adopt.Collection) (stamp, error)
+	// expect makes a transaction that writes fail with adopt.ErrChanged if the stamp is
+	// another now. It comes last: a change that was committed before a lock is seen, and
+	// others wait for the lock.
+	expect(t *tx, m *made) error
 	// triggers returns those of the application on a table, and rules, for an
 	// event (UPDATE or DELETE), whose text mentions a word, and whether it can
 	// tell that there are no others.
 	triggers(t *tx, name, event, mentions string) (names []string, all bool, err error)
+}
+
+// census reads the schema of the whole database.
+type census interface {
 	// tables returns the application's tables.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.

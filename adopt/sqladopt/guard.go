@@ -120,7 +120,8 @@ func (c *Collection) script(ctx context.Context, what string, do func(*tx) error
 	if !c.c.HasObjects() {
 		return fmt.Errorf("collection %s has no objects to guard", c.name)
 	}
-	return c.write(ctx, what, do)
+	// A schema that it changes itself is not compared.
+	return c.db.withGrants(ctx, c.needs, c.db.writeOn(ctx, c.runner, what+" of "+c.name, do))
 }
 
 // Guarded reports whether the triggers of this description are installed and

@@ -89,13 +89,13 @@ func engineOf(url string, o Options) (engine, error) {
 	switch scheme, _, _ := strings.Cut(url, ":"); {
 	case mysqlURL.MatchString(url):
 		e := mysql{o}
-		return engine{e, e, e, e, e}, nil
+		return engine{e, e, e, e, e, e}, nil
 	case scheme == "sqlite", scheme == "file":
 		e := sqlite{o}
-		return engine{e, e, e, e, e}, nil
+		return engine{e, e, e, e, e, e}, nil
 	case scheme == "postgres", scheme == "postgresql", strings.Contains(url, "=") && !strings.Contains(url, "://"):
 		e := postgres{o}
-		return engine{e, e, e, e, e}, nil
+		return engine{e, e, e, e, e, e}, nil
 	}
 	return engine{}, errors.New("the address of the database is of no form that is known: give postgres://user:password@host:5432/name, mysql://user:password@host:3306/name or sqlite:/path/to/file.db")
 }

@@ -26,6 +26,7 @@ var _ adopt.QuarantineRows = (*Quarantine)(nil)
 func (c *Collection) Quarantine() *Quarantine {
 	return &Quarantine{c.scope, func(t *tx, keys []string) (map[string]bool, error) {
 		named := map[string]bool{}
+		t.looked = true
 		_, err := all(t, func(r *sql.Rows) (key string, err error) {
 			var referred bool
 			err = r.Scan(&key, &referred)

@@ -25,6 +25,7 @@ type scope struct {
 	db         *DB
 	runner     *sqldb.Runner
 	needs      needs
+	made       *made // what its statements were made for; nil if that is a query, which is run as it is
 }
 
 // scope returns a collection's part of the database.
@@ -34,8 +35,15 @@ func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 	return scope{name: name, prefix: c.Prefix, grace: c.Graces(), db: db, runner: &runner, needs: needsOf(c)}
 }
 
+// write fails with adopt.ErrChanged, and does nothing, if the tables changed.
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return s.db.withGrants(ctx, s.needs, s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn))
+	err := s.db.writeOn(ctx, s.runner, what+" of "+s.name, func(t *tx) error {
+		if err := fn(t); err != nil || s.made == nil {
+			return err
+		}
+		return s.db.engine.expect(t, s.made)
+	})
+	return s.db.withGrants(ctx, s.needs, s.changed(ctx, err))
 }
 
 // relaxed is write for a transaction that may be undone by a crash of the
@@ -58,6 +66,8 @@ type tx struct {
 	ctx context.Context
 	s   *sqldb.Session
 	now lethe.Time // its only time
+	// looked: it asked whether something refers to contents.
+	looked bool
 }
 
 // write runs fn as one transaction. fn may run more than once, and sets its
@@ -135,7 +145,7 @@ func run(fn func(*tx) error) func(context.Context, *sqldb.Session, []string) err
 		if err != nil {
 			return err
 		}
-		return fn(&tx{ctx, s, lethe.Time(now)})
+		return fn(&tx{ctx: ctx, s: s, now: lethe.Time(now)})
 	}
 }
 

@@ -170,7 +170,7 @@ same database.`,
 				return a.Run(cmd.Context(), metrics)
 			}
 			err := c.withAdoption(cmd.Context(), args[0], log, run)
-			for errors.Is(err, adoption.ErrFits) {
+			for errors.Is(err, adoption.ErrAnew) {
 				err = c.withAdoption(cmd.Context(), args[0], log, run)
 			}
 			return err

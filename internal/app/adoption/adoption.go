@@ -54,6 +54,7 @@ type Adoption struct {
 	keys        map[string]*sqladopt.Keys
 	quarantines map[string]*adopt.Quarantine // of routines, by collection
 	suspended   suspensions
+	changed     chan struct{} // a run found that tables changed
 	buckets     buckets
 	redis       *redisconn.Conn
 	audits      *slog.Logger // nil if audit lines go to the log
@@ -73,7 +74,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is valid
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, whole: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
+	a := &Adoption{Description: d, whole: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}, changed: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())

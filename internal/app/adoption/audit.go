@@ -57,11 +57,17 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 }
 
 // refused writes an audit line for a run that was refused before it changed
-// anything.
+// anything, and lets Run end if tables changed.
 func (a *Adoption) refused(r ledger.Run, err error) {
-	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded} {
+	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged} {
 		if errors.Is(err, guard) {
 			a.audit("run_refused", err.Error(), slog.String("routine", r.Routine), slog.String("run", string(r.ID)))
+		}
+	}
+	if errors.Is(err, adopt.ErrChanged) {
+		select {
+		case a.changed <- struct{}{}:
+		default: // Run knows it
 		}
 	}
 }

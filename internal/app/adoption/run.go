@@ -204,7 +204,8 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 // Run works by the timetables until ctx ends, and serves scrapes on the address
 // if there is one.
 //
-// It returns ErrFits once a collection fits the database that did not before.
+// It returns ErrAnew once a collection fits the database that did not before, or its tables
+// changed.
 func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
@@ -227,9 +228,14 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	}()
 	var resumed sync.WaitGroup
 	resumed.Go(func() { a.resume(ctx, &resumed) })
-	var fits bool
+	var fits, changed bool
 	resumed.Go(func() {
 		if fits = a.awaitFit(ctx); fits {
+			stop()
+		}
+	})
+	resumed.Go(func() {
+		if changed = a.awaitChange(ctx); changed {
 			stop()
 		}
 	})
@@ -237,8 +243,8 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	resumed.Wait()
 	stop()
 	err := <-served
-	if err == nil && fits {
-		return ErrFits
+	if err == nil && (fits || changed) {
+		return ErrAnew
 	}
 	return err
 }

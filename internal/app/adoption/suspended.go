@@ -72,9 +72,20 @@ func (a *Adoption) suspend(name string) {
 	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, out)
 }
 
-// ErrFits reports that a collection can be used that could not when the
-// database was opened.
-var ErrFits = errors.New("a collection fits the database now: open it again")
+// ErrAnew reports that the tables of a collection changed since the database was opened,
+// or that one can be used that could not then.
+var ErrAnew = errors.New("the database has changed: open it again")
+
+// awaitChange reports whether a run found that tables changed, before ctx ends.
+func (a *Adoption) awaitChange(ctx context.Context) bool {
+	select {
+	case <-a.changed:
+		a.o.Log.Info("the tables of a collection have changed: starting anew")
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // awaitFit checks unusable collections periodically, and reports whether one
 // fits the database before ctx ends.

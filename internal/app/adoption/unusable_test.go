@@ -113,7 +113,35 @@ func TestUnusableIsTakenUp(t *testing.T) {
 	if _, err := s.app.Exec(`CREATE TABLE late (id integer PRIMARY KEY, ends text)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ran; !errors.Is(err, ErrFits) {
+	if err := <-ran; !errors.Is(err, ErrAnew) {
 		t.Errorf("once the table is there it ends with %v", err)
+	}
+}
+
+// Tables that change while a process runs: what it had begun by its statements is undone, and
+// opened again it works on.
+func TestChangedTablesAreOpenedAgain(t *testing.T) {
+	s := newLiteSite(t)
+	if _, err := s.app.Exec(`ALTER TABLE pastes ADD COLUMN title text`); err != nil {
+		t.Fatal(err)
+	}
+	if counts, err := s.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrChanged) {
+		t.Errorf("it did %v, %v", counts, err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // or it would run on
+	defer stop()
+	if err := s.Run(ctx, ""); !errors.Is(err, ErrAnew) {
+		t.Errorf("it ended with %v", err)
+	}
+	if keys := s.keys(); !slices.Contains(keys, "content/once") {
+		t.Errorf("an object is gone: %q", keys)
+	}
+	a, err := Open(t.Context(), s.Description, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	if counts, err := a.Loop.Once(t.Context(), nil); err != nil || counts["expire pastes"]["rows"] != 2 {
+		t.Errorf("opened again it did %v, %v", counts, err)
 	}
 }
