@@ -154,6 +154,9 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 		if err != nil {
 			return err
 		}
+		if err := c.plausible(t); err != nil {
+			return err
+		}
 		// Not before: reading the tables would prevent removing triggers.
 		if err := c.mayMark(t); err != nil {
 			return err
