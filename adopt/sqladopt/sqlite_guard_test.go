@@ -128,7 +128,11 @@ func TestSQLiteMarkNeedsGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 1 {
+	anew, err := s.db.Collection(ctx, s.name, s.c) // a table was renamed
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := anew.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 1 {
 		t.Fatalf("marked %+v, %v", m, err)
 	}
 	if err := s.RemoveGuard(ctx); err == nil || !strings.Contains(err.Error(), "1 content of pastes is being deleted") {
