@@ -98,7 +98,7 @@ func (c *Collection) countedOnClaim(t *tx, rows []adopt.Row) ([]content, error) 
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	named, err := all(t, c.scanNaming, contentsOf, keysOf(rows))
+	named, err := all(t, c.scanNaming, contentsOf, c.end(t), keysOf(rows))
 	if err != nil {
 		return nil, err
 	}

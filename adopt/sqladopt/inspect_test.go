@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -119,19 +118,19 @@ func claimedOnce(t *testing.T, db *DB, col *Collection) {
 	}
 }
 
-// An end before 1970, or before all time, counts as expired.
+// An end before 1990, or before all time, may stand for never: such rows are not due.
 func TestEndBeforeTime(t *testing.T) {
 	url := servers.Postgres(t)
 	db := openDB(t, url)
 	connect(t, url, `CREATE TABLE t (k text PRIMARY KEY, ends timestamptz, status text DEFAULT 'live', initiated timestamptz);
-		INSERT INTO t VALUES ('a', '-infinity'), ('b', '1066-10-14'), ('c', 'infinity')`)
+		INSERT INTO t VALUES ('a', '-infinity'), ('b', '1066-10-14'), ('c', 'infinity'), ('d', '1990-01-01 00:00:00+00'), ('e', '1990-01-02 00:00:00+00')`)
 	col, err := db.Collection(t.Context(), "t", adopt.Collection{Rows: adopt.Rows{
 		Table: "t", Key: "k", End: "ends", Initiated: "initiated", Status: &adopt.Status{Column: "status", Live: "live", Claimed: "claimed"},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if due, err := col.Due(t.Context()); err != nil || due != (adopt.Backlog{Due: 2, Oldest: lethe.Time(0)}) {
+	if due, err := col.Due(t.Context()); err != nil || due.Due != 1 || due.Oldest.String() != "1990-01-02T00:00:00.000000Z" {
 		t.Errorf("due: %+v, %v", due, err)
 	}
 }

@@ -39,7 +39,7 @@ type storing struct {
 func (s storing) store(id int, path string, ended bool) error {
 	end := "NULL"
 	if ended {
-		end = "1"
+		end = "1600000000"
 	}
 	if err := s.exec(s.Context(), fmt.Sprintf("INSERT INTO stored VALUES (%d, '%s', 1)", id, path)); err != nil {
 		return err
