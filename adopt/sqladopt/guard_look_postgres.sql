@@ -14,14 +14,8 @@ BEGIN
             RETURN FALSE;
         END IF;
     END IF;
-    SELECT d.state, d.due_at, d.attempts INTO mark FROM {lethe}condemned d
+    SELECT d.state, d.due_at INTO mark FROM {lethe}condemned d
         WHERE d.collection = {collection} AND d.content = key COLLATE "C";
-    -- Only the mark of a content that is gone can be locked: whoever is about to delete
-    -- the object again is waited for, and kept from it until the commit.
-    IF mark.state = 1 AND mark.attempts > 0 THEN
-        SELECT d.state, d.due_at, d.attempts INTO mark FROM {lethe}condemned d
-            WHERE d.collection = {collection} AND d.content = key COLLATE "C" FOR SHARE;
-    END IF;
     RETURN coalesce(mark.state = 2 OR mark.state = 3
         AND mark.due_at > CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint), FALSE);
 END $guard$;

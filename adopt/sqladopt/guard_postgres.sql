@@ -2,6 +2,13 @@
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN
+    -- Nobody else can see and lock the new content yet. Its mark is locked: whoever is about to
+    -- delete the object again is waited for, and kept from it until the commit. Where there is
+    -- a content, only that is locked, as Settle locks it before its mark.
+    IF TG_OP = 'INSERT' THEN
+        PERFORM 1 FROM {lethe}condemned d WHERE d.collection = {collection} AND d.content = CAST(NEW.{ckey} AS TEXT) COLLATE "C"
+            AND d.state = 1 AND d.attempts > 0 FOR SHARE;
+    END IF;
     IF {lethe}{guard look}(CAST(NEW.{ckey} AS TEXT)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{ckey} USING ERRCODE = '40001';
     END IF;

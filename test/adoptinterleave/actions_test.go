@@ -51,7 +51,7 @@ func claim(at time.Duration, codes ...string) adopt.Claim {
 
 // claims are what becomes of rows that have ended.
 func (s site) claims() []action {
-	held := []string{"held two", "held solo", "held again", "held extended", "held stuck"}
+	held := []string{"held two", "held solo", "held again", "held tried", "held extended", "held stuck"}
 	settle := func(c adopt.Claim) func(a *act, on *sqladopt.Collection) (any, error) {
 		return func(a *act, on *sqladopt.Collection) (any, error) { return on.Settle(a.ctx, c, 10*time.Second) }
 	}
@@ -63,7 +63,7 @@ func (s site) claims() []action {
 			}
 			return codes, err
 		}),
-		s.do("Settle", append([]string{"two", "solo", "again", "stuck"}, held...), settle(claim(claimed, held...))),
+		s.do("Settle", append([]string{"two", "solo", "again", "tried", "stuck"}, held...), settle(claim(claimed, held...))),
 		s.do("Settle late", []string{"stuck"}, settle(claim(stuck, "stuck"))),
 		s.do("Release", held, func(a *act, c *sqladopt.Collection) (any, error) { return c.Release(a.ctx, claim(claimed, held...)) }),
 		s.pass("Recover", []string{"stuck"}, func(a *act, c *sqladopt.Collection) ([]string, error) {
@@ -87,7 +87,7 @@ func (s site) claims() []action {
 	if s.owning {
 		return list
 	}
-	return append(list, s.pass("End", append([]string{"two", "solo", "again", "stuck"}, held...), func(a *act, c *sqladopt.Collection) (out []string, err error) {
+	return append(list, s.pass("End", append([]string{"two", "solo", "again", "tried", "stuck"}, held...), func(a *act, c *sqladopt.Collection) (out []string, err error) {
 		settled, marked, err := c.End(a.ctx, claim(claimed, held...), adopt.EndRequest{Again: 10 * time.Second, Late: graces.Late})
 		if err == nil && settled.Gone == 0 { // it is run once more: Mark takes what it has passed by
 			marked, err = c.Mark(a.ctx, adopt.MarkRequest{Limit: 100, Late: graces.Late})
@@ -129,7 +129,7 @@ func (s site) marks() []action {
 }
 
 func (s site) mark() action {
-	mark := s.pass("Mark", []string{"zero", "silent", "kept", "again", "born"}, func(a *act, c *sqladopt.Collection) (out []string, err error) {
+	mark := s.pass("Mark", []string{"zero", "silent", "kept", "again", "forgotten", "born"}, func(a *act, c *sqladopt.Collection) (out []string, err error) {
 		got, err := c.Mark(a.ctx, adopt.MarkRequest{Limit: 100, Late: graces.Late})
 		a.fenced(got.Fence)
 		for _, x := range got.Contents {

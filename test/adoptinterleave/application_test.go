@@ -109,7 +109,7 @@ func (w write) extend(code string) error {
 
 // writers are transactions on rows and contents.
 func (s site) writers() (out []action) {
-	for _, content := range []string{"zero", "found", "marked", "silent", "over", "kept", "one", "solo", "again", "drift"} {
+	for _, content := range []string{"zero", "found", "marked", "silent", "over", "kept", "one", "solo", "again", "forgotten", "drift"} {
 		if strings.Contains("solo drift", content) && !s.status || content == "drift" && !s.counted {
 			continue
 		}
@@ -120,8 +120,9 @@ func (s site) writers() (out []action) {
 			return w.insert(content)
 		})...)
 	}
-	for _, content := range []string{"zero", "marked", "silent", "solo"} {
-		if content == "solo" && !s.status {
+	for _, content := range []string{"zero", "marked", "silent", "solo", "tried"} {
+		expires := content == "solo" || content == "tried" // a row refers to it
+		if expires && !s.status {
 			continue
 		}
 		if s.counted { // its row would follow in a transaction of its own: until then the count is too high
@@ -142,7 +143,7 @@ func (s site) writers() (out []action) {
 			}),
 			s.app("move keep to "+content, []string{"keep", "kept", content}, func(w write) error { return w.move("keep", content) }),
 		)...)
-		if content != "solo" {
+		if !expires {
 			out = append(out, s.app("store "+content+" anew", []string{content}, func(w write) error {
 				if _, err := w.Exec(w.ctx, "DELETE FROM "+w.content()+" WHERE hash = $1", content); err != nil {
 					return err
@@ -215,7 +216,7 @@ func (s site) changes() (out []action) {
 
 // owners are transactions on rows that own objects.
 func (s site) owners() (out []action) {
-	for _, key := range []string{"zero", "marked", "silent", "over", "solo", "again", "born"} {
+	for _, key := range []string{"zero", "marked", "silent", "over", "solo", "again", "tried", "forgotten", "born"} {
 		out = append(out, slices.Concat(
 			s.app("name "+key, []string{key}, func(w write) error { return w.insert(key) }),
 			s.app("rename keep to "+key, []string{"kept", key}, func(w write) error {

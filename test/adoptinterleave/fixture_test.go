@@ -130,12 +130,17 @@ func (s site) store(count int, hashes ...string) (list string) {
 
 // condemn writes a content down.
 func (s site) condemn(content string, state int, due time.Duration, fence int) string {
+	return s.tries(content, state, due, fence, state-1)
+}
+
+// tries writes a content down whose deletion was tried so often.
+func (s site) tries(content string, state int, due time.Duration, fence, attempts int) string {
 	object := "content/" + content
 	if s.owning {
 		object = content
 	}
 	return fmt.Sprintf("INSERT INTO lethe.condemned (collection, content, object, state, due_at, fence, attempts) VALUES ('%s', '%s', '%s', %d, %d, %d, %d);\n",
-		s.name, content, object, state, base.Add(due), fence, state-1)
+		s.name, content, object, state, base.Add(due), fence, attempts)
 }
 
 // fill is what the tables of a site hold.
@@ -146,12 +151,13 @@ func (s site) fill() string {
 	}
 	list += s.store(0, "found", "marked", "silent") + s.store(1, "one", "kept") + s.store(2, "two") +
 		s.condemn("marked", 2, stays, marker) + s.condemn("silent", 2, ended, silentMarker) + s.condemn("over", 3, ended, 0) +
-		s.condemn("kept", 1, ended, 0) +
+		s.condemn("kept", 1, ended, 0) + s.tries("forgotten", 1, ended, 0, 1) +
 		s.put("last", "one", ended, 0) + s.put("keep", "kept", 0, 0) + s.put("other", "two", 0, 0)
 	if !s.status {
 		return list + s.store(1, "again") + s.condemn("again", 1, ended, 0) + s.put("held again", "again", ended, 0)
 	}
-	list += s.store(1, "solo", "again", "extended") + s.store(2, "stuck") + s.condemn("again", 1, ended, 0) +
+	list += s.store(1, "solo", "again", "tried", "extended") + s.store(2, "stuck") + s.condemn("again", 1, ended, 0) +
+		s.tries("tried", 1, ended, 0, 1) + s.put("held tried", "tried", ended, claimed) +
 		s.put("held two", "two", ended, claimed) + s.put("held solo", "solo", ended, claimed) + s.put("held again", "again", ended, claimed) +
 		s.put("held extended", "extended", stays, claimed) + s.put("held stuck", "stuck", ended, claimed) + s.put("stuck", "stuck", stuck, stuck)
 	if s.counted {

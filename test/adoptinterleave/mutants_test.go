@@ -123,6 +123,14 @@ var table = []mutant{
 		old: ") LIKE 'read %'", new: ") LIKE '%'",
 		pairs: []string{"pastes: Settle + pastes: row first of solo (repeatable read)"},
 	}, {
+		name: "the guard locks the mark of a content that is there", file: "guard_look_postgres.sql",
+		old: "d.content = key COLLATE \"C\";\n    RETURN coalesce", new: "d.content = key COLLATE \"C\" FOR SHARE;\n    RETURN coalesce",
+		pairs: []string{"pastes: Settle + pastes: row first of tried"},
+	}, {
+		name: "the guard locks no mark of a content that is gone", file: "guard_postgres.sql",
+		old: "d.attempts > 0 FOR SHARE;", new: "d.attempts > 0;",
+		pairs: []string{"pastes: Mark + pastes: put forgotten"},
+	}, {
 		name: "the guard holds no key", file: "guard_owned_postgres.sql",
 		old: "PERFORM pg_advisory_xact_lock_shared(", new: "PERFORM int4larger(",
 		pairs: []string{"files: Mark + files: name zero"},

@@ -14,7 +14,7 @@ func (s site) broken() map[string]string {
 	if s.owning {
 		return map[string]string{
 			"no row names an object that is being deleted": marked("object"),
-			"what no row names is written down": fmt.Sprintf(`SELECT o FROM unnest(ARRAY['one', 'kept', 'two', 'solo', 'again', 'extended', 'stuck', 'born']) o
+			"what no row names is written down": fmt.Sprintf(`SELECT o FROM unnest(ARRAY['one', 'kept', 'two', 'solo', 'again', 'tried', 'extended', 'stuck', 'born']) o
 				WHERE NOT EXISTS (SELECT 1 FROM %s WHERE object = o) AND NOT EXISTS (SELECT 1 FROM lethe.condemned WHERE collection = '%s' AND content = o)`, s.rows(), s.name),
 		}
 	}

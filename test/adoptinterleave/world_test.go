@@ -118,12 +118,29 @@ func (w *world) guards() {
 	}
 	all := strings.Join(list, ";\n")
 	for _, e := range append(stepwise.Awake(mutants()), mutation.Edit{Old: "clock_timestamp()", New: "clock.clock_timestamp()"}) {
-		if !strings.Contains(all, e.Old) {
+		before := all
+		for _, e := range spelled(e) {
+			all = strings.ReplaceAll(all, e.Old, e.New)
+		}
+		if all == before {
 			w.Fatalf("no guard has %q", e.Old)
 		}
-		all = strings.ReplaceAll(all, e.Old, e.New)
 	}
 	w.execute(all)
+}
+
+// spelled is an edit for each site whose contents it names, as the server writes them: in the
+// first schema of the path.
+func spelled(e mutation.Edit) []mutation.Edit {
+	if !strings.Contains(e.Old, "{contents}") {
+		return []mutation.Edit{e}
+	}
+	var list []mutation.Edit
+	for _, s := range sites {
+		of := strings.NewReplacer("{contents}", "clock."+s.content())
+		list = append(list, mutation.Edit{Old: of.Replace(e.Old), New: of.Replace(e.New)})
+	}
+	return list
 }
 
 func (w *world) execute(list string) {
