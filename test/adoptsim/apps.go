@@ -42,9 +42,13 @@ func serve(a *actor) {
 	if a.w.kind.miscounts {
 		ops = append(ops, miscount, share)
 	}
+	rest := 30 * time.Second
+	if a.w.kind.focus.steps == behind {
+		rest = 5 * time.Minute // in which contents go
+	}
 	for range 8 + a.rng.IntN(10) {
 		ops[a.rng.IntN(len(ops))](a)
-		a.sleep(a.between(0, 30*time.Second))
+		a.sleep(a.between(0, rest))
 		if a.one(6) {
 			a.sleep(a.between(0, 20*time.Minute))
 		}
@@ -60,6 +64,9 @@ func (a *actor) content() memadopt.Content {
 
 // ending draws the end of a paste.
 func (a *actor) ending() lethe.Time {
+	if a.w.kind.focus.steps == behind {
+		return a.w.now.Add(a.between(time.Second, time.Minute))
+	}
 	switch a.rng.IntN(8) {
 	case 0:
 		return 0

@@ -154,4 +154,6 @@ var recordMutants = []mutant{
 		edits: edit("			spare = append(spare, h.Key)\n		case !h.Named", "			spare = append(spare, spare...)\n		case !h.Named")},
 	{name: "what is over is not purged", rule: "nothing is kept for ever", site: adoptsim.Quarantined, file: restores,
 		edits: edit("				over = append(over, h.Key)", "				over = append(over, over...)")},
+	{name: "moved objects are not looked for once more", rule: "a mark ends only by a look without a row", site: adoptsim.Quarantined, file: contents,
+		edits: edit("if n++; db.o.Quarantine {", "if n++; db.o.Quarantine && n < 0 {")},
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 	"github.com/lethe-storage/lethe/blob"
@@ -37,7 +38,54 @@ type moves struct {
 	db memadopt.Quarantine
 }
 
+// behind are the steps at which a worker stands still, in some worlds, until something
+// happens behind its back.
+const behind = " begin-move copy-back confirm "
+
+// until lets the present actor stand still until something holds, in those worlds, if it may
+// come about. What it returns ends that.
+func (w *world) until(may bool, holds func() bool) func() {
+	a := w.cur
+	if a == nil || w.kind.focus.steps != behind || !may {
+		return func() {}
+	}
+	a.moment = holds
+	return func() { a.moment = nil }
+}
+
+// comesBack reports whether nothing refers to a content whose object a worker takes for gone,
+// and that is in its place, or on the way there.
+func (w *world) comesBack(o adopt.Outcome) bool {
+	c, known := w.known(o.Content)
+	_, there := w.objs.Bytes(prefix + o.Content)
+	return o.Failed == "" && known && c.Count == 0 && (there || w.restoring(c.Object))
+}
+
+// restoring reports whether an object is being copied back.
+func (w *world) restoring(object string) bool {
+	return slices.ContainsFunc(w.db.Snapshot().Moved, func(q memadopt.Quarantined) bool {
+		return q.Key == object && q.State == adopt.Restoring && q.Due > w.now
+	})
+}
+
+// known returns the row of a content.
+func (w *world) known(content string) (memadopt.Content, bool) {
+	for _, c := range w.db.Snapshot().Contents {
+		if c.Key == content {
+			return c, true
+		}
+	}
+	return memadopt.Content{}, false
+}
+
 func (m moves) Begin(ctx context.Context, found []adopt.FoundObject, late time.Duration) (adopt.Begun, error) {
+	absent := func(f adopt.FoundObject) bool { return f.Absent }
+	defer m.w.until(slices.ContainsFunc(found, absent), func() bool {
+		return slices.ContainsFunc(found, func(f adopt.FoundObject) bool {
+			_, there := m.w.objs.Bytes(f.Key)
+			return f.Absent && there && !m.w.restoring(f.Key)
+		})
+	})()
 	return write(m.w, "begin-move", fmt.Sprint(found), func() (adopt.Begun, error) { return m.db.Begin(ctx, found, late) })
 }
 
@@ -113,7 +161,16 @@ func (s shelf) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.For
 	if s.at == prefix {
 		faults = without(faults, short)
 	}
-	fault := w.arrive("copy", s.at+key, faults)
+	step := "copy"
+	if s.at == prefix {
+		step = "copy-back"
+		again := w.counts["copied to "+prefix]%2 == 0 // once its object is looked for again
+		defer w.until(true, func() bool {
+			_, known := w.known(key)
+			return !known && (!again || w.mark(key) == memadopt.Condemned)
+		})()
+	}
+	fault := w.arrive(step, s.at+key, faults)
 	if a := w.cur; fault == lastMoment {
 		a.onTime = true
 		a.sleep(w.grace.Late/3 - time.Second)
@@ -265,10 +322,36 @@ func recall(a *actor) {
 	}
 }
 
-func (a *actor) reuse(c memadopt.Content) {
-	key, end := a.paste(), a.ending()
+// comeBack is one that refers to a content for a short while: until its object is back in its
+// place, or on the way there.
+func comeBack(a *actor) {
+	w := a.w
+	there := func(c memadopt.Content) bool { _, there := w.objs.Bytes(c.Object); return there }
+	gone := func(c memadopt.Content) bool {
+		return c.Count == 0 && w.mark(c.Key) == memadopt.Condemned && !there(c)
+	}
+	for {
+		a.sleepUntil(func() bool { return slices.ContainsFunc(w.db.Snapshot().Contents, gone) }, time.Hour)
+		list := w.db.Snapshot().Contents
+		at := slices.IndexFunc(list, gone)
+		key := a.paste()
+		if at < 0 || w.oracle.pastes[key] != nil {
+			a.sleep(a.between(0, time.Second))
+			continue
+		}
+		a.refer(key, list[at], 0)
+		early := a.one(2)
+		a.sleepUntil(func() bool { return there(list[at]) || early && w.restoring(list[at].Object) }, time.Minute)
+		[]func(*actor, string){remove, extend}[a.rng.IntN(2)](a, key)
+	}
+}
+
+func (a *actor) reuse(c memadopt.Content) { a.refer(a.paste(), c, a.ending()) }
+
+// refer refers to a content that is known.
+func (a *actor) refer(key string, c memadopt.Content, end lethe.Time) {
 	_, err := write(a.w, "reuse", c.Key, func() (struct{}, error) {
-		if !slices.ContainsFunc(a.w.db.Snapshot().Contents, func(x memadopt.Content) bool { return x.Key == c.Key }) {
+		if _, known := a.w.known(c.Key); !known {
 			return struct{}{}, errGaveUp
 		}
 		return struct{}{}, a.w.create(key, c, end)

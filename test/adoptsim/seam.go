@@ -83,7 +83,7 @@ func (w *world) arrive(step, detail string, faults []Fault) Fault {
 	h := mix(mix(mix(w.cfg.Seed)^uint64(a.index)<<32^uint64(a.life)) ^ uint64(a.effects))
 	fault := none
 	rate := w.kind.faults * weight(a, step)
-	if strings.Contains(w.kind.focus.steps, " "+step+" ") {
+	if strings.Contains(w.kind.focus.steps, " "+step+" ") && (w.kind.focus.steps != behind || a.moment != nil) {
 		rate, faults = w.kind.focus.rate, w.kind.focus.faults
 	}
 	if h%1000 < rate && !w.quiet {
@@ -115,7 +115,7 @@ func weight(a *actor, step string) uint64 {
 		return 6
 	case step == "settle" || step == "mark":
 		return 4
-	case step == "copy" || step == "moved":
+	case step == "copy" || step == "copy-back" || step == "moved":
 		return 11
 	case strings.HasPrefix(a.name, "worker") && strings.Contains(" condemn marked forget proceed purged gone see end ", " "+step+" "):
 		return 8
@@ -138,7 +138,10 @@ func (w *world) nap(a *actor) {
 	case 2:
 		long = a.between(g.Watchdog, g.Watchdog+g.Watchdog/2)
 	}
-	if a.moment != nil {
+	switch {
+	case a.moment != nil && w.kind.focus.steps == behind:
+		long = g.Landed()
+	case a.moment != nil:
 		long = 2*g.Watchdog + 3*g.Late
 	}
 	a.sleepUntil(a.moment, long)
@@ -298,6 +301,9 @@ func (t tables) Mark(ctx context.Context, r adopt.MarkRequest) (adopt.Marked, er
 }
 
 func (t tables) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (adopt.Confirmed, error) {
+	defer t.w.until(slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed == "" }), func() bool {
+		return slices.ContainsFunc(outcomes, t.w.comesBack)
+	})()
 	return write(t.w, "confirm", fmt.Sprint(fence, outcomes), func() (adopt.Confirmed, error) {
 		before := t.db.Marks()
 		out, err := t.db.Confirm(ctx, fence, outcomes, g)

@@ -200,13 +200,22 @@ func newRecordSite(w *world) recordSite {
 	if w.cfg.Site != Quarantined && w.cfg.Seed%5 == 2 {
 		w.enter("renamer", rename)
 	}
-	if w.kind.focus.steps == " confirm " {
+	w.enterFocused()
+	return recordSite{w}
+}
+
+// enterFocused enters the actors that a focus needs.
+func (w *world) enterFocused() {
+	switch w.kind.focus.steps {
+	case " confirm ":
 		w.enter("recaller", recall)
+	case behind:
+		w.enter("recaller", comeBack)
+		w.enter("recaller", comeBack)
 	}
 	for _, name := range w.kind.focus.tended {
 		w.enter("tender", func(a *actor) { tend(a, name) })
 	}
-	return recordSite{w}
 }
 
 // narrow lets some steps fail in one way in some worlds, and others seldom.
@@ -219,6 +228,11 @@ func (w *world) narrow() {
 		w.kind.focus = focus{steps: " mark settle ", faults: []Fault{stallAfter}, rate: 400, latest: true, tended: []string{"clean pastes"}}
 		w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 3*time.Minute, 30*time.Second
 	case 3:
+		if w.cfg.Site == Quarantined {
+			w.kind.focus = focus{steps: behind, faults: []Fault{stall, stall, stall, none}, rate: 700, tended: []string{"clean pastes", "expire pastes"}}
+			w.grace.Unreferenced, w.grace.Late, w.grace.LongestWrite = 0, 3*time.Minute, 30*time.Second
+			break
+		}
 		w.kind.focus = focus{steps: " drop ", faults: []Fault{notDone, undone, partial}, rate: 300, tended: []string{"expire pastes", "recache pastes"}}
 	case 5, 11:
 		if w.cfg.Site != Quarantined {
