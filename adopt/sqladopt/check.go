@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -69,7 +70,7 @@ func (c *Collection) dueTrial() trial {
 			live += fmt.Sprintf(" AND %s IS NOT NULL", sqldb.Quoted(rows.End))
 		}
 	}
-	return trial{what: "find due rows", text: dueRows, args: []any{lethe.Time(0), 1}, table: rows.Table,
+	return trial{what: "find due rows", text: dueRows, args: []any{implausible.Add(time.Hour), 1}, table: rows.Table,
 		index: c.index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)}
 }
 

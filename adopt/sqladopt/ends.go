@@ -14,7 +14,7 @@ import (
 
 const (
 	newestDue = `SELECT {micros}{r end}{close micros} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} DESC LIMIT 1`
-	lateEnd   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} > {as end}?1{close end} LIMIT 1`
+	lateEnd   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} > {as end}?1{close end} ORDER BY {r end} DESC LIMIT 1`
 	endless   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} IS NULL LIMIT 1`
 	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} LIMIT ?2`
 
@@ -96,8 +96,8 @@ func (c *Collection) allEnded(ctx context.Context) (out []adopt.Finding, err err
 		return nil
 	})
 	if sqldb.TooLong(err) {
-		return []adopt.Finding{{Problem: true, What: "no row of " + r.Table + " that lives was found in " + c.db.o.LookTime.String() + ": " + r.End + " may be no column of ends",
-			Do: "write the most rows that a run may take (limit: 10000), or: " + c.index(table(r.Table), sqldb.Quoted(r.End), "")}}, nil
+		return []adopt.Finding{{What: "no row of " + r.Table + " that lives was found in " + c.db.o.LookTime.String() + ": " + r.End + " may be no column of ends",
+			Do: "look at such rows, or: " + c.index(table(r.Table), sqldb.Quoted(r.End), "")}}, nil
 	}
 	return out, err
 }

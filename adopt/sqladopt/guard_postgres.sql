@@ -2,10 +2,10 @@
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN
-    -- Nobody else can see and lock the new content yet. Its mark is locked: whoever is about to
+    -- Nobody else can see and lock a new content, or one with a new key, yet. Its mark is locked: whoever is about to
     -- delete the object again is waited for, and kept from it until the commit. Where there is
     -- a content, only that is locked, as Settle locks it before its mark.
-    IF TG_OP = 'INSERT' THEN
+    IF TG_OP = 'INSERT' OR NEW.{ckey} IS DISTINCT FROM OLD.{ckey} THEN
         PERFORM 1 FROM {lethe}condemned d WHERE d.collection = {collection} AND d.content = CAST(NEW.{ckey} AS TEXT) COLLATE "C"
             AND d.state = 1 AND d.attempts > 0 FOR SHARE;
     END IF;

@@ -115,3 +115,24 @@ func TestInstallingAGuardReadsRowsBesideTheApplication(t *testing.T) {
 		t.Errorf("guarded %v, %v", guarded, err)
 	}
 }
+
+// A content that gets the key of one whose deletion failed is waited for by Mark, as a new one is.
+func TestKeyChangesBesideMark(t *testing.T) {
+	s, ctx := newSite(t, servers.Postgres(t), kind{loose: true}), t.Context()
+	s.endsAndFails("x")
+	if err := s.Put(ctx, adopttest.Row{Key: "other", Content: "other", In: adopttest.Never}); err != nil {
+		t.Fatal(err)
+	}
+	s.Pass(time.Hour)
+	tx := s.began()
+	if _, err := tx.Exec(ctx, "UPDATE content SET hash = 'x' WHERE hash = 'other'"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: adopt.DefaultGrace.Late})
+	if err != nil || len(m.Contents) > 0 {
+		t.Errorf("marked %+v, %v", m, err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+}

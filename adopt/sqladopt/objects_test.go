@@ -171,7 +171,7 @@ func storedNamed(s storing) {
 	s.leaves(5, "a")
 	s.confirm(s.marks("files/a"), "denied", adopt.DefaultGrace)
 	s.must(s.exec(s.Context(), "UPDATE stored SET path = 'b', refs = 1 WHERE id = 5"))
-	s.must(s.exec(s.Context(), "INSERT INTO links VALUES ('another', 5, 1)"))
+	s.must(s.exec(s.Context(), "INSERT INTO links VALUES ('another', 5, 800000000)"))
 	s.Pass(2 * time.Hour)
 	m := s.marks("files/a")
 	taken, err := s.Take(s.Context(), 9, 0)

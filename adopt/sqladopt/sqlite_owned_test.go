@@ -84,7 +84,7 @@ func TestSQLiteOwnedObjects(t *testing.T) {
 func TestSQLiteOwnedGuard(t *testing.T) {
 	f := newLiteFiles(t)
 	ctx := t.Context()
-	f.exec("INSERT INTO files VALUES (1, 1, 'c', 'p', 1), (6, 1, 'f', NULL, NULL)")
+	f.exec("INSERT INTO files VALUES (1, 1, 'c', 'p', 800000000), (6, 1, 'f', NULL, NULL)")
 	if settled, err := f.Take(ctx, 9, 0); err != nil || settled.Gone != 1 {
 		t.Fatalf("took %+v, %v", settled, err)
 	}
