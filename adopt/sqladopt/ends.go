@@ -68,7 +68,8 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 
 // allEnded finds that nothing would be left: every live row has expired, as if rows.end were
 // the time of their creation. Rows that are kept longer than their end, as soft deletes
-// are, and a limit of a run say that such ends are meant.
+// are, and a limit of a run say that such ends are meant. A collection that was worked on
+// before is not asked about again: what it has may well expire all at once.
 func (c *Collection) allEnded(ctx context.Context) (out []adopt.Finding, err error) {
 	r := c.c.Rows
 	if r.Keep > 0 || c.c.Limit > 0 {
@@ -76,6 +77,9 @@ func (c *Collection) allEnded(ctx context.Context) (out []adopt.Finding, err err
 	}
 	err = c.read(ctx, "look for rows that live", func(t *tx) error {
 		out = nil
+		if worked, err := c.worked(t); err != nil || worked {
+			return err
+		}
 		if err := c.db.engine.allow(t, c.db.o.LookTime); err != nil {
 			return err
 		}
@@ -100,6 +104,16 @@ func (c *Collection) allEnded(ctx context.Context) (out []adopt.Finding, err err
 			Do: "look at such rows, or: " + c.index(table(r.Table), sqldb.Quoted(r.End), "")}}, nil
 	}
 	return out, err
+}
+
+// worked reports whether Lethe took something of the collection before, or has a hold on it.
+func (c *Collection) worked(t *tx) (bool, error) {
+	installed, err := c.db.engine.has(t, "collections")
+	if err != nil || !installed {
+		return false, err
+	}
+	found, err := all(t, text, `SELECT name FROM {lethe}collections WHERE name = ?1`, c.name)
+	return len(found) > 0, err
 }
 
 // days returns the finding for a column of days.

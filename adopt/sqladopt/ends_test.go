@@ -141,5 +141,16 @@ func TestNothingWouldBeLeft(t *testing.T) {
 		}
 		script(t, db, "DELETE FROM files WHERE id = 7")
 		want(false, 0, adopt.Rows{})
+		script(t, db, "INSERT INTO files VALUES (7, 1577836800, 'LIVE')")
+		want(true, 0, adopt.Rows{})
+		c, err := db.Collection(t.Context(), "files", adopt.Collection{Rows: adopt.Rows{Table: "files", Key: "id", End: "created_at", Unit: "s"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.Take(t.Context(), 1, 0); err != nil || out.Gone != 1 {
+			t.Errorf("took %+v, %v", out, err)
+		}
+		script(t, db, "INSERT INTO files VALUES (-2, 1577836800, 'LIVE')")
+		want(false, 0, adopt.Rows{}) // it was worked on
 	})
 }
