@@ -135,8 +135,8 @@ var mutants = []mutant{
 		file: "ledger/sqlledger/blob_intent.go", old: "at: t.Now, late: late}", new: "at: t.Now, late: false}",
 	}, {
 		name: "restore leaves the trash entry", rule: "a reference is one row", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/trash.go", old: "takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)",
-		new: "takeTrash       = register(`UPDATE trash SET id = id WHERE id = ?1 RETURNING ` + trashColumns)",
+		file: "ledger/sqlledger/trash.go", old: "`DELETE FROM trash WHERE id = ?1 RETURNING `",
+		new: "`UPDATE trash SET id = id WHERE id = ?1 RETURNING `",
 	}, {
 		name: "no precondition", rule: "2: nothing is replaced that was not seen", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/object_commit.go", old: "	if err := c.If.Holds(w.seen()); err != nil {\n		return nil, err\n	}", new: "",
