@@ -47,7 +47,11 @@ func newOwnedSite(w *world) *ownedSite {
 		Watchdog: pick(20*time.Minute, adopt.DefaultGrace.Watchdog), Unreferenced: pick(0, time.Minute, adopt.DefaultGrace.Unreferenced),
 		LongestWrite: pick(30*time.Second, 2*time.Minute, adopt.DefaultGrace.LongestWrite), Late: pick(3*time.Minute, adopt.DefaultGrace.Late),
 	}
-	if w.kind = (kind{faults: 5 + w.rng.Uint64N(60)}); w.cfg.Seed%6 == 3 {
+	w.kind = kind{faults: 5 + w.rng.Uint64N(60)}
+	switch w.cfg.Seed % 6 {
+	case 1: // a folder of which an object stays whose delete was refused
+		w.kind = kind{faults: 5, focus: focus{steps: " unlink ", faults: []Fault{partial}, rate: 400}}
+	case 3:
 		w.kind = kind{faults: 5, focus: focus{steps: " unlink ", faults: []Fault{late}, rate: 400, latest: true}}
 	}
 	s := &ownedSite{
