@@ -166,33 +166,39 @@ func (s site) finds() []action {
 
 // holds are what keeps things.
 func (s site) holds() []action {
-	add := func(name string, h adopt.Hold, on ...string) action {
-		x := s.do(name, on, func(a *act, c *sqladopt.Collection) (any, error) {
-			_, _, err := c.AddHold(a.ctx, h)
-			return nil, err
-		})
-		x.closes = true
-		return x
-	}
 	object := "content/zero"
 	if s.owning {
 		object = "zero"
 	}
 	return []action{
-		add("Hold all", adopt.Hold{Scope: adopt.HoldCollection}, "last", "held two", "zero"),
-		add("Hold the row last", adopt.Hold{Scope: adopt.HoldRow, Key: "last"}, "last"),
-		add("Hold the row held two", adopt.Hold{Scope: adopt.HoldRow, Key: "held two"}, "held two"),
-		add("Hold the object zero", adopt.Hold{Scope: adopt.HoldObject, Key: object}, "zero"),
+		s.hold("Hold all", adopt.Hold{Scope: adopt.HoldCollection}, "last", "held two", "zero"),
+		s.hold("Hold the row last", adopt.Hold{Scope: adopt.HoldRow, Key: "last"}, "last"),
+		s.hold("Hold the row held two", adopt.Hold{Scope: adopt.HoldRow, Key: "held two"}, "held two"),
+		s.hold("Hold the object zero", adopt.Hold{Scope: adopt.HoldObject, Key: object}, "zero"),
 	}
 }
 
-// guard is what installs and removes the guard, and what goes by it.
+func (s site) hold(name string, h adopt.Hold, on ...string) action {
+	x := s.do(name, on, func(a *act, c *sqladopt.Collection) (any, error) {
+		_, _, err := c.AddHold(a.ctx, h)
+		return nil, err
+	})
+	x.closes = true
+	return x
+}
+
+// guard is what installs and removes the guard, and what goes by it, and what sets and
+// releases holds.
 func (s site) guard() []action {
 	on := []string{"zero"}
 	return []action{
 		s.mark(),
 		s.do("InstallGuard", on, func(a *act, c *sqladopt.Collection) (any, error) { return nil, c.InstallGuard(a.ctx) }),
 		s.do("RemoveGuard", on, func(a *act, c *sqladopt.Collection) (any, error) { return nil, c.RemoveGuard(a.ctx) }),
+		s.hold("Hold", adopt.Hold{Scope: adopt.HoldObject, Key: "other"}, "holds"),
+		s.do("Release", []string{"holds"}, func(a *act, c *sqladopt.Collection) (any, error) {
+			return nil, c.ReleaseHold(a.ctx, adopt.Hold{Scope: adopt.HoldObject, Key: "kept"})
+		}),
 	}
 }
 

@@ -191,6 +191,8 @@ func rows() string {
 		fmt.Fprintf(&list, "INSERT INTO lethe.collections (name) VALUES ('%s');\n", s.name)
 	}
 	list.WriteString("INSERT INTO lethe.collections (name) VALUES (''), ('topics'), ('uploads');")
+	list.WriteString(`UPDATE lethe.collections SET holds = 1 WHERE name = 'guarded';
+		INSERT INTO lethe.holds (collection, scope, "key", reason, set_by, set_at, until_at) VALUES ('guarded', 3, 'kept', '', '', 0, 0);`)
 	for i, name := range []string{"seen", "condemned", "marked", "purging"} {
 		fmt.Fprintf(&list, "INSERT INTO lethe.folders (collection, name, state, seen_at, marked_at, marker_at) VALUES ('topics', '%s', %d, %d, %d, %d);\n",
 			name, i+1, base.Add(stuck), base.Add(ended), base.Add(ended))

@@ -163,7 +163,7 @@ var table = []mutant{
 		name: "holds are counted beside each other", file: "holds.go",
 		old:   "	err = t.row(statement, s.name).Scan(&n)",
 		new:   "	if statement == lockAlone {\n		statement = lockAlone[:len(lockAlone)-len(sqldb.Exclusive)]\n	}\n	err = t.row(statement, s.name).Scan(&n)",
-		pairs: []string{"pastes: Hold all + pastes: Hold the row last"},
+		pairs: []string{"guarded: Hold + guarded: Release"},
 	}, {
 		name: "a move takes the place of another's", file: "quarantine.go",
 		old: "{{newMoves, fresh}, {beginMoves, again}}", new: "{{beginMoves, fresh}, {beginMoves, again}}",
