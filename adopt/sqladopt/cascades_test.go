@@ -211,6 +211,7 @@ func (s *site) beganWith(statement string) (commit func()) {
 func TestHoldsWaitForRemovalsAbove(t *testing.T) {
 	a, s := albumsSite(t)
 	photos, above := a.of("photos"), a.of("albums")
+	s.beganWith("INSERT INTO lethe.collections (name) VALUES ('')")() // as since the first of either
 	commit := s.beganWith("UPDATE pages SET ends = NULL WHERE id = 20")
 	held, taken := make(chan error, 1), make(chan error, 1)
 	go func() {
