@@ -97,9 +97,9 @@ func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 }
 
 // empty deletes what is below a key, until a listing is empty. Objects that the
-// store refuses to delete are passed over, so that the others go. Once something
-// may be gone its error is open: a former reference to the folder must not take
-// it for untouched.
+// store refuses to delete are passed over, so that the others go, unless it is too
+// late to send. Once something may be gone its error is open: a former reference to
+// the folder must not take it for untouched.
 func (e Emptier) empty(ctx context.Context, key string) error {
 	rest, ok := below(key, e.Prefix)
 	if !ok || !strings.HasSuffix(key, "/") {
@@ -118,7 +118,7 @@ func (e Emptier) empty(ctx context.Context, key string) error {
 			switch {
 			case errors.Is(failed, blob.ErrLate):
 				late = failed
-			case failed != nil && answered:
+			case failed != nil && answered && blob.Check(ctx) == nil:
 				refused, after = cmp.Or(refused, failed), page[len(page)-1]
 			default:
 				err = failed

@@ -134,6 +134,30 @@ func TestEmptierPassesOver(t *testing.T) {
 	}
 }
 
+// Once it is too late to send, what is behind is not even listed.
+func TestEmptierTooLate(t *testing.T) {
+	r := failing{refusing{memblob.New(memblob.Options{}), map[string]error{}}, new(int), nil}
+	tooLate := fmt.Errorf("too late: %w", blob.ErrNotDone)
+	for i := range 9 {
+		key := fmt.Sprintf("a/%d", i)
+		r.Set(key, nil)
+		if i > 0 {
+			r.errs[key] = tooLate
+		}
+	}
+	asked := 0
+	ctx := blob.WithCheck(t.Context(), func() error {
+		if asked++; asked > 1 {
+			return tooLate
+		}
+		return nil
+	})
+	results, err := adopt.Emptier{Prefix: "up/", Store: r, Page: 2}.Delete(ctx, []string{"up/a/"})
+	if err != nil || !blob.Unknown(results[0].Err) || *r.listings != 1 {
+		t.Errorf("%v: %v after %d listings; want that it is open after one", err, results[0].Err, *r.listings)
+	}
+}
+
 // Of a partly deleted folder only that is certain: a later page was not sent,
 // or a later listing failed.
 func TestEmptierInPart(t *testing.T) {
