@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -29,7 +30,8 @@ const (
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END
 		FROM {lethe}collections c WHERE c.holds <> 0 AND c.place <> ?1
 		AND EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope IN (1, 2) AND ` + stands + `)`
-	heldKeys = `SELECT "key" FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands
+	// heldRows counts the rows of a table that are there and held.
+	heldRows = `SELECT count(*) FROM (SELECT {held key} AS id FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands + `) AS t JOIN %s r ON r.%s = %s`
 	// remaining counts rows.
 	remaining = `SELECT count(*) FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 )
@@ -81,24 +83,34 @@ func (s scope) lockAbove(t *tx) error {
 // removing is holding for a transaction that removes rows.
 func (c *Collection) removing(t *tx) (holding, error) {
 	var held []below
-	if len(c.s.below) > 0 && c.endRows() != keepRows {
+	if c.endRows() != keepRows {
 		if _, err := c.theRest().lock(t, lockShared); err != nil {
 			return holding{}, err
 		}
-		found, err := all(t, func(r *sql.Rows) (b below, err error) {
-			err = r.Scan(&b.name, &b.place, &b.key, &b.all)
-			return b, err
-		}, heldPlaces, "", t.now)
-		if err != nil {
+		var err error
+		if held, err = c.heldBelow(t); err != nil {
 			return holding{}, err
 		}
-		held = slices.DeleteFunc(found, func(b below) bool {
-			return !slices.ContainsFunc(c.s.below, func(place string) bool { return strings.EqualFold(place, b.place) })
-		})
 	}
 	h, err := c.holding(t)
 	h.below = held
 	return h, err
+}
+
+// heldBelow returns the held collections whose rows may go with those of this one, as the
+// foreign keys are now: migrations add some, and drop tables that have holds.
+func (c *Collection) heldBelow(t *tx) ([]below, error) {
+	held, err := all(t, func(r *sql.Rows) (b below, err error) {
+		err = r.Scan(&b.name, &b.place, &b.key, &b.all)
+		return b, err
+	}, heldPlaces, "", t.now)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	tables, err := tablesBelow(t, c.place)
+	return slices.DeleteFunc(held, func(b below) bool {
+		return !slices.ContainsFunc(tables, func(place string) bool { return strings.EqualFold(place, b.place) })
+	}), err
 }
 
 // errHeldBelow reports that held rows would have gone with others. Nothing was done.
@@ -107,18 +119,13 @@ var errHeldBelow = errors.New("what is held would go with it, by a foreign key w
 // endAll ends rows. It fails with errKept if some are still there, and with errHeldBelow if
 // held ones have gone with them.
 func (c *Collection) endAll(t *tx, r removal, keys any) error {
-	var counts []func() (int64, error)
-	var before []int64
-	for _, b := range r.below {
-		count, err := c.heldRows(t, b)
-		if err != nil {
-			return err
-		}
-		n, err := count()
-		if err != nil {
-			return err
-		}
-		counts, before = append(counts, count), append(before, n)
+	counts, err := c.heldCounts(t, r.below)
+	if err != nil {
+		return err
+	}
+	before, err := stillHeld(t, counts)
+	if err != nil {
+		return err
 	}
 	n, err := t.exec(c.endRows(), keys)
 	if err != nil {
@@ -133,27 +140,52 @@ func (c *Collection) endAll(t *tx, r removal, keys any) error {
 			return cmp.Or(err, errKept)
 		}
 	}
+	after, err := stillHeld(t, counts)
+	if err == nil && c.endRows() == deleteRows {
+		err = c.sameBelow(t, r.below)
+	}
 	for i, b := range r.below {
-		if after, err := counts[i](); err != nil || after < before[i] {
-			return cmp.Or(err, fmt.Errorf("%w: rows of %s", errHeldBelow, b.name))
+		if err == nil && after[i] < before[i] {
+			err = fmt.Errorf("%w: rows of %s", errHeldBelow, b.name)
 		}
 	}
-	return nil
+	return err
 }
 
-// heldRows returns a function that counts the rows of a collection that are there and held.
-func (c *Collection) heldRows(t *tx, b below) (func() (int64, error), error) {
-	keys, err := all(t, text, heldKeys, b.name, t.now)
-	if err != nil {
-		return nil, err
+// sameBelow fails with adopt.ErrChanged if more is below rows that have gone than before: no
+// foreign key to their table comes from here on.
+func (c *Collection) sameBelow(t *tx, held []below) error {
+	now, err := c.heldBelow(t)
+	if err == nil && slices.ContainsFunc(now, func(b below) bool { return !slices.Contains(held, b) }) {
+		err = adopt.ErrChanged
 	}
-	of, err := c.db.engine.look(t, strings.ReplaceAll(b.place, `"`, ""))
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// heldCount is the statement that counts the held rows of a collection.
+type heldCount struct{ text, name string }
+
+// heldCounts returns those of collections.
+func (c *Collection) heldCounts(t *tx, held []below) (counts []heldCount, err error) {
+	for _, b := range held {
+		of, err := c.db.engine.look(t, strings.ReplaceAll(b.place, `"`, ""))
+		if err != nil {
+			return nil, err
+		}
+		key := of.columns[b.key]
+		text := fmt.Sprintf(heldRows, b.place, sqldb.Quoted(b.key), cmp.Or(key.seek, c.db.engine.value("t.id", key)))
+		counts = append(counts, heldCount{text, b.name})
 	}
-	held := fmt.Sprintf("SELECT count(*) FROM %s r WHERE r.%s IN (SELECT %s FROM {ids 1})", b.place, sqldb.Quoted(b.key), c.db.engine.value("id", of.columns[b.key]))
-	return func() (n int64, err error) {
-		err = t.row(held, sqldb.JSON(keys)).Scan(&n)
-		return n, err
-	}, nil
+	return counts, nil
+}
+
+// stillHeld returns the counts.
+func stillHeld(t *tx, counts []heldCount) (n []int64, err error) {
+	n = make([]int64, len(counts))
+	for i, count := range counts {
+		if err := t.row(count.text, count.name, t.now).Scan(&n[i]); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
 }

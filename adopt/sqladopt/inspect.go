@@ -18,8 +18,6 @@ type shape struct {
 	end, initiated instants
 	// others are the foreign keys to contents besides that of the rows.
 	others []reference
-	// below are the places of tables whose rows go with those of the collection.
-	below []string
 }
 
 // Collection reads the tables of a collection and prepares its statements. Its
@@ -66,9 +64,6 @@ func noTable(format string, args ...any) error { return misfit{fmt.Errorf(format
 // shape reads the tables of a collection, and refuses what cannot be adopted.
 func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	if s.rows, err = db.engine.look(t, c.Rows.Table); err != nil {
-		return s, err
-	}
-	if s.below, err = tablesBelow(t, s.rows.place); err != nil {
 		return s, err
 	}
 	if c.Contents != nil {

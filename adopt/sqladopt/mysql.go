@@ -133,6 +133,7 @@ func (mysql) undefer() string { return "" }
 func (m mysql) dialect(w words) sqldb.Dialect {
 	d := sqldb.MySQL(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": "", "{number of id}": "CAST(id AS SIGNED)", "{lethe}": m.o.Schema + "_",
+		"{held key}": `CONVERT("key" USING utf8mb4)`,
 	}))
 	d.Instead = mysqlTexts
 	return d

@@ -69,7 +69,7 @@ func (p postgres) dialect(w words) sqldb.Dialect {
 	d := sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object head}": "substr(object, 1, 500)",
-		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+		"{key text}": `text COLLATE "C"`, "{held key}": `"key" COLLATE "default"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
 	d.Instead = postgresTexts
 	return d

@@ -1,0 +1,157 @@
+package sqladopt
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// A foreign key that comes while the collection above is open counts: SQLite cannot add one
+// to a table, and opens the collection anew.
+func TestCascadesThatCome(t *testing.T) {
+	onEngines(t, `CREATE TABLE albums (id integer NOT NULL PRIMARY KEY, ends bigint);
+		CREATE TABLE photos (code varchar(20) NOT NULL PRIMARY KEY, page integer, ends bigint);
+		INSERT INTO albums VALUES (1, 800000000); INSERT INTO albums VALUES (2, 800000000); INSERT INTO photos VALUES ('a', 1, NULL)`, func(t *testing.T, db *DB) {
+		a, ctx := albumsDB{t, db}, t.Context()
+		above := a.of("albums")
+		if db.runner.Dialect.Name == sqldb.SQLiteName {
+			script(t, db, `DROP TABLE photos; INSERT INTO albums VALUES (3, NULL);
+				CREATE TABLE photos (code varchar(20) NOT NULL PRIMARY KEY, page integer REFERENCES albums (id) ON DELETE CASCADE, ends bigint); INSERT INTO photos VALUES ('a', 1, NULL)`)
+		} else {
+			script(t, db, "ALTER TABLE photos ADD CONSTRAINT up FOREIGN KEY (page) REFERENCES albums (id) ON DELETE CASCADE")
+		}
+		if _, _, err := a.of("photos").AddHold(ctx, adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		var refused *adopt.Refusal
+		if out, err := above.Take(ctx, 9, 0); !errors.As(err, &refused) && !errors.Is(err, adopt.ErrChanged) {
+			t.Errorf("took %+v, %v", out, err)
+		}
+		if keys := a.left("photos"); len(keys) != 1 {
+			t.Errorf("photos left are %q", keys)
+		}
+		if n, why := a.take("albums"); n != 1 || len(why) != 1 {
+			t.Errorf("%d are gone, refused are %q", n, why)
+		}
+	})
+}
+
+// So does one that comes while rows are removed.
+func TestCascadesThatComeMeanwhile(t *testing.T) {
+	a, s := albumsSite(t)
+	script(t, a.db, "ALTER TABLE photos DROP CONSTRAINT photos_page_fkey")
+	above := a.of("albums")
+	for table, key := range map[string]string{"photos": "a", "albums": "3"} { // the second makes a row to wait for
+		if _, _, err := a.of(table).AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := s.beganWith("SELECT 1 FROM lethe.collections WHERE name = 'albums' FOR UPDATE")
+	taken := make(chan error, 1)
+	go func() {
+		_, err := above.Take(t.Context(), 9, 0)
+		taken <- err
+	}()
+	s.awaits(`"lethe".collections`)
+	script(t, a.db, "ALTER TABLE photos ADD CONSTRAINT up FOREIGN KEY (page) REFERENCES pages (id) ON DELETE CASCADE")
+	commit()
+	if err := <-taken; !errors.Is(err, adopt.ErrChanged) {
+		t.Error(err)
+	}
+	if keys := a.left("photos"); len(keys) != 2 {
+		t.Errorf("photos left are %q", keys)
+	}
+}
+
+// Rows that are kept as deleted take nothing along.
+func TestKeptRowsAboveAHold(t *testing.T) {
+	onEngines(t, albums, func(t *testing.T, db *DB) {
+		a, ctx := albumsDB{t, db}, t.Context()
+		script(t, db, "ALTER TABLE albums ADD COLUMN state varchar(10) NOT NULL DEFAULT 'LIVE'; ALTER TABLE albums ADD COLUMN since bigint")
+		c, err := db.Collection(ctx, "albums", adopt.Collection{Rows: adopt.Rows{Table: "albums", Key: "id", End: "ends", Unit: "s", Initiated: "since",
+			Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY", Deleted: "GONE"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.of("photos").AddHold(ctx, adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := c.Claim(ctx, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.Settle(ctx, claim, 0); err != nil || out.Gone != 2 {
+			t.Errorf("settled %+v, %v", out, err)
+		}
+	})
+}
+
+// A held table that has gone keeps nothing, and rows above it go on.
+func TestHeldTablesThatGo(t *testing.T) {
+	onEngines(t, albums, func(t *testing.T, db *DB) {
+		a, ctx := albumsDB{t, db}, t.Context()
+		above := a.of("albums")
+		if _, _, err := a.of("photos").AddHold(ctx, adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		script(t, db, "DROP TABLE photos")
+		out, err := above.Take(ctx, 9, 0)
+		if errors.Is(err, adopt.ErrChanged) { // SQLite tells of any foreign key
+			out, err = a.of("albums").Take(ctx, 9, 0)
+		}
+		if err != nil || out.Gone != 2 {
+			t.Errorf("took %+v, %v", out, err)
+		}
+	})
+}
+
+// The holds of keys of each kind find their rows.
+func TestHeldKeysOfAllKinds(t *testing.T) {
+	kinds := map[string][][3]string{
+		sqldb.PostgresName: {{"text", "'é'", "é"}, {`varchar(20) COLLATE "C"`, "'a '", "a "}, {"uuid", "'5f1e0000-0000-0000-0000-00000000000a'", "5f1e0000-0000-0000-0000-00000000000a"},
+			{"bigint", "-7", "-7"}, {"bytea", `'\x00ff'`, `\x00ff`}},
+		sqldb.MySQLName: {{"varchar(20) CHARACTER SET latin1", "'é'", "é"}, {"varchar(20) CHARACTER SET utf8mb4", "'É'", "É"}, {"varbinary(20)", "x'00ff'", "00ff"},
+			{"bigint unsigned", "18446744073709551615", "18446744073709551615"}, {"bigint", "-7", "-7"}, {"uuid", "'5f1e0000-0000-0000-0000-00000000000a'", "5f1e0000-0000-0000-0000-00000000000a"}},
+		sqldb.SQLiteName: {{"text", "'é'", "é"}, {"blob", "x'00ff'", "00ff"}, {"integer", "-7", "-7"}},
+	}
+	onEngines(t, "CREATE TABLE albums (id integer NOT NULL PRIMARY KEY, ends bigint)", func(t *testing.T, db *DB) {
+		a, ctx := albumsDB{t, db}, t.Context()
+		for _, kind := range kinds[db.runner.Dialect.Name] {
+			script(t, db, fmt.Sprintf(`INSERT INTO albums VALUES (1, 800000000);
+				CREATE TABLE photos (code %s NOT NULL PRIMARY KEY, page integer, ends bigint, FOREIGN KEY (page) REFERENCES albums (id) ON DELETE CASCADE); INSERT INTO photos VALUES (%s, 1, NULL)`, kind[0], kind[1]))
+			hold := adopt.Hold{Scope: adopt.HoldRow, Key: kind[2]}
+			if _, _, err := a.of("photos").AddHold(ctx, hold); err != nil {
+				t.Fatal(kind, err)
+			}
+			var refused *adopt.Refusal
+			if out, err := a.of("albums").Take(ctx, 9, 0); !errors.As(err, &refused) {
+				t.Errorf("%s: took %+v, %v", kind, out, err)
+			}
+			if err := a.of("photos").ReleaseHold(ctx, hold); err != nil {
+				t.Fatal(kind, err)
+			}
+			script(t, db, "DROP TABLE photos; DELETE FROM albums")
+		}
+	})
+}
+
+// Holds that are more than a statement can name are counted where they are.
+func TestMoreHoldsBelowThanAStatementNames(t *testing.T) {
+	db := (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database()
+	if err := db.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	script(t, db, albums)
+	a := albumsDB{t, db}
+	if _, _, err := a.of("photos").AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	script(t, db, `INSERT INTO lethe_holds SELECT 'photos', 2, concat(repeat('x', 2000), seq), '', '', 0, 0 FROM seq_1_to_10000`)
+	if n, why := a.take("albums"); n != 1 || len(why) != 1 {
+		t.Errorf("%d are gone, refused are %q", n, why)
+	}
+}
