@@ -162,8 +162,9 @@ type Contents interface {
 	// stays for LooksAgain, and ends once the object was looked for again, unless
 	// the content has a row.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
-	// Unmark removes up to limit marks that have ended. Without a guard they wait
-	// again instead, so that their objects are looked for once more.
+	// Unmark removes up to limit marks that have ended. Without a guard those of
+	// contents without a row wait again instead, so that their objects are looked
+	// for once more.
 	Unmark(ctx context.Context, limit int) (int, error)
 	// Waiting counts the contents that are to go.
 	Waiting(ctx context.Context) (Backlog, error)

@@ -1,7 +1,6 @@
 package adopttest
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ func quarantineTests() []test {
 		{name: "what came back while its worker took it for gone is looked for once more", run: looksOnceMore, in: in},
 		{name: "so it is without counts", run: looksOnceMore, in: Variant{Quarantine: true, Uncounted: true}},
 		{name: "what is referred to by then is let be", run: looksAtReferences, in: in},
+		{name: "what came back has its whole grace again", run: looksAfterGrace, in: in},
 		{name: "what its application forgot is looked for once more", run: looksForForgotten, in: in},
 		{name: "what came back because somebody wants it is not looked for", run: looksPastWanted, in: in},
 		{name: "an object moves into quarantine", run: moves, in: in},
@@ -171,17 +171,33 @@ func looksAtReferences(w *world) {
 	m := w.condemned("x", "y", "z")
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 3}, gone("x", "y", "z")...)
 	w.put("x", Never, "again")
-	w.put("y", -time.Second, "for a while")
-	w.expire()
-	m = w.ripe()
-	equal(w, "looked for", slices.ContainsFunc(m.Contents, func(c adopt.Condemned) bool { return c == lookedFor("z")[0] }), true)
-	equal(w, "marked", len(m.Contents), 2)
+	w.App.Pass(window)
+	equal(w, "over", must(w.Unmark(w.ctx, 9))(w), 3)
+	w.put("y", Never, "once more")
+	m = w.mark()
+	equal(w, "looked for", m.Contents, lookedFor("z"))
 	equal(w, "kept", m.Kept, 1)
 	w.put("z", -time.Second, "between look and confirmation")
 	w.expire()
-	w.confirm(m.Fence, adopt.Confirmed{Gone: 2}, gone("y")[0], wasLookedFor("z")[0])
-	w.counts(map[string]int64{"x": 1, "y": absent, "z": absent})
-	equal(w, "looked for, as they had rows", len(w.ripe().Contents), 2)
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, wasLookedFor("z")...)
+	w.counts(map[string]int64{"x": 1, "y": 1, "z": absent})
+	equal(w, "looked for, as it had a row", w.ripe().Contents, lookedFor("z"))
+}
+
+// The mark of its deletion was not over when its last reference went.
+func looksAfterGrace(w *world) {
+	m := w.condemned("x")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	w.put("x", -time.Second, "for a while")
+	w.expire()
+	equal(w, "marked at once", len(w.ripe().Contents), 0)
+	found, _, err := w.Find(w.ctx, "", 9, grace.Unreferenced)
+	w.must(err)
+	equal(w, "found", found, 1)
+	w.App.Pass(grace.Unreferenced - margin)
+	equal(w, "marked within its grace", len(w.mark().Contents), 0)
+	w.App.Pass(margin)
+	equal(w, "marked", w.mark().Contents, []adopt.Condemned{{Content: "x", Object: ObjectOf("x")}})
 }
 
 // Its application removes the row, which was there when the object was looked at.

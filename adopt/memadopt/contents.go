@@ -196,11 +196,11 @@ func (db *DB) Unmark(_ context.Context, limit int) (n int, err error) {
 	defer db.mu.Unlock()
 	now := db.o.Clock.Now()
 	for _, m := range up(dueFirst(db.marks, func(m *Mark) bool { return m.ended(now) }, func(m *Mark) lethe.Time { return m.Due }), limit) {
-		if n++; db.o.Quarantine {
+		if n++; db.o.Quarantine && db.content(m) == nil {
 			m.State = Waiting
 			continue
 		}
-		delete(db.marks, m.Content)
+		delete(db.marks, m.Content) // of one with a row too: Find begins its whole grace
 	}
 	return n, nil
 }

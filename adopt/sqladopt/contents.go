@@ -81,11 +81,11 @@ const (
 	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
 		SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
+	overContents = `SELECT d.content, d.object FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 ` + sqldb.Locked
 	// againMarks lets marks that are over wait: only they know of objects that may have come
 	// back.
-	againMarks = `UPDATE {lethe}condemned SET state = 1 WHERE (collection, content) IN (
-		SELECT d.collection, d.content FROM {lethe}condemned d
-		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
+	againMarks   = `UPDATE {lethe}condemned SET state = 1 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	countWaiting = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
 		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 LIMIT ?3) AS w`
 	countInGrace = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
@@ -317,14 +317,20 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 		{s.busy, postpone, []any{t.now.Add(busyFor)}},
 		{s.held, postpone, []any{t.now.Add(adopt.HeldRest)}},
 	} {
-		if len(step.contents) == 0 {
-			continue
-		}
-		if _, err := t.exec(step.text, append([]any{c.name, sqldb.JSON(step.contents)}, step.args...)...); err != nil {
+		if err := c.onMarks(t, step.text, step.contents, step.args...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// onMarks runs a statement on the marks of contents, if there are any.
+func (c *Collection) onMarks(t *tx, text string, contents []string, args ...any) error {
+	if len(contents) == 0 {
+		return nil
+	}
+	_, err := t.exec(text, append([]any{c.name, sqldb.JSON(contents)}, args...)...)
+	return err
 }
 
 // failure is a deletion to retry.
@@ -337,16 +343,49 @@ type failure struct {
 
 // Unmark implements adopt.Contents.
 func (c *Collection) Unmark(ctx context.Context, limit int) (n int, err error) {
-	over := overMarks
 	if c.c.Guard == adopt.QuarantineGuard {
-		over = againMarks
+		return c.unmarkMoved(ctx, limit)
 	}
 	err = c.relaxed(ctx, "end marks", func(t *tx) error {
-		rows, err := t.exec(over, c.name, t.now, limit)
+		rows, err := t.exec(overMarks, c.name, t.now, limit)
 		n = int(rows)
 		return err
 	})
 	return n, err
+}
+
+// unmarkMoved lets the marks that are over wait, to look for their objects again. The mark of a
+// content that has a row ends: where nothing refers to it, Find begins its whole grace.
+func (c *Collection) unmarkMoved(ctx context.Context, limit int) (n int, err error) {
+	err = c.relaxed(ctx, "look for objects again", func(t *tx) error {
+		over, err := all(t, scanEnded, overContents, c.name, t.now, limit)
+		if n = len(over); err != nil || n == 0 {
+			return err
+		}
+		keys := make([]string, n)
+		for i, o := range over {
+			keys[i] = o.Content
+		}
+		seen, err := c.look(t, keys)
+		if err != nil {
+			return err
+		}
+		var back, again []string
+		for _, o := range over {
+			if l, exists := seen[o.Content]; exists && l.object == o.Object {
+				back = append(back, o.Content)
+			} else {
+				again = append(again, o.Content)
+			}
+		}
+		return cmp.Or(c.onMarks(t, dropMarks, back), c.onMarks(t, againMarks, again))
+	})
+	return n, err
+}
+
+func scanEnded(r *sql.Rows) (c adopt.Condemned, err error) {
+	err = r.Scan(&c.Content, &c.Object)
+	return c, err
 }
 
 // Waiting implements adopt.Contents.

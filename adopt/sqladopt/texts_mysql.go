@@ -38,8 +38,6 @@ var mysqlTexts = map[string]string{
 			d.fence = 0, d.due_at = t.due_at, d.error = t.error, d.unseen_until = greatest(t.unseen, d.unseen_until) WHERE d.collection = ?1`,
 	overMarks: `DELETE c FROM {lethe}condemned c JOIN (SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked}) AS o ON c.collection = o.collection AND c.content = o.content`,
-	againMarks: `UPDATE {lethe}condemned c JOIN (SELECT d.collection, d.content FROM {lethe}condemned d
-		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked}) AS o ON c.collection = o.collection AND c.content = o.content SET c.state = 1`,
 
 	insertRun: `INSERT IGNORE INTO {lethe}runs (id, routine, worker, started_at, beat_at, counts, solo)
 		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)`,
