@@ -178,7 +178,7 @@ var table = []mutant{
 		pairs: []string{"quarantine: Claim to purge + quarantine: Claim to purge", "quarantine: Claim to purge + quarantine: Want"},
 	}, {
 		name: "marks end without a lock", file: "contents.go",
-		old: "over := overMarks", new: "over := overMarks[:len(overMarks)-len(sqldb.Locked+\")\")] + \")\"",
+		old: "t.exec(overMarks,", new: "t.exec(overMarks[:len(overMarks)-len(sqldb.Locked+\")\")]+\")\",",
 		pairs:      []string{"pastes: Unmark + pastes: Unmark"},
 		equivalent: "the statement locks what it deletes itself, and counts that alone; nothing changes a mark that is over but another that ends it",
 	},

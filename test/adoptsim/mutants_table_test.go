@@ -155,5 +155,5 @@ var recordMutants = []mutant{
 	{name: "what is over is not purged", rule: "nothing is kept for ever", site: adoptsim.Quarantined, file: restores,
 		edits: edit("				over = append(over, h.Key)", "				over = append(over, over...)")},
 	{name: "moved objects are not looked for once more", rule: "a mark ends only by a look without a row", site: adoptsim.Quarantined, file: contents,
-		edits: edit("if n++; db.o.Quarantine {", "if n++; db.o.Quarantine && n < 0 {")},
+		edits: edit("if n++; db.o.Quarantine && db.content(m) == nil {", "if n++; db.o.Quarantine && n < 0 {")},
 }
