@@ -169,11 +169,9 @@ same database.`,
 				}
 				return a.Run(cmd.Context(), metrics)
 			}
-			err := c.withAdoption(cmd.Context(), args[0], log, run)
-			for errors.Is(err, adoption.ErrAnew) {
-				err = c.withAdoption(cmd.Context(), args[0], log, run)
-			}
-			return err
+			return adoption.RunOn(cmd.Context(), adoption.Options{Log: log}, func() error {
+				return c.withAdoption(cmd.Context(), args[0], log, run)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")

@@ -32,12 +32,25 @@ type Options struct {
 	Log   *slog.Logger
 	Clock lethe.Clock
 	Boot  lethe.Clock
-	// Recheck is the interval of checks of collections with a problem (default
-	// 1 min).
+	// Recheck is the interval of checks of collections with a problem, and the time
+	// before a description is opened again (default 1 min).
 	Recheck time.Duration
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
 	Spans  Spans
+}
+
+// filled returns the options with the defaults.
+func (o Options) filled() Options {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
+	o.Recheck = cmp.Or(o.Recheck, time.Minute)
+	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
+	if o.Worker == "" {
+		host, _ := os.Hostname() // empty is valid
+		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
+	}
+	return o
 }
 
 // Adoption is a description with everything that it names opened.
@@ -66,14 +79,7 @@ type Adoption struct {
 // Open opens the database and reads every collection's tables. It changes
 // nothing. Buckets and cache are opened when first needed.
 func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
-	o.Recheck = cmp.Or(o.Recheck, time.Minute)
-	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
-	if o.Worker == "" {
-		host, _ := os.Hostname() // empty is valid
-		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
-	}
+	o = o.filled()
 	a := &Adoption{Description: d, whole: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}, changed: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {

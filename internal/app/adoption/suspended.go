@@ -76,12 +76,34 @@ func (a *Adoption) suspend(name string) {
 // or that one can be used that could not then.
 var ErrAnew = errors.New("the database has changed: open it again")
 
-// awaitChange reports whether a run found that tables changed, before ctx ends.
+// RunOn calls run, which opens a description and runs it, and calls it again after ErrAnew. From
+// then on an error of it is logged, and it is called again after the interval of rechecks,
+// until ctx ends: a migration may not be over, or the database restart.
+func RunOn(ctx context.Context, o Options, run func() error) error {
+	o = o.filled()
+	err := run()
+	if !errors.Is(err, ErrAnew) {
+		return err
+	}
+	for err != nil {
+		if !errors.Is(err, ErrAnew) {
+			o.Log.Error("the description cannot be run now: trying again", "after", o.Recheck.String(), "error", err)
+			if lethe.Sleep(ctx, o.Recheck) != nil {
+				return nil
+			}
+		}
+		err = run()
+	}
+	return nil
+}
+
+// awaitChange reports whether a run found that tables changed, before ctx ends. It lets the
+// interval of rechecks pass first: other collections work on, and tables may change each minute.
 func (a *Adoption) awaitChange(ctx context.Context) bool {
 	select {
 	case <-a.changed:
-		a.o.Log.Info("the tables of a collection have changed: starting anew")
-		return true
+		a.o.Log.Info("the tables of a collection have changed: starting anew soon", "after", a.o.Recheck.String())
+		return lethe.Sleep(ctx, a.o.Recheck) == nil
 	case <-ctx.Done():
 		return false
 	}

@@ -1,12 +1,16 @@
 package adoption
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -128,6 +132,7 @@ func TestChangedTablesAreOpenedAgain(t *testing.T) {
 	if counts, err := s.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrChanged) {
 		t.Errorf("it did %v, %v", counts, err)
 	}
+	s.o.Recheck = time.Millisecond
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // or it would run on
 	defer stop()
 	if err := s.Run(ctx, ""); !errors.Is(err, ErrAnew) {
@@ -143,5 +148,90 @@ func TestChangedTablesAreOpenedAgain(t *testing.T) {
 	t.Cleanup(func() { _ = a.Close() })
 	if counts, err := a.Loop.Once(t.Context(), nil); err != nil || counts["expire pastes"]["rows"] != 2 {
 		t.Errorf("opened again it did %v, %v", counts, err)
+	}
+}
+
+// A table that changes and is gone when the description is opened again, as during a migration:
+// the process tries on, and works once the table is back. One that never ran fails at once.
+func TestRunOutlastsAMigration(t *testing.T) {
+	s := newLiteSite(t)
+	delete(s.Description.Collections, "pictures") // what is left does not fit
+	whole := *s.Description
+	change := func(statement string) {
+		t.Helper()
+		if _, err := s.app.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	o := Options{Recheck: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // or it would run on
+	defer stop()
+	opened := 0
+	run := func() error {
+		d := whole
+		a, err := Open(ctx, &d, o)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = a.Close() })
+		switch opened++; opened {
+		case 1:
+			change("ALTER TABLE pastes ADD COLUMN title text")
+			if counts, err := a.Loop.Once(ctx, nil); !errors.Is(err, adopt.ErrChanged) {
+				t.Errorf("it did %v, %v", counts, err)
+			}
+			err := a.Run(ctx, "")
+			change("ALTER TABLE pastes RENAME TO hidden")
+			return err
+		case 2:
+			err := a.Run(ctx, "")
+			change("ALTER TABLE hidden RENAME TO pastes")
+			return err
+		}
+		if counts, err := a.Loop.Once(ctx, nil); err != nil || counts["expire pastes"]["rows"] != 2 {
+			t.Errorf("opened again it did %v, %v", counts, err)
+		}
+		return nil
+	}
+	if err := RunOn(ctx, o, run); err != nil || opened != 3 || !strings.Contains(log.String(), "there is no table pastes") {
+		t.Errorf("after %d openings it ended with %v:\n%s", opened, err, log.String())
+	}
+	change("ALTER TABLE pastes RENAME TO hidden")
+	opened = 1 // as if it had not run before
+	if err := RunOn(ctx, o, run); err == nil || opened != 2 || !strings.Contains(err.Error(), "there is no table pastes") {
+		t.Errorf("the first opening of a process: %d, %v", opened, err)
+	}
+}
+
+// Tables that change each time that a description is opened: between two openings an interval
+// of rechecks passes. A signal ends the wait.
+func TestChangesAreAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		a := &Adoption{o: Options{Recheck: time.Minute}.filled(), changed: make(chan struct{}, 1)}
+		a.changed <- struct{}{}
+		began := a.o.Clock.Now()
+		again := a.awaitChange(ctx)
+		if waited := a.o.Clock.Now().Sub(began); !again || waited != time.Minute {
+			t.Errorf("%v after %s", again, waited)
+		}
+		a.changed <- struct{}{}
+		time.AfterFunc(time.Second, stop)
+		if a.awaitChange(ctx) {
+			t.Error("it is opened again after the end")
+		}
+		if err := RunOn(ctx, a.o, failing(ErrAnew, io.ErrUnexpectedEOF)); err != nil {
+			t.Errorf("ended while it tries again: %v", err)
+		}
+	})
+}
+
+// failing returns a function that returns the errors one after another.
+func failing(errs ...error) func() error {
+	return func() error {
+		err := errs[0]
+		errs = errs[1:]
+		return err
 	}
 }
