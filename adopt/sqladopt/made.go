@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -36,11 +37,16 @@ func tablesOf(c adopt.Collection) (rows, contents string) {
 	return c.Rows.Table, contents
 }
 
+// verdicts are errors that say what other workers, triggers or counts did. They come often,
+// and other tables are not their reason.
+var verdicts = []error{errLost, errMarked, errCounted, errKept, errHeldBelow}
+
 // changed adds adopt.ErrChanged to an error of a transaction if the tables changed: a
 // statement that was made for others may fail in any way.
 func (s scope) changed(ctx context.Context, err error) error {
-	down := errors.Is(err, lethe.ErrUnavailable) && !sqldb.NoTable(err)
-	if err == nil || s.made == nil || down || errors.Is(err, adopt.ErrChanged) {
+	is := func(other error) bool { return errors.Is(err, other) }
+	down := is(lethe.ErrUnavailable) && !sqldb.NoTable(err)
+	if err == nil || s.made == nil || down || is(adopt.ErrChanged) || slices.ContainsFunc(verdicts, is) {
 		return err
 	}
 	changed := s.db.readOn(ctx, s.runner, "look at the tables of "+s.name, func(t *tx) error {

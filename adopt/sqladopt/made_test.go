@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,4 +150,20 @@ func TestZoneOfEndsChanges(t *testing.T) {
 	if out, err := c.Take(ctx, 9, 0); err != nil || out.Gone != 0 {
 		t.Errorf("opened anew, it took %+v, %v", out, err)
 	}
+}
+
+// Marks that another worker has are no reason to look at all tables once more.
+func TestLostMarksAreNoChange(t *testing.T) {
+	onEngines(t, migrated, func(t *testing.T, db *DB) {
+		c := countedBy(t, db, "ref_count")
+		var ran []string
+		db.o.Watch = func(ctx context.Context, name string) (context.Context, func(error)) {
+			ran = append(ran, name)
+			return ctx, func(error) {}
+		}
+		out, err := c.Confirm(t.Context(), 1, []adopt.Outcome{{Content: "a"}}, adopt.DefaultGrace)
+		if err != nil || out.Lost != 1 || !slices.Equal(ran, []string{"confirm contents", "confirm contents"}) {
+			t.Errorf("confirmed %+v, %v, by %q", out, err, ran)
+		}
+	})
 }
