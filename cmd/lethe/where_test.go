@@ -57,12 +57,17 @@ func TestGrowthIsSinceTheFirstCount(t *testing.T) {
 	w := leaky(t)
 	contains(t, "without a count", w.ok("usage", "s3://first", "--sort", "growth"), "no growth is known yet, so they are sorted by bytes")
 	contains(t, "without a count", w.ok("usage", "--sort", "growth"), "no growth is known yet, so they are sorted by bytes")
+	before := stamp(w.clock.Now().Time())
 	contains(t, "after one", w.ok("usage", "s3://first", "--refresh"), "growth       known from the second count on; this counts again: lethe usage --refresh")
 	first := stamp(w.clock.Now().Time())
 	for i := range 3 { // within the hour
 		w.clock.Advance(time.Minute)
 		w.put("first", "logs/2032/d"+strings.Repeat("d", i), strings.Repeat("d", 1024), "")
-		contains(t, "after another", w.ok("usage", "s3://first", "--refresh"), fmt.Sprintf("growth       +%d.0 KiB, +%d object", i+1, i+1), "since "+first)
+		out := w.ok("usage", "s3://first", "--refresh")
+		contains(t, "after another", out, fmt.Sprintf("growth       +%d.0 KiB, +%d object", i+1, i+1))
+		if !strings.Contains(out, "since "+before) && !strings.Contains(out, "since "+first) {
+			t.Errorf("after another: not since %s or %s:\n%s", before, first, out)
+		}
 	}
 }
 

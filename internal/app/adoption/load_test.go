@@ -239,6 +239,7 @@ func (l *load) drain(ctx context.Context) {
 			if ctx.Err() != nil {
 				l.t.Fatal(err)
 			}
+			_, _ = l.db.ExecContext(ctx, l.dueNow())
 			_, _ = l.Loop.Once(ctx, []string{"clean pastes"})
 		}
 	}
