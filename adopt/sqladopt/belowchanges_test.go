@@ -109,6 +109,27 @@ func TestHeldTablesThatGo(t *testing.T) {
 	})
 }
 
+// A held table that got another name is known by that once its collection is opened.
+func TestHeldTablesThatAreRenamed(t *testing.T) {
+	onEngines(t, albums, func(t *testing.T, db *DB) {
+		a, ctx := albumsDB{t, db}, t.Context()
+		if _, _, err := a.of("photos").AddHold(ctx, adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		script(t, db, "ALTER TABLE photos RENAME TO pictures")
+		c, err := db.Collection(ctx, "photos", adopt.Collection{Rows: adopt.Rows{Table: "pictures", Key: "code", End: "ends", Unit: "s"}})
+		if err == nil {
+			err = errors.Join(c.Locate(ctx), c.Locate(ctx))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, why := a.take("albums"); n != 1 || len(why) != 1 {
+			t.Errorf("%d are gone, refused are %q", n, why)
+		}
+	})
+}
+
 // The holds of keys of each kind find their rows.
 func TestHeldKeysOfAllKinds(t *testing.T) {
 	kinds := map[string][][3]string{

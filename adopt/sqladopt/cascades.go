@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ const (
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END
 		FROM {lethe}collections c WHERE c.holds <> 0 AND c.place <> ?1
 		AND EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope IN (1, 2) AND ` + stands + `)`
+	// movedPlace finds a held collection whose rows lie in another table now.
+	movedPlace = `SELECT name FROM {lethe}collections WHERE name = ?1 AND holds <> 0 AND (place <> ?2 OR key_column <> ?3)`
 	// heldRows counts the rows of a table that are there and held.
 	heldRows = `SELECT count(*) FROM (SELECT {held key} AS id FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands + `) AS t JOIN %s r ON r.%s = %s`
 	// remaining counts rows.
@@ -78,6 +81,26 @@ func (s scope) lockAbove(t *tx) error {
 	}
 	_, err := s.theRest().lock(t, lockAlone)
 	return err
+}
+
+// Locate records where the rows of a held collection lie, which a migration may have moved.
+func (c *Collection) Locate(ctx context.Context) error {
+	moved := false
+	err := c.read(ctx, "look where held rows lie", func(t *tx) error {
+		found, err := all(t, text, movedPlace, c.name, c.place, c.key)
+		moved = len(found) > 0
+		return err
+	})
+	if err != nil || !moved {
+		return err
+	}
+	return c.write(ctx, "record where held rows lie", func(t *tx) error {
+		if err := c.lockAbove(t); err != nil {
+			return err
+		}
+		_, err := t.exec(countHolds, c.name, c.place, c.key)
+		return err
+	})
 }
 
 // removing is holding for a transaction that removes rows.

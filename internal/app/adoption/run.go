@@ -116,6 +116,11 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	if err := errors.Join(a.openAudit(), a.DB.Install(ctx)); err != nil {
 		return err
 	}
+	for _, c := range a.collections {
+		if err := c.Locate(ctx); err != nil {
+			return err
+		}
+	}
 	found, err := a.check(ctx, all)
 	if err != nil {
 		return err
