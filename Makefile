@@ -95,7 +95,6 @@ stages:
 	@$(STAGE) mutants $(MAKE) --no-print-directory mutants
 	@$(STAGE) faults $(MAKE) --no-print-directory faults
 	@$(STAGE) clients $(MAKE) --no-print-directory clients
-	@$(STAGE) package $(MAKE) --no-print-directory package
 	@$(STAGE) model $(MAKE) --no-print-directory model
 
 # What a change is held to while it is made: some three minutes on two cores, without
@@ -181,7 +180,7 @@ clients:
 	LETHE_CLIENTS=require LETHE_SERVERS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
 # The .deb and the .rpm of this machine, installed in roots of their own, and the service started there;
-# as root, where overlays can be mounted. The tools are built only where it can run.
+# as root, where overlays can be mounted. Not part of make test, as most of it is building. The tools are built only where it can run.
 package:
 	@if command -v systemd-sysusers >/dev/null; then $(MAKE) --no-print-directory package-installed; \
 	else echo "package: systemd-sysusers is missing (apt-get install systemd), so the .deb is not installed here"; fi

@@ -162,7 +162,7 @@ func TestHeldKeysOfAllKinds(t *testing.T) {
 
 // Holds that are more than a statement can name are counted where they are.
 func TestMoreHoldsBelowThanAStatementNames(t *testing.T) {
-	db := (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database()
+	db := (&mysqlSite{t: t, url: servers.NewMariaDB(t, "--max-allowed-packet=1M").Database()}).database()
 	if err := db.Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestMoreHoldsBelowThanAStatementNames(t *testing.T) {
 	if _, _, err := a.of("photos").AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	script(t, db, `INSERT INTO lethe_holds SELECT 'photos', 2, concat(repeat('x', 2000), seq), '', '', 0, 0 FROM seq_1_to_10000`)
+	script(t, db, `INSERT INTO lethe_holds SELECT 'photos', 2, concat(repeat('x', 2000), seq), '', '', 0, 0 FROM seq_1_to_1000`)
 	if n, why := a.take("albums"); n != 1 || len(why) != 1 {
 		t.Errorf("%d are gone, refused are %q", n, why)
 	}

@@ -214,7 +214,7 @@ func TestLastRowOfAReferencedContent(t *testing.T) {
 func TestChecksAreBounded(t *testing.T) {
 	for engine, open := range map[string]func(t *testing.T) *DB{
 		"PostgreSQL": func(t *testing.T) *DB { return openDB(t, servers.Postgres(t)) },
-		"MariaDB":    func(t *testing.T) *DB { return (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database() },
+		"MariaDB":    func(t *testing.T) *DB { return (&mysqlSite{t: t, url: servers.MariaDB(t)}).database() },
 	} {
 		t.Run(engine, func(t *testing.T) {
 			db := open(t)

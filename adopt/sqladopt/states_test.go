@@ -29,7 +29,7 @@ func onEngines(t *testing.T, tables string, test func(t *testing.T, db *DB)) {
 	for engine, open := range map[string]func(t *testing.T) *DB{
 		"PostgreSQL": func(t *testing.T) *DB { return openDB(t, servers.Postgres(t)) },
 		"SQLite":     func(t *testing.T) *DB { db, _ := liteDB(t, ""); return db },
-		"MariaDB":    func(t *testing.T) *DB { return (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database() },
+		"MariaDB":    func(t *testing.T) *DB { return (&mysqlSite{t: t, url: servers.MariaDB(t)}).database() },
 	} {
 		t.Run(engine, func(t *testing.T) {
 			db := open(t)

@@ -12,7 +12,7 @@ import (
 // What waits to be deleted for good is counted on every database.
 func TestNearing(t *testing.T) {
 	for name, c := range map[string]*Collection{
-		"SQLite": newLiteSite(t, liteKind{}).Collection, "MariaDB": newMySQLSite(t, servers.NewMariaDB(t).Database(), mysqlKind{}).Collection,
+		"SQLite": newLiteSite(t, liteKind{}).Collection, "MariaDB": newMySQLSite(t, servers.MariaDB(t), mysqlKind{}).Collection,
 		"PostgreSQL": newSite(t, servers.Postgres(t), kind{}).Collection,
 	} {
 		q := c.Quarantine()

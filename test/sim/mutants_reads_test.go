@@ -29,7 +29,8 @@ var readMutants = []mutant{
 		name: "reads: the trash keeps it", rule: "no undo window", within: 500, in: sim.Counted,
 		file: "ledger/memledger/objects.go", old: "	case o.bucket.Undo > 0 && !o.Counted():", new: "	case o.bucket.Undo > 0:",
 	}, {
-		name: "reads: a new time to live brings it back", rule: "the last read ends the object", within: 2000, in: sim.Counted | sim.Held,
+		name: "reads: a new time to live brings it back", rule: "the last read ends the object", within: 100, in: sim.Counted | sim.Held,
+		equivalent: "Apply refuses a change after which the object is not visible",
 		file: "ledger/update.go", old: "u.TTL == nil && u.Idle == nil || o.ReadsLeft == AllRead)", new: "u.TTL == nil && u.Idle == nil)",
 	}, {
 		name: "reads: a receipt says that it expired", rule: "receipts have the reason", within: 100, in: sim.Counted, sqlite: true,
