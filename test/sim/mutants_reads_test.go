@@ -31,7 +31,7 @@ var readMutants = []mutant{
 	}, {
 		name: "reads: a new time to live brings it back", rule: "the last read ends the object", within: 100, in: sim.Counted | sim.Held,
 		equivalent: "Apply refuses a change after which the object is not visible",
-		file: "ledger/update.go", old: "u.TTL == nil && u.Idle == nil || o.ReadsLeft == AllRead)", new: "u.TTL == nil && u.Idle == nil)",
+		file:       "ledger/update.go", old: "u.TTL == nil && u.Idle == nil || o.ReadsLeft == AllRead)", new: "u.TTL == nil && u.Idle == nil)",
 	}, {
 		name: "reads: a receipt says that it expired", rule: "receipts have the reason", within: 100, in: sim.Counted, sqlite: true,
 		file: "ledger/sqlledger/object_expire.go", old: "l.rule, l.reason = 0, s.EndReason(t.Now)", new: "l.rule, l.reason = 0, lethe.ReasonExpiry",
