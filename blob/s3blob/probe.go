@@ -238,9 +238,14 @@ type trial struct {
 
 var probeBody = []byte("lethe probes what this service can do; this may be removed")
 
+// maxConflicts is how often a PUT of a new name is repeated after 409. A service that keeps folders
+// on a disk may answer so while a probe beside this one removes the folder.
+const maxConflicts = 5
+
 // put tries a PUT, and whether a second one is refused.
 func (t *trial) put(ctx context.Context) error {
-	for first := true; ; first = false {
+	conflicts := 0
+	for first := true; ; {
 		asked, cancel := t.s.bounded(ctx, 0)
 		in := &s3.PutObjectInput{
 			Bucket: &t.s.o.Bucket, Key: &t.name, Body: bytes.NewReader(probeBody),
@@ -254,12 +259,16 @@ func (t *trial) put(ctx context.Context) error {
 		if err == nil {
 			t.versioned = t.versioned || versioned(out.VersionId)
 			if first {
+				first = false
 				continue
 			}
 			return nil
 		}
 		v := judge(ctx, err)
 		switch {
+		case first && v.status == http.StatusConflict && conflicts < maxConflicts:
+			conflicts++
+			continue
 		case !first && v.status == http.StatusPreconditionFailed:
 			t.c.ConditionalPut = true
 			return nil

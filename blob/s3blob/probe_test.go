@@ -324,6 +324,23 @@ func TestProbeAsksAgain(t *testing.T) {
 	}
 }
 
+// A conflict over a new name is of the service's own making, as of versitygw's while other
+// instances probe the bucket.
+func TestProbeIsInNobodysWay(t *testing.T) {
+	for _, conflicts := range []int{maxConflicts, maxConflicts + 1} {
+		s, n := faulty(t)
+		n.set(on("put", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
+			if n.count("put") <= conflicts {
+				return s3Error(http.StatusConflict, "ExistingObjectIsDirectory")(r, pass)
+			}
+			return pass()
+		}))
+		if err := s.Probe(t.Context()); (err == nil) != (conflicts == maxConflicts) {
+			t.Errorf("after %d conflicts: %v", conflicts, err)
+		}
+	}
+}
+
 // A store whose service is down at first works once it is up.
 func TestFirstProbeIsMadeUntilItSucceeds(t *testing.T) {
 	at := servers.GoFakeS3(t)
