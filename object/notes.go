@@ -40,14 +40,19 @@ func (s *Store) used(res ledger.Resolved) {
 	}
 }
 
+// those returns the reads of a kind that wait. The caller has the lock.
+func (n *notes) those(urgent bool) map[lethe.ID]ledger.Read {
+	if urgent {
+		return n.urgent
+	}
+	return n.waiting
+}
+
 // keep adds a read to those that wait.
 func (n *notes) keep(r ledger.Read, urgent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	in := n.waiting
-	if urgent {
-		in = n.urgent
-	}
+	in := n.those(urgent)
 	old, there := in[r.ID]
 	switch {
 	case there && old.At >= r.At:
@@ -62,10 +67,7 @@ func (n *notes) keep(r ledger.Read, urgent bool) {
 func (n *notes) pending(urgent bool) []ledger.Read {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	in := n.waiting
-	if urgent {
-		in = n.urgent
-	}
+	in := n.those(urgent)
 	return slices.SortedFunc(maps.Values(in), func(a, b ledger.Read) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
 }
 

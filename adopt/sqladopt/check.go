@@ -127,7 +127,7 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		}
 	}
 	if denied == "" && !adopt.Problems(out) {
-		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.mixed, c.counting, c.oddEnds, c.allEnded, c.foreign, c.oddCounts, c.nested} {
+		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.mixed, c.counting, c.oddEnds, c.allEnded, c.oddContents, c.oddCounts, c.nested} {
 			found, err := look(ctx)
 			if err != nil {
 				return nil, err

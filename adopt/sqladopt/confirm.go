@@ -108,11 +108,7 @@ func (c *Collection) failMarks(t *tx, failed []failure) error {
 // unseenMarks records that deletes of contents may yet take effect, although later
 // ones succeeded.
 func (c *Collection) unseenMarks(t *tx, keys []string, g adopt.Grace) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	_, err := t.exec(unseenMarks, c.name, sqldb.JSON(keys), t.now.Add(g.Late))
-	return err
+	return c.onKeys(t, unseenMarks, keys, t.now.Add(g.Late))
 }
 
 // lookLocked locks contents, and reads them. It precedes changes of marks: a
@@ -199,10 +195,8 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 		return err
 	}
 	kept = append(kept, more...)
-	if len(kept) > 0 {
-		if _, err := t.exec(stayMarks, c.name, sqldb.JSON(kept), t.now.Add(adopt.HeldRest)); err != nil {
-			return err
-		}
+	if err := c.onKeys(t, stayMarks, kept, t.now.Add(adopt.HeldRest)); err != nil {
+		return err
 	}
 	out.Broken = append(out.Broken, kept...)
 	slices.Sort(out.Broken)
@@ -236,12 +230,8 @@ func (c *Collection) dropLooked(t *tx, e ending, seen map[string]look, out *adop
 			first = append(first, key)
 		}
 	}
-	if len(over) == 0 {
-		return first, nil
-	}
 	out.Gone -= len(over)
-	_, err = t.exec(dropMarks, c.name, sqldb.JSON(over))
-	return first, err
+	return first, c.onKeys(t, dropMarks, over)
 }
 
 // removeContents removes contents, and returns those that a trigger or rule

@@ -317,20 +317,11 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 		{s.busy, postpone, []any{t.now.Add(busyFor)}},
 		{s.held, postpone, []any{t.now.Add(adopt.HeldRest)}},
 	} {
-		if err := c.onMarks(t, step.text, step.contents, step.args...); err != nil {
+		if err := c.onKeys(t, step.text, step.contents, step.args...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// onMarks runs a statement on the marks of contents, if there are any.
-func (c *Collection) onMarks(t *tx, text string, contents []string, args ...any) error {
-	if len(contents) == 0 {
-		return nil
-	}
-	_, err := t.exec(text, append([]any{c.name, sqldb.JSON(contents)}, args...)...)
-	return err
 }
 
 // failure is a deletion to retry.
@@ -378,7 +369,7 @@ func (c *Collection) unmarkMoved(ctx context.Context, limit int) (n int, err err
 				again = append(again, o.Content)
 			}
 		}
-		return cmp.Or(c.onMarks(t, dropMarks, back), c.onMarks(t, againMarks, again))
+		return cmp.Or(c.onKeys(t, dropMarks, back), c.onKeys(t, againMarks, again))
 	})
 	return n, err
 }

@@ -102,13 +102,7 @@ func (c *Collection) countedOnClaim(t *tx, rows []adopt.Row) ([]content, error) 
 	if err != nil {
 		return nil, err
 	}
-	references := map[string]int64{}
-	for _, n := range named {
-		if n.content != "" {
-			references[n.content]++
-		}
-	}
-	return c.lockContents(t, nil, references)
+	return c.lockContents(t, nil, referencesOf(named))
 }
 
 // event is what happens to a row that ends.

@@ -38,9 +38,9 @@ func (c *Collection) named(t *tx) (n namedValues, err error) {
 	return n, err
 }
 
-// foreign finds that values of rows.content are no keys of contents: without counts, each
+// oddContents finds that values of rows.content are no keys of contents: without counts, each
 // content would look unreferenced.
-func (c *Collection) foreign(ctx context.Context) (out []adopt.Finding, err error) {
+func (c *Collection) oddContents(ctx context.Context) (out []adopt.Finding, err error) {
 	if c.c.Contents == nil {
 		return nil, nil
 	}

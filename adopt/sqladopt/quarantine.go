@@ -144,18 +144,9 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.FoundObject, late 
 				return err
 			}
 		}
-		return q.change(t, takeHeld, out.Remove, out.Fence, t.now.Add(late))
+		return q.onKeys(t, takeHeld, out.Remove, out.Fence, t.now.Add(late))
 	})
 	return out, err
-}
-
-// change runs a statement on the records of keys, if there are any.
-func (q *Quarantine) change(t *tx, text string, keys []string, args ...any) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	_, err := t.exec(text, append([]any{q.name, sqldb.JSON(keys)}, args...)...)
-	return err
 }
 
 // Moved implements adopt.QuarantineMoves.
@@ -186,7 +177,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 				may = append(may, key)
 			}
 		}
-		if err := q.change(t, moved, may, t.now, t.now.Add(g.Retention), t.now.Add(g.Late)); err != nil || len(may) == 0 {
+		if err := q.onKeys(t, moved, may, t.now, t.now.Add(g.Retention), t.now.Add(g.Late)); err != nil || len(may) == 0 {
 			return err
 		}
 		_, err = t.exec(insertReceipt, q.name, "quarantined", t.now, sqldb.JSON(may))
@@ -247,7 +238,7 @@ func (q *Quarantine) Claim(ctx context.Context, c adopt.ClaimRequest) (fence int
 				keys = append(keys, h.Key)
 			}
 		}
-		return q.change(t, claimHeld, keys, c.For, fence, t.now.Add(c.Late))
+		return q.onKeys(t, claimHeld, keys, c.For, fence, t.now.Add(c.Late))
 	})
 	return fence, keys, err
 }
@@ -263,7 +254,7 @@ func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how ad
 		ours = slices.Sorted(maps.Keys(known))
 		switch how {
 		case adopt.Left:
-			return q.change(t, keepHeld, ours)
+			return q.onKeys(t, keepHeld, ours)
 		case adopt.Restored:
 			return q.ended(t, keepHeld, ours, "restored")
 		case adopt.Lost:
@@ -278,7 +269,7 @@ func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how ad
 
 // ended changes records, and writes receipts.
 func (q *Quarantine) ended(t *tx, text string, keys []string, kind string) error {
-	if err := q.change(t, text, keys); err != nil || len(keys) == 0 {
+	if err := q.onKeys(t, text, keys); err != nil || len(keys) == 0 {
 		return err
 	}
 	_, err := t.exec(insertReceipt, q.name, kind, t.now, sqldb.JSON(keys))
@@ -293,11 +284,10 @@ func (q *Quarantine) Want(ctx context.Context, key string) (known bool, err erro
 			return err
 		}
 		contents, err := all(t, text, marksOf, q.name, key)
-		if err != nil || len(contents) == 0 {
+		if err != nil {
 			return err
 		}
-		_, err = t.exec(dropMarks, q.name, sqldb.JSON(contents)) // else it would be moved again
-		return err
+		return q.onKeys(t, dropMarks, contents) // else it would be moved again
 	})
 	return known, err
 }

@@ -206,7 +206,7 @@ func (c *Collection) removeRows(t *tx, r removal, keys any) (contents []content,
 		return nil, err
 	}
 	if before {
-		if contents, err = c.lockContents(t, r.end, r.references()); err != nil {
+		if contents, err = c.lockContents(t, r.end, referencesOf(r.rows)); err != nil {
 			return nil, err
 		}
 	}
@@ -216,13 +216,13 @@ func (c *Collection) removeRows(t *tx, r removal, keys any) (contents []content,
 	if before {
 		return contents, c.unmoved(t, contents)
 	}
-	return c.lockContents(t, r.end, r.references())
+	return c.lockContents(t, r.end, referencesOf(r.rows))
 }
 
-// references counts the references of the rows to each content.
-func (r removal) references() map[string]int64 {
+// referencesOf counts the references of rows to each content.
+func referencesOf(rows []claimed) map[string]int64 {
 	references := map[string]int64{}
-	for _, row := range r.rows {
+	for _, row := range rows {
 		if row.content != "" {
 			references[row.content]++
 		}
@@ -292,7 +292,7 @@ func (c *Collection) countDown(t *tx, r removal, contents []content, out *adopt.
 	if len(contents) == 0 {
 		return nil
 	}
-	references := r.references()
+	references := referencesOf(r.rows)
 	var zero []content
 	for _, x := range contents {
 		// Without counts, other references are looked up before it is

@@ -46,6 +46,15 @@ func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error
 	return s.db.withGrants(ctx, s.needs, s.changed(ctx, err))
 }
 
+// onKeys runs a statement of the collection on keys, if there are any.
+func (s scope) onKeys(t *tx, text string, keys []string, args ...any) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	_, err := t.exec(text, append([]any{s.name, sqldb.JSON(keys)}, args...)...)
+	return err
+}
+
 // relaxed is write for a transaction that may be undone by a crash of the
 // server: it is then done again, and nothing that cannot be undone relies on it.
 func (s scope) relaxed(ctx context.Context, what string, fn func(*tx) error) error {
