@@ -22,6 +22,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/rediskeys"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/bench"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -70,6 +71,9 @@ type pastes struct {
 	redis  *redis.Client
 	conn   *redisconn.Conn
 	bucket *bucket
+	// trips count those of -adopt.statements.
+	trips       *bench.Trips
+	tripsBefore int64
 
 	gateway    *servers.S3Server // nil: the bucket only counts
 	bucketName string
@@ -97,6 +101,7 @@ func newPastes(t *testing.T, n int) *pastes {
 		}
 		p.url, addr = both[0].Via(p.url), both[1].Addr
 	}
+	p.countTrips()
 	var err error
 	if p.db, err = pgxpool.New(t.Context(), p.url); err != nil {
 		t.Fatal(err)

@@ -31,8 +31,15 @@ const (
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END
 		FROM {lethe}collections c WHERE c.holds <> 0 AND c.place <> ?1
 		AND EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope IN (1, 2) AND ` + stands + `)`
-	// movedPlace finds a held collection whose rows lie in another table now.
-	movedPlace = `SELECT name FROM {lethe}collections WHERE name = ?1 AND holds <> 0 AND (place <> ?2 OR key_column <> ?3)`
+	// movedPlace finds a held collection whose rows lie in another table now, or whose holds
+	// countAnywhere has not counted.
+	movedPlace = `SELECT name FROM {lethe}collections WHERE name = ?1 AND holds <> 0 AND (place <> ?2 OR key_column <> ?3
+		OR EXISTS (SELECT 1 FROM {lethe}holds WHERE collection = ?1 AND scope IN (1, 2))
+			AND NOT EXISTS (SELECT 1 FROM {lethe}collections a WHERE a.name = '' AND a.holds <> 0))`
+	// removalHolds locks the row that stands for all collections, and then the collection's.
+	removalHolds = `SELECT holds FROM {lethe}collections WHERE name IN ('', ?1) ORDER BY name ` + sqldb.Shared
+	// countAnywhere records in the former whether rows are held, in whichever collection.
+	countAnywhere = `UPDATE {lethe}collections SET holds = CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds WHERE scope IN (1, 2)) THEN 1 ELSE 0 END WHERE name = ''`
 	// heldRows counts the rows of a table that are there and held.
 	heldRows = `SELECT count(*) FROM (SELECT {held key} AS id FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands + `) AS t JOIN %s r ON r.%s = %s`
 	// remaining counts rows.
@@ -73,13 +80,25 @@ func (h holding) allBelow() bool {
 // of collections that have no holds yet, or another description file.
 func (s scope) theRest() scope { return scope{db: s.db, runner: s.runner} }
 
+// holdsRows reports whether holds of a kind keep rows, with which others may go.
+func (s scope) holdsRows(kind adopt.HoldScope) bool {
+	return s.place != "" && (kind == adopt.HoldCollection || kind == adopt.HoldRow)
+}
+
 // lockAbove waits for removals of rows with which others go. It is the first lock of a
-// transaction that sets a hold on rows.
+// transaction that sets or releases a hold on rows.
 func (s scope) lockAbove(t *tx) error {
-	if s.place == "" {
-		return nil
-	}
 	_, err := s.theRest().lock(t, lockAlone)
+	return err
+}
+
+// countHeld records whether the collection has holds, and after lockAbove whether rows are held
+// anywhere.
+func (s scope) countHeld(t *tx, rows bool) error {
+	if _, err := t.exec(countHolds, s.name, s.place, s.key); err != nil || !rows {
+		return err
+	}
+	_, err := t.exec(countAnywhere)
 	return err
 }
 
@@ -98,31 +117,38 @@ func (c *Collection) Locate(ctx context.Context) error {
 		if err := c.lockAbove(t); err != nil {
 			return err
 		}
-		_, err := t.exec(countHolds, c.name, c.place, c.key)
-		return err
+		return c.countHeld(t, true)
 	})
 }
 
 // removing is holding for a transaction that removes rows.
-func (c *Collection) removing(t *tx) (holding, error) {
-	var held []below
-	if c.endRows() != keepRows {
-		if _, err := c.theRest().lock(t, lockShared); err != nil {
-			return holding{}, err
+func (c *Collection) removing(t *tx) (h holding, err error) {
+	if c.endRows() == keepRows {
+		return c.holding(t)
+	}
+	locked, err := all(t, sqldb.One[int64], removalHolds, c.name)
+	if err == nil && len(locked) < 2 { // the first time
+		if _, err = c.theRest().lock(t, lockShared); err == nil {
+			_, err = c.lock(t, lockShared)
 		}
-		var err error
-		if held, err = c.heldBelow(t); err != nil {
-			return holding{}, err
+		if err == nil {
+			locked, err = all(t, sqldb.One[int64], removalHolds, c.name)
 		}
 	}
-	h, err := c.holding(t)
-	h.below = held
+	if err != nil {
+		return h, err
+	}
+	h = holding{t: t, name: c.name, n: locked[1], anywhere: locked[0] != 0}
+	h.below, err = c.heldBelow(t, h)
 	return h, err
 }
 
 // heldBelow returns the held collections whose rows may go with those of this one, as the
 // foreign keys are now: migrations add some, and drop tables that have holds.
-func (c *Collection) heldBelow(t *tx) ([]below, error) {
+func (c *Collection) heldBelow(t *tx, h holding) ([]below, error) {
+	if !h.anywhere {
+		return nil, nil
+	}
 	held, err := all(t, func(r *sql.Rows) (b below, err error) {
 		err = r.Scan(&b.name, &b.place, &b.key, &b.all)
 		return b, err
@@ -142,7 +168,7 @@ var errHeldBelow = errors.New("what is held would go with it, by a foreign key w
 // endAll ends rows. It fails with errKept if some are still there, and with errHeldBelow if
 // held ones have gone with them.
 func (c *Collection) endAll(t *tx, r removal, keys any) error {
-	counts, err := c.heldCounts(t, r.below)
+	counts, err := c.heldCounts(t, r.holds.below)
 	if err != nil {
 		return err
 	}
@@ -165,9 +191,9 @@ func (c *Collection) endAll(t *tx, r removal, keys any) error {
 	}
 	after, err := stillHeld(t, counts)
 	if err == nil && c.endRows() == deleteRows {
-		err = c.sameBelow(t, r.below)
+		err = c.sameBelow(t, r.holds)
 	}
-	for i, b := range r.below {
+	for i, b := range r.holds.below {
 		if err == nil && after[i] < before[i] {
 			err = fmt.Errorf("%w: rows of %s", errHeldBelow, b.name)
 		}
@@ -177,9 +203,9 @@ func (c *Collection) endAll(t *tx, r removal, keys any) error {
 
 // sameBelow fails with adopt.ErrChanged if more is below rows that have gone than before: no
 // foreign key to their table comes from here on.
-func (c *Collection) sameBelow(t *tx, held []below) error {
-	now, err := c.heldBelow(t)
-	if err == nil && slices.ContainsFunc(now, func(b below) bool { return !slices.Contains(held, b) }) {
+func (c *Collection) sameBelow(t *tx, h holding) error {
+	now, err := c.heldBelow(t, h)
+	if err == nil && slices.ContainsFunc(now, func(b below) bool { return !slices.Contains(h.below, b) }) {
 		err = adopt.ErrChanged
 	}
 	return err

@@ -207,8 +207,7 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	_, err = t.exec(insertReceipt, c.name, "objects", t.now, sqldb.JSON(first))
-	return err
+	return t.send(insertReceipt, c.name, "objects", t.now, sqldb.JSON(first))
 }
 
 // lasts returns how long a mark stays after its object is gone.

@@ -215,11 +215,11 @@ type look struct {
 
 // look reads locked contents by their keys; missing ones are left out.
 func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
-	t.looked = true
 	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
 		err = r.Scan(&l.key, &l.unreferenced, &l.referenced, &l.object)
 		return l, err
 	}, c.texts().look, sqldb.JSON(keys))
+	t.looked = t.looked || len(looks) > 0 // nothing refers to what is not there
 	seen := make(map[string]look, len(looks))
 	for _, l := range looks {
 		seen[l.key] = l

@@ -65,6 +65,8 @@ type holding struct {
 	t    *tx
 	name string
 	n    int64 // 0 if there are none, else 1
+	// anywhere: rows of some collection are held.
+	anywhere bool
 	// below are the held collections whose rows may go with those of this one.
 	below []below
 }
@@ -125,7 +127,7 @@ func (s scope) AddHold(ctx context.Context, h adopt.Hold) (out adopt.Hold, under
 		if h.Until != 0 && h.Until <= t.now {
 			return fmt.Errorf("the hold would be over before it begins: it is %s", t.now)
 		}
-		if h.Scope == adopt.HoldCollection || h.Scope == adopt.HoldRow {
+		if s.holdsRows(h.Scope) {
 			if err := s.lockAbove(t); err != nil {
 				return err
 			}
@@ -168,8 +170,7 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 	if _, err := t.exec(insertHold, s.name, int(h.Scope), h.Key, h.Reason, h.By, t.now, h.Until); err != nil {
 		return err
 	}
-	_, err := t.exec(countHolds, s.name, s.place, s.key)
-	return err
+	return s.countHeld(t, s.holdsRows(h.Scope))
 }
 
 // underWay counts the deletes that were allowed and may yet take effect.
@@ -197,6 +198,11 @@ func (s scope) underWay(t *tx, h adopt.Hold) (out adopt.UnderWay, err error) {
 // ReleaseHold implements adopt.Holder.
 func (s scope) ReleaseHold(ctx context.Context, h adopt.Hold) error {
 	return s.write(ctx, "release a hold", func(t *tx) error {
+		if s.holdsRows(h.Scope) {
+			if err := s.lockAbove(t); err != nil {
+				return err
+			}
+		}
 		if _, err := s.lock(t, lockAlone); err != nil {
 			return err
 		}
@@ -212,8 +218,7 @@ func (s scope) ReleaseHold(ctx context.Context, h adopt.Hold) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(countHolds, s.name, s.place, s.key)
-		return err
+		return s.countHeld(t, s.holdsRows(h.Scope))
 	})
 }
 

@@ -142,7 +142,7 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
-		return c.remove(t, removal{claim, ended, again, end, h.below}, &out)
+		return c.remove(t, removal{claim, ended, again, end, h}, &out)
 	})
 	return out, objected(claim.Rows, err)
 }
@@ -169,7 +169,7 @@ type removal struct {
 	rows  []claimed
 	again time.Duration // after which copies are dropped once more
 	end   *contentEnd   // nil if contents wait to be marked
-	below []below       // what must not go with them
+	holds holding       // whose below must not go with them
 }
 
 // remove removes rows and everything that depends on them.
@@ -194,8 +194,7 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	if err := c.dropLater(t, r.again, copies); err != nil {
 		return err
 	}
-	_, err = t.exec(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
-	return err
+	return t.send(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
 }
 
 // removeRows removes rows and returns their contents, locked. They are locked before the rows
@@ -254,8 +253,7 @@ func (c *Collection) dropLater(t *tx, after time.Duration, copies []string) erro
 	if len(copies) == 0 {
 		return nil
 	}
-	_, err := t.exec(insertAgain, c.name, t.now.Add(after), sqldb.JSON(copies))
-	return err
+	return t.send(insertAgain, c.name, t.now.Add(after), sqldb.JSON(copies))
 }
 
 // endRows returns the statement by which rows end: removed, or kept as deleted.
@@ -331,7 +329,7 @@ func (c *Collection) lockContents(t *tx, end *contentEnd, references map[string]
 	if end == nil {
 		return all(t, scanContent, lockContents, keys)
 	}
-	if _, err := t.exec("SAVEPOINT contents"); err != nil {
+	if err := t.send("SAVEPOINT contents"); err != nil {
 		return nil, err
 	}
 	free, err := all(t, scanContent, lockFree, keys)

@@ -42,7 +42,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 			return fmt.Errorf("%d rows have expired, and their keys find others", len(due))
 		}
 		out.Gone = len(rows)
-		return c.remove(t, removal{rows: rows, again: again, below: h.below}, &out)
+		return c.remove(t, removal{rows: rows, again: again, holds: h}, &out)
 	})
 	return out, objected(due, err)
 }

@@ -166,6 +166,10 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
+// send is exec for a statement whose answer is not needed. PostgreSQL gets it with the next
+// one, or with COMMIT, which returns its error.
+func (t *tx) send(query string, args ...any) error { return t.s.Send(t.ctx, query, args) }
+
 func (t *tx) row(query string, args ...any) sqldb.Scanner { return t.s.AskOne(t.ctx, query, args) }
 
 // script runs statements without parameters and placeholders.

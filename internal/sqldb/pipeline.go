@@ -53,6 +53,16 @@ func (s *Session) Queue(text string, args []any) (*Queued, error) {
 	return s.queue(Queued{text: text, args: args})
 }
 
+// Send is Queue on PostgreSQL, and runs the statement on other databases.
+func (s *Session) Send(ctx context.Context, text string, args []any) error {
+	if _, queues := s.dialect.wire.(pgWire); queues {
+		_, err := s.Queue(text, args)
+		return err
+	}
+	_, err := s.Execute(ctx, text, args)
+	return err
+}
+
 // Guard queues a statement that has to change n rows, or to lock them. If it does not, it
 // fails with refused, at the server, so that COMMIT does nothing.
 func (s *Session) Guard(n int64, refused error, text string, args []any) error {

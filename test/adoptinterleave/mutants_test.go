@@ -158,7 +158,11 @@ var table = []mutant{
 	}, {
 		name: "what takes away does not hold the holds", file: "holds.go",
 		old: "s.lock(t, lockShared)", new: "s.lock(t, lockShared[:len(lockShared)-len(sqldb.Shared)])",
-		pairs: []string{"pastes: Claim + pastes: Hold the row last", "pastes: Mark + pastes: Hold the object zero"},
+		pairs: []string{"pastes: Mark + pastes: Hold the object zero"},
+	}, {
+		name: "what removes rows does not hold the holds", file: "cascades.go",
+		old: "ORDER BY name ` + sqldb.Shared", new: "ORDER BY name `",
+		pairs: []string{"pastes: Claim + pastes: Hold the row last"},
 	}, {
 		name: "holds are counted beside each other", file: "holds.go",
 		old:   "	err = t.row(statement, s.name).Scan(&n)",
