@@ -44,7 +44,7 @@ func Lethe(binary string, flush bool, env ...string) Program {
 		return []string{"serve", "--data-dir", dir}, append([]string{
 			"LETHE_ROOT_ACCESS_KEY=" + benchAccess, "LETHE_ROOT_SECRET=" + benchSecret,
 			"LETHE_SERVER_S3_LISTEN=" + addr, "LETHE_SERVER_PASTE_LISTEN=off", "LETHE_SERVER_CONSOLE_LISTEN=off",
-			"LETHE_STORE_FLUSH=" + strconv.FormatBool(flush), "LETHE_LOG_LEVEL=warn",
+			"LETHE_STORE_FLUSH=" + strconv.FormatBool(flush), "LETHE_LOG_LEVEL=warn", "LETHE_STORE_INLINE=none",
 		}, env...)
 	}}
 }

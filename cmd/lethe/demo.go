@@ -77,6 +77,7 @@ const demoGrace = 2 * time.Second
 func demoConfig(dir string) *config.Config {
 	conf := config.Default()
 	conf.DataDir = dir
+	conf.Store.Inline = 0 // the tour shows how files go
 	conf.Server.S3.Listen = "127.0.0.1:0"
 	conf.Server.Paste.Listen = "off"
 	conf.Server.Metrics.Listen = "off"

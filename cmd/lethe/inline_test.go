@@ -60,6 +60,16 @@ func TestContentsInTheLedger(t *testing.T) {
 	}
 }
 
+// By default what fits lies in the ledger, as its file would lie beside it.
+func TestSmallContentsLieInTheLedgerByDefault(t *testing.T) {
+	w := newWorld(t, "store.inline=auto").start()
+	w.bucket("first")
+	w.put("first", "fits", strings.Repeat("x", 4096), "")
+	w.put("first", "does-not", strings.Repeat("y", 4097), "")
+	w.inLedger("by default", 1, 4096)
+	w.state("live", 1)
+}
+
 // inLedger fails unless status counts so many contents and bytes in the ledger.
 func (w *world) inLedger(when string, contents, bytes int64) {
 	w.t.Helper()

@@ -102,6 +102,7 @@ func newWorld(t *testing.T, settings ...string) *world {
 	base := []string{
 		"server.s3.listen=127.0.0.1:0", "server.paste.listen=127.0.0.1:0", "server.metrics.listen=127.0.0.1:0", "server.console.listen=127.0.0.1:0",
 		"log.format=json", "reclaim.grace.read_grace=1m",
+		"store.inline=none", // small bodies stand for large ones
 	}
 	// Tests run the routines.
 	for _, r := range config.Default().Reclaim.Routines() {

@@ -43,7 +43,7 @@ func (s *Store) placing(c config.NamedRoutine) placement.Options {
 	return placement.Options{
 		Ledger: placement.Ledger{Queue: s.Ledger, Copies: s.Ledger, Backends: s.Ledger, Walk: s.Ledger, Inline: s.Ledger},
 		Stores: s.Backends, Store: s.Identity.ID, Order: s.order(),
-		Strategy: placement.Strategy(p.Strategy), Replicas: p.Replicas, Inline: int64(s.Config.Store.Inline), Health: s.health,
+		Strategy: placement.Strategy(p.Strategy), Replicas: p.Replicas, Inline: s.Config.InlineUpTo(), Health: s.health,
 		Threshold: p.Threshold, MaxMove: int64(p.MaxMove), Claim: c.Batch, Page: c.Batch, Lease: s.safety.ClaimGrace, Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge,
 		Throttle: s.copyRate, Clock: lethe.Monotonic{}, NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Events: s.watch.placing(),

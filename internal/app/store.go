@@ -212,7 +212,7 @@ func (s *Store) makeObjects(context.Context) (err error) {
 			Objects: s.Ledger, Reads: s.Ledger, Intents: s.Ledger, Copies: s.Ledger, Uploads: s.Ledger, Trash: s.Ledger,
 		},
 		Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
-		Inline: int64(s.Config.Store.Inline), Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
+		Inline: s.Config.InlineUpTo(), Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
 		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
 		Background: true, Events: events, NoteSoon: s.hurryNotes,
 	})

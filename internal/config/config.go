@@ -7,6 +7,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -123,12 +124,30 @@ type CORS struct {
 type Store struct {
 	Undo        Duration   `yaml:"undo"`          // how long deleted objects stay in the trash; 0: no trash
 	MinPartSize Size       `yaml:"min_part_size"` // of all parts of a multipart upload but the last
-	Inline      Size       `yaml:"inline"`        // contents up to here lie in the ledger; 0: none
+	Inline      InlineSize `yaml:"inline"`        // contents up to here lie in the ledger; 0: none
 	MemoryBody  Size       `yaml:"memory_body"`   // bodies up to here are held in memory while hashed
 	TrustWindow Duration   `yaml:"trust_window"`  // how long a copy is trusted after it was verified; 0: not at all
 	Flush       bool       `yaml:"flush"`         // false for benchmarks only
 	HeadCounts  bool       `yaml:"head_counts"`   // a HEAD counts as a read for idle times
 	NewBuckets  NewBuckets `yaml:"new_buckets"`
+}
+
+// inlineBeside is a size up to which a put into SQLite and its end cost less than half of those
+// of a file (bench: small).
+const inlineBeside = 4 << 10
+
+// InlineUpTo returns up to which size contents lie in the ledger. By default that is 4 KiB
+// where SQLite and the only copy lie in the data folder. PostgreSQL's log, replicas and backups
+// would each take the bytes, and copies on other disks and servers are meant to be there.
+func (c *Config) InlineUpTo() int64 {
+	outside := func(b Backend) bool { return b.Kind != "dir" || filepath.IsAbs(b.Path) }
+	switch {
+	case c.Store.Inline != InlineAuto:
+		return int64(c.Store.Inline)
+	case c.Database.On() || c.Placement.Replicas > 1 || slices.ContainsFunc(c.Backends, outside):
+		return 0
+	}
+	return inlineBeside
 }
 
 // NewBuckets is the settings of new buckets; zero means no limit.

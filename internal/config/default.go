@@ -35,7 +35,7 @@ func Default() *Config {
 			MinBodyRate:    500,
 			DrainTimeout:   Duration(30 * time.Second),
 		},
-		Store: Store{MinPartSize: 5 * mib, MemoryBody: 1 * mib, TrustWindow: day, Flush: true},
+		Store: Store{Inline: InlineAuto, MinPartSize: 5 * mib, MemoryBody: 1 * mib, TrustWindow: day, Flush: true},
 		Cache: Cache{Size: 64 * mib, MaxValue: 1 * mib, TTL: Duration(time.Hour)},
 		Paste: Paste{
 			Enabled: true, Bucket: "pastes", MaxSize: 1 * mib, DefaultTTL: 30 * day, MaxTTL: 365 * day, MissesPerMinute: 60,

@@ -149,7 +149,7 @@ func (s Server) validate(p *Problems) {
 
 func (s Store) validate(p *Problems) {
 	p.check(s.MinPartSize >= 1 && s.MinPartSize <= maxPart, "store.min_part_size", "is %s; use 1B to 5GiB", s.MinPartSize)
-	p.check(s.Inline >= 0 && s.Inline <= ledger.MaxInline, "store.inline", "is %s; use at most %s, or none", s.Inline, Size(ledger.MaxInline))
+	p.check(s.Inline == InlineAuto || s.Inline >= 0 && s.Inline <= ledger.MaxInline, "store.inline", "is %s; use at most %s, or none", s.Inline, Size(ledger.MaxInline))
 	p.check(s.MemoryBody >= 0 && s.MemoryBody <= maxMemoryBody, "store.memory_body",
 		"is %s; use at most 64MiB, as every upload under way takes that much memory", s.MemoryBody)
 	b := s.NewBuckets

@@ -90,6 +90,39 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// InlineSize is a Size, or "auto".
+type InlineSize Size
+
+// InlineAuto is "auto": Config.InlineUpTo says what it means.
+const InlineAuto InlineSize = -1
+
+// auto is the text of InlineAuto.
+const auto = "auto"
+
+// String writes the form that UnmarshalText reads.
+func (s InlineSize) String() string {
+	if s == InlineAuto {
+		return auto
+	}
+	return Size(s).String()
+}
+
+// MarshalText writes the form that UnmarshalText reads.
+func (s InlineSize) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a size, or "auto".
+func (s *InlineSize) UnmarshalText(text []byte) error {
+	if string(text) == auto {
+		*s = InlineAuto
+		return nil
+	}
+	err := (*Size)(s).UnmarshalText(text)
+	if err != nil {
+		err = fmt.Errorf("%w, or %s", err, auto)
+	}
+	return err
+}
+
 func parseSize(text string) (int64, bool) {
 	unit := strings.TrimLeft(text, "0123456789.")
 	number := text[:len(text)-len(unit)]

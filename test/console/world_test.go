@@ -75,6 +75,7 @@ func start(t *testing.T, settings ...string) *world {
 	base := []string{
 		"data_dir=" + w.data, "server.s3.listen=127.0.0.1:0", "server.paste.listen=off", "server.metrics.listen=off",
 		"server.admin.listen=127.0.0.1:0", "server.console.listen=127.0.0.1:0", "root.access_key=" + rootKey, "root.secret=" + rootSecret,
+		"store.inline=none", // small bodies stand for large ones
 	}
 	for _, r := range config.Default().Reclaim.Routines() {
 		base = append(base, "reclaim."+r.Name+".enabled=false")

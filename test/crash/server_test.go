@@ -23,7 +23,7 @@ import (
 // settings make everything happen on demand, and soon.
 var settings = []string{
 	"server.s3.listen=127.0.0.1:0", "server.paste.listen=off", "server.metrics.listen=off", "server.console.listen=off", "server.drain_timeout=5s",
-	"store.memory_body=64KiB", "store.min_part_size=1KiB", "log.format=json", "log.level=info",
+	"store.inline=none", "store.memory_body=64KiB", "store.min_part_size=1KiB", "log.format=json", "log.level=info",
 	"reclaim.expire.schedule=every 1h", "reclaim.clean.schedule=every 1h", "reclaim.reap.schedule=every 1h",
 	"reclaim.multipart.schedule=every 1h", "reclaim.purge.schedule=every 1h", "reclaim.watch.schedule=every 1h",
 	"reclaim.verify.enabled=false",
