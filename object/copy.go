@@ -15,9 +15,9 @@ import (
 // Copy makes an object of another one's content: by reference where the ledger can,
 // else by copying the bytes. The copy has the source's ETag. A copy onto itself
 // changes the object in place. Errors: ErrNoSuchBucket and ErrNoSuchKey of either
-// side; ErrPreconditionFailed, also where SourceIf yields "not modified"; ErrCounted
-// if reads of the source are counted, or were to be by a copy onto itself; and those
-// of Get and Put.
+// side; ErrPreconditionFailed, and ErrSource if SourceIf fails, also where it yields "not
+// modified"; ErrCounted if reads of the source are counted, or were to be by a copy onto
+// itself; and those of Get and Put.
 func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 	res, err := s.copy(ctx, &r)
 	return res, named("copy "+r.SourceBucket+"/"+r.SourceKey+" to", r.Bucket, r.Key, err)
@@ -44,6 +44,9 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 	}
 }
 
+// ErrSource marks an error that is about the source of a copy.
+var ErrSource = errors.New("source")
+
 // source returns the object to copy from, and checks its condition.
 func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
 	src, err := s.ledger.Objects.StatObject(ctx, r.SourceBucket, r.SourceKey)
@@ -54,7 +57,7 @@ func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, er
 		err = Uncounted(src.Object)
 	}
 	if err != nil {
-		return src, fmt.Errorf("source: %w", err)
+		return src, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	return src, nil
 }

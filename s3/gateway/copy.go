@@ -115,18 +115,26 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	if err != nil {
 		return out, err
 	}
+	given := condition{unquote(o.req.header("If-Match")), unquote(o.req.header("If-None-Match"))}
+	only, err := putCondition(given)
+	if err != nil {
+		return out, err
+	}
 	var res object.PutResult
 	for range copyAttempts {
-		res, err = b.copy(o, src, list, in)
-		if !errors.Is(err, lethe.ErrPreconditionFailed) {
+		res, err = b.copy(o, src, destination{list, only}, in)
+		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
 			break
 		}
 	}
-	if err != nil {
-		if src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket) {
-			return out, b.missingBucket(o, src)
-		}
+	switch {
+	case err == nil:
+	case src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket):
+		return out, b.missingBucket(o, src)
+	case errors.Is(err, object.ErrSource):
 		return out, b.fail(o, err)
+	default:
+		return out, b.putError(o, err, given)
 	}
 	o.req.expiresWith(res.Object)
 	sums := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
@@ -147,9 +155,15 @@ func (b *Backend) missingBucket(o *op, src source) error {
 	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
 }
 
+// destination is what a request says of the copy itself.
+type destination struct {
+	list *ledger.ACL
+	only ledger.Precondition // of what the copy replaces; versitygw knows those of the source only
+}
+
 // copy copies the current version of the source. It fails with
-// ErrPreconditionFailed if that is replaced meanwhile.
-func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
+// ErrPreconditionFailed, and ErrSource if that is replaced meanwhile.
+func (b *Backend) copy(o *op, src source, to destination, in s3response.CopyObjectInput) (res object.PutResult, err error) {
 	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
 	if err != nil {
 		return res, err
@@ -163,13 +177,13 @@ func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyOb
 	}
 	r := object.CopyRequest{
 		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
-		Bucket: o.names.bucket, Key: o.names.key, ByKey: o.req.keyTTL(),
+		Bucket: o.names.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
 	}
 	if err := b.copyAttrs(&r, from, in); err != nil {
 		return res, err
 	}
 	// As on S3, the list is not copied.
-	r.Attrs.ACL = list
+	r.Attrs.ACL = to.list
 	if in.TaggingDirective == types.TaggingDirectiveReplace {
 		tags, err := tagsOf(in.Tagging)
 		if err != nil {

@@ -124,6 +124,50 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// A copy has two kinds of conditions. Those without a prefix are about what it would replace.
+func TestConditionsOfCopies(t *testing.T) {
+	s := newSite(t)
+	for _, source := range []string{"", "x"} {
+		from := s.put("from", source, nil)
+		old := s.put("to", "old", nil)
+		given := func(match, noneMatch *string) func(*awss3.CopyObjectInput) {
+			return func(in *awss3.CopyObjectInput) {
+				in.IfMatch, in.IfNoneMatch, in.MetadataDirective = match, noneMatch, types.MetadataDirectiveReplace
+			}
+		}
+		star, wrong := aws.String("*"), aws.String(`"0123"`)
+		for _, c := range []struct {
+			to     string
+			change func(*awss3.CopyObjectInput)
+			status int
+			code   string
+		}{
+			{"to", given(nil, star), 412, "PreconditionFailed"},
+			{"to", given(wrong, nil), 412, "PreconditionFailed"},
+			{"to", given(nil, wrong), 501, "NotImplemented"},
+			{"from", given(nil, star), 412, "PreconditionFailed"}, // onto itself
+			{"from", given(wrong, nil), 412, "PreconditionFailed"},
+			{"from", given(from.ETag, nil), 0, ""},
+			{"none", given(star, nil), 404, "NoSuchKey"},
+			{"none", given(nil, star), 0, ""},
+			{"none", given(nil, star), 412, "PreconditionFailed"},
+			{"to", given(old.ETag, nil), 0, ""},
+			{"to", given(old.ETag, nil), 412, "PreconditionFailed"},
+		} {
+			before := s.keys()
+			err := copyAs(s, s.Client, s.bucket+"/from", s.bucket+"/"+c.to, c.change)
+			if s.fails(err, c.status, c.code); c.status != 0 && !slices.Equal(s.keys(), before) {
+				t.Errorf("keys %v became %v", before, s.keys())
+			}
+		}
+		if got, _ := s.get("to"); got != source {
+			t.Errorf("copied is %q", got)
+		}
+		_, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("none")})
+		s.must(err)
+	}
+}
+
 func TestBuckets(t *testing.T) {
 	s := newSite(t)
 	_, err := s.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &s.bucket})

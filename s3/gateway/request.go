@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -90,6 +91,14 @@ func requestOf(ctx context.Context) *request {
 		return r
 	}
 	return &request{}
+}
+
+// header returns a header of the request while it is being handled, "" if it has none.
+func (r *request) header(name string) string {
+	if r.web == nil {
+		return ""
+	}
+	return strings.Clone(r.web.Get(name))
 }
 
 // account returns the account that signed the request; the zero account if
