@@ -21,7 +21,7 @@ func (r *GetRequest) window(o ledger.Object) (window, error) {
 		return window{}, fmt.Errorf("%w: both a part and a range", lethe.ErrInvalidRange)
 	case r.Part != 0:
 		return partWindow(o, r.Part)
-	case r.Range != nil:
+	case r.Range != nil && (r.RangeIf == nil || r.RangeIf(o)):
 		return r.Range.window(o.Size)
 	}
 	return window{0, o.Size}, nil

@@ -56,8 +56,10 @@ type GetRequest struct {
 	Bucket string
 	Key    string
 	Range  *Range
-	Part   int
-	If     ReadCondition
+	// RangeIf, if set, reports for which version Range is meant. Another one is read whole.
+	RangeIf func(ledger.Object) bool
+	Part    int
+	If      ReadCondition
 	// Check, if set, is one more condition on the object; its error is returned.
 	Check func(ledger.Object) error
 	// Counts has Head count as a read for the idle time of the object, as Get does.

@@ -3,9 +3,12 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -165,6 +168,40 @@ func TestConditionsOfCopies(t *testing.T) {
 		}
 		_, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("none")})
 		s.must(err)
+	}
+}
+
+// Who resumes a download names the version of which the first bytes are (RFC 9110, section
+// 13.1.5). The rest of another one would make a file of two.
+func TestRangesOfAVersion(t *testing.T) {
+	s := newSite(t)
+	for _, size := range []int{10, 300 << 10} {
+		was := strings.Repeat("a", size)
+		s.put("k", was, nil)
+		_, head := s.get("k")
+		ask := func(method, ifRange string) (status int, header http.Header, body string) {
+			r := s.raw(method, "/k", nil)
+			r.Header.Set("Range", "bytes=4-7")
+			r.Header.Set("If-Range", ifRange)
+			return s.send(signed(r, root, "UNSIGNED-PAYLOAD"))
+		}
+		validators := []string{*head.ETag, head.LastModified.Format(http.TimeFormat)}
+		for _, ifRange := range validators {
+			if status, h, body := ask("GET", ifRange); status != 206 || body != was[4:8] || h.Get("Content-Range") == "" {
+				t.Errorf("%s: %d, %q, %d bytes", ifRange, status, h.Get("Content-Range"), len(body))
+			}
+		}
+		is := strings.Repeat("b", size+1)
+		w.clock.Advance(2 * time.Second)
+		s.put("k", is, nil)
+		for _, ifRange := range append(validators, "W/"+*head.ETag, "no date") {
+			if status, h, body := ask("GET", ifRange); status != 200 || body != is || h.Get("Content-Range") != "" || h.Get("Content-Length") != strconv.Itoa(size+1) {
+				t.Errorf("%s, of the version before: %d, %q, %d bytes", ifRange, status, h.Get("Content-Range"), len(body))
+			}
+			if status, h, _ := ask("HEAD", ifRange); status != 200 || h.Get("Content-Range") != "" || h.Get("Content-Length") != strconv.Itoa(size+1) {
+				t.Errorf("HEAD, %s, of the version before: %d, %v", ifRange, status, h)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -32,8 +33,9 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 		return nil, err
 	}
 	c := readConditions{in.IfMatch, in.IfNoneMatch, in.IfModifiedSince, in.IfUnmodifiedSince}
+	rng, meant := object.ParseRange(str(in.Range)), rangeIf(o.req.header("If-Range"))
 	r, err := b.open(o, c, object.GetRequest{
-		Bucket: o.names.bucket, Key: o.names.key, Range: object.ParseRange(str(in.Range)), Part: int(num(in.PartNumber)),
+		Bucket: o.names.bucket, Key: o.names.key, Range: rng, RangeIf: meant, Part: int(num(in.PartNumber)),
 	})
 	if err != nil {
 		o.cancel()
@@ -55,7 +57,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 		ChecksumMD5: d.sums.MD5, ChecksumXXHASH64: d.sums.XXHASH64, ChecksumXXHASH3: d.sums.XXHASH3,
 		ChecksumXXHASH128: d.sums.XXHASH128, ChecksumType: d.sums.Type,
 	}
-	if in.PartNumber != nil || (in.Range != nil && object.ParseRange(*in.Range) != nil) {
+	if in.PartNumber != nil || rng != nil && meant(r.Object) {
 		out.ContentRange = contentRange(r.Offset, r.Length, r.Object.Size)
 	}
 	if in.PartNumber != nil {
@@ -114,7 +116,11 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 	if err := o.req.check(c, obj); err != nil {
 		return nil, err
 	}
-	w, err := windowOf(obj, str(in.Range), in.PartNumber)
+	rng := str(in.Range)
+	if !rangeIf(o.req.header("If-Range"))(obj) {
+		rng = ""
+	}
+	w, err := windowOf(obj, rng, in.PartNumber)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +140,17 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 		ChecksumMD5: d.sums.MD5, ChecksumXXHASH64: d.sums.XXHASH64, ChecksumXXHASH3: d.sums.XXHASH3,
 		ChecksumXXHASH128: d.sums.XXHASH128, ChecksumType: d.sums.Type,
 	}, nil
+}
+
+// rangeIf returns for which versions a range is meant, by the header If-Range: an
+// ETag, or the time of a change. Without the header it is meant for all. A client
+// that resumes a download would join the rest of another version to the beginning
+// of this one.
+func rangeIf(header string) func(ledger.Object) bool {
+	return func(o ledger.Object) bool {
+		at, err := http.ParseTime(header)
+		return header == "" || header == quote(o.ETag) || err == nil && at.Equal(modified(o))
+	}
 }
 
 // window is the part of an object that a HeadObject is about.
