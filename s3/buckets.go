@@ -27,8 +27,7 @@ func DeleteBucket(ctx context.Context, s Store, name string) error {
 	if !errors.Is(err, lethe.ErrBucketNotEmpty) {
 		return err
 	}
-	page, listErr := s.Objects.List(ctx, ledger.ListQuery{Bucket: name, Limit: 1})
-	if listErr != nil || len(page.Objects) > 0 {
+	if found, listErr := hasObjects(ctx, s.Objects, name); listErr != nil || found {
 		return err
 	}
 	for {
@@ -44,5 +43,17 @@ func DeleteBucket(ctx context.Context, s Store, name string) error {
 		if len(open) < MaxList {
 			return s.Buckets.DeleteBucket(ctx, name)
 		}
+	}
+}
+
+// hasObjects reports whether a bucket has an object. Pages before the first one may be empty:
+// objects that have ended are still read there.
+func hasObjects(ctx context.Context, s ObjectReader, bucket string) (bool, error) {
+	for q := (ledger.ListQuery{Bucket: bucket, Limit: 1}); ; {
+		page, err := s.List(ctx, q)
+		if err != nil || len(page.Objects) > 0 || !page.More {
+			return len(page.Objects) > 0, err
+		}
+		q.After = page.Next
 	}
 }
