@@ -26,6 +26,8 @@ type Runner struct {
 	Count       *Counts
 	// Commit ends a transaction. Nil sends COMMIT; tests replace it.
 	Commit func(ctx context.Context, s *Session) error
+	// Looked, if set, is called when a read was answered, and may let it run again; for tests.
+	Looked func() error
 }
 
 // Counts count transactions since the process began.
@@ -268,7 +270,7 @@ func (r *Runner) readOnce(ctx context.Context, t Transaction) (outcome, error) {
 	defer s.Give()
 	began, f, err := begin(ctx, s, t)
 	if err == nil {
-		err = t.Do(ctx, s, began)
+		err = r.looked(t.Do(ctx, s, began))
 		if err == nil {
 			s.Undo()
 			return ended, nil
@@ -287,7 +289,7 @@ func (r *Runner) glanceOnce(ctx context.Context, do func(ctx context.Context, s 
 		return ended, err
 	}
 	defer s.Give()
-	err = do(ctx, s)
+	err = r.looked(do(ctx, s))
 	switch {
 	case err == nil:
 		return ended, nil
@@ -299,4 +301,11 @@ func (r *Runner) glanceOnce(ctx context.Context, do func(ctx context.Context, s 
 		return raced, err
 	}
 	return ended, err
+}
+
+func (r *Runner) looked(err error) error {
+	if err == nil && r.Looked != nil {
+		return r.Looked()
+	}
+	return err
 }

@@ -43,16 +43,23 @@ func (db *DB) Secret(ctx context.Context, name string) (value string, err error)
 	return value, err
 }
 
-// RunTwice lets every other COMMIT fail as after a race, so that transactions run again:
-// their bodies must set all results anew.
+// RunTwice lets every other COMMIT and every other read fail as after a race, so that
+// transactions run again: their bodies must set all results anew.
 func (db *DB) RunTwice() {
+	again := &pgconn.PgError{Code: "40001", Message: "the test lets it run again"}
 	for _, r := range db.engine.Server.Runners {
-		var n atomic.Int64
+		var n, looks atomic.Int64
 		r.Commit = func(ctx context.Context, s *sqldb.Session) error {
 			if n.Add(1)%2 == 1 {
-				return &pgconn.PgError{Code: "40001", Message: "the test lets it run again"}
+				return again
 			}
 			return s.Commit(ctx)
+		}
+		r.Looked = func() error {
+			if looks.Add(1)%2 == 1 {
+				return again
+			}
+			return nil
 		}
 	}
 }

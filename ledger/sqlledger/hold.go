@@ -109,6 +109,7 @@ func (db *DB) Holds(ctx context.Context, q ledger.HoldQuery) (list []ledger.Hold
 // HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
 func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []ledger.Hold, err error) {
 	err = db.read(ctx, "holds on "+bucket+"/"+key, func(t *tx) error {
+		list = nil
 		b, err := t.bucket(bucket)
 		if err != nil || b.Holds == 0 {
 			return err

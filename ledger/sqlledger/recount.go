@@ -30,9 +30,10 @@ func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err erro
 func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepancy, err error) {
 	for after, more := "", true; more; {
 		var page []ledger.Discrepancy
+		var next string
 		err := db.walk(ctx, "recount", func(t *tx) (err error) {
-			page, more = nil, false
-			args, next := []any{}, ""
+			page, more, next = nil, false, ""
+			args := []any{}
 			if r.pages != "" {
 				if err := t.Row(r.pages, after, cmp.Or(db.recountPage, 10_000)).Scan(&next); err != nil || next == "" {
 					return t.Failed(err)
@@ -40,13 +41,12 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepanc
 				args, more = []any{after, next}, true
 			}
 			page, err = r.look(t, args)
-			after = next
 			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.what, err)
 		}
-		found = append(found, page...)
+		found, after = append(found, page...), next
 	}
 	return found, nil
 }

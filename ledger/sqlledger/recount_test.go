@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -109,6 +110,33 @@ func TestRecountDigests(t *testing.T) {
 	}
 	sound(t, l.DB)
 }
+
+// TestRecountAfterALostConnection: a page whose read broke off is read again, not passed over.
+func TestRecountAfterALostConnection(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	db.recountPage = 2
+	setUp(t, db)
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		mustPut(t, db, key, "digest of "+key)
+	}
+	pages, seen := 0, 0
+	r := bookRule{what: "seen", query: seenContents, pages: contentPages, by: func(rows *sql.Rows) ([]ledger.Discrepancy, error) {
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if pages++; pages%2 == 1 {
+			return nil, sqldb.ErrAgain
+		}
+		seen += n
+		return make([]ledger.Discrepancy, n), rows.Err()
+	}}
+	if found, err := db.broken(t.Context(), r); err != nil || seen != 5 || len(found) != 5 {
+		t.Errorf("%d of 5 contents were looked at, %d came back: %v", seen, len(found), err)
+	}
+}
+
+var seenContents = register(`SELECT id FROM contents WHERE id > ?1 AND id <= ?2`)
 
 // TestRecountBesideWriters: the recount finds nothing, whatever is written between two of
 // its pages.
