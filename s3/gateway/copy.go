@@ -179,6 +179,9 @@ func (b *Backend) copy(o *op, src source, to destination, in s3response.CopyObje
 		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
 		Bucket: o.names.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
 	}
+	if in.Metadata, err = o.req.metadata(in.Metadata); err != nil {
+		return res, err
+	}
 	if err := b.copyAttrs(&r, from, in); err != nil {
 		return res, err
 	}

@@ -77,6 +77,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		return nil, err
 	}
 	expandKey(ctx, requestOf(ctx))
+	requestOf(ctx).takeHoisted()
 	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
 		return b.rootsACL(ctx, bucket)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// Requests for encryption, another storage class or appending are refused:
+// Requests for encryption, another storage class, appending or a range are refused:
 // bytes are stored as received, in one class, and a write replaces the object.
 // Presigned URLs and form fields may carry these headers, too.
 
@@ -30,6 +30,9 @@ const (
 // unkept refuses a request whose headers or query ask for something that is not
 // supported.
 func unkept(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if streams(ctx, req) && ctx.Get(fiber.HeaderContentRange) != "" {
+		return notKept("No part of an object can be replaced, so the request was refused for its Content-Range. Send the whole object, or parts of an upload.")
+	}
 	for name, value := range ctx.Request().Header.All() {
 		if e := unkeptLine(req, name, value); e != nil {
 			return e
@@ -37,6 +40,9 @@ func unkept(ctx fiber.Ctx, req *request) s3err.S3Error {
 	}
 	for name, value := range ctx.Request().URI().QueryArgs().All() {
 		if e := unkeptLine(req, name, value); e != nil {
+			return e
+		}
+		if e := unhoistable(req.event.Method, string(name), value); e != nil {
 			return e
 		}
 	}

@@ -26,6 +26,23 @@ var unkept = map[string]string{
 	"x-amz-write-offset-bytes":                                    "3",
 }
 
+// Who resumes an upload (curl -C) sends the rest with its place. As a whole object it would
+// replace what is there.
+func TestPutOfARangeIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "012345", nil)
+	up := s.create("up", nil)
+	for _, target := range []string{"PUT /k", "PUT /new", "PUT /up?partNumber=1&uploadId=" + up.id} {
+		if status, body := s.sendWith(target, nil, "Content-Range", "bytes 3-5/6"); status != 501 || !strings.Contains(body, "Content-Range") {
+			t.Errorf("%s: %d %s", target, status, body)
+		}
+	}
+	if got, _ := s.get("k"); got != "012345" {
+		t.Errorf("the object is %q", got)
+	}
+	s.missing("new")
+}
+
 // U1: requests for encryption, another storage class or appending are refused
 // by name, wherever objects are created, and leave nothing behind.
 func TestUnsupportedHeadersAreRefusedByName(t *testing.T) {

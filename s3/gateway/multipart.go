@@ -40,6 +40,9 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	if r.Tags, err = tagsOf(in.Tagging); err != nil {
 		return out, err
 	}
+	if r.Attrs.User, err = o.req.metadata(in.Metadata); err != nil {
+		return out, err
+	}
 	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
 		return out, err
 	}
@@ -60,7 +63,7 @@ func uploadAttrs(in s3response.CreateMultipartUploadInput) ledger.Attrs {
 		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
 		ContentDisposition: str(in.ContentDisposition), ContentLanguage: str(in.ContentLanguage),
 		CacheControl: str(in.CacheControl), Expires: str(in.Expires),
-		Redirect: str(in.WebsiteRedirectLocation), User: cloneMap(in.Metadata),
+		Redirect: str(in.WebsiteRedirectLocation),
 	}
 	if in.ChecksumAlgorithm != "" {
 		a.Checksums = map[string]string{strings.Clone(string(in.ChecksumAlgorithm)): ""}

@@ -62,6 +62,9 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 		return res, err
 	}
 	r.Attrs = putAttrs(in)
+	if r.Attrs.User, err = o.req.metadata(in.Metadata); err != nil {
+		return res, err
+	}
 	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
 		return res, err
 	}
@@ -85,13 +88,13 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 // unsaid is the content type that versitygw sets without the client's.
 const unsaid = "binary/octet-stream"
 
-// putAttrs returns the object's metadata.
+// putAttrs returns the object's metadata, without the user's.
 func putAttrs(in s3response.PutObjectInput) ledger.Attrs {
 	return ledger.Attrs{
 		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
 		ContentDisposition: str(in.ContentDisposition), ContentLanguage: str(in.ContentLanguage),
 		CacheControl: str(in.CacheControl), Expires: str(in.Expires),
-		Redirect: str(in.WebsiteRedirectLocation), User: cloneMap(in.Metadata),
+		Redirect: str(in.WebsiteRedirectLocation),
 	}
 }
 

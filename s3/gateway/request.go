@@ -44,6 +44,8 @@ type request struct {
 	readsLeft string
 	// unchanged is the object of a 304.
 	unchanged *ledger.Object
+	// hoisted is the user metadata in the query of a presigned link.
+	hoisted map[string]string
 	// cors are the bucket's rules for scripts of other origins, once looked up.
 	cors []byte
 	// document replaces the response's body.
