@@ -48,8 +48,8 @@ type BucketLedger interface {
 	Bucket(ctx context.Context, name string) (ledger.Bucket, error)
 	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
 	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (ledger.Bucket, error)
-	// DeleteBucket: ErrBucketNotEmpty while it has visible objects or open uploads,
-	// ErrHeld while it has holds. Objects past their time to live do not count;
+	// DeleteBucket: ErrBucketNotEmpty while it has visible objects, then ErrHeld while
+	// it has holds, then ErrBucketNotEmpty while it has open uploads. Objects past their time to live do not count;
 	// they stay attached to the nameless bucket row until they are reclaimed. Trash
 	// entries keep their undo window. Documents and promotions are removed with the
 	// name.

@@ -174,6 +174,10 @@ func heldBucket(w *world) {
 	w.put("a", "body")
 	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty)
 	w.remove("a")
+	// Whoever is told of uploads alone may abort them to delete the bucket.
+	u := w.open("b")
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrHeld) })
+	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "b", u.ID))
 	w.release(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 }

@@ -140,11 +140,11 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 			return fmt.Errorf("memledger: delete bucket %s with object %q: %w", name, o.Key, lethe.ErrBucketNotEmpty)
 		}
 	}
-	if len(b.uploads.rows) > 0 {
-		return fmt.Errorf("memledger: delete bucket %s with an upload to %q: %w", name, b.uploads.rows[0].Key, lethe.ErrBucketNotEmpty)
-	}
 	if b.Holds > 0 {
 		return fmt.Errorf("memledger: bucket %s has %d holds: %w", name, b.Holds, lethe.ErrHeld)
+	}
+	if len(b.uploads.rows) > 0 {
+		return fmt.Errorf("memledger: delete bucket %s with an upload to %q: %w", name, b.uploads.rows[0].Key, lethe.ErrBucketNotEmpty)
 	}
 	for id, p := range db.promos {
 		if p.bucket == b {

@@ -167,18 +167,20 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 	})
 }
 
-// DeleteBucket frees the name of a bucket. Errors: ErrNoSuchBucket; ErrBucketNotEmpty while
-// it has visible objects or open uploads; ErrHeld while it has holds. Its row goes once its
-// expired objects were reclaimed and its deferred rows returned (ReturnDeferred).
+// DeleteBucket frees the name of a bucket. Errors, in this order: ErrNoSuchBucket;
+// ErrBucketNotEmpty while it has visible objects; ErrHeld while it has holds;
+// ErrBucketNotEmpty while it has open uploads. Its row goes once its expired objects were
+// reclaimed and its deferred rows returned (ReturnDeferred).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.lockBucket(name)
 		if err != nil {
 			return err
 		}
-		if err := t.empty(b); err != nil {
+		if err := t.objectless(b); err != nil {
 			return err
 		}
+		// Before uploads are: whoever learns that they alone are there may abort them.
 		if b.Holds > 0 {
 			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
@@ -200,16 +202,20 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 
 // empty returns ErrBucketNotEmpty if clients still see an object or an upload in the bucket.
 func (t *tx) empty(b ledger.Bucket) error {
+	if err := t.objectless(b); err != nil {
+		return err
+	}
+	keys, err := all(t, sqldb.One[string], uploadInto, b.ID)
+	if err == nil && len(keys) > 0 {
+		return fmt.Errorf("it has an open upload to %q: %w", keys[0], lethe.ErrBucketNotEmpty)
+	}
+	return err
+}
+
+func (t *tx) objectless(b ledger.Bucket) error {
 	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.Now)
 	if err == nil && len(keys) > 0 {
 		return fmt.Errorf("it has the object %q: %w", keys[0], lethe.ErrBucketNotEmpty)
-	}
-	if err != nil {
-		return err
-	}
-	keys, err = all(t, sqldb.One[string], uploadInto, b.ID)
-	if err == nil && len(keys) > 0 {
-		return fmt.Errorf("it has an open upload to %q: %w", keys[0], lethe.ErrBucketNotEmpty)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // legalHold sets the legal hold of a key, or removes it.
@@ -59,5 +61,21 @@ func TestLegalHold(t *testing.T) {
 		t.Error("a legal hold that was released is still told")
 	}
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.must(err)
+}
+
+// A bucket that is not deleted for its holds keeps its uploads.
+func TestHeldBucketKeepsItsUploads(t *testing.T) {
+	s := newSite(t)
+	up := s.create("up", nil)
+	h := ledger.Hold{Bucket: s.bucket, Scope: ledger.HoldPrefix, Key: "", Reason: "audit", By: "me"}
+	_, err := w.db.AddHold(s.ctx, h)
+	s.must(err)
+	_, err = s.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &s.bucket})
+	s.denied("deleting a held bucket", err)
+	_, err = s.ListParts(s.ctx, &awss3.ListPartsInput{Bucket: &s.bucket, Key: aws.String("up"), UploadId: &up.id})
+	s.must(err)
+	s.must(w.db.ReleaseHold(s.ctx, h))
+	_, err = s.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &s.bucket})
 	s.must(err)
 }
