@@ -30,8 +30,13 @@ const (
 // unkept refuses a request whose headers or query ask for something that is not
 // supported.
 func unkept(ctx fiber.Ctx, req *request) s3err.S3Error {
-	if streams(ctx, req) && ctx.Get(fiber.HeaderContentRange) != "" {
+	switch {
+	case !streams(ctx, req):
+	case ctx.Get(fiber.HeaderContentRange) != "":
 		return notKept("No part of an object can be replaced, so the request was refused for its Content-Range. Send the whole object, or parts of an upload.")
+	case ctx.Request().URI().QueryArgs().Has(linkSignature) && strings.HasPrefix(ctx.Get("X-Amz-Content-Sha256"), "STREAMING-"):
+		// versitygw would store the headers of the chunks as well.
+		return notKept("The body of a presigned request cannot come in chunks. Send it as it is, or sign the request in its header.")
 	}
 	for name, value := range ctx.Request().Header.All() {
 		if e := unkeptLine(req, name, value); e != nil {

@@ -15,6 +15,9 @@ import (
 // signature, which covers it, was verified. Checksums are not: SDKs write that
 // of an empty body into links.
 
+// linkSignature is the parameter by which a request is a presigned link.
+const linkSignature = "X-Amz-Signature"
+
 // hoistable are those headers, and their prefixes.
 var hoistable = struct{ names, prefixes []string }{
 	[]string{"x-amz-tagging", headerACL, "x-amz-website-redirect-location", "x-amz-expected-bucket-owner", "x-amz-mp-object-size"},
@@ -30,7 +33,7 @@ func hoists(name string) bool {
 // a header it counts. versitygw reads user metadata from the request as it was
 // received, so that is kept aside.
 func (r *request) takeHoisted() {
-	if r.web == nil || !r.web.Request().URI().QueryArgs().Has("X-Amz-Signature") {
+	if r.web == nil || !r.web.Request().URI().QueryArgs().Has(linkSignature) {
 		return
 	}
 	h := &r.web.Request().Header
