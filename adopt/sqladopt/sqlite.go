@@ -50,8 +50,13 @@ func (s sqlite) pool(address string) (*sql.DB, error) {
 		return nil, err
 	}
 	// The driver would open a missing file, and fail at the first statement.
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("there is no database at %s: give the path of the application's file (%w)", path, errors.Join(err, os.ErrInvalid))
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s: give the path of the application's database", path)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file: give the path of the application's database", path)
 	}
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	// Foreign keys are enforced as the application has declared them: a row
