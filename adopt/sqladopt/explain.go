@@ -267,7 +267,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, content)
+	marks, err := recorded(t, c.scope, c.scanMark, explainMark, c.name, content)
 	return append(facts, marks...), err
 }
 
@@ -310,7 +310,7 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 			facts = append(facts, Fact{What: "a row owns object " + adopt.Brief(object) + c.stays(object)})
 		}
 	}
-	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, object)
+	marks, err := recorded(t, c.scope, c.scanMark, explainMark, c.name, object)
 	return append(facts, marks...), err
 }
 
@@ -328,19 +328,27 @@ func (s scope) stays(object string) string {
 	return ""
 }
 
-func scanMark(r *sql.Rows) (f Fact, err error) {
+// scanMark scans a mark as a fact. Only triggers refuse references to what is marked.
+func (c *Collection) scanMark(r *sql.Rows) (f Fact, err error) {
 	var state, attempts int
 	var due lethe.Time
 	var failed string
 	if err := r.Scan(&state, &due, &attempts, &failed); err != nil {
 		return f, err
 	}
-	switch state {
-	case waiting:
+	moves := c.c.Guard == adopt.QuarantineGuard
+	switch {
+	case state == waiting && moves:
+		f.What = "nobody refers to it: it may be moved into quarantine from " + due.String() + " on"
+	case state == waiting:
 		f.What = "nobody refers to it: it may be deleted from " + due.String() + " on"
-	case condemned:
+	case state == condemned && moves:
+		f.What = fmt.Sprintf("it is being moved into quarantine, attempt %d; if something refers to it again, it is copied back", attempts)
+	case state == condemned:
 		f.What = fmt.Sprintf("it is being deleted, attempt %d; nothing may refer to it", attempts)
-	case gone:
+	case state == gone && moves:
+		f.What = "it left its place, which is looked at once more after " + due.String() + "; if something refers to it again, it is copied back"
+	case state == gone:
 		f.What = "it was deleted; nothing may refer to it until " + due.String()
 	}
 	if failed != "" && state != gone {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/adopttest"
@@ -107,4 +108,39 @@ func TestExplainTellsWhatStays(t *testing.T) {
 	if why := c.stays("other/x"); !strings.Contains(why, "outside of the prefix content/") {
 		t.Errorf("outside: %q", why)
 	}
+}
+
+// What is moved is said to be moved: no guard refuses references to it.
+func TestExplainTellsWhatMoves(t *testing.T) {
+	s := newLiteSite(t, liteKind{kind: kind{Variant: adopttest.Variant{Quarantine: true}}})
+	ctx := t.Context()
+	told := func(want string) {
+		t.Helper()
+		facts, err := s.Explain(ctx, "x")
+		if text := fmt.Sprint(facts); err != nil || !strings.Contains(text, want) || strings.Contains(text, "nothing may refer") {
+			t.Errorf("%v, %v, want %q", facts, err, want)
+		}
+	}
+	g := adopt.DefaultGrace
+	if err := s.Put(ctx, adopttest.Row{Key: "past", Content: "x", In: -time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.Claim(ctx, 9)
+	if err == nil {
+		_, err = s.Settle(ctx, claim, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	told("may be moved into quarantine from")
+	s.Pass(time.Hour)
+	m, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: g.Late})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told("is being moved into quarantine, attempt 1; if something refers to it again, it is copied back")
+	if _, err := s.Confirm(ctx, m.Fence, []adopt.Outcome{{Content: "x"}}, g); err != nil {
+		t.Fatal(err)
+	}
+	told("it left its place")
 }
