@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,4 +144,19 @@ func TestExplainTellsWhatMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	told("it left its place")
+}
+
+// Errors say what was done, in words: users read them.
+func TestErrorsNameNoPackage(t *testing.T) {
+	s := newLiteSite(t, liteKind{})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, canceled := s.Claim(over, 9)
+	liteExec(t, s.loose, "DROP TABLE pastes")
+	_, missing := s.Explain(t.Context(), "x")
+	for err, want := range map[error]string{canceled: "claim rows of pastes: ", missing: "explain a key of pastes: "} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }

@@ -87,7 +87,7 @@ func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error 
 
 func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("sqladopt: %s: %w", what, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	ctx, ended := db.watched(ctx, what)
 	err := r.Write(ctx, sqldb.Transaction{Begin: db.begin.write, Longest: 10 * db.o.StatementTime, Do: run(fn)})
@@ -129,8 +129,8 @@ type failed struct {
 	err  error
 }
 
-// Error implements error.
-func (f *failed) Error() string { return "sqladopt: " + f.what + ": " + f.err.Error() }
+// Error implements error. People read it: it begins with what was done, not with a package.
+func (f *failed) Error() string { return f.what + ": " + f.err.Error() }
 
 // Unwrap returns why.
 func (f *failed) Unwrap() error { return f.err }
