@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Finding is what a check of a collection found.
@@ -47,25 +48,34 @@ type Sampled struct {
 	Missing      string   // one that the bucket does not have
 }
 
+// sampled returns how many objects were sampled.
+func (s Sampled) sampled() string {
+	return words.Plural(int64(s.Named), "sampled object", "sampled objects")
+}
+
 // Findings evaluates a sample.
 func (s Sampled) Findings(prefix string) (out []Finding) {
+	found := fmt.Sprintf("all of %d sampled objects are in the bucket", s.Named)
+	if s.Named == 1 {
+		found = "the sampled object is in the bucket"
+	}
 	switch {
 	case len(s.Outside) > 0:
-		out = append(out, Finding{true, fmt.Sprintf("%d of %d sampled objects lie outside of the prefix %q, such as %q", len(s.Outside), s.Named, prefix, s.Outside[0]),
+		out = append(out, Finding{true, fmt.Sprintf("the keys of %d of %s lie outside of the prefix %q, such as %q", len(s.Outside), s.sampled(), prefix, s.Outside[0]),
 			"correct the template (contents.object, rows.objects), or the prefix"})
 	case s.Named == 0:
 		out = append(out, Finding{false, "no row names an object yet, so that their keys could not be compared with the bucket", "check again once there are some"})
 	case s.Found*2 < s.Named-len(s.Odd):
-		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
+		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),
 			"correct the template (contents.object, rows.objects): it does not give the keys of the objects"})
 	case s.Found < s.Named-len(s.Odd):
-		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
+		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),
 			"find out who removed it: its rows cannot be read"})
 	case len(s.Odd) == 0:
-		out = append(out, Finding{false, fmt.Sprintf("all of %d sampled objects are in the bucket", s.Named), ""})
+		out = append(out, Finding{false, found, ""})
 	}
 	if len(s.Odd) > 0 {
-		out = append(out, Finding{false, fmt.Sprintf("%d of %d sampled objects have keys that are never deleted, as services read them in different ways: %s", len(s.Odd), s.Named, s.Odd[0]),
+		out = append(out, Finding{false, fmt.Sprintf("the keys of %d of %s are never deleted, as services read them in different ways: %s", len(s.Odd), s.sampled(), s.Odd[0]),
 			"rename those objects, and their keys in the rows: no control characters, empty segments, segments . and .."})
 	}
 	return out

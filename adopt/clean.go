@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Deleter deletes objects of a bucket; a blob.Store is one.
@@ -129,7 +130,7 @@ func (c *Clean) remove(ctx context.Context, began lethe.Time, marked Marked, add
 	c.Events.failed(c.Collection, confirmed.Failed, why)
 	c.Events.broken(c.Collection, confirmed.Broken)
 	if err != nil {
-		err = fmt.Errorf("delete %d objects of %s: %w", len(marked.Contents), c.Collection, err)
+		err = fmt.Errorf("delete %s of %s: %w", words.Plural(int64(len(marked.Contents)), "object", "objects"), c.Collection, err)
 	}
 	return confirmed.Gone, errors.Join(err, confirmErr)
 }

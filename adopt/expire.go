@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Expire removes expired rows: claim, drop the copies, settle.
@@ -60,7 +61,7 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 // settle removes rows, but none whose copies may still be read.
 func (e *Expire) settle(ctx context.Context, claim Claim) (settled Settled, marked Marked, err error) {
 	if err := e.drop(ctx, claim); err != nil {
-		return settled, marked, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		return settled, marked, fmt.Errorf("drop copies of %s of %s: %w", words.Plural(int64(len(claim.Rows)), "row", "rows"), e.Collection, err)
 	}
 	if e.Clean != nil {
 		settled, marked, err = e.Ender.End(ctx, claim, EndRequest{Again: e.Grace.CacheAgain, Late: e.Grace.Late})
@@ -72,7 +73,7 @@ func (e *Expire) settle(ctx context.Context, claim Claim) (settled Settled, mark
 		settled, err = e.apart(ctx, claim)
 	}
 	if err != nil {
-		return settled, Marked{}, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		return settled, Marked{}, fmt.Errorf("settle %s of %s: %w", words.Plural(int64(len(claim.Rows)), "row", "rows"), e.Collection, err)
 	}
 	return settled, marked, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Folder is a folder in a complete listing.
@@ -116,7 +117,7 @@ func (p FolderPlan) String() string {
 		for _, s := range l.steps {
 			objects, bytes = objects+s.Folder.Objects, bytes+s.Folder.Bytes
 		}
-		parts = append(parts, fmt.Sprintf(l.what+" (%d objects, %d bytes), such as %s", len(l.steps), objects, bytes, l.steps[0].Folder.Name))
+		parts = append(parts, fmt.Sprintf(l.what+" (%s, %s), such as %s", len(l.steps), words.Plural(objects, "object", "objects"), words.Plural(bytes, "byte", "bytes"), l.steps[0].Folder.Name))
 	}
 	if len(parts) == 1 {
 		parts = append(parts, "changes nothing")
@@ -142,8 +143,8 @@ func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) 
 		}
 	}
 	if p.Live == 0 && len(listed) > 0 {
-		return FolderPlan{}, fmt.Errorf("%w: none of %d folders has a row, and none of %d rows a folder; nothing is touched. A folder is %q, %s",
-			ErrBadNames, len(listed), v.Rows, listed[0].Name, example(v.Live))
+		return FolderPlan{}, fmt.Errorf("%w: of %s none has a row, and of %s none a folder; nothing is touched. A folder is %q, %s",
+			ErrBadNames, words.Plural(int64(len(listed)), "folder", "folders"), words.Plural(v.Rows, "row", "rows"), listed[0].Name, example(v.Live))
 	}
 	if v.Last == 0 {
 		without := int64(len(p.Notice)+len(p.Mark)+len(p.Purge)) + p.Waiting
@@ -229,7 +230,7 @@ func hasRow(k KnownFolder) string {
 	case k.State == FolderSeen:
 		return ""
 	case k.Purged > 0:
-		return fmt.Sprintf("it has a row again, after %d of its objects were removed", k.Purged)
+		return "it has a row again, after " + words.Plural(k.Purged, "of its objects was", "of its objects were") + " removed"
 	}
 	return "it has a row again"
 }

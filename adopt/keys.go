@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // OrphanObject is an object that no row names.
@@ -133,7 +134,7 @@ type KeyCensus struct {
 func (c KeyCensus) String() string {
 	text := fmt.Sprintf("objects with a row: %d; old enough and without one: %d", c.Named, c.Orphans)
 	if c.Orphans > 0 {
-		text += fmt.Sprintf(" (%d bytes), such as %s", c.Bytes, c.Such)
+		text += fmt.Sprintf(" (%s), such as %s", words.Plural(c.Bytes, "byte", "bytes"), c.Such)
 	}
 	return text + fmt.Sprintf("; keys of rows without an object: %d", c.Missing)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // TableInfo is the input of Propose about a table.
@@ -87,7 +89,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 	text, endless := p.endless(tables)
 	b.WriteString(text)
 	if found == 0 && len(p.prefixes) == 0 {
-		fmt.Fprintf(&b, "  # None of %d tables has a primary key of one column and a column that looks like an end\n", len(tables))
+		fmt.Fprintf(&b, "  # Of %s none has a primary key of one column and a column that looks like an end\n", words.Plural(int64(len(tables)), "table", "tables"))
 		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..), and no column names objects or folders of what was\n")
 		b.WriteString("  # looked at (--bucket, --path): describe yours as docs/adopting.md says.\n  {}\n")
 	}

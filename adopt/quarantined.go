@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // QuarantineState is the state of an object on its way into or out of
@@ -144,10 +145,11 @@ func (c ClaimRequest) May(h Held, now lethe.Time) bool {
 
 // String describes the object's state in one line.
 func (h Held) String() string {
-	at := fmt.Sprintf("%s (%d bytes) lies in quarantine as %s since %s, until %s", h.Key, h.Size, h.Copy, h.Since, h.Until)
+	size := words.Plural(h.Size, "byte", "bytes")
+	at := fmt.Sprintf("%s (%s) lies in quarantine as %s since %s, until %s", h.Key, size, h.Copy, h.Since, h.Until)
 	switch {
 	case h.State == Moving:
-		return fmt.Sprintf("%s (%d bytes) is being copied into quarantine, and lies in its place", h.Key, h.Size)
+		return fmt.Sprintf("%s (%s) is being copied into quarantine, and lies in its place", h.Key, size)
 	case h.State == Purging:
 		return at + "; its copy is being deleted"
 	case h.OnHold:

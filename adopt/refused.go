@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Refusal is the error of rows that the database refuses to remove: a row of
@@ -17,7 +19,7 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("the database refuses to let one of %d rows go: %v", len(r.Rows), r.Err)
+	return fmt.Sprintf("the database refuses to let one of %s go: %v", words.Plural(int64(len(r.Rows)), "row", "rows"), r.Err)
 }
 
 // Unwrap returns the error of the database.

@@ -12,9 +12,11 @@ func TestOddKeysAreNotMissing(t *testing.T) {
 		problem bool
 		want    []string
 	}{
-		{Sampled{Named: 4, Found: 1, Odd: []string{"a", "b", "c"}}, false, []string{"3 of 4 sampled objects have keys that are never deleted"}},
-		{Sampled{Named: 4, Found: 1, Odd: []string{"a"}, Missing: "x"}, true, []string{`"x" is not there`, "1 of 4 sampled objects have keys that are never deleted"}},
+		{Sampled{Named: 4, Found: 1, Odd: []string{"a", "b", "c"}}, false, []string{"the keys of 3 of 4 sampled objects are never deleted"}},
+		{Sampled{Named: 4, Found: 1, Odd: []string{"a"}, Missing: "x"}, true, []string{`"x" is not there`, "the keys of 1 of 4 sampled objects are never deleted"}},
 		{Sampled{Named: 2, Found: 2}, false, []string{"all of 2 sampled objects are in the bucket"}},
+		{Sampled{Named: 1, Found: 1}, false, []string{"the sampled object is in the bucket"}},
+		{Sampled{Named: 1, Outside: []string{"x"}}, true, []string{"the keys of 1 of 1 sampled object lie outside"}},
 	} {
 		found := c.s.Findings("p/")
 		if Problems(found) != c.problem || len(found) != len(c.want) {
@@ -25,6 +27,21 @@ func TestOddKeysAreNotMissing(t *testing.T) {
 			if !strings.Contains(found[i].What, want) {
 				t.Errorf("%+v: %+v, want %q", c.s, found, want)
 			}
+		}
+	}
+}
+
+// One thing is told of as one.
+func TestOneOfAKind(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Held{Key: "a", Size: 1}.String(), "a (1 byte) lies in quarantine"},
+		{Held{Key: "a", Size: 2, State: Moving}.String(), "a (2 bytes) is being copied"},
+		{KeyCensus{Orphans: 1, Bytes: 1, Such: "a"}.String(), "without one: 1 (1 byte), such as a"},
+		{(&Refusal{Rows: make([]Row, 1)}).Error(), "to let one of 1 row go"},
+		{hasRow(KnownFolder{Purged: 1}), "after 1 of its objects was removed"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

@@ -127,3 +127,11 @@ func TestLateTimesDoNotOverflow(t *testing.T) {
 		t.Errorf("ends at %d", got)
 	}
 }
+
+func TestRulesTellOneAsOne(t *testing.T) {
+	over, under := int64(1), int64(2)
+	r := Rule{ID: "a", Days: 1, Over: &over, Under: &under}
+	if got, want := r.String(), `ends objects 1 day after they were modified under "", larger than 1 byte, smaller than 2 bytes`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -150,31 +150,32 @@ func (r *Rule) String() string {
 		if r.Date != 0 {
 			b.WriteString(" from " + r.Date.Time().Format(time.DateOnly) + " on")
 		} else {
-			b.WriteString(" " + daysText(r.Days) + " after they were modified")
+			b.WriteString(" " + counted(int64(r.Days), "day") + " after they were modified")
 		}
 	}
 	if r.AbortDays > 0 {
 		if b.Len() > 0 {
 			b.WriteString(" and ")
 		}
-		b.WriteString("aborts uploads " + daysText(r.AbortDays) + " after they were begun")
+		b.WriteString("aborts uploads " + counted(int64(r.AbortDays), "day") + " after they were begun")
 	}
 	b.WriteString(" under " + strconv.Quote(r.Prefix))
 	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
 		b.WriteString(", with tag " + k + "=" + r.Tags[k])
 	}
 	if r.Over != nil {
-		b.WriteString(", larger than " + strconv.FormatInt(*r.Over, 10) + " bytes")
+		b.WriteString(", larger than " + counted(*r.Over, "byte"))
 	}
 	if r.Under != nil {
-		b.WriteString(", smaller than " + strconv.FormatInt(*r.Under, 10) + " bytes")
+		b.WriteString(", smaller than " + counted(*r.Under, "byte"))
 	}
 	return b.String()
 }
 
-func daysText(n int) string {
-	if n == 1 {
-		return "1 day"
+// counted returns a number with its noun.
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	return strconv.Itoa(n) + " days"
+	return strconv.FormatInt(n, 10) + " " + noun
 }

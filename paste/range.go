@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -38,6 +39,6 @@ func rangeError(w http.ResponseWriter, o ledger.Object, err error) error {
 	}
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", o.Size))
 	return &problem{
-		status: http.StatusRequestedRangeNotSatisfiable, text: fmt.Sprintf("the paste has %d bytes: the range is beyond its end", o.Size),
+		status: http.StatusRequestedRangeNotSatisfiable, text: "the paste has " + words.Plural(o.Size, "byte", "bytes") + ": the range is beyond its end",
 	}
 }

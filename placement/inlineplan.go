@@ -74,7 +74,7 @@ func (a *aims) moving(do string, p ledger.Placement) plan.Item {
 				i.Blobs, i.Frees, on = i.Blobs+1, i.Frees+b.Size, append(on, b.Backend)
 			}
 		}
-		i.Why = "moved into the ledger; condemned on " + words(on)
+		i.Why = "moved into the ledger; condemned on " + listed(on)
 		return i
 	}
 	to := a.targets(nil, i.Size)

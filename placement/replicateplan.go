@@ -163,10 +163,10 @@ func (d *steps) why() string {
 	}
 	var out []string
 	if len(to) > 0 {
-		out = append(out, "copied to "+words(to))
+		out = append(out, "copied to "+listed(to))
 	}
 	if len(ends) > 0 {
-		out = append(out, "condemned: "+words(ends))
+		out = append(out, "condemned: "+listed(ends))
 	}
 	switch {
 	case len(out) == 0:
@@ -177,8 +177,8 @@ func (d *steps) why() string {
 	return strings.Join(out, "; ")
 }
 
-// words joins a list without repetitions.
-func words(list []string) string {
+// listed joins a list without repetitions.
+func listed(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")
 }

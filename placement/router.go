@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -179,7 +180,7 @@ type RefusalError struct {
 func (e *RefusalError) Error() string {
 	size := ""
 	if e.Size >= 0 {
-		size = fmt.Sprintf(" for %d bytes", e.Size)
+		size = " for " + words.Plural(e.Size, "byte", "bytes")
 	}
 	var why []string
 	for _, b := range e.Backends {

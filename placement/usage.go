@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -62,7 +63,7 @@ func (u Usage) takes(size int64) string {
 	case u.Down != "":
 		return u.Down
 	case limited && (free < size || free == 0):
-		why := fmt.Sprintf("has %d bytes free of %d", free, u.Capacity)
+		why := fmt.Sprintf("has %s free of %d", words.Plural(free, "byte", "bytes"), u.Capacity)
 		if u.Orphan > 0 {
 			why += fmt.Sprintf(" (%d wait to be deleted)", u.Orphan)
 		}

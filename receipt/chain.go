@@ -160,7 +160,7 @@ func (c *Checker) pages(s Seal, pages []Page) error {
 		return &Broken{s.Seq, "its receipts are not those that were sealed"}
 	}
 	if count != s.Count {
-		return &Broken{s.Seq, fmt.Sprintf("it has %d receipts, should have %d", count, s.Count)}
+		return &Broken{s.Seq, fmt.Sprintf("its receipts are %d, and should be %d", count, s.Count)}
 	}
 	c.Segments++
 	c.Receipts += count

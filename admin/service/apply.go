@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -54,7 +55,7 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	lines(w, func(emit func(api.Event)) (api.ApplyResult, error) {
 		res, err := s.applyPlan(r.Context(), f, end, emit)
 		if err != nil {
-			err = fmt.Errorf("%d of %d items were done before it stopped; what is left can be applied again: %w", res.Done.Items, res.Items, err)
+			err = fmt.Errorf("it stopped after %d of %s; what is left can be applied again: %w", res.Done.Items, words.Plural(res.Items, "item", "items"), err)
 		}
 		audit.after = res
 		audit.end(err)

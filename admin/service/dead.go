@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -117,14 +118,14 @@ func (s *Service) ShowDead(ctx context.Context, n api.DeadName) (api.DeadDetail,
 
 // plannedFor describes what becomes of a dead letter.
 func plannedFor(d api.DeadDetail) string {
-	words := []string{fmt.Sprintf("nothing by itself: it was given up after %d failed attempts; it is tried again when it is requeued, and forgotten when it is written off", d.Attempts)}
+	text := []string{fmt.Sprintf("nothing by itself: it was given up after %s; it is tried again when it is requeued, and forgotten when it is written off", words.Plural(int64(d.Attempts), "failed attempt", "failed attempts"))}
 	if d.Held != "" {
-		words = append(words, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
+		text = append(text, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
 	}
 	if d.LateUntil.After(d.Now) {
-		words = append(words, "its upload may still land until "+d.LateUntil.Format(time.RFC3339)+": until then it cannot be written off")
+		text = append(text, "its upload may still land until "+d.LateUntil.Format(time.RFC3339)+": until then it cannot be written off")
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(text, "; ")
 }
 
 // notDead describes what an id is that is not a dead letter.

@@ -181,7 +181,7 @@ func (c *Collection) strayStates(ctx context.Context) (out []adopt.Finding, err 
 			var state string
 			var n int64
 			err = r.Scan(&state, &n)
-			f.What = fmt.Sprintf("%d of the last %d rows of %s at most have the %s %s, which the description does not name: such rows stay",
+			f.What = fmt.Sprintf("in %d of the last %d rows of %s at most, %s is %s, which the description does not name: such rows stay",
 				n, sampledStates, c.c.Rows.Table, st.Column, state)
 			f.Do = "correct rows.status (live, claimed, deleted) if they are to go, or the rows"
 			return f, err

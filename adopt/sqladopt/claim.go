@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 // Statements use the placeholders of names.go. ?1 is the instant where rows are
@@ -59,7 +60,7 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 		case err != nil:
 			return err
 		case n != int64(len(rows)):
-			return fmt.Errorf("%d rows were claimed and %d stamped: their keys do not find them", len(rows), n)
+			return fmt.Errorf("%s claimed and %d stamped: keys do not find them", wording.Plural(int64(len(rows)), "row was", "rows were"), n)
 		}
 		return c.unmoved(t, counted)
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 const (
@@ -144,8 +145,8 @@ func (c *Collection) drifted(wrong []Drift, sampled int) adopt.Finding {
 	if such.Count.Valid {
 		count = strconv.FormatInt(such.Count.Int64, 10)
 	}
-	sample := fmt.Sprintf("%d of %d sampled contents do not have the number of rows that refer to them in %s, such as %q: count %s, rows %d",
-		len(wrong), sampled, column, such.Content, count, such.Rows)
+	sample := fmt.Sprintf("%d of %s in %s differ from the number of rows that refer to the content, such as %q: count %s, rows %d",
+		len(wrong), wording.Plural(int64(sampled), "sampled count", "sampled counts"), column, such.Content, count, such.Rows)
 	recount := "lethe adopt recount FILE " + c.name + " lists wrong counts, and with --repair corrects them"
 	near := func(d Drift) bool { return !d.far() }
 	other := func(d Drift) bool { return d.Count != such.Count }

@@ -79,22 +79,22 @@ func TestColumnsThatAreNoCounts(t *testing.T) {
 			}
 		}
 		want("ref_count", false)
-		want("size", true, "content.size does not behave like a count of references: 20 of 20 sampled contents", `"h`, ", rows ",
+		want("size", true, "content.size does not behave like a count of references: 20 of 20 sampled counts in content.size differ", `"h`, ", rows ",
 			"name the column that is one in contents.count, or leave it out", "lethe adopt recount FILE pastes")
 		want("flags", true, "content.flags does not behave")
 
 		// Two at the ends of the index are wrong: one too many, and none.
 		script(t, db, `UPDATE content SET ref_count = 2 WHERE hash = 'h000'; UPDATE content SET ref_count = NULL WHERE hash = 'h059'`)
-		want("ref_count", false, "2 of 20 sampled contents do not have", `such as "h000": count 2, rows 1 =>`, "lethe adopt recount FILE pastes lists wrong counts, and with --repair")
+		want("ref_count", false, "2 of 20 sampled counts in content.ref_count differ", `such as "h000": count 2, rows 1 =>`, "lethe adopt recount FILE pastes lists wrong counts, and with --repair")
 
 		// Rows that no foreign key shows may refer to them, too.
 		script(t, db, `UPDATE content SET ref_count = coalesce(ref_count, 2) + 1 + size % 3`)
-		want("ref_count", false, "of 20 sampled contents do not have", "lethe adopt recount FILE pastes lists wrong counts")
+		want("ref_count", false, "of 20 sampled counts in content.ref_count differ", "lethe adopt recount FILE pastes lists wrong counts")
 
 		// Few contents may all be in work, but none is in work 5,000 times.
 		script(t, db, `DELETE FROM pins; DELETE FROM pastes; DELETE FROM content WHERE hash > 'h001'`)
-		want("ref_count", false, "2 of 2 sampled contents")
-		want("size", true, "2 of 2 sampled contents")
+		want("ref_count", false, "2 of 2 sampled counts")
+		want("size", true, "2 of 2 sampled counts")
 		script(t, db, `DELETE FROM content`)
 		want("ref_count", false)
 		want("size", false)

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 const (
@@ -128,11 +129,8 @@ func (c *Collection) days() []adopt.Finding {
 // never returns the finding for rows, with their ends, that ended before 1990.
 func (c *Collection) never(early [][2]string) adopt.Finding {
 	r, such := c.c.Rows, early[0]
-	ended := fmt.Sprintf("%d rows of %s", len(early), r.Table)
-	switch len(early) {
-	case 1:
-		ended = "1 row of " + r.Table
-	case mostEarly:
+	ended := wording.Plural(int64(len(early)), "row", "rows") + " of " + r.Table
+	if len(early) == mostEarly {
 		ended = fmt.Sprintf("%d or more rows of %s", mostEarly, r.Table)
 	}
 	return adopt.Finding{Problem: true, What: fmt.Sprintf("%s ended before 1990, such as %q at %s: that may stand for never, so that they stay", ended, such[0], such[1]),

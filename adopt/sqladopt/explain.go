@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -249,11 +250,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 		var count sql.NullInt64
 		var rows int64
 		err = r.Scan(&object, &count, &rows)
-		refer := fmt.Sprintf("%d rows refer", rows)
-		if rows == 1 {
-			refer = "1 row refers"
-		}
-		f.What = fmt.Sprintf("content %s is object %s; %s to it", adopt.Brief(content), adopt.Brief(object), refer)
+		f.What = fmt.Sprintf("content %s is object %s; %s to it", adopt.Brief(content), adopt.Brief(object), wording.Plural(rows, "row refers", "rows refer"))
 		switch {
 		case c.c.Contents.Count == "":
 		case !count.Valid:

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 const (
@@ -77,7 +78,7 @@ func scanFolderFact(r *sql.Rows, name string, retention time.Duration) (f Fact, 
 	case adopt.FolderMarked:
 		f.What = fmt.Sprintf("no row names folder %s; it was marked at %s, and may be purged from %s on", name, marked, marked.Add(retention))
 	case adopt.FolderPurging:
-		f.What = fmt.Sprintf("folder %s is being purged: %d of its objects are gone", name, purged)
+		f.What = fmt.Sprintf("folder %s is being purged: %s gone", name, wording.Plural(purged, "of its objects is", "of its objects are"))
 	}
 	return f, nil
 }
@@ -118,7 +119,7 @@ func scanOrphanFact(r *sql.Rows, key string, retention time.Duration) (f Fact, e
 	if err := r.Scan(&size, &since, &allowed); err != nil {
 		return f, err
 	}
-	f.What = fmt.Sprintf("no row named object %s (%d bytes) since %s: it may be deleted from %s on", adopt.Brief(key), size, since, since.Add(retention))
+	f.What = fmt.Sprintf("no row named object %s (%s) since %s: it may be deleted from %s on", adopt.Brief(key), wording.Plural(size, "byte", "bytes"), since, since.Add(retention))
 	if allowed != 0 {
 		f.What += fmt.Sprintf("; its delete was allowed at %s", allowed)
 	}

@@ -269,8 +269,8 @@ func TestReportChangesNothing(t *testing.T) {
 	if err != nil || len(p.Notice) != 1 || len(p.Mark) != 1 || len(p.Purge) != 1 || p.Live != 2 {
 		t.Errorf("it reports %+v, %v", p, err)
 	}
-	if want := "of the folders 2 have a row, 0 are young, 0 are marked and wait; a run notes 1 that have none (1 objects, 1 bytes), such as first/topics/t, " +
-		"marks 1 (1 objects, 1 bytes), such as seen/topics/t, purges 1 (1 objects, 1 bytes), such as due/topics/t"; p.String() != want {
+	if want := "of the folders 2 have a row, 0 are young, 0 are marked and wait; a run notes 1 that have none (1 object, 1 byte), such as first/topics/t, " +
+		"marks 1 (1 object, 1 byte), such as seen/topics/t, purges 1 (1 object, 1 byte), such as due/topics/t"; p.String() != want {
 		t.Errorf("it says %s", p)
 	}
 	if p.Purge[0].Folder.Objects != 1 || p.Purge[0].Folder.Bytes != 1 {

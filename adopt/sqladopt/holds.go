@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 var (
@@ -140,7 +141,7 @@ func (s scope) AddHold(ctx context.Context, h adopt.Hold) (out adopt.Hold, under
 		}
 		kept, err := all(t, scanHold, oneHold, s.name, int(h.Scope), h.Key)
 		if err != nil || len(kept) != 1 {
-			return errors.Join(err, fmt.Errorf("%d holds were set", len(kept)))
+			return errors.Join(err, fmt.Errorf("%s set", wording.Plural(int64(len(kept)), "hold was", "holds were")))
 		}
 		out = kept[0]
 		under, err = s.underWay(t, h)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 const (
@@ -30,7 +31,7 @@ func (n namedValues) few() bool { return n.values >= provesNothing && 10*n.known
 
 // String implements fmt.Stringer.
 func (n namedValues) String() string {
-	return fmt.Sprintf("%d of %d values in the first and last rows are keys of contents", n.known, n.values)
+	return fmt.Sprintf("keys of contents are %d of %s in the first and last rows", n.known, wording.Plural(int64(n.values), "value", "values"))
 }
 
 func (c *Collection) named(t *tx) (n namedValues, err error) {

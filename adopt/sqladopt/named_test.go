@@ -38,7 +38,7 @@ func TestWrongContentColumn(t *testing.T) {
 			}
 			return findings(found)
 		}
-		if text := problem(); !strings.Contains(text, "0 of 20 values in the first and last rows are keys of contents") {
+		if text := problem(); !strings.Contains(text, "keys of contents are 0 of 20 values in the first and last rows") {
 			t.Errorf("found %s", text)
 		}
 		if n, _, err := c.Find(ctx, "", 99, 0); err != nil || n != 20 {

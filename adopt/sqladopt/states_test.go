@@ -68,7 +68,7 @@ func findsStrayStates(t *testing.T, db *DB) {
 		t.Fatalf("%+v %v", found, err)
 	}
 	text := findings(found)
-	for _, want := range []string{"have the state NULL, which the description does not name", "have the state KEPT, which"} {
+	for _, want := range []string{"state is NULL, which the description does not name", "state is KEPT, which"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("a check finds %s, and not %q", text, want)
 		}

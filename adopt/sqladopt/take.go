@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 var _ adopt.Taker = (*Collection)(nil)
@@ -39,7 +40,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 			return err
 		}
 		if len(rows) != len(due) || slices.ContainsFunc(rows, func(r claimed) bool { return !r.expired }) {
-			return fmt.Errorf("%d rows have expired, and their keys find others", len(due))
+			return fmt.Errorf("%s expired, and keys find others", wording.Plural(int64(len(due)), "row has", "rows have"))
 		}
 		out.Gone = len(rows)
 		return c.remove(t, removal{rows: rows, again: again, holds: h}, &out)

@@ -143,7 +143,7 @@ func TestAdoptCommands(t *testing.T) {
 	}
 	a.ok([]string{"CREATE TRIGGER"}, "guard", "show", a.file)
 	a.ok([]string{"pastes is guarded"}, "guard", "install", a.file, "--yes")
-	if out := a.ok([]string{"all of 1 sampled objects"}, "check", a.file); strings.Contains(out, "PROBLEM") {
+	if out := a.ok([]string{"the sampled object is in the bucket"}, "check", a.file); strings.Contains(out, "PROBLEM") {
 		t.Errorf("a problem is left:\n%s", out)
 	}
 	a.ok([]string{"row " + p.Code + " ends at", "past", "NOT_EXPIRED"}, "explain", a.file, p.Code)
@@ -307,7 +307,7 @@ func TestWrongDescriptions(t *testing.T) {
 // problem: nothing is reclaimed by it.
 func TestAdoptCheckFindsKeysThatDoNotMatch(t *testing.T) {
 	for what, c := range map[string]struct{ from, to, want string }{
-		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled objects"},
+		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled object;"},
 		"elsewhere": {"prefix: content/ ", "prefix: other/ ", "lie outside of the prefix"},
 	} {
 		t.Run(what, func(t *testing.T) {

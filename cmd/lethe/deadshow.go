@@ -53,7 +53,7 @@ func printDead(w io.Writer, d api.DeadDetail) error {
 	}
 	rows := [][]string{{"blob", d.ID}}
 	for _, r := range [][]string{
-		{"backend", d.Backend}, {"name there", d.Name}, {"size", fmt.Sprintf("%s (%d bytes)", words.Size(d.Size), d.Size)}, {"SHA-256", d.SHA256},
+		{"backend", d.Backend}, {"name there", d.Name}, {"size", fmt.Sprintf("%s (%s)", words.Size(d.Size), words.Plural(d.Size, "byte", "bytes"))}, {"SHA-256", d.SHA256},
 		{"bucket", bucket}, {"content", d.Content}, {"segment, replica", fmt.Sprintf("%d, %d", d.Segment, d.Replica)}, {"upload", part},
 		{"written", stamp(d.CreatedAt)}, {"last verified", verified}, {"reason", d.Reason},
 		{"enqueued", stamp(d.DiedAt) + " (" + words.When(d.DiedAt, d.Now) + ")"}, {"last due", stamp(d.DueAt)},

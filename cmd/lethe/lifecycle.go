@@ -85,8 +85,8 @@ func (c *cli) printLifecycle(l api.Lifecycle) {
 		printf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
 	}
 	if p := l.Reapplication; p != nil {
-		printf(c.out, "  reapplying rules: %s of %s objects read, %s changed\n",
-			words.Number(p.Done), words.Number(p.Total), words.Number(p.Counts["changed"]))
+		printf(c.out, "  reapplying rules: %s of %s read, %s changed\n",
+			words.Number(p.Done), words.Plural(p.Total, "object", "objects"), words.Number(p.Counts["changed"]))
 	}
 }
 

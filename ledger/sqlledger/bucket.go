@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
@@ -182,7 +183,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		}
 		// Before uploads are: whoever learns that they alone are there may abort them.
 		if b.Holds > 0 {
-			return fmt.Errorf("bucket %s has %d holds; release them first: %w", name, b.Holds, lethe.ErrHeld)
+			return fmt.Errorf("bucket %s has %s; release first: %w", name, words.Plural(int64(b.Holds), "hold", "holds"), lethe.ErrHeld)
 		}
 		// A note of a read may have come since; none comes after this.
 		if _, err := t.Send(unkeepAll, b.ID, t.Now); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -84,7 +85,7 @@ func (t *tx) drained(backend string) error {
 		var state lethe.State
 		var n, bytes int64
 		err := r.Scan(&state, &n, &bytes)
-		return fmt.Sprintf("%d %s of %d bytes", n, state, bytes), err
+		return fmt.Sprintf("%d %s of %s", n, state, words.Plural(bytes, "byte", "bytes")), err
 	}, storedOn, backend)
 	if err != nil {
 		return err

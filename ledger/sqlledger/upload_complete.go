@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -167,7 +168,7 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	case err != nil:
 		return err
 	case suspect > 0: // marked suspect after they were chosen
-		return fmt.Errorf("%d parts of upload %s were found missing or damaged: %w", suspect, upload, lethe.ErrInvalidPart)
+		return fmt.Errorf("upload %s has %s missing or damaged: %w", upload, words.Plural(int64(suspect), "part that was found", "parts that were found"), lethe.ErrInvalidPart)
 	}
 	return fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)
 }

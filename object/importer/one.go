@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -180,7 +181,7 @@ func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.
 		return Already, "", nil
 	}
 	if o.Size != info.Size {
-		return Taken, fmt.Sprintf("an object of %d bytes has its key", o.Size), nil
+		return Taken, fmt.Sprintf("an object of %s has its key", words.Plural(o.Size, "byte", "bytes")), nil
 	}
 	if len(o.ETag) != 2*md5.Size {
 		return Taken, "an object of the same size has its key, was uploaded in parts and cannot be compared", nil

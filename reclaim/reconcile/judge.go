@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -201,10 +202,10 @@ func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
 		return nil
 	case lies != nil:
 		f.Kind, f.Size = ledger.FoundSize, lies.Size
-		f.Detail = fmt.Sprintf("it has %d bytes, should have %d", lies.Size, s.Blob.Size)
+		f.Detail = fmt.Sprintf("it has %s, should have %d", words.Plural(lies.Size, "byte", "bytes"), s.Blob.Size)
 	}
 	if s.Copies > 0 {
-		f.Detail += fmt.Sprintf("; healed from %d other copies", s.Copies)
+		f.Detail += "; healed from " + words.Plural(int64(s.Copies), "other copy", "other copies")
 		return f
 	}
 	f.Detail += "; no other copy; lost: " + strings.Join(s.Objects, ", ")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -32,7 +33,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, ad
 	settled, err := k.Ledger.Settle(settleCtx, ledger.Settlement{Fence: b.Fence, Items: items})
 	if err != nil {
 		k.Events.EmitUnsettled(backend, b.Blobs, err)
-		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
+		return nil, fmt.Errorf("reclaim: settle %s on %s (the claim goes stale and is taken over): %w", words.Plural(int64(len(items)), "blob", "blobs"), backend, err)
 	}
 	ended(len(items))
 	count(add, settled)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -161,7 +162,7 @@ func (d *Deliver) batch(ctx context.Context, target, worker string, add reclaim.
 		Target: target, Fence: claimed.Fence, Results: s.results, RestUntil: s.restUntil,
 	})
 	if err != nil {
-		return false, fmt.Errorf("reclaim: settle %d events of %s (they are sent again): %w", len(s.results), target, err)
+		return false, fmt.Errorf("reclaim: settle %s of %s (to be sent again): %w", words.Plural(int64(len(s.results)), "event", "events"), target, err)
 	}
 	add(reclaim.Items, int64(settled.Delivered))
 	add("delivered", int64(settled.Delivered))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -323,7 +324,7 @@ func (v *Verify) inspect(ctx context.Context, b ledger.Blob) *reclaim.Problem {
 		p.Kind, p.Detail = "unreadable", err.Error()
 		return p
 	case info.Size != b.Size:
-		p.Kind, p.Detail = "damaged", fmt.Sprintf("%d bytes, should be %d", info.Size, b.Size)
+		p.Kind, p.Detail = "damaged", fmt.Sprintf("%s, should be %d", words.Plural(info.Size, "byte", "bytes"), b.Size)
 		return p
 	case !v.Checksums && !b.Suspect || b.Digest == "":
 		return nil // only its digest clears a blob of suspicion

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -59,7 +60,7 @@ func (a *Adoption) sampledFolders(name string) compare {
 		case err != nil:
 			return nil, err
 		case found == 0:
-			return []adopt.Finding{{Problem: true, What: fmt.Sprintf("none of %d sampled rows has a folder below %s", sampled, f.Prefix),
+			return []adopt.Finding{{Problem: true, What: fmt.Sprintf("of %s none has a folder below %s", words.Plural(int64(sampled), "sampled row", "sampled rows"), f.Prefix),
 				Do: "folders.live has to return names below the prefix, as they are in the bucket"}}, nil
 		}
 		return nil, nil

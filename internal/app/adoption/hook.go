@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // hookTime is how long a hook may take for a batch.
@@ -45,7 +46,7 @@ func hookOf(name string, c adopt.Collection) func(context.Context, []string) err
 		cmd.Stdin, cmd.WaitDelay = &lines, time.Second
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("%s, with %d keys: %w: %s", program[0], len(keys), err, lastLine(out))
+			return fmt.Errorf("%s, with %s: %w: %s", program[0], words.Plural(int64(len(keys)), "key", "keys"), err, lastLine(out))
 		}
 		return nil
 	}

@@ -117,7 +117,7 @@ func TestRemoveForgetsNoKeys(t *testing.T) {
 	f.put("a")
 	f.exec(`INSERT INTO files (id, object_key) VALUES (1, 'files/a')`)
 	f.exec(`DELETE FROM files`)
-	if err := f.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "1 objects of files are to be deleted") {
+	if err := f.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "of files 1 object is to be deleted") {
 		t.Fatalf("removed with an object that nobody else knows: %v", err)
 	}
 	f.once()

@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -131,7 +132,7 @@ func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Fi
 	if err != nil || held.Due == 0 {
 		return nil, err
 	}
-	return []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d objects are in quarantine, and none is described: nothing copies them back", held.Due),
+	return []adopt.Finding{{Problem: true, What: words.Plural(held.Due, "object is", "objects are") + " in quarantine, and none is described: nothing copies back",
 		Do: "describe it as it was, until it is empty"}}, nil
 }
 
@@ -167,7 +168,7 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 			return err
 		}
 		if held.Due > 0 {
-			return fmt.Errorf("%d objects of %s are in quarantine, and would be forgotten: restore them, or purge them, with \"lethe adopt quarantine\"", held.Due, name)
+			return fmt.Errorf("the quarantine of %s has %s, which would be forgotten: restore or purge, with \"lethe adopt quarantine\"", name, words.Plural(held.Due, "object", "objects"))
 		}
 		if a.Description.Collections[name].Quarantine == nil {
 			continue
@@ -178,7 +179,7 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 		}
 		left, err := q.Abort(ctx)
 		if err == nil && left > 0 {
-			err = fmt.Errorf("%d unfinished copies of %s cannot be aborted, and would be forgotten: the log of \"lethe adopt run\" has the reason", left, name)
+			err = fmt.Errorf("%s of %s cannot be aborted, and would be forgotten: the log of \"lethe adopt run\" has the reason", words.Plural(int64(left), "unfinished copy", "unfinished copies"), name)
 		}
 		if err != nil {
 			return err

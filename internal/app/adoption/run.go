@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
 
@@ -199,8 +200,8 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 			return err
 		}
 		if left > 0 {
-			return fmt.Errorf("%d objects of %s are to be deleted, their rows are gone, and would be forgotten: "+
-				"let \"lethe adopt run\" end them (the log says of those that fail why), or leave them in the bucket with --forget", left, name)
+			return fmt.Errorf("of %s %s to be deleted without a row, and would be forgotten: "+
+				"let \"lethe adopt run\" end that (the log says why deletes fail), or leave it in the bucket with --forget", name, words.Plural(int64(left), "object is", "objects are"))
 		}
 	}
 	return nil
