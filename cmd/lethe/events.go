@@ -34,20 +34,31 @@ func (c *cli) eventTargetsCommand() *cobra.Command {
 				if err != nil || asJSON {
 					return errors.Join(err, printJSON(c.out, list))
 				}
-				rows := [][]string{{"TARGET", "WAITING", "OLDEST", "DEAD", "LOST", "DELIVERED", "FAILING SINCE", "LAST ERROR"}}
-				for _, t := range list {
-					name := t.Name
-					if !t.Configured {
-						name += " (not configured)"
-					}
-					rows = append(rows, []string{name, plainNumber(t.Waiting), stamp(t.OldestAt), plainNumber(t.Dead), plainNumber(t.Lost), plainNumber(t.Delivered), stamp(t.FailingSince), orDash(brief(t.LastError))})
-				}
-				return table(c.out, rows)
+				return c.printTargets(list)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+// printTargets shows each target, and below them the whole errors, which may be long.
+func (c *cli) printTargets(list []api.EventTarget) error {
+	rows := [][]string{{"TARGET", "WAITING", "OLDEST", "DEAD", "LOST", "DELIVERED", "FAILING SINCE"}}
+	for _, t := range list {
+		name := t.Name
+		if !t.Configured {
+			name += " (not configured)"
+		}
+		rows = append(rows, []string{name, plainNumber(t.Waiting), stamp(t.OldestAt), plainNumber(t.Dead), plainNumber(t.Lost), plainNumber(t.Delivered), stamp(t.FailingSince)})
+	}
+	err := table(c.out, rows)
+	for _, t := range list {
+		if t.LastError != "" && err == nil {
+			_, err = printf(c.out, "\nlast error of %s: %s\n", cell(t.Name), cell(t.LastError))
+		}
+	}
+	return err
 }
 
 func plainNumber(n int64) string { return strconv.FormatInt(n, 10) }

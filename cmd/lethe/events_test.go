@@ -185,3 +185,15 @@ func TestEventsOfARemovedTarget(t *testing.T) {
 		t.Fatalf("targets: %+v", list)
 	}
 }
+
+// The error of a target is shown whole.
+func TestErrorsOfTargetsAreShownWhole(t *testing.T) {
+	why, out := strings.Repeat("why ", 50)+"at last", new(bytes.Buffer)
+	c := &cli{streams: streams{nil, out, out}}
+	if err := c.printTargets([]api.EventTarget{{Name: "app", LastError: why}, {Name: "fine"}}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "\nlast error of app: "+why+"\n") || strings.Contains(text, "of fine") {
+		t.Error(text)
+	}
+}
