@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +37,39 @@ func (c *cli) completes(cmd *cobra.Command, list names, second ...func(first str
 	return cmd
 }
 
+// completesKeys makes a shell complete a bucket, and then the keys and prefixes in it.
+func (c *cli) completesKeys(cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		rest, _ := strings.CutPrefix(begun, "s3://")
+		if bucket, key, inside := strings.Cut(rest, "/"); inside {
+			return c.offer(cmd.Context(), keysFrom(bucket, key), begun)
+		}
+		return c.offer(cmd.Context(), objectPlaces, begun)
+	}
+	return cmd
+}
+
+// keysOffered is how many keys and prefixes a shell is offered.
+const keysOffered = 100
+
+// keysFrom lists what of a bucket begins with a text, up to the next slash.
+func keysFrom(bucket, begun string) names {
+	return func(ctx context.Context, client *api.Client) (out []string, err error) {
+		list, err := api.Call[api.ObjectList](ctx, client, "objects/list", api.ObjectListRequest{Bucket: bucket, Prefix: begun, Limit: keysOffered})
+		for _, p := range list.Prefixes {
+			out = append(out, "s3://"+bucket+"/"+p)
+		}
+		for _, o := range list.Objects {
+			out = append(out, "s3://"+bucket+"/"+o.Key)
+		}
+		// A shell reads names by lines.
+		return slices.DeleteFunc(out, func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }), err
+	}
+}
+
 // fileNames makes a shell complete the second argument by the files that there are.
 func fileNames(string) names { return nil }
 
@@ -49,8 +83,7 @@ func (c *cli) completesFlag(cmd *cobra.Command, flag string, list names) {
 	}
 }
 
-// offer returns the names that go on as was begun. What follows a bucket is typed, so that
-// listing objects costs nothing.
+// offer returns the names that go on as was begun.
 func (c *cli) offer(ctx context.Context, list names, begun string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()

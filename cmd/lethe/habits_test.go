@@ -161,6 +161,9 @@ func TestCompletion(t *testing.T) {
 	w.bucket("first")
 	w.bucket("second")
 	w.ok("hold", "add", "s3://second/kept/")
+	for _, key := range []string{"in/a", "in/b", "index", "other", "in/line\nbreak"} {
+		w.put("first", key, "bytes", "")
+	}
 	w.ok("token", "add", "reader", "--role", "read")
 	w.rules(`{"Rules":[{"ID":"old","Filter":{"Prefix":"a/"},"Status":"Enabled","Expiration":{"Days":7}}]}`)
 	offers := func(words []string, begun string) string {
@@ -176,7 +179,8 @@ func TestCompletion(t *testing.T) {
 		"buckets set |": "first pastes second", "buckets set f|": "first", "explain s3://s|": "s3://second/", "lifecycle get |": "first pastes second",
 		"backend drain |": "main", "hold rm |": "s3://second/kept/*", "token rm |": "reader", "limits allow |": "rules ttl deletes purge",
 		"reclaim --only ex|": "expire", "trash list --bucket s|": "second", "reconcile --backend |": "main", "dead list --bucket f|": "first",
-		"limits allow ttl s|": "second", "limits allow deletes |": "main", "limits allow purge |": "", "lifecycle disable first |": "old", "forecast --day tom|": "tomorrow",
+		"limits allow ttl s|": "second", "limits allow deletes |": "main", "limits allow purge |": "", "lifecycle disable first |": "old",
+		"hold add s3://f|": "s3://first/", "hold add s3://first/in|": "s3://first/in/ s3://first/index", "hold add s3://first/in/|": "s3://first/in/a s3://first/in/b", "hold add s3://none/|": "", "forecast --day tom|": "tomorrow",
 	} {
 		words := strings.Fields(strings.TrimSuffix(line, "|"))
 		begun := ""

@@ -47,7 +47,7 @@ others.`,
 	}
 	holdFlags(cmd, &req)
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "the reason, for later readers")
-	return c.completes(cmd, objectPlaces)
+	return c.completesKeys(cmd)
 }
 
 func holdFlags(cmd *cobra.Command, req *api.HoldRequest) {
