@@ -28,7 +28,7 @@ its row may be; a folder that has one is neither marked nor purged.
 
 A hold does not bind your application, which may still delete what is held.`,
 	}
-	cmd.AddCommand(c.adoptHoldAddCommand(), c.adoptHoldListCommand(), c.adoptHoldRemoveCommand())
+	cmd.AddCommand(noQuestion(c.adoptHoldAddCommand()), c.adoptHoldListCommand(), c.adoptHoldRemoveCommand())
 	return cmd
 }
 

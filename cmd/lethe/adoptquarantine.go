@@ -60,7 +60,7 @@ effect, stay.`,
 		},
 	}
 	yesFlag(purge, &yes)
-	cmd.AddCommand(list, restore, purge)
+	cmd.AddCommand(list, noQuestion(restore), purge)
 	return cmd
 }
 

@@ -21,9 +21,9 @@ the configuration of every instance.`,
 	}
 	cmd.AddCommand(c.backendListCommand(),
 		c.backendAcceptCommand(),
-		c.backendHoldCommand(),
+		noQuestion(c.backendHoldCommand()),
 		c.backendEndCommand("drain", "backends/drain", "Empty a backend: stop writes, and copy its contents elsewhere"),
-		c.backendActCommand("undrain", "backends/undrain", "Cancel a drain: the backend takes writes again", nil),
+		noQuestion(c.backendActCommand("undrain", "backends/undrain", "Cancel a drain: the backend takes writes again", nil)),
 		c.backendEndCommand("remove", "backends/remove", "Remove a drained backend that is empty"))
 	return cmd
 }

@@ -21,6 +21,13 @@ func yesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask; required without a terminal")
 }
 
+// noQuestion adds --yes to a command that changes something and asks nothing, so that scripts
+// may give it to every change.
+func noQuestion(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("yes", false, "has no effect: nothing is asked here")
+	return cmd
+}
+
 // askable returns an error if there is neither --yes nor a terminal to ask on.
 func (c *cli) askable(yes bool) error {
 	if yes || isTerminal(c.in) && isTerminal(c.err) {

@@ -22,6 +22,7 @@ type class int
 
 const (
 	reads    class = iota // changes nothing
+	works                 // runs until it is stopped, or ends by itself
 	harmless              // ends nothing, and does not change what does
 	asks                  // ends objects or bytes, or changes what does: asks first
 )
@@ -29,7 +30,7 @@ const (
 // classes are those of all commands. A new command has to be added here, and if
 // it asks, acting needs arguments with which it would act.
 var classes = map[string]class{
-	"serve": harmless, "demo": harmless, "version": reads, "completion": reads, "help": reads,
+	"serve": works, "demo": works, "version": reads, "completion": reads, "help": reads,
 	"usage": reads, "forecast": reads, "ls": reads, "du": reads,
 	"status": reads, "audit": reads, "explain": reads, "check": reads, "backup": reads,
 	"config init": reads, "config validate": reads, "config print": reads, "config settings": reads,
@@ -52,7 +53,7 @@ var classes = map[string]class{
 	"restore": asks, "ledger accept": asks,
 	// The file defines what adopt run may destroy, as the configuration does
 	// for serve.
-	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
+	"adopt init": reads, "adopt check": reads, "adopt run": works, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
 	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
 	"adopt hold list": reads, "adopt receipts list": reads, "adopt receipts export": reads, "adopt receipts verify": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
 	"adopt quarantine list": reads, "adopt quarantine restore": harmless, "adopt quarantine purge": asks,
@@ -73,7 +74,7 @@ func leaves(cmd *cobra.Command, path string, into map[string]*cobra.Command) map
 
 func newCLI() *cli { return &cli{streams: streams{strings.NewReader(""), io.Discard, io.Discard}} }
 
-// Each command has a class, and exactly those that ask have --yes.
+// Each command has a class, and exactly those that change something have --yes.
 func TestEveryCommandIsOfAClass(t *testing.T) {
 	all := leaves(newCLI().root(), "", map[string]*cobra.Command{})
 	for name, cmd := range all {
@@ -81,7 +82,7 @@ func TestEveryCommandIsOfAClass(t *testing.T) {
 		if !known {
 			t.Errorf("%s is of no class: does it end something, or change what does? Then it has to ask", name)
 		}
-		if has := cmd.Flags().Lookup("yes") != nil; has != (class == asks) {
+		if has := cmd.Flags().Lookup("yes") != nil; has != (class == asks || class == harmless) {
 			t.Errorf("%s has --yes: %t", name, has)
 		}
 	}

@@ -20,7 +20,7 @@ event waits until its target has confirmed it. One that its target refuses, or n
 answers, for events.give_up becomes a dead letter: requeue it once the cause is fixed, or drop it.`,
 	}
 	cmd.AddCommand(c.eventTargetsCommand(), c.eventsListCommand(),
-		c.eventsRequeueCommand(), c.eventsDropCommand())
+		noQuestion(c.eventsRequeueCommand()), c.eventsDropCommand())
 	return cmd
 }
 

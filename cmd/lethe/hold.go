@@ -19,7 +19,7 @@ get AccessDenied. New keys may be written under a hold.
 An object whose time to live has passed is still hidden from clients; "lethe ttl set"
 with a new time shows it again.`,
 	}
-	cmd.AddCommand(c.holdAddCommand(), c.holdListCommand(), c.holdRemoveCommand())
+	cmd.AddCommand(noQuestion(c.holdAddCommand()), c.holdListCommand(), c.holdRemoveCommand())
 	return cmd
 }
 

@@ -36,7 +36,8 @@ former account owns the buckets of that account.
 The --default-ttl and --max-ttl are for what the key writes. Of these and the bucket's the
 shorter counts. "lethe keys set" changes them for what it writes later.`,
 	}
-	cmd.AddCommand(c.keysAddCommand(), c.keysSetCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysForgetRootCommand(), c.keysRemoveCommand())
+	cmd.AddCommand(noQuestion(c.keysAddCommand()), noQuestion(c.keysSetCommand()), c.keysListCommand(), c.keysRootCommand(),
+		noQuestion(c.keysSealCommand()), noQuestion(c.keysForgetRootCommand()), c.keysRemoveCommand())
 	return cmd
 }
 

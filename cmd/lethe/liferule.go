@@ -31,7 +31,9 @@ func (c *cli) ruleCommand(use, short string, args cobra.PositionalArgs) *cobra.C
 		},
 	}
 	planFlag(cmd, &how.file)
-	if cmd.Name() != "disable" {
+	if cmd.Name() == "disable" {
+		noQuestion(cmd)
+	} else {
 		yesFlag(cmd, &how.yes)
 	}
 	return c.completes(cmd, bucketNames, ruleNames)

@@ -23,7 +23,7 @@ Each role includes those before it. The owner of the data folder needs no token.
 Commands read a token from LETHE_ADMIN_TOKEN or --token; the API reads it from
 "Authorization: Bearer ...". It is valid on all instances that share a ledger.`,
 	}
-	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenWhoCommand(), c.tokenRemoveCommand())
+	cmd.AddCommand(noQuestion(c.tokenAddCommand()), c.tokenListCommand(), c.tokenWhoCommand(), c.tokenRemoveCommand())
 	return cmd
 }
 

@@ -10,12 +10,13 @@ import (
 
 func (c *cli) ttlCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ttl", Short: "Show or change when an object ends"}
-	cmd.AddCommand(c.ttlSetCommand(), c.ttlShowCommand(), c.completes(&cobra.Command{
+	unlimited := &cobra.Command{
 		Use: "clear s3://bucket/key", Short: "Remove the time to live of an object", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.setTTL(cmd, args[0], api.TTLRequest{}, true)
 		},
-	}, objectPlaces))
+	}
+	cmd.AddCommand(c.ttlSetCommand(), c.ttlShowCommand(), noQuestion(c.completes(unlimited, objectPlaces)))
 	return cmd
 }
 
