@@ -61,12 +61,35 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 // store's commands.
 func (c *cli) adoptLog() *slog.Logger { return c.log(config.Default()) }
 
+// adoptChange is a change of what was adopted. Its question comes once the description is open
+// and fits it.
+type adoptChange struct {
+	adoption.Change
+	yes bool
+	ask func(*adoption.Adoption) (string, error) // nil: it asks nothing
+}
+
+// always is a question without amounts.
+func always(text string) func(*adoption.Adoption) (string, error) {
+	return func(*adoption.Adoption) (string, error) { return text, nil }
+}
+
 // changeAdoption calls fn with a description that is opened, and leaves an
 // audit line.
-func (c *cli) changeAdoption(ctx context.Context, file, route string, request map[string]any, fn func(*adoption.Adoption) error) error {
-	return c.withAdoption(ctx, file, c.adoptLog(), func(a *adoption.Adoption) error {
-		return a.Audited(adoption.Change{Who: operator(), Route: route, Request: request}, func() error { return fn(a) })
-	})
+func (c *cli) changeAdoption(ctx context.Context, file string, change adoptChange, fn func(*adoption.Adoption) error) error {
+	change.Who = operator()
+	if change.ask == nil {
+		change.yes = true
+	}
+	if err := c.askable(change.yes); err != nil {
+		return err
+	}
+	return c.unlessNothing(c.withAdoption(ctx, file, c.adoptLog(), func(a *adoption.Adoption) error {
+		if err := c.confirmed(change.yes, func() (string, error) { return change.ask(a) }); err != nil {
+			return err
+		}
+		return a.Audited(change.Change, func() error { return fn(a) })
+	}))
 }
 
 func (c *cli) adoptCheckCommand() *cobra.Command {
@@ -212,10 +235,11 @@ rows and contents: a transaction that refers to a content that is being deleted 
 		sub := &cobra.Command{
 			Use: use + " FILE [COLLECTION...]", Short: short, Args: cobra.MinimumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				if err := c.confirmed(yes, func() (string, error) { return ask, nil }); err != nil {
+				if err := c.askable(yes); err != nil {
 					return err
 				}
-				return c.withGuarded(cmd.Context(), args, func(ctx context.Context, a *adoption.Adoption, name string) error {
+				asks := func() error { return c.confirmed(yes, func() (string, error) { return ask, nil }) }
+				return c.withGuarded(cmd.Context(), args, asks, func(ctx context.Context, a *adoption.Adoption, name string) error {
 					change := adoption.Change{Who: operator(), Route: "guard " + use, Request: map[string]any{"collection": name}}
 					return a.Audited(change, func() error { return act(ctx, a, name) })
 				})
@@ -227,7 +251,7 @@ rows and contents: a transaction that refers to a content that is being deleted 
 	show := &cobra.Command{
 		Use: "show FILE [COLLECTION...]", Short: "Write the statements that would install it", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withGuarded(cmd.Context(), args, func(_ context.Context, a *adoption.Adoption, name string) error {
+			return c.withGuarded(cmd.Context(), args, func() error { return nil }, func(_ context.Context, a *adoption.Adoption, name string) error {
 				_, err := io.WriteString(c.out, a.Collection(name).GuardSQL()+"\n")
 				return err
 			})
@@ -252,8 +276,8 @@ rows and contents: a transaction that refers to a content that is being deleted 
 }
 
 // withGuarded calls fn with the named collections, or with all whose
-// description has a guard.
-func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Context, *adoption.Adoption, string) error) error {
+// description has a guard, after asks.
+func (c *cli) withGuarded(ctx context.Context, args []string, asks func() error, fn func(context.Context, *adoption.Adoption, string) error) error {
 	return c.withAdoption(ctx, args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 		names := args[1:]
 		for _, name := range names {
@@ -281,6 +305,9 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 		if len(names) == 0 && unusable == nil {
 			return fmt.Errorf("no collection of %s has a guard (guard: trigger)", args[0])
 		}
+		if err := asks(); err != nil {
+			return err
+		}
 		for _, name := range names {
 			if err := fn(ctx, a, name); err != nil {
 				return err
@@ -302,10 +329,8 @@ It fails while objects are being deleted, with the time until then. It also fail
 objects wait to be deleted that removed rows owned: only Lethe knows their keys.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.confirmed(yes, func() (string, error) { return "Remove Lethe's tables and triggers?", nil }); err != nil {
-				return err
-			}
-			return c.changeAdoption(cmd.Context(), args[0], "remove", nil, func(a *adoption.Adoption) error {
+			change := adoptChange{Change: adoption.Change{Route: "remove"}, yes: yes, ask: always("Remove Lethe's tables and triggers?")}
+			return c.changeAdoption(cmd.Context(), args[0], change, func(a *adoption.Adoption) error {
 				if err := a.Remove(cmd.Context(), forget); err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,7 +96,8 @@ has taken effect; with --wait it returns after that.`,
 				h.Until = lethe.FromTime(at)
 			}
 			request := map[string]any{"hold": h.String(), "reason": h.Reason, "until": h.Until}
-			return c.changeAdoption(cmd.Context(), args[0], "hold add", request, func(a *adoption.Adoption) error { return c.adoptHold(cmd.Context(), a, h, wait) })
+			change := adoptChange{Change: adoption.Change{Route: "hold add", Request: request}}
+			return c.changeAdoption(cmd.Context(), args[0], change, func(a *adoption.Adoption) error { return c.adoptHold(cmd.Context(), a, h, wait) })
 		},
 	}
 	of.add(cmd)
@@ -190,10 +192,8 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.confirmed(yes, func() (string, error) { return "Release the hold on " + h.String() + "?", nil }); err != nil {
-				return err
-			}
-			err = c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
+			change := adoptChange{Change: adoption.Change{Route: "hold rm", Request: map[string]any{"hold": h.String()}}, yes: yes, ask: ofAdoptHold(cmd.Context(), h)}
+			err = c.changeAdoption(cmd.Context(), args[0], change, func(a *adoption.Adoption) error {
 				if err := a.ReleaseHold(cmd.Context(), h); err != nil {
 					return err
 				}
@@ -209,4 +209,15 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 	of.add(cmd)
 	yesFlag(cmd, &yes)
 	return cmd
+}
+
+// ofAdoptHold asks about a hold that there is.
+func ofAdoptHold(ctx context.Context, h adopt.Hold) func(*adoption.Adoption) (string, error) {
+	return func(a *adoption.Adoption) (string, error) {
+		holds, err := a.DB.Holds(ctx)
+		if err == nil && !slices.ContainsFunc(holds, func(have adopt.Hold) bool { return have.String() == h.String() }) {
+			err = fmt.Errorf("%s: %w", h, adopt.ErrNoSuchHold)
+		}
+		return "Release the hold on " + h.String() + "?", err
+	}
 }

@@ -60,21 +60,22 @@ that was altered, is cut off, or is older than a day is refused.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
-			err = c.confirmed(yes, func() (string, error) {
+			ask := func(*adoption.Adoption) (string, error) {
+				if end.Totals.Items == 0 {
+					return "", errNothing
+				}
 				items := words.Plural(end.Totals.Items, "item", "items")
 				if end.Totals.Bytes > 0 { // sizes of rows and contents are unknown
 					items = amount(end.Totals, "item", "items")
 				}
 				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), items), nil
-			})
-			if err != nil {
-				return err
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
 			request := map[string]any{"plan": end.SHA256, "items": end.Totals.Items, "at": head.At}
-			return c.changeAdoption(cmd.Context(), args[0], "apply", request, func(a *adoption.Adoption) error { return c.adoptApply(cmd.Context(), a, f, o) })
+			change := adoptChange{Change: adoption.Change{Route: "apply", Request: request}, yes: yes, ask: ask}
+			return c.changeAdoption(cmd.Context(), args[0], change, func(a *adoption.Adoption) error { return c.adoptApply(cmd.Context(), a, f, o) })
 		},
 	}
 	cmd.Flags().BoolVar(&o.Old, "force", false, "accept a plan that is too old")

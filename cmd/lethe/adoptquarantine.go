@@ -41,10 +41,7 @@ overwritten. A collection of keys treats it as an orphan again unless a row name
 retention is over. Those that were moved a moment ago, a delete of which may yet take
 effect, stay.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.confirmed(yes, func() (string, error) { return "Delete everything in quarantine for good?", nil }); err != nil {
-				return err
-			}
-			purge := &adoption.Change{Route: "quarantine purge", Request: map[string]any{"collections": args[1:]}}
+			purge := &adoptChange{Change: adoption.Change{Route: "quarantine purge", Request: map[string]any{"collections": args[1:]}}, yes: yes, ask: ofQuarantine(cmd.Context(), args)}
 			return c.withQuarantines(cmd.Context(), args, purge, func(q *adopt.Quarantine) error {
 				n, err := q.PurgeNow(cmd.Context())
 				printf(c.out, "%s: %s\n", q.Collection, words.Plural(n, "copy was deleted", "copies were deleted"))
@@ -66,34 +63,52 @@ effect, stay.`,
 
 // withQuarantines calls fn with the quarantines of the collections named after
 // the file, or with all. A change leaves an audit line.
-func (c *cli) withQuarantines(ctx context.Context, args []string, change *adoption.Change, fn func(*adopt.Quarantine) error) error {
-	file, names := args[0], args[1:]
-	each := func(a *adoption.Adoption) error {
-		if len(names) == 0 {
-			for _, name := range a.Description.Names() {
-				if a.Description.Collections[name].Quarantine != nil {
-					names = append(names, name)
-				}
-			}
-		}
-		if len(names) == 0 {
-			return fmt.Errorf("no collection of %s has a quarantine", file)
-		}
-		for _, name := range names {
-			q, err := a.Quarantine(ctx, name)
-			if err != nil {
-				return err
-			}
-			if err := fn(q); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+func (c *cli) withQuarantines(ctx context.Context, args []string, change *adoptChange, fn func(*adopt.Quarantine) error) error {
+	each := func(a *adoption.Adoption) error { return eachQuarantine(ctx, a, args, fn) }
 	if change == nil {
-		return c.withAdoption(ctx, file, nil, each)
+		return c.withAdoption(ctx, args[0], nil, each)
 	}
-	return c.changeAdoption(ctx, file, change.Route, change.Request, each)
+	return c.changeAdoption(ctx, args[0], *change, each)
+}
+
+func eachQuarantine(ctx context.Context, a *adoption.Adoption, args []string, fn func(*adopt.Quarantine) error) error {
+	names := args[1:]
+	if len(names) == 0 {
+		for _, name := range a.Description.Names() {
+			if a.Description.Collections[name].Quarantine != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("no collection of %s has a quarantine", args[0])
+	}
+	for _, name := range names {
+		q, err := a.Quarantine(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := fn(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofQuarantine asks about what is in quarantine; nothing if that is empty.
+func ofQuarantine(ctx context.Context, args []string) func(*adoption.Adoption) (string, error) {
+	return func(a *adoption.Adoption) (string, error) {
+		var n int64
+		err := eachQuarantine(ctx, a, args, func(q *adopt.Quarantine) error {
+			in, err := q.Rows.InQuarantine(ctx)
+			n += in.Due
+			return err
+		})
+		if err == nil && n == 0 {
+			err = errNothing
+		}
+		return fmt.Sprintf("Delete what nothing refers to, of %s in quarantine, for good?", words.Plural(n, "object", "objects")), err
+	}
 }
 
 func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bool) error {
@@ -133,7 +148,7 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bo
 // has. Prefixes do not overlap.
 func (c *cli) restoreQuarantined(ctx context.Context, file, key string) error {
 	found := false
-	change := &adoption.Change{Route: "quarantine restore", Request: map[string]any{"key": key}}
+	change := &adoptChange{Change: adoption.Change{Route: "quarantine restore", Request: map[string]any{"key": key}}}
 	err := c.withQuarantines(ctx, []string{file}, change, func(q *adopt.Quarantine) error {
 		if found || !q.Has(key) {
 			return nil

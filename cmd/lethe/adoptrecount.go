@@ -37,16 +37,16 @@ contents has a foreign key: what another one refers to would be deleted.`,
 			case repair:
 				how = sqladopt.RepairLow
 			}
-			if repair {
-				if err := c.confirmed(yes, func() (string, error) { return "Correct wrong counts of " + args[1] + "?", nil }); err != nil {
-					return err
-				}
-			}
 			recount := func(a *adoption.Adoption) error { return c.adoptRecount(cmd.Context(), a, args[1], how) }
 			if !repair {
 				return c.withAdoption(cmd.Context(), args[0], nil, recount)
 			}
-			return c.changeAdoption(cmd.Context(), args[0], "recount --repair", map[string]any{"collection": args[1], "lower": lower}, recount)
+			change := adoptChange{Change: adoption.Change{Route: "recount --repair", Request: map[string]any{"collection": args[1], "lower": lower}}, yes: yes,
+				ask: func(a *adoption.Adoption) (string, error) {
+					_, err := recorded(a, args[1])
+					return "Correct wrong counts of " + args[1] + "?", err
+				}}
+			return c.changeAdoption(cmd.Context(), args[0], change, recount)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "correct counts that are too low")
@@ -55,13 +55,22 @@ contents has a foreign key: what another one refers to would be deleted.`,
 	return cmd
 }
 
-func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair sqladopt.Repair) error {
-	rows := a.Collection(name)
+// recorded returns a collection of records.
+func recorded(a *adoption.Adoption, name string) (*sqladopt.Collection, error) {
 	if err := a.Unusable[name]; err != nil {
-		return err
+		return nil, err
 	}
+	rows := a.Collection(name)
 	if rows == nil {
-		return fmt.Errorf("there is no collection of records %q", name)
+		return nil, fmt.Errorf("there is no collection of records %q", name)
+	}
+	return rows, nil
+}
+
+func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair sqladopt.Repair) error {
+	rows, err := recorded(a, name)
+	if err != nil {
+		return err
 	}
 	var wrong, high int64
 	for after := ""; ; {

@@ -109,11 +109,11 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&defaultTTL, "default-ttl", "", "`ttl` of objects without one, or none")
-	f.StringVar(&maxTTL, "max-ttl", "", "longest `ttl`, or none")
-	f.StringVar(&defaultIdle, "default-idle", "", "how `long` objects are kept after their last read, if they do not say so, or none")
-	f.StringVar(&maxIdle, "max-idle", "", "longest such `time`, or none")
-	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
+	f.Var(orNone(&defaultTTL), "default-ttl", "`ttl` of objects without one, or none")
+	f.Var(orNone(&maxTTL), "max-ttl", "longest `ttl`, or none")
+	f.Var(idleOrNone(&defaultIdle), "default-idle", "how `long` objects are kept after their last read, if they do not say so, or none")
+	f.Var(idleOrNone(&maxIdle), "max-idle", "longest such `time`, or none")
+	f.Var(orNone(&undo), "undo", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
 	f.Var(atLeast(0, &objects, 0), "max-objects", "`number` of objects, 0 for no limit")
 	evict = evictionFlags(cmd)
@@ -127,11 +127,11 @@ func evictionFlags(cmd *cobra.Command) func(*api.BucketChange) {
 	var full, order, minAge string
 	var high, low int
 	f := cmd.Flags()
-	f.StringVar(&full, "when-full", "", "`refuse` writes at the quota, or evict what was used longest ago")
-	f.StringVar(&order, "evict-order", "", "whether reads count as use: `read` (they do) or written")
-	f.IntVar(&high, "evict-high", 0, "`percent` of the quota above which the engine evicts (default 95)")
-	f.IntVar(&low, "evict-low", 0, "`percent` of the quota down to which it evicts (default 90)")
-	f.StringVar(&minAge, "evict-min-age", "", "what was used within this `time` is not evicted, or none")
+	f.Var(word{&full, []string{"refuse", "evict"}}, "when-full", "`refuse` writes at the quota, or evict what was used longest ago")
+	f.Var(word{&order, []string{"read", "written"}}, "evict-order", "whether reads count as use: `read` (they do) or written")
+	f.Var(number[int]{&high, 1, 100}, "evict-high", "`percent` of the quota above which the engine evicts (default 95)")
+	f.Var(number[int]{&low, 1, 100}, "evict-low", "`percent` of the quota down to which it evicts (default 90)")
+	f.Var(orNone(&minAge), "evict-min-age", "what was used within this `time` is not evicted, or none")
 	return func(c *api.BucketChange) {
 		for name, set := range map[string]func(){
 			"when-full":     func() { c.WhenFull = &full },

@@ -36,15 +36,26 @@ func (c *cli) askable(yes bool) error {
 	return &exitError{exitUsage, errNotAsked}
 }
 
+// errNothing is returned instead of a question if there is nothing that the command would change.
+var errNothing = errors.New("there is nothing to do")
+
+// unlessNothing says that there is nothing to do, which is no failure.
+func (c *cli) unlessNothing(err error) error {
+	if errors.Is(err, errNothing) {
+		_, err = printf(c.out, "%v\n", errNothing)
+	}
+	return err
+}
+
 // confirmed asks on a terminal whether to continue; the question is computed
 // only then. Without a terminal for input and errors it refuses: silence is not
-// consent. An empty question is none: nothing would end.
+// consent.
 func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 	if err := c.askable(yes); err != nil || yes {
 		return err
 	}
 	text, err := question()
-	if err != nil || text == "" {
+	if err != nil {
 		return err
 	}
 	printf(c.err, "%s [y/N] ", text)
@@ -69,10 +80,10 @@ func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*api.C
 	if err := c.askable(yes); err != nil {
 		return err
 	}
-	return c.withAdmin(ctx, func(client *api.Client) error {
+	return c.unlessNothing(c.withAdmin(ctx, func(client *api.Client) error {
 		if err := c.confirmed(yes, func() (string, error) { return q(ctx, client) }); err != nil {
 			return err
 		}
 		return act(client)
-	})
+	}))
 }

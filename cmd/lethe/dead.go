@@ -159,7 +159,11 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 		}
 		req.IDs = ids
 		wanted := api.PlanRequest{Command: d.command, Dead: &req}
-		return c.withYes(cmd.Context(), yes || dry || file != "", ofPlan(wanted, d.question, "dead letter", "dead letters"), func(client *api.Client) error {
+		asks := ofPlan(wanted, d.question, "dead letter", "dead letters")
+		if len(ids) > 0 {
+			asks = unlessNone(asks, "dead letter")
+		}
+		return c.withYes(cmd.Context(), yes || dry || file != "", asks, func(client *api.Client) error {
 			switch {
 			case dry:
 				return c.showPlan(cmd.Context(), client, wanted)

@@ -176,10 +176,16 @@ func ofEvents(choice api.EventChoice) question {
 				return "", err
 			}
 			for _, t := range list {
-				if t.Name == choice.Target {
-					n = t.Dead
+				if t.Name != choice.Target {
+					continue
+				}
+				if n = t.Dead; !t.Configured && t.Waiting > 0 {
+					return fmt.Sprintf("Drop %s of %s, and %s?", words.Plural(n, "dead letter", "dead letters"), t.Name, words.Plural(t.Waiting, "event that waits", "events that wait")), nil
 				}
 			}
+		}
+		if n == 0 {
+			return "", errNothing
 		}
 		return fmt.Sprintf("Drop %s of %s?", words.Plural(n, "dead letter", "dead letters"), choice.Target), nil
 	}

@@ -46,7 +46,7 @@ func TestExitCodes(t *testing.T) {
 		{"limits allow rule first --yes", exitUsage, `there is no kind of limit "rule": use rules, ttl, deletes, purge`},
 		{"receipts verify --head 1:abc", exitUsage, "with 64 digits"},
 		{"receipts verify --head first", exitUsage, "is not a number and hash"},
-		{"buckets set first --max-idle 5s --yes", exitUsage, "lethe: invalid time to live: an idle time must be at least 1m"},
+		{"buckets set first --max-idle 5s --yes", exitUsage, "for --max-idle: want a time such as 12h or 30d"},
 		{"receipts export --since yesterday", exitUsage, "nor a duration such as 1h or 7d"},
 		{"apply " + t.TempDir() + "/none", exitFailure, "no such file"},
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,16 +120,9 @@ func (c *cli) holdListCommand() *cobra.Command {
 		Use: "list", Short: "List the holds", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *api.Client) error {
-				list := []api.HoldInfo{}
-				for {
-					page, err := api.Call[api.Holds](cmd.Context(), client, "holds/list", req)
-					if err != nil {
-						return err
-					}
-					if list = append(list, page.Holds...); !page.More || len(page.Holds) == 0 {
-						break
-					}
-					req.After = page.Holds[len(page.Holds)-1]
+				list, err := allHolds(cmd.Context(), client, req)
+				if err != nil {
+					return err
 				}
 				if asJSON {
 					return printJSON(c.out, list)
@@ -144,6 +138,20 @@ func (c *cli) holdListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+func allHolds(ctx context.Context, client *api.Client, req api.HoldList) ([]api.HoldInfo, error) {
+	list := []api.HoldInfo{}
+	for {
+		page, err := api.Call[api.Holds](ctx, client, "holds/list", req)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, page.Holds...); !page.More || len(page.Holds) == 0 {
+			return list, nil
+		}
+		req.After = page.Holds[len(page.Holds)-1]
+	}
 }
 
 func (c *cli) holdRemoveCommand() *cobra.Command {

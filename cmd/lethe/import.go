@@ -47,7 +47,7 @@ listed; 2: the import failed.`,
 	f.StringVar(&req.Bucket, "bucket", "", "the existing `bucket` to put them into")
 	f.StringVar(&req.Strip, "strip", "", "remove this `prefix` from each key")
 	f.StringVar(&req.Add, "add", "", "add this `prefix` to each key, after --strip")
-	f.StringVar(&req.TTL, "ttl", "", "`time` after which the objects end, such as 30d (default: the bucket's)")
+	f.Var(aTime(&req.TTL), "ttl", "`time` after which the objects end, such as 30d (default: the bucket's)")
 	f.BoolVar(&dry, "dry-run", false, "change nothing; show what would be imported")
 	f.BoolVar(&asJSON, "json", false, "write JSON: a line per key that was not imported, then the result")
 	planFlag(cmd, &file)

@@ -77,7 +77,7 @@ func (c *cli) keysRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm id...", Aliases: []string{"remove"}, Short: "Remove keys; what they stored stays", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", ids), func(client *api.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", keyNames, ids), func(client *api.Client) error {
 				for _, id := range ids {
 					if _, err := api.Call[api.None](cmd.Context(), client, "keys/remove", api.KeyName{ID: id}); err != nil {
 						return err

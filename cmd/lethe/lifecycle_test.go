@@ -76,7 +76,7 @@ func TestOneRule(t *testing.T) {
 	if code := run(t.Context(), w.args("lifecycle", "enable", "first", "later"), streams{terminal(t, "y\n"), io.Discard, shown.file}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	contains(t, "the question", shown.read(), "Enable 1 of the 2 rules of first? It would end 1 object of 5 B within 30 days")
+	contains(t, "the question", shown.read(), "Enable the rule later of first? It would end 1 object of 5 B within 30 days")
 	contains(t, "enabled", w.ok("lifecycle", "get", "first"), "drafts (disabled)", "later: ends objects 7 days")
 	w.ok("lifecycle", "rm", "first", "later", "--plan", plan)
 	w.ok("apply", plan, "--yes")

@@ -48,24 +48,42 @@ func ofRuleChange(r api.LifecycleRequest) question {
 		}
 		found, err := api.Stream[api.Simulation](ctx, client, "lifecycle/simulate", api.LifecycleRequest{Bucket: bucket}, func(api.Event) {})
 		var n int64
-		var days api.Amount
+		var ends api.Amount
 		var uploads api.UploadAmount
 		for _, f := range found.Rules {
 			if r.Rule == "" || r.Rule == f.ID {
 				n++
-				days.Objects, days.Bytes = days.Objects+f.Days.Objects, days.Bytes+f.Days.Bytes
+				ends.Objects, ends.Bytes = ends.Objects+f.Days.Objects, ends.Bytes+f.Days.Bytes
 				uploads.Uploads, uploads.Bytes = uploads.Uploads+f.Uploads.Days.Uploads, uploads.Bytes+f.Uploads.Days.Bytes
 			}
 		}
-		they := "It would"
-		if n != 1 {
-			they = "They would"
+		what, they := words.Plural(n, "rule", "rules"), "They"
+		switch {
+		case err == nil && n == 0 && r.Rule != "":
+			err = fmt.Errorf("%w: %q of %s", api.ErrNoRule, r.Rule, bucket)
+		case err == nil && n == 0:
+			err = errNothing
+		case r.Rule != "":
+			what = "the rule " + r.Rule
+		}
+		if n == 1 {
+			they = "It"
 		}
 		change := cmp.Or(r.Change, "remove")
-		return fmt.Sprintf("%s %s of the %s of %s? %s end %s of %s within 30 days%s", strings.ToUpper(change[:1])+change[1:],
-			words.Number(n), words.Plural(int64(len(found.Rules)), "rule", "rules"), bucket, they,
-			words.Plural(days.Objects, "object", "objects"), words.Size(days.Bytes), uploadsToo(uploads)), err
+		return fmt.Sprintf("%s %s of %s? %s would end %s within 30 days", strings.ToUpper(change[:1])+change[1:], what, bucket, they, endedBy(ends, uploads)), err
 	}
+}
+
+// endedBy names what rules end; nothing if that is none.
+func endedBy(a api.Amount, u api.UploadAmount) string {
+	var parts []string
+	if a.Objects > 0 {
+		parts = append(parts, words.Plural(a.Objects, "object", "objects")+" of "+words.Size(a.Bytes))
+	}
+	if u.Uploads > 0 {
+		parts = append(parts, words.Plural(u.Uploads, "incomplete upload", "incomplete uploads")+" of "+words.Size(u.Bytes))
+	}
+	return cmp.Or(strings.Join(parts, " and "), "nothing")
 }
 
 // ruleNames lists the rules of a bucket.

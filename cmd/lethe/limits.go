@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +61,9 @@ func limitState(g api.LimitInfo) string {
 	return "within its limit"
 }
 
+// limitKinds are the kinds of limits beyond which more may be allowed.
+var limitKinds = []string{"rules", "ttl", "deletes", "purge"}
+
 func (c *cli) limitsAllowCommand() *cobra.Command {
 	var req api.AllowRequest
 	var yes bool
@@ -71,7 +75,9 @@ store, without a name). If the name is missing or unknown, the error lists all.`
   lethe limits allow ttl sessions --for 6h
   lethe limits allow rules invoices --again`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Kind = args[0]
+			if req.Kind = args[0]; !slices.Contains(limitKinds, req.Kind) {
+				return usageError("there is no kind of limit %q: use %s", req.Kind, strings.Join(limitKinds, ", "))
+			}
 			if len(args) > 1 {
 				req.Subject = strings.TrimSuffix(strings.TrimPrefix(args[1], "s3://"), "/")
 			}
@@ -85,8 +91,8 @@ store, without a name). If the name is missing or unknown, the error lists all.`
 		},
 	}
 	cmd.Flags().Var(atLeast(1, &req.Count, 0), "count", "how many more (default: any number)")
-	cmd.Flags().StringVar(&req.For, "for", "", "for how long (default 1h)")
+	cmd.Flags().Var(aTime(&req.For), "for", "for how long (default 1h)")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "reset the count from now, and keep the limit")
 	yesFlag(cmd, &yes)
-	return c.completes(cmd, fixed("rules", "ttl", "deletes", "purge"), limitSubjects)
+	return c.completes(cmd, fixed(limitKinds...), limitSubjects)
 }

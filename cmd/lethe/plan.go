@@ -179,10 +179,13 @@ there.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			err = c.confirmed(yes, func() (string, error) {
+				if end.Totals.Items == 0 {
+					return "", errNothing
+				}
 				return fmt.Sprintf("Apply the plan of \"%s\" made at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
 			})
 			if err != nil {
-				return err
+				return c.unlessNothing(err)
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return err

@@ -30,12 +30,32 @@ func amount(t plan.Totals, one, many string) string {
 func ofPlan(req api.PlanRequest, text, one, many string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		end, err := makePlan(ctx, client, req)
+		if err == nil && end.Totals.Items == 0 {
+			err = errNothing
+		}
 		return fmt.Sprintf(text, amount(end.Totals, one, many)), err
+	}
+}
+
+// unlessNone fails with exitNothing if none of what was named is there.
+func unlessNone(asks question, one string) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		text, err := asks(ctx, client)
+		if errors.Is(err, errNothing) {
+			err = &exitError{exitNothing, fmt.Errorf("none of what is named is a %s", one)}
+		}
+		return text, err
 	}
 }
 
 func ofReclaim(only []string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		have, _ := routineNames(ctx, client)
+		for _, name := range only {
+			if !slices.Contains(have, name) {
+				return "", usageError("there is no routine %q: use %s", name, strings.Join(have, ", "))
+			}
+		}
 		end, err := makePlan(ctx, client, api.PlanRequest{Command: "reclaim", Only: only})
 		if noPlan(err) {
 			return fmt.Sprintf("Run %s once? The number of items is not known before the walk", strings.Join(only, ", ")), nil
@@ -48,6 +68,11 @@ func ofReclaim(only []string) question {
 // condemned.
 func ofReconcile(backend string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		if backend != "" {
+			if err := hasBackend(ctx, client, backend); err != nil {
+				return "", err
+			}
+		}
 		req := api.LastReconcileRequest{Backend: backend, Kind: "orphan", Limit: 1000}
 		var n, bytes int64
 		for more := true; more; {
@@ -85,8 +110,8 @@ func ofRules(req api.PlanRequest) question {
 func ofPurge(req *api.TrashRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		end, err := makePlan(ctx, client, api.PlanRequest{Command: "trash purge", Trash: req})
-		if end.Totals.Items == 0 {
-			return "", err
+		if err == nil && end.Totals.Items == 0 {
+			err = errNothing
 		}
 		return fmt.Sprintf("Purge %s?", amount(end.Totals, "trash entry", "trash entries")), err
 	}
@@ -96,6 +121,11 @@ func ofPurge(req *api.TrashRequest) question {
 func ofOverwrite(ids []string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
 		list, err := allTrash(ctx, client, api.TrashRequest{})
+		for _, id := range ids {
+			if err == nil && !slices.ContainsFunc(list, func(e api.TrashEntry) bool { return e.ID == id }) {
+				err = &exitError{exitNothing, fmt.Errorf("the trash has no entry %s", id)}
+			}
+		}
 		var n, bytes int64
 		for _, e := range list {
 			if !slices.Contains(ids, e.ID) || err != nil {
@@ -116,6 +146,9 @@ func ofOverwrite(ids []string) question {
 
 func ofTTL(object string, req api.TTLRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		if !req.At.IsZero() && !req.At.After(lethe.SystemClock{}.Now().Time()) {
+			return "", usageError("%s lies in the past; delete the object if it is to go now", req.At.Format(time.RFC3339))
+		}
 		o, err := api.Call[api.ObjectInfo](ctx, client, "ttl/show", req.ObjectName)
 		var ends []string
 		if req.TTL != "" {
@@ -168,8 +201,26 @@ func beyondQuota(b api.Bucket, c api.BucketChange) string {
 	return ""
 }
 
+// meant reports whether a request to release is of a hold.
+func meant(req api.HoldRequest, h api.HoldInfo) bool {
+	switch {
+	case req.Legal || h.Scope == "legal":
+		return req.Legal && h.Scope == "legal" && h.Key == req.Key
+	case req.Key != "" || h.Scope == "object":
+		return h.Scope == "object" && h.Key == req.Key
+	}
+	return h.Key == req.Prefix
+}
+
 func ofHold(req *api.HoldRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		holds, err := allHolds(ctx, client, api.HoldList{Bucket: req.Bucket})
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(holds, func(h api.HoldInfo) bool { return meant(*req, h) }) {
+			return "", &exitError{exitNothing, fmt.Errorf("there is no such hold on %s; lethe hold list shows all", req.Bucket)}
+		}
 		if req.Key != "" {
 			// An expired object that is still held goes once the hold is
 			// removed.
@@ -192,6 +243,13 @@ var routineOfLimit = map[string]string{"rules": "expire", "ttl": "expire", "dele
 
 func ofAllowance(req *api.AllowRequest) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		list, err := api.Call[[]api.LimitInfo](ctx, client, "limits/list", api.None{})
+		counted := func(g api.LimitInfo) bool {
+			return g.Kind == req.Kind && (req.Subject == g.Subject || req.Subject != "" && req.Subject == g.Name)
+		}
+		if err != nil || !slices.ContainsFunc(list, counted) {
+			return "", cmp.Or(err, usageError("the limit %s has counted nothing and has not tripped; lethe limits show lists those that have", strings.TrimSpace(req.Kind+" "+req.Subject)))
+		}
 		n, err := stoppedBy(ctx, client, *req)
 		return fmt.Sprintf("Allow what the limit %s has stopped, %s of %s?",
 			strings.TrimSpace(req.Kind+" "+req.Subject), words.Plural(n.Items, "item", "items"), words.Size(n.Bytes)), err
@@ -226,10 +284,16 @@ func stoppedBy(ctx context.Context, client *api.Client, req api.AllowRequest) (n
 	return n, err
 }
 
-// ofNames returns a question about named things.
-func ofNames(do, one, many string, names []string) question {
-	return func(context.Context, *api.Client) (string, error) {
-		return fmt.Sprintf("%s %s: %s?", do, words.Plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil
+// ofNames returns a question about named things, which have to be in a list.
+func ofNames(do, one, many string, list names, named []string) question {
+	return func(ctx context.Context, client *api.Client) (string, error) {
+		have, err := list(ctx, client)
+		for _, name := range named {
+			if err == nil && !slices.Contains(have, name) {
+				err = &exitError{exitNothing, fmt.Errorf("there is no %s %s", one, name)}
+			}
+		}
+		return fmt.Sprintf("%s %s: %s?", do, words.Plural(int64(len(named)), one, many), strings.Join(named, ", ")), err
 	}
 }
 
@@ -239,8 +303,20 @@ func ofClock(ctx context.Context, client *api.Client) (string, error) {
 		seconds(s.Ahead), words.Plural(s.Hidden, "object", "objects"), words.Number(s.Longer)), err
 }
 
+// hasBackend returns an error if the store has no backend of the name.
+func hasBackend(ctx context.Context, client *api.Client, id string) error {
+	have, err := backendNames(ctx, client)
+	if err == nil && !slices.Contains(have, id) {
+		err = &exitError{exitNothing, fmt.Errorf("there is no backend %s; there is %s", id, strings.Join(have, ", "))}
+	}
+	return err
+}
+
 func ofBackend(do, id string) question {
 	return func(ctx context.Context, client *api.Client) (string, error) {
+		if err := hasBackend(ctx, client, id); err != nil {
+			return "", err
+		}
 		list, err := api.Call[[]api.BackendStatus](ctx, client, "backends/list", api.None{})
 		var has []string
 		for _, b := range list {
@@ -254,7 +330,10 @@ func ofBackend(do, id string) question {
 	}
 }
 
-func ofRestore(ctx context.Context, conf *config.Config, file string) (string, error) {
+func ofRestore(ctx context.Context, conf *config.Config, file string, replace bool) (string, error) {
+	if err := app.MayRestore(conf, replace); err != nil {
+		return "", err
+	}
 	of, err := ledgerAmount(ctx, file)
 	if err != nil {
 		return "", err

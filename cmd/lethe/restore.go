@@ -33,7 +33,7 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 	if err != nil {
 		return err
 	}
-	if err := c.confirmed(yes, func() (string, error) { return ofRestore(ctx, conf, file) }); err != nil {
+	if err := c.confirmed(yes, func() (string, error) { return ofRestore(ctx, conf, file, replace) }); err != nil {
 		return err
 	}
 	done, err := app.Restore(ctx, conf, file, replace)

@@ -32,7 +32,7 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm name...", Aliases: []string{"remove"}, Short: "Remove tokens, at once", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", names), func(client *api.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", tokenNames, names), func(client *api.Client) error {
 				for _, name := range names {
 					if _, err := api.Call[api.None](cmd.Context(), client, "tokens/remove", api.TokenName{Name: name}); err != nil {
 						return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 )
 
@@ -58,6 +59,9 @@ earlier one counts.`,
 			req := api.TTLRequest{Idle: idle}
 			switch {
 			case len(args) == 2 && args[1] != "" && at == "":
+				if _, err := lethe.ParseTTL(args[1]); err != nil {
+					return usageError("%w", err)
+				}
 				req.TTL = args[1]
 			case len(args) == 1 && at != "":
 				t, err := instant("at", at, 1)
@@ -74,7 +78,7 @@ earlier one counts.`,
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the `time` at which it ends, such as 2030-01-31T12:00:00Z")
-	cmd.Flags().StringVar(&idle, "idle", "", "how `long` it is kept after its last read, such as 7d, or none")
+	cmd.Flags().Var(idleOrNone(&idle), "idle", "how `long` it is kept after its last read, such as 7d, or none")
 	yesFlag(cmd, &yes)
 	return c.completes(cmd, objectPlaces)
 }

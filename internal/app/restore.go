@@ -26,9 +26,8 @@ type Restored struct {
 // held. The folder changes only once that is done. An existing ledger is refused,
 // or with replace kept under another name. Errors: ErrInUse, lethe.ErrCorrupt.
 func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
-	if c.Database.On() {
-		return out, errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
-			"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+	if err := MayRestore(c, replace); err != nil {
+		return out, err
 	}
 	if err := sqlledger.CheckFile(ctx, file); err != nil {
 		return out, fmt.Errorf("%s is not a valid backup: %w", file, err)
@@ -39,8 +38,8 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	path := LedgerPath(c.DataDir)
-	if exists(path) && !replace {
-		return out, fmt.Errorf("%s has a ledger already: restore into another folder, or add --replace to keep the old one under another name", c.DataDir)
+	if err := MayRestore(c, replace); err != nil {
+		return out, err
 	}
 	fresh := path + ".restoring"
 	defer func() { err = errors.Join(err, removeLedger(fresh)) }()
@@ -60,6 +59,18 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 		return out, err
 	}
 	return out, syncFolder(c.DataDir)
+}
+
+// MayRestore returns an error if the configuration leaves no place for a restored ledger.
+func MayRestore(c *config.Config, replace bool) error {
+	if c.Database.On() {
+		return errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
+			"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+	}
+	if exists(LedgerPath(c.DataDir)) && !replace {
+		return fmt.Errorf("%s has a ledger already: restore into another folder, or add --replace to keep the old one under another name", c.DataDir)
+	}
+	return nil
 }
 
 // AcceptLedger gives the ledger of the configuration a new identity, and holds the
