@@ -141,12 +141,7 @@ func unfit(c adopt.Collection, s *shape) error {
 		}
 	}
 	for _, text := range c.Rows.Objects {
-		t, _ := adopt.ParseTemplate(text) // Parse has refused it
-		for _, name := range t.Columns() {
-			if k := s.rows.columns[name]; k.fickle {
-				bad("column %s of %s is of type %s, whose text depends on settings of the session: keys of objects need a column of text", name, c.Rows.Table, k.kind)
-			}
-		}
+		errs = append(errs, fickle(c.Rows.Table, text, s.rows)...)
 	}
 	if c.Contents != nil {
 		k, named := s.contents.columns[c.Contents.Key], s.rows.columns[c.Rows.Content]
@@ -160,6 +155,18 @@ func unfit(c adopt.Collection, s *shape) error {
 		}
 	}
 	return errors.Join(append(errs, unfitContents(c, s)...)...)
+}
+
+// fickle returns an error for each column of a template whose text may be another to a guard
+// than to Lethe.
+func fickle(table, template string, of relation) (errs []error) {
+	t, _ := adopt.ParseTemplate(template) // Parse has refused it
+	for _, name := range t.Columns() {
+		if k := of.columns[name]; k.fickle {
+			errs = append(errs, fmt.Errorf("column %s of %s is of type %s, whose text depends on settings of the session: keys of objects need a column of text", name, table, k.kind))
+		}
+	}
+	return errs
 }
 
 // unfitContents returns an error for what would let two contents share an
@@ -187,5 +194,6 @@ func unfitContents(c adopt.Collection, s *shape) (errs []error) {
 		errs = append(errs, fmt.Errorf("two rows of %s may have the object %s: a column in it needs a unique index, or the object of one would go with the other",
 			c.Contents.Table, c.Contents.Object))
 	}
+	errs = append(errs, fickle(c.Contents.Table, c.Contents.Object, s.contents)...)
 	return append(errs, unfitReferences(c, s)...)
 }

@@ -193,6 +193,7 @@ func TestUnfitContents(t *testing.T) {
 		{"", "{part}/{hash}", "", ""},
 		{"; ALTER TABLE pastes ADD FOREIGN KEY (hash) REFERENCES content", "{object_key}", "", ""},
 		{other, "{object_key}", "refs", ""},
+		{"; ALTER TABLE content ADD day date NOT NULL", "{day}/{hash}", "", "column day of content is of type date, whose text depends on settings"},
 		{"", "{part}", "", "two rows of content may have the object {part}"},
 		{"", "{part}{hash}", "", "two rows of content may have the object"},
 		{"; ALTER TABLE content DROP CONSTRAINT content_object_key_key", "{object_key}", "", "needs a unique index"},
