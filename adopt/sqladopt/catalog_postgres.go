@@ -14,7 +14,7 @@ import (
 
 const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
 		format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
-		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid
+		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND i.indimmediate
 			AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
 		EXISTS (SELECT 1 FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
 	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
@@ -108,7 +108,7 @@ var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(
 	(SELECT string_agg(concat_ws(' ', a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attcollation), ',' ORDER BY a.attrelid, a.attnum)
 		FROM pg_attribute a WHERE a.attrelid {them} AND a.attnum > 0 AND NOT a.attisdropped),
 	(SELECT string_agg(DISTINCT concat_ws(' ', i.indrelid, i.indkey[0]), ',') FROM pg_index i
-		WHERE i.indrelid {them} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1),
+		WHERE i.indrelid {them} AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1),
 	EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class k ON k.oid = h.inhrelid
 		WHERE h.inhrelid {them} OR h.inhparent {them} AND NOT k.relispartition))`,
 	"{them}", "IN (to_regclass(nullif(?1, '')), to_regclass(?2))")

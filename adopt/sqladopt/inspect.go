@@ -128,7 +128,7 @@ func unfit(c adopt.Collection, s *shape) error {
 		case k.folding:
 			bad("column %s of %s has a collation to which different texts are equal: a key needs one that is deterministic", k.name, table)
 		case !k.unique || !k.notNull:
-			bad("column %s of %s is no key: it needs NOT NULL, and a unique index of its own without a condition", k.name, table)
+			bad("column %s of %s is no key: it needs NOT NULL, and a unique index of its own without a condition, which is not DEFERRABLE", k.name, table)
 		}
 	}
 	key(c.Rows.Table, s.rows.columns[c.Rows.Key])

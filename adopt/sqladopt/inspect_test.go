@@ -197,6 +197,8 @@ func TestUnfitContents(t *testing.T) {
 		{"", "{part}", "", "two rows of content may have the object {part}"},
 		{"", "{part}{hash}", "", "two rows of content may have the object"},
 		{"; ALTER TABLE content DROP CONSTRAINT content_object_key_key", "{object_key}", "", "needs a unique index"},
+		{"; ALTER TABLE content DROP CONSTRAINT content_object_key_key, ADD UNIQUE (object_key) DEFERRABLE INITIALLY DEFERRED", "{object_key}", "", "needs a unique index"},
+		{"; ALTER TABLE content DROP CONSTRAINT content_pkey, ADD UNIQUE (hash) DEFERRABLE", "{object_key}", "", "column hash of content is no key"},
 		{"; ALTER TABLE content ALTER object_key DROP NOT NULL", "{object_key}", "", "column object_key of content may be NULL"},
 		{other, "{object_key}", "", "avatars.picture refers to content as well"},
 		{"; ALTER TABLE pastes ADD before text REFERENCES content", "{object_key}", "", "pastes.before refers to content as well"},
