@@ -272,3 +272,21 @@ func TestRowsThatGoByACascadeOfTheirBatch(t *testing.T) {
 		}
 	})
 }
+
+// Contents that go with the rows that name them, as versions with their document, are refused:
+// their objects would be forgotten. Rows that are kept take nothing with them.
+func TestContentsThatGoWithRows(t *testing.T) {
+	onEngines(t, `CREATE TABLE documents (code varchar(40) NOT NULL PRIMARY KEY, hash varchar(40), state varchar(9), since bigint, expires_at bigint);
+		CREATE TABLE drafts (id integer NOT NULL PRIMARY KEY, document varchar(40), FOREIGN KEY (document) REFERENCES documents (code) ON DELETE CASCADE);
+		CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, draft integer, FOREIGN KEY (draft) REFERENCES drafts (id) ON DELETE CASCADE)`, func(t *testing.T, db *DB) {
+		d := describing("hash", "content/{hash}")
+		d.Rows.Table = "documents"
+		if _, err := db.Collection(t.Context(), "documents", d); err == nil || !strings.Contains(err.Error(), "rows of content go with those of documents") {
+			t.Error(err)
+		}
+		d.Rows.Initiated, d.Rows.Status = "since", &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY", Deleted: "GONE"}
+		if _, err := db.Collection(t.Context(), "documents", d); err != nil {
+			t.Error(err)
+		}
+	})
+}

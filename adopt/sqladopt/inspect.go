@@ -79,6 +79,9 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	if err := cmp.Or(missing(c, &s), unfit(c, &s)); err != nil {
 		return s, misfit{err}
 	}
+	if err := cascading(t, c, &s); err != nil {
+		return s, err
+	}
 	if s.end, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.End], c.Rows); err == nil && c.Rows.Status != nil {
 		s.initiated, err = db.engine.instants(t, c.Rows.Table, s.rows.columns[c.Rows.Initiated], c.Rows)
 	}
@@ -86,6 +89,20 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 		return s, misfit{err}
 	}
 	return s, nil
+}
+
+// cascading returns an error if contents go with rows by a foreign key: nobody would know of
+// their objects then.
+func cascading(t *tx, c adopt.Collection, s *shape) error {
+	if c.Contents == nil || c.Rows.Status != nil && c.Rows.Status.Deleted != "" {
+		return nil
+	}
+	below, err := tablesBelow(t, s.rows.place)
+	if err == nil && slices.ContainsFunc(below, func(place string) bool { return strings.EqualFold(place, s.contents.place) }) {
+		err = misfit{fmt.Errorf("rows of %s go with those of %s by a foreign key with ON DELETE CASCADE, and their objects would be forgotten: make it SET NULL or RESTRICT, or let %[1]s be rows with objects",
+			c.Contents.Table, c.Rows.Table)}
+	}
+	return err
 }
 
 // missing returns an error with the missing columns.
