@@ -39,7 +39,7 @@ const (
 		EXISTS (SELECT 1 FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
 			ON f.constraint_schema = k.constraint_schema AND f.constraint_name = k.constraint_name AND f.table_name = k.table_name
 			WHERE k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
-			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL')))
+			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL'))), c.extra LIKE '%GENERATED%'
 		FROM information_schema.columns c WHERE c.table_schema = coalesce(nullif(?1, ''), DATABASE()) AND c.table_name = ?2 ORDER BY c.ordinal_position`
 	mysqlReferences = `SELECT CASE WHEN k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 THEN 'rows'
 			WHEN k.table_schema = k.referenced_table_schema AND k.table_name = ?2 THEN 'contents' ELSE '' END AS whose,
@@ -85,7 +85,7 @@ func (mysql) look(t *tx, name string) (out relation, err error) {
 func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 	var charset, collation string
 	var bytes int64
-	if err := r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &charset, &collation, &bytes, &c.unique, &c.cascades); err != nil {
+	if err := r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &charset, &collation, &bytes, &c.unique, &c.cascades, &c.generated); err != nil {
 		return c, err
 	}
 	if !slices.Contains(mysqlKeyTypes, c.base) || bytes > longestKey {

@@ -141,6 +141,8 @@ type column struct {
 	// cascades: a foreign key removes or changes its row without firing a
 	// trigger.
 	cascades bool
+	// generated: it is computed from other columns, after the triggers that change those.
+	generated bool
 	// seek is the form of t.id that uses an index of the column, empty if
 	// text's expression does.
 	seek string

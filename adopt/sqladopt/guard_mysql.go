@@ -95,7 +95,11 @@ func (m mysql) guard(c *Collection) string {
 	if !c.keyed() {
 		look = strings.NewReplacer("{stands}", standsMySQL, "{apart of object}", "concat(x'00', {new object})").Replace(guardObjectsMySQL)
 	}
-	text := strings.NewReplacer("{counts}", counts, "{functions}", functions, "{look at object}", look).Replace(guardMySQL)
+	when := "BEFORE"
+	if c.s.rows.columns[c.c.Rows.Content].generated {
+		when = "AFTER"
+	}
+	text := strings.NewReplacer("{when}", when, "{counts}", counts, "{functions}", functions, "{look at object}", look).Replace(guardMySQL)
 	text = strings.NewReplacer(
 		"{look old}", of(lookMySQL, m.text(column("OLD"), key)),
 		"{look named}", of(lookMySQL, "lethe_named"), "{named}", m.text("NEW."+sqldb.Quoted(c.c.Rows.Content), c.s.rows.columns[c.c.Rows.Content]),

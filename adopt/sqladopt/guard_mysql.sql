@@ -24,9 +24,10 @@ BEGIN
 END;
 -- Before the row is there, and so before the check of a foreign key, which would share the
 -- content's lock first, and has an error of its own for a content that is gone. Being the last
--- such trigger, it sees what those of the application have set.
+-- such trigger, it sees what those of the application have set. A column that is generated from
+-- what they set is seen after the row is there.
 DROP TRIGGER IF EXISTS {trigger rows};
-CREATE TRIGGER {trigger rows} BEFORE INSERT ON {rows qualified} FOR EACH ROW
+CREATE TRIGGER {trigger rows} {when} INSERT ON {rows qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
@@ -39,7 +40,7 @@ BEGIN
     END IF;
 END;
 DROP TRIGGER IF EXISTS {trigger named};
-CREATE TRIGGER {trigger named} BEFORE UPDATE ON {rows qualified} FOR EACH ROW
+CREATE TRIGGER {trigger named} {when} UPDATE ON {rows qualified} FOR EACH ROW
 BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
