@@ -27,16 +27,32 @@ type Expire struct {
 // Name returns the routine's name in runs and metrics.
 func (e *Expire) Name() string { return "expire " + e.Collection }
 
-// Pass runs until nothing is due; each step is one batch.
+// Pass runs until nothing is due; each step is one batch. If the database refuses
+// to stamp a row, claims shrink until that row is alone, and is held.
 func (e *Expire) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
-	return e.step
+	size := e.Batch
+	return func(ctx context.Context, add func(string, int64)) (more bool, err error) {
+		more, err = e.step(ctx, size, add)
+		var refused *Refusal
+		switch {
+		case !errors.As(err, &refused):
+			size = min(2*size, e.Batch)
+			return more, err
+		case len(refused.Rows) > 1:
+			size = len(refused.Rows) / 2
+			return true, nil
+		}
+		Settled{Refused: 1}.report(add, e.Events, e.Collection)
+		return true, refused.rest(ctx, e.Holds, e.Events, e.Collection)
+	}
 }
 
 // Plan counts what is due.
 func (e *Expire) Plan(ctx context.Context) (Backlog, error) { return e.Records.Due(ctx) }
 
-func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
-	claim, err := e.Records.Claim(ctx, e.Batch)
+// step claims up to size rows, and settles them. It fails with the *Refusal of a claim.
+func (e *Expire) step(ctx context.Context, size int, add func(string, int64)) (more bool, err error) {
+	claim, err := e.Records.Claim(ctx, size)
 	if err != nil || len(claim.Rows) == 0 {
 		return false, err
 	}
@@ -55,7 +71,7 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	if len(marked.Contents) > 0 {
 		_, err = e.Clean.remove(ctx, began, marked, add)
 	}
-	return err == nil && len(claim.Rows) == e.Batch, err
+	return err == nil && len(claim.Rows) == size, err
 }
 
 // settle removes rows, but none whose copies may still be read.

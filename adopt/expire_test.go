@@ -40,7 +40,7 @@ func TestExpireReleases(t *testing.T) {
 		e := &Expire{Collection: "pastes", Records: f, Copies: brokenCache{c.cache}, Batch: 1}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		more, err := e.step(ctx, func(string, int64) {})
+		more, err := e.step(ctx, 1, func(string, int64) {})
 		if more || !errors.Is(err, down) || errors.Is(err, context.Canceled) || f.released != 1 {
 			t.Errorf("%s is down: more %v, %v, %d rows released", what, more, err, f.released)
 		}

@@ -49,7 +49,8 @@ const MaxCounted = 1_000_000
 // Records are the rows of one collection. Each method is one transaction.
 type Records interface {
 	// Claim stamps up to limit rows that have expired, are not claimed and not
-	// held, the oldest first. It skips rows that are locked.
+	// held, the oldest first. It skips rows that are locked. It may fail with a
+	// *Refusal.
 	Claim(ctx context.Context, limit int) (Claim, error)
 	// Settle removes the rows that still carry the claim and are still expired,
 	// and decrements their contents' counts. Extended and held ones become live

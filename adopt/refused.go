@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/internal/words"
 )
 
-// Refusal is the error of rows that the database refuses to remove: a row of
-// another table refers to one of them, or a trigger of the application objects.
-// Nothing was done.
+// Refusal is the error of rows that the database refuses to claim or to remove: a
+// row of another table refers to one of them, it violates a constraint that is
+// younger, or a trigger of the application objects. Nothing was done.
 type Refusal struct {
 	Rows []Row // at least one of them is refused
 	Err  error

@@ -45,9 +45,9 @@ func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c
 
 // Claim implements adopt.Records.
 func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
-	err = c.relaxed(ctx, "claim rows", func(t *tx) error {
-		rows, _, err := c.due(t, limit)
-		if err != nil || len(rows) == 0 {
+	var rows []adopt.Row
+	err = c.relaxed(ctx, "claim rows", func(t *tx) (err error) {
+		if rows, _, err = c.due(t, limit); err != nil || len(rows) == 0 {
 			out = adopt.Claim{}
 			return err
 		}
@@ -60,11 +60,11 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 		case err != nil:
 			return err
 		case n != int64(len(rows)):
-			return fmt.Errorf("%s claimed and %d stamped: keys do not find them", wording.Plural(int64(len(rows)), "row was", "rows were"), n)
+			return fmt.Errorf("%s claimed and %d stamped: keys do not find them, or %w", wording.Plural(int64(len(rows)), "row was", "rows were"), n, errKept)
 		}
 		return c.unmoved(t, counted)
 	})
-	return out, err
+	return out, objected(rows, err)
 }
 
 // due locks up to limit rows that have expired and are not held.

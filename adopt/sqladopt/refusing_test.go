@@ -1,0 +1,101 @@
+package sqladopt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// refusingRows are three rows that have ended; the database does not let the oldest be changed.
+const refusingRows = `CREATE TABLE pastes (code varchar(40) NOT NULL PRIMARY KEY, expires_at bigint, state varchar(10) NOT NULL, since bigint, n integer NOT NULL);
+	INSERT INTO pastes VALUES ('bad', 1000000000, 'LIVE', NULL, 0); INSERT INTO pastes VALUES ('b', 1000000001, 'LIVE', NULL, 1); INSERT INTO pastes VALUES ('c', 1000000002, 'LIVE', NULL, 1)`
+
+// keepsTheBad passes over the rows: all go but one, which is held.
+func keepsTheBad(t *testing.T, db *DB, status *adopt.Status) {
+	t.Helper()
+	d := adopt.Collection{Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s", Status: status}}
+	if status != nil {
+		d.Rows.Initiated = "since"
+	}
+	c, err := db.Collection(t.Context(), "pastes", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused []string
+	events := &adopt.Events{Refused: func(_, key, _ string) { refused = append(refused, key) }}
+	pass := (&adopt.Take{Collection: "pastes", Records: c, Holds: c, Batch: 10, Events: events}).Pass("worker")
+	if status != nil {
+		pass = (&adopt.Expire{Collection: "pastes", Records: c, Holds: c, Batch: 10, Events: events}).Pass("worker")
+	}
+	counts := map[string]int64{}
+	for more := true; more; {
+		if more, err = pass(t.Context(), func(what string, n int64) { counts[what] += n }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = db.read(t.Context(), "look at rows", func(in *tx) error {
+		left, err := all(in, text, "SELECT code FROM pastes WHERE state = 'LIVE'")
+		if !slices.Equal(left, []string{"bad"}) || !slices.Equal(refused, left) || counts["rows"] != 2 || counts["refused"] != 1 {
+			t.Errorf("rows %q are left, %q were refused: %v", left, refused, counts)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A row that cannot be claimed, as it violates a check that is younger, or as a trigger
+// keeps it as it is, does not keep the others.
+func TestRowsThatCannotBeClaimed(t *testing.T) {
+	for what, kept := range map[string]map[string]string{
+		"refused": {
+			sqldb.PostgresName: "ALTER TABLE pastes ADD CONSTRAINT positive CHECK (n > 0) NOT VALID",
+			sqldb.SQLiteName:   "CREATE TRIGGER closed BEFORE UPDATE ON pastes WHEN OLD.n = 0 BEGIN SELECT RAISE(ABORT, 'closed'); END",
+			sqldb.MySQLName:    "CREATE TRIGGER closed BEFORE UPDATE ON pastes FOR EACH ROW IF OLD.n = 0 THEN SIGNAL SQLSTATE '45000'; END IF",
+		},
+		"passed over": {
+			sqldb.PostgresName: "CREATE FUNCTION closed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; " +
+				"CREATE TRIGGER closed BEFORE UPDATE ON pastes FOR EACH ROW WHEN (OLD.n = 0) EXECUTE FUNCTION closed()",
+			sqldb.SQLiteName: "CREATE TRIGGER closed BEFORE UPDATE ON pastes WHEN OLD.n = 0 BEGIN SELECT RAISE(IGNORE); END",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onEngines(t, refusingRows, func(t *testing.T, db *DB) {
+				if kept[db.runner.Dialect.Name] == "" {
+					t.Skip("no trigger passes a row over there")
+				}
+				statements(t, db, kept)
+				keepsTheBad(t, db, &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"})
+			})
+		})
+	}
+}
+
+// Whatever error of a trigger keeps a row, others go.
+func TestTriggersRaiseAnyCode(t *testing.T) {
+	function := "CREATE FUNCTION closed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.n = 0 THEN RAISE; END IF; RETURN OLD; END'; " +
+		"CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW EXECUTE FUNCTION closed()"
+	trigger := "CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW IF OLD.n = 0 THEN RAISE; END IF"
+	for what, raise := range map[string]map[string]string{
+		"its own":   {sqldb.PostgresName: "RAISE EXCEPTION ''closed'' USING ERRCODE = ''L1234''", sqldb.MySQLName: "SIGNAL SQLSTATE '45123' SET MYSQL_ERRNO = 30001"},
+		"no right":  {sqldb.PostgresName: "RAISE insufficient_privilege", sqldb.MySQLName: "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1142"},
+		"of the server": {sqldb.PostgresName: "PERFORM 1 / OLD.n"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onEngines(t, refusingRows, func(t *testing.T, db *DB) {
+				if raise[db.runner.Dialect.Name] == "" {
+					t.Skip("there is one code there, or no error")
+				}
+				statements(t, db, map[string]string{
+					sqldb.PostgresName: strings.Replace(function, "RAISE", raise[sqldb.PostgresName], 1),
+					sqldb.MySQLName:    strings.Replace(trigger, "RAISE", raise[sqldb.MySQLName], 1),
+				})
+				keepsTheBad(t, db, nil)
+			})
+		})
+	}
+}
