@@ -81,8 +81,8 @@ func TestTriggersRaiseAnyCode(t *testing.T) {
 		"CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW EXECUTE FUNCTION closed()"
 	trigger := "CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW IF OLD.n = 0 THEN RAISE; END IF"
 	for what, raise := range map[string]map[string]string{
-		"its own":   {sqldb.PostgresName: "RAISE EXCEPTION ''closed'' USING ERRCODE = ''L1234''", sqldb.MySQLName: "SIGNAL SQLSTATE '45123' SET MYSQL_ERRNO = 30001"},
-		"no right":  {sqldb.PostgresName: "RAISE insufficient_privilege", sqldb.MySQLName: "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1142"},
+		"its own":       {sqldb.PostgresName: "RAISE EXCEPTION ''closed'' USING ERRCODE = ''L1234''", sqldb.MySQLName: "SIGNAL SQLSTATE '45123' SET MYSQL_ERRNO = 30001"},
+		"no right":      {sqldb.PostgresName: "RAISE insufficient_privilege", sqldb.MySQLName: "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1142"},
 		"of the server": {sqldb.PostgresName: "PERFORM 1 / OLD.n"},
 	} {
 		t.Run(what, func(t *testing.T) {
