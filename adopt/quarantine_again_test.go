@@ -2,6 +2,7 @@ package adopt_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,6 +75,30 @@ func TestAnObjectThatCameBackBehindItsWorkerGoes(t *testing.T) {
 				t.Errorf("left are %v, %v and %+v", r.objects.bytes, r.copies.bytes, s)
 			}
 		})
+	}
+}
+
+// One object that cannot be looked at, as the application has encrypted it with a key of its
+// own, does not keep others from being copied back.
+func TestRestoresBesideWhatCannotBeLookedAt(t *testing.T) {
+	r := newMover(t)
+	for _, key := range []string{"a", "b"} {
+		x := memadopt.Content{Key: key, Object: "content/" + key}
+		r.objects.bytes[key] = "bytes of " + key
+		r.must(r.db.Create("of "+key, x, r.now.now.Add(time.Second)))
+	}
+	r.expire()
+	r.now.now = r.now.now.Add(time.Hour)
+	r.pass(r.clean)
+	for _, key := range []string{"a", "b"} {
+		r.must(r.db.Create("again "+key, memadopt.Content{Key: key, Object: "content/" + key}, 0))
+	}
+	failed := ""
+	r.q.Events = &adopt.Events{Failed: func(_ string, n int, why string) { failed = fmt.Sprint(n, why) }}
+	r.objects.bytes["a"], r.objects.odd = "other bytes", "a"
+	r.pass(r.q)
+	if r.objects.bytes["b"] != "bytes of b" || failed != "1content/a: it cannot be looked at: 400 Bad Request" {
+		t.Errorf("objects are %q, failed %q", r.objects.bytes, failed)
 	}
 }
 

@@ -65,12 +65,13 @@ func TestQuarantineSweepsCopies(t *testing.T) {
 // shelf is objects, or copies, of a service that fails on request.
 type shelf struct {
 	bytes map[string]string
-	blind bool // it cannot be read
-	half  bool // a copy to it keeps half the bytes
-	wrong bool // a copy to it has other bytes of the same length
-	read  int  // how often one was opened
-	md5   bool // it returns MD5s
-	deaf  bool // a delete has no response and no effect yet
+	blind bool   // it cannot be read
+	half  bool   // a copy to it keeps half the bytes
+	wrong bool   // a copy to it has other bytes of the same length
+	read  int    // how often one was opened
+	md5   bool   // it returns MD5s
+	deaf  bool   // a delete has no response and no effect yet
+	odd   string // a key that cannot be looked at
 }
 
 func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
@@ -79,6 +80,8 @@ func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, er
 	case s.blind:
 		s.blind = false
 		return blob.ForeignInfo{}, blob.ErrDown
+	case key == s.odd && key != "":
+		return blob.ForeignInfo{}, errors.New("400 Bad Request")
 	case !ok:
 		return blob.ForeignInfo{}, blob.ErrNotExist
 	}

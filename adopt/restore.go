@@ -97,6 +97,7 @@ type pageStep struct {
 // page processes some objects.
 func (c *pageStep) page(ctx context.Context, held []Held, early bool) error {
 	var back, over, spare []string
+	odd, why := 0, ""
 	for _, h := range held {
 		switch {
 		case h.Due > c.now:
@@ -109,6 +110,8 @@ func (c *pageStep) page(ctx context.Context, held []Held, early bool) error {
 		default:
 			there, needless, err := c.inPlace(ctx, h)
 			switch {
+			case errors.Is(err, errUnseen): // the others do not wait for it
+				odd, why = odd+1, err.Error()
 			case err != nil:
 				return err
 			case !there:
@@ -118,10 +121,22 @@ func (c *pageStep) page(ctx context.Context, held []Held, early bool) error {
 			}
 		}
 	}
+	c.Events.failed(c.Collection, odd, why)
 	if c.RestoresOnly.Load() && !early {
 		return c.restore(ctx, back)
 	}
 	return errors.Join(c.restore(ctx, back), c.purge(ctx, ClaimRequest{Keys: over, Early: early}), c.purge(ctx, ClaimRequest{Keys: spare, Spare: true}))
+}
+
+// errUnseen reports that an object, or its copy, cannot be looked at.
+var errUnseen = errors.New("it cannot be looked at")
+
+// unseen adds errUnseen to an error that is of one object.
+func unseen(key string, err error) error {
+	if errors.Is(err, blob.ErrDown) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("look at %s: %w", key, err)
+	}
+	return fmt.Errorf("%s: %w: %w", key, errUnseen, err)
 }
 
 // inPlace reports whether a wanted object is at its original key, and whether
@@ -137,7 +152,7 @@ func (c *pageStep) inPlace(ctx context.Context, h Held) (there, needless bool, e
 		return false, false, nil
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("look at %s: %w", h.Key, err)
+		return false, false, unseen(h.Key, err)
 	}
 	if h.Until <= c.now || h.State == Purging {
 		return true, true, nil
@@ -146,7 +161,10 @@ func (c *pageStep) inPlace(ctx context.Context, h Held) (there, needless bool, e
 	if errors.Is(err, blob.ErrNotExist) {
 		return true, true, nil
 	}
-	return true, likenessOf(object, copied) == identical, err
+	if err != nil {
+		return false, false, unseen(h.Copy, err)
+	}
+	return true, likenessOf(object, copied) == identical, nil
 }
 
 // restore copies objects back.
