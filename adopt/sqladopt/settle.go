@@ -144,6 +144,9 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 		}
 		return c.remove(t, removal{claim, ended, again, end, h}, &out)
 	})
+	if err != nil {
+		out = adopt.Settled{} // it may be COMMIT that failed
+	}
 	return out, objected(claim.Rows, err)
 }
 

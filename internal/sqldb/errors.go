@@ -36,6 +36,10 @@ func busy(err error) bool {
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
+// violated reports whether a constraint of SQLite was violated. A COMMIT that fails with it, over
+// a deferred foreign key, did nothing.
+func violated(err error) bool { return Code(err)&0xff == sqlite3.SQLITE_CONSTRAINT }
+
 // advice is what an operator should know, by primary result code.
 var advice = map[int]struct {
 	kind error
@@ -76,5 +80,5 @@ func Spoils(err error) bool {
 	if c == 0 {
 		return State(err) != "" || errors.As(err, new(queuedError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	}
-	return c&0xff != sqlite3.SQLITE_CONSTRAINT
+	return !violated(err)
 }

@@ -18,7 +18,7 @@ func Objection(err error) (text string, ok bool) {
 	switch code := Code(err); {
 	case code == sqlite3.SQLITE_CONSTRAINT_UNIQUE, code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return "", false
-	case code&0xff == sqlite3.SQLITE_CONSTRAINT:
+	case violated(err):
 		return err.Error(), true
 	case errors.As(err, &e) && objects(e):
 		return e.Message, true

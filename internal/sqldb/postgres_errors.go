@@ -90,7 +90,7 @@ func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) ==
 func refusal(err error) bool {
 	state := State(err)
 	// Other errors of MariaDB at COMMIT do not show whether it was done.
-	return busy(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+	return busy(err) || violated(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
 // isGuard reports whether a guarded statement found another number of rows than it had to.
