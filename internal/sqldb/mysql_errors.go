@@ -44,6 +44,9 @@ var mysqlContended = []uint16{mysqlDeadlock, mysqlDuplicate, mysqlChanged}
 // mysqlObjections: a foreign key, a check, or a SIGNAL of a trigger.
 var mysqlObjections = []uint16{1048, 1451, 1452, 3819, 4025, 1644}
 
+// mysqlRaised are the classes of states of a SIGNAL, and of a trigger's value that does not fit.
+var mysqlRaised = []string{"45", "22"}
+
 // mysqlFatal are errors after which the server closes the connection.
 var mysqlFatal = []uint16{
 	1053, // shutdown in progress

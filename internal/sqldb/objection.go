@@ -22,7 +22,7 @@ func Objection(err error) (text string, ok bool) {
 		return err.Error(), true
 	case errors.As(err, &e) && objects(e):
 		return e.Message, true
-	case errors.As(err, &m) && (slices.Contains(mysqlObjections, m.Number) || string(m.SQLState[:2]) == "45"):
+	case errors.As(err, &m) && (slices.Contains(mysqlObjections, m.Number) || slices.Contains(mysqlRaised, string(m.SQLState[:2]))):
 		return err.Error(), true
 	}
 	return "", false
