@@ -43,21 +43,21 @@ const (
 	// evaluates from left to right.
 	markRows = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END,
 		state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	dropMarks = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+		WHERE collection = ?1 AND content {in 2}`
+	dropMarks = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content {in 2}`
 	// letGo ends marks of contents that stay. A delete of a silent worker may
 	// yet take effect, and an upload before it must not be committed after it.
 	letGo = `UPDATE {lethe}condemned SET state = 3,
 		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?5,
 		fence = 0
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+		WHERE collection = ?1 AND content {in 2}`
+	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content {in 2}`
 
 	// Conditions on columns other than the keys would make PostgreSQL choose
 	// other indexes, and scan their rows for each key: they are evaluated in
 	// Go.
 	markedRows = `SELECT d.content, d.object, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
-		WHERE d.collection = ?1 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
+		WHERE d.collection = ?1 AND d.content {in 2} ` + sqldb.Exclusive
 	holdContents = `SELECT {c key} FROM {contents} c
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
@@ -66,11 +66,11 @@ const (
 	// after this one. A CASE hides the selectivity from PostgreSQL, so that it
 	// uses the index of the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
+		WHERE collection = ?1 AND content {in 2} AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
 	// stayMarks follows endMarks, for contents that stay.
-	stayMarks   = `UPDATE {lethe}condemned SET state = 2, due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	stayMarks   = `UPDATE {lethe}condemned SET state = 2, due_at = ?3 WHERE collection = ?1 AND content {in 2}`
 	unseenMarks = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+		WHERE collection = ?1 AND content {in 2}`
 	// failMarks returns those to waiting of which certainly nothing was
 	// deleted, also where only the mark knows of the object: sort sees by
 	// attempts that a deletion was tried.
@@ -85,7 +85,7 @@ const (
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 ` + sqldb.Locked
 	// againMarks lets marks that are over wait: only they know of objects that may have come
 	// back.
-	againMarks   = `UPDATE {lethe}condemned SET state = 1 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	againMarks   = `UPDATE {lethe}condemned SET state = 1 WHERE collection = ?1 AND content {in 2}`
 	countWaiting = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
 		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 LIMIT ?3) AS w`
 	countInGrace = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,25 +65,11 @@ func (postgres) allow(t *tx, d time.Duration) error {
 func (postgres) undefer() string { return "SET CONSTRAINTS ALL IMMEDIATE" }
 
 func (p postgres) dialect(w words) sqldb.Dialect {
-	d := sqldb.Postgres(w.with(words{
+	return sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object head}": "substr(object, 1, 500)",
 		"{key text}": `text COLLATE "C"`, "{held key}": `"key" COLLATE "default"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
-	d.Instead = postgresTexts
-	return d
-}
-
-// postgresTexts find marks by an array of keys, which leads to their index. Before the
-// table is analysed, a join reads all marks of the collection.
-var postgresTexts = byArray(markRows, dropMarks, letGo, postpone, markedRows, endMarks, stayMarks)
-
-func byArray(texts ...string) map[string]string {
-	instead := make(map[string]string, len(texts))
-	for _, text := range texts {
-		instead[text] = strings.Replace(text, "content IN (SELECT id FROM {ids 2})", "content = ANY (ARRAY(SELECT id FROM {ids 2}))", 1)
-	}
-	return instead
 }
 
 // schema returns the name of the schema of Lethe's tables.

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,6 +24,8 @@ type Dialect struct {
 	source func(param int, cols []string) string
 	// list returns the row source (id) of a JSON array of strings.
 	list func(param int) string
+	// in is what In stands for; $1 is the number of the parameter. Empty: a subquery.
+	in string
 	// param returns a placeholder; nil: ?1.
 	param func(n string) string
 	// Instead replaces whole texts that this database does not support, whatever its words.
@@ -91,6 +94,7 @@ func Postgres(words map[string]string) Dialect {
 		list: func(param int) string {
 			return fmt.Sprintf("jsonb_array_elements_text(CAST(nullif(CAST(?%d AS TEXT), 'null') AS JSONB)) AS t(id)", param)
 		},
+		in:    "= ANY (ARRAY(SELECT id FROM {ids $1}))",
 		param: func(n string) string { return "$" + n },
 		wire:  pgWire{},
 		texts: new(sync.Map),
@@ -121,8 +125,14 @@ func Rows(param int, cols ...string) string {
 // IDs is the row source t(id) of a parameter that is a JSON array of strings.
 func IDs(param int) string { return fmt.Sprintf("{ids %d}", param) }
 
+// In follows a column that has to have one of the strings of such a parameter. PostgreSQL makes
+// an array of them and looks each up by the column's index: while a table is small, or its
+// statistics are from when it was, a join reads all of it.
+func In(param int) string { return fmt.Sprintf("{in %d}", param) }
+
 var (
 	marks = regexp.MustCompile(`\{(rows (\d+): ([^}]*)|ids (\d+)|exclusive by ([^}]*)|[a-z ]+)\}`)
+	ins   = regexp.MustCompile(`\{in (\d+)\}`)
 	param = regexp.MustCompile(`\?(\d+)`)
 )
 
@@ -131,6 +141,7 @@ func (d Dialect) Expand(text string) string {
 	if other, ok := d.Instead[text]; ok {
 		text = other
 	}
+	text = ins.ReplaceAllString(text, cmp.Or(d.in, "IN (SELECT id FROM {ids $1})"))
 	if d.prepare != nil {
 		text = d.prepare(text)
 	}

@@ -37,11 +37,18 @@ const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claime
 var (
 	condemnBlobs = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
 			late_until = CASE WHEN late_until < ?5 THEN ?5 ELSE late_until END
-		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = ?6 AND fence = ?7
+		WHERE id ` + sqldb.In(1) + ` AND state = ?6 AND fence = ?7
 		RETURNING id, backend, size, reason`)
-	condemnLive = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2
-		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
+	// PostgreSQL looks up the blobs of each content, and then each blob. By old statistics a
+	// content has many blobs, and to read all would be faster: it expects ten rows of any array.
+	condemnLive = registerBoth(setCondemned+`reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2
+		FROM `+sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text")+`
 		WHERE blobs.content_id = t.id AND blobs.state = 2
+		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`,
+		setCondemned+`reason = l.reason, died_at = l.died, bucket_id = l.bucket, due_at = ?2
+		FROM unnest(ARRAY(SELECT ROW(b.id, t.died, t.reason, t.bucket) FROM `+sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text")+`
+			CROSS JOIN LATERAL (SELECT id FROM blobs WHERE content_id = t.id AND state = 2 OFFSET 0) AS b)) AS l(id text, died bigint, reason text, bucket text)
+		WHERE blobs.id = l.id AND blobs.state = 2
 		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
 	// This query has a partial index of its own, which is mostly empty.
 	anyReplicaPending = register(`SELECT 1 FROM blobs WHERE state = 1 AND content_id IS NOT NULL LIMIT 1`)
@@ -50,7 +57,7 @@ var (
 		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 1
 		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
-	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id ` + sqldb.In(1))
 	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
 )
 
@@ -116,7 +123,7 @@ func (t *tx) condemnContents(onBackends, all []lossRow, grace time.Duration) (ou
 	}
 	pending := ask(anyReplicaPending)
 	if len(onBackends) > 0 {
-		out, err = t.condemnBy(lethe.Live, condemnLive, sqldb.JSON(onBackends), t.Now.Add(grace))
+		out, err = t.condemnBy(lethe.Live, condemnLive.of(t), sqldb.JSON(onBackends), t.Now.Add(grace))
 		if err != nil {
 			return out, err
 		}

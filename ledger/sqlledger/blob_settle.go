@@ -11,15 +11,17 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
+const claimedColumns = `b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block`
+
 var (
 	// CROSS JOIN makes SQLite read the parameter first, and then look each row up.
-	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block
-		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
-		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)
 	// The sums keep PostgreSQL from the index of claims. With it, each claimed row was
 	// compared with each row of the parameter, which took most of the time.
+	claimedRows = registerBoth(`SELECT `+claimedColumns+` FROM `+sqldb.IDs(1)+` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0`,
+		`SELECT `+claimedColumns+` FROM blobs b WHERE b.id `+sqldb.In(1)+` AND b.state = 3 AND b.fence + 0 = ?2 AND b.fence <> 0 `+sqldb.Exclusive)
 	removeGone = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)
+		WHERE id ` + sqldb.In(1) + ` AND state = 3 AND fence + 0 = ?2`)
 	settleRest = register(`UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END,
 			worker = '', fence = 0, claimed_at = 0
@@ -102,7 +104,7 @@ func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error)
 	list, err := all(t, func(r *sql.Rows) (c condemnedRow, err error) {
 		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason, &c.block)
 		return c, err
-	}, claimedRows, sqldb.JSON(names), s.Fence)
+	}, claimedRows.of(t), sqldb.JSON(names), s.Fence)
 	claimed := make(map[lethe.ID]condemnedRow, len(list))
 	for _, row := range list {
 		claimed[row.id] = row

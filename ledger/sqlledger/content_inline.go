@@ -18,8 +18,9 @@ var (
 	leaveBody  = register(`UPDATE contents SET body_no = 0 WHERE id = ?1 AND body_no = ?2`)
 	repairBody = register(`INSERT INTO bodies (no, crc32c, head, tail) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT (no) DO UPDATE SET crc32c = excluded.crc32c, head = excluded.head, tail = excluded.tail`)
-	deleteBodies = register(`DELETE FROM bodies WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `)`)
-	wholeBodies  = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.head, b.tail FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
+	deleteBodies = registerBoth(`DELETE FROM bodies WHERE no IN (SELECT no FROM `+sqldb.Rows(1, "no bigint")+`)`,
+		`DELETE FROM bodies WHERE no = ANY (ARRAY(SELECT no FROM `+sqldb.Rows(1, "no bigint")+`))`)
+	wholeBodies = register(`SELECT c.id, c.digest, c.size, b.crc32c, b.head, b.tail FROM contents c LEFT JOIN bodies b ON b.no = c.body_no
 		WHERE c.body_no <> 0 AND c.id > ?1 AND c.id <= ?2 ORDER BY c.id`)
 )
 
@@ -124,7 +125,7 @@ func (t *tx) leaveLedger(c known, size int64) error {
 	if err := t.Must(1, gone, leaveBody, c.id, c.body); err != nil {
 		return err
 	}
-	if _, err := t.Send(deleteBodies, sqldb.JSON([]bodyRow{{c.body}})); err != nil {
+	if _, err := t.Send(deleteBodies.of(t), sqldb.JSON([]bodyRow{{c.body}})); err != nil {
 		return err
 	}
 	t.counts.blob(ledger.InLedger, lethe.Live, -1, -size)
@@ -150,7 +151,7 @@ func (t *tx) dropBodies(gone []droppedContent, by []lossRow) (out freed, err err
 		return out, nil
 	}
 	// Bytes that are missing keep nothing from going: a recount reports them.
-	_, err = t.Send(deleteBodies, sqldb.JSON(bodies))
+	_, err = t.Send(deleteBodies.of(t), sqldb.JSON(bodies))
 	t.counts.blob(ledger.InLedger, lethe.Live, -int64(out.contents), -out.bytes)
 	return out, err
 }

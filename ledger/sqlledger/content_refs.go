@@ -88,9 +88,8 @@ var (
 	gainRef = register(`UPDATE contents SET refs = refs + ?2,
 			closed = CASE WHEN refs + ?2 >= ?3 THEN 1 ELSE closed END
 		WHERE id = ?1`)
-	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id, body_no, size`)
-	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + sqldb.Rows(1, "id text", "n bigint") + `
-		WHERE contents.id = t.id`)
+	dropContents = register(`DELETE FROM contents WHERE id ` + sqldb.In(1) + ` AND refs = ?2 RETURNING id, body_no, size`)
+	loseRefs     = register(`UPDATE contents SET refs = refs - ?2 WHERE id ` + sqldb.In(1))
 )
 
 // settleRefs applies the net changes: it adds gains, closes contents that have reached
@@ -126,16 +125,18 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if err := t.lockContents("", names...); err != nil {
 		return out, err
 	}
-	list := sqldb.JSON(losses)
 	gone, err := t.dropAtZero(losses)
 	if err != nil {
 		return out, err
 	}
-	if n := len(losses) - len(gone); n > 0 {
-		missing := fmt.Errorf("of %d contents that had references not all are there: %w", n, lethe.ErrCorrupt)
-		if err := t.Must(int64(n), missing, loseRefs, list); err != nil {
-			return out, err
-		}
+	inline := map[lethe.ID]bool{} // by contents that are gone
+	for _, c := range gone {
+		out.contents = append(out.contents, c.id)
+		inline[c.id] = c.body != 0
+	}
+	stays := func(l lossRow) bool { _, dead := inline[l.ID]; return !dead }
+	if err := t.loseSome(slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return !stays(l) })); err != nil {
+		return out, err
 	}
 	if len(gone) == 0 {
 		return out, nil
@@ -143,35 +144,44 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if out.freed, err = t.dropBodies(gone, losses); err != nil {
 		return out, err
 	}
-	inline := map[lethe.ID]bool{}
-	for _, c := range gone {
-		out.contents = append(out.contents, c.id)
-		inline[c.id] = c.body != 0
-	}
-	losses = slices.DeleteFunc(losses, func(l lossRow) bool { _, dead := inline[l.ID]; return !dead })
+	losses = slices.DeleteFunc(losses, stays)
 	onBackends := slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return inline[l.ID] })
 	// Copies under way are also those of inline contents that leave the ledger.
 	out.condemned, err = t.condemnContents(onBackends, losses, t.db.o.ReadGrace)
 	return out, err
 }
 
-// dropAtZero deletes the contents that lose their last reference, and returns them in order.
-// Most lose one: looking up ids by number of losses is cheaper than comparing each row with
-// its own.
-func (t *tx) dropAtZero(losses []lossRow) (gone []droppedContent, err error) {
-	byLoss := map[int64][]lethe.ID{}
+// byLoss calls fn with the contents that lose n references, for each n. Most lose one: looking
+// up ids by number of losses is cheaper than comparing each row with its own.
+func byLoss(losses []lossRow, fn func(n int64, ids []lethe.ID) error) error {
+	ids := map[int64][]lethe.ID{}
 	for _, l := range losses {
-		byLoss[l.N] = append(byLoss[l.N], l.ID)
+		ids[l.N] = append(ids[l.N], l.ID)
 	}
-	err = t.KeepChecks(len(losses), func() error {
-		for _, n := range slices.Sorted(maps.Keys(byLoss)) {
-			list, err := all(t, scanDropped, dropContents, sqldb.JSON(byLoss[n]), n)
-			if err != nil {
-				return err
-			}
-			gone = append(gone, list...)
+	for _, n := range slices.Sorted(maps.Keys(ids)) {
+		if err := fn(n, ids[n]); err != nil {
+			return err
 		}
-		return nil
+	}
+	return nil
+}
+
+// loseSome subtracts losses of contents that keep other references.
+func (t *tx) loseSome(losses []lossRow) error {
+	return byLoss(losses, func(n int64, ids []lethe.ID) error {
+		missing := fmt.Errorf("of %d contents that had references not all are there: %w", len(ids), lethe.ErrCorrupt)
+		return t.Must(int64(len(ids)), missing, loseRefs, sqldb.JSON(ids), n)
+	})
+}
+
+// dropAtZero deletes the contents that lose their last reference, and returns them in order.
+func (t *tx) dropAtZero(losses []lossRow) (gone []droppedContent, err error) {
+	err = t.KeepChecks(len(losses), func() error {
+		return byLoss(losses, func(n int64, ids []lethe.ID) error {
+			list, err := all(t, scanDropped, dropContents, sqldb.JSON(ids), n)
+			gone = append(gone, list...)
+			return err
+		})
 	})
 	slices.SortFunc(gone, func(a, b droppedContent) int { return cmp.Compare(a.id, b.id) })
 	return gone, err

@@ -41,10 +41,10 @@ var (
 	lockedEntries = registerFor(sqldb.PostgresName, `SELECT 1 FROM `+sqldb.Rows(1, "entry text")+` CROSS JOIN trash e
 		WHERE e.id = t.entry `+sqldb.ExclusiveBy("e.id"))
 	lockedUpload   = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
-	lockedContents = register(`SELECT c.id FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c
-		WHERE c.id = t.id AND (c.closed = 0 OR c.id <> ?2) ` + sqldb.ExclusiveBy("c.id"))
-	contentsOf = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
-		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
+	lockedContents = registerFor(sqldb.PostgresName, `SELECT c.id FROM contents c
+		WHERE c.id `+sqldb.In(1)+` AND (c.closed = 0 OR c.id <> ?2) `+sqldb.ExclusiveBy("c.id"))
+	contentsOf = registerFor(sqldb.PostgresName, `SELECT DISTINCT b.content_id FROM blobs b
+		WHERE b.id `+sqldb.In(1)+` AND b.content_id IS NOT NULL`)
 )
 
 // concurrentWriters reports whether other transactions may write at the same time.

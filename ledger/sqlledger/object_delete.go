@@ -14,20 +14,16 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 var (
 	// What has ended by idleness is locked as well, for unkeepKeys.
-	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left, CASE WHEN ` + visibleAt(`o.`, `?3`) + ` THEN 1 ELSE 0 END
-		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND (` + visibleAt(`o.`, `?3`) + ` OR o.idle_for <> 0 AND o.idle_at <= ?3) ` + sqldb.ExclusiveBy("o.key"))
-	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND ` + visibleAt(`o.`, `?3`))
-	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	findVisible = underKeys(`o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left, CASE WHEN `+visibleAt(`o.`, `?3`)+` THEN 1 ELSE 0 END`,
+		`(`+visibleAt(`o.`, `?3`)+` OR o.idle_for <> 0 AND o.idle_at <= ?3)`, sqldb.Exclusive)
+	visibleKeys = underKeys(`o.key`, visibleAt(`o.`, `?3`), ``)
+	deleteKeys  = changeUnderKeys(`DELETE FROM objects`, ``)
 	// A note that arrives later must not bring back what a client was told is deleted.
-	unkeepKeys = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)
-		AND idle_for <> 0 AND idle_at <= ?3`)
-	unkeepAll = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?1 AND idle_for <> 0 AND idle_at <= ?2`)
-	binKeys   = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+	unkeepKeys = changeUnderKeys(`UPDATE objects SET idle_for = 0`, ` AND idle_for <> 0 AND idle_at <= ?3`)
+	unkeepAll  = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?1 AND idle_for <> 0 AND idle_at <= ?2`)
+	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
 			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, ` + firstEnd(firstEnd(`?5`, `o.ttl_at`), `o.idle_at`) + `, ?6, ?7, ?8, o.idle_for
@@ -35,6 +31,27 @@ var (
 		WHERE o.bucket_id = ?2 AND o.key = t.key`)
 	supersedeKeys = forgetOf(`bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
+
+// rowUnderKey is how PostgreSQL looks up the row under each key, in the order of the keys. From
+// a join or an array of keys it may conclude, while the table is small or its statistics are old,
+// that all objects of the bucket are read faster.
+func rowUnderKey(columns, and string) string {
+	return sqldb.IDs(1) + ` CROSS JOIN LATERAL (SELECT ` + columns + ` FROM objects o WHERE o.bucket_id = ?2 AND o.key = t.id` + and + `) AS o`
+}
+
+// underKeys selects the objects of a bucket under several keys. CROSS JOIN makes SQLite read the
+// parameter first, and then look each key up.
+func underKeys(columns, and, lock string) byEngine {
+	return registerBoth(`SELECT `+columns+` FROM `+sqldb.IDs(1)+` CROSS JOIN objects o WHERE o.bucket_id = ?2 AND o.key = t.id AND `+and,
+		`SELECT `+columns+` FROM `+rowUnderKey(`*`, ` AND `+and+` OFFSET 0 `+lock))
+}
+
+// changeUnderKeys changes objects under several keys, which findVisible has locked: their
+// places (ctid) stay.
+func changeUnderKeys(change, and string) byEngine {
+	return registerBoth(change+` WHERE bucket_id = ?2 AND key IN (SELECT id FROM `+sqldb.IDs(1)+`)`+and,
+		change+` WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM `+rowUnderKey(`o.ctid`, ` OFFSET 0`)+`))`+and)
+}
 
 // forgetOf removes the promotions of several keys. PostgreSQL locks them in an order in which
 // it also finds those of one key: rows of equal keys follow each other by their place.
@@ -150,6 +167,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 			keys = append(keys, item.Key)
 		}
 	}
+	slices.Sort(keys) // the order in which they are locked
 	lies := make(map[string]*ledger.Object, len(keys))
 	_, err := all(p.t, func(r *sql.Rows) (none struct{}, err error) {
 		var o ledger.Object
@@ -160,7 +178,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 			lies[o.Key] = &o
 		}
 		return none, err
-	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.Now)
+	}, findVisible.of(p.t), sqldb.JSON(keys), p.bucket.ID, p.t.Now)
 	if err != nil || !p.t.concurrentWriters() {
 		return lies, err
 	}
@@ -169,7 +187,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	if len(missing) == 0 {
 		return lies, nil
 	}
-	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.Now)
+	anew, err := all(p.t, sqldb.One[string], visibleKeys.of(p.t), sqldb.JSON(missing), p.bucket.ID, p.t.Now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
 		return nil, cmp.Or(err, sqldb.ErrAgain)
@@ -180,7 +198,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 // apply deletes the chosen rows, in a fixed number of statements.
 func (p *deleting) apply() error {
 	if len(p.clear) > len(p.take) {
-		if _, err := p.t.Send(unkeepKeys, sqldb.JSON(p.clear), p.bucket.ID, p.t.Now); err != nil {
+		if _, err := p.t.Send(unkeepKeys.of(p.t), sqldb.JSON(p.clear), p.bucket.ID, p.t.Now); err != nil {
 			return err
 		}
 	}
@@ -212,7 +230,7 @@ func (p *deleting) apply() error {
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
-	if err := p.t.Must(int64(len(keys)), changed, deleteKeys, sqldb.JSON(keys), p.bucket.ID); err != nil {
+	if err := p.t.Must(int64(len(keys)), changed, deleteKeys.of(p.t), sqldb.JSON(keys), p.bucket.ID); err != nil {
 		return err
 	}
 	d, err := p.t.settleRefs(lost)

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 )
 
-var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
+var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids |\{in )(\d+)`)
 
 // plan returns the lines of a statement's query plan.
 func plan(t *testing.T, db *DB, text string) []string {
@@ -85,7 +85,7 @@ func TestEnginePlans(t *testing.T) {
 		contentWeights:       "SEARCH b USING INDEX blobs_content",
 		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
 		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",
-		condemnLive:          "SEARCH blobs USING INDEX blobs_content (content_id=?)",
+		condemnLive.file:     "SEARCH blobs USING INDEX blobs_content (content_id=?)",
 		anyReplicaPending:    "USING COVERING INDEX blobs_joining",
 		condemnReplicas:      "SEARCH blobs USING INDEX blobs_joining (content_id=?)",
 		dueTrash:             "SEARCH trash USING INDEX trash_purge",
@@ -97,7 +97,7 @@ func TestEnginePlans(t *testing.T) {
 		anyCondemned:         "USING COVERING INDEX blobs_due",
 		cleanDue:             "USING COVERING INDEX blobs_due",
 		cleanLater:           "USING COVERING INDEX blobs_due",
-		claimedRows:          "SEARCH b USING PRIMARY KEY (id=?)",
+		claimedRows.file:     "SEARCH b USING PRIMARY KEY (id=?)",
 		composeBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
 		condemnBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
 		removeGone:           "SEARCH blobs USING PRIMARY KEY (id=?)",

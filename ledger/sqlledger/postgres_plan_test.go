@@ -66,13 +66,13 @@ func TestPostgresPlans(t *testing.T) {
 		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
 		{lockedContents, "contents_pkey", []any{sqldb.JSON(names), ""}},
 		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
-		{loseRefs, "contents_pkey", []any{sqldb.JSON(contents)}},
-		{condemnLive, "blobs_content", []any{sqldb.JSON(contents), now}},
+		{loseRefs, "contents_pkey", []any{sqldb.JSON(names), 1}},
+		{condemnLive.server, "blobs_content", []any{sqldb.JSON(contents), now}},
 		{anyReplicaPending, "", nil},
 		{claimCondemned, "Index Scan using blobs_due", []any{"disk", 0, now, 100, "w", 1, 0}},
 		{anyCondemned, "blobs_due", []any{"disk", 0, now}},
 		{cleanDue, "blobs_due", []any{"disk", now}},
-		{claimedRows, "blobs_", []any{sqldb.JSON(blobs), 1}},
+		{claimedRows.server, "blobs_", []any{sqldb.JSON(blobs), 1}},
 		{removeGone, "blobs_pkey", []any{sqldb.JSON(blobs), 1}},
 		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
 		{reapDue, "blobs_pending", []any{100}},
@@ -131,6 +131,76 @@ func serverPlan(t *testing.T, db *DB, s *sqldb.Session, text string, args []any)
 	return strings.Join(lines, "\n")
 }
 
+// TestPostgresPlansByOldStatistics: the statements of deletes, and of settling them, look their
+// rows up, and read no table, if that is small or was analysed when it was empty: the plans that
+// connections keep, and those for their very parameters.
+func TestPostgresPlansByOldStatistics(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	setUp(t, db)
+	conn, err := db.engine.Server.Runners[engine.Request].Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Discard()
+	const rows = 5000
+	now := lethe.SystemClock{}.Now()
+	fill, analyse, _ := strings.Cut(fmt.Sprintf(manyRowsSQL, rows, now.Add(time.Hour)), "ANALYZE")
+	fill += fmt.Sprintf("INSERT INTO bodies (crc32c, head, tail) SELECT 0, '', '' FROM generate_series(1, %d)", rows)
+	for _, table := range []string{"objects", "contents", "bodies", "blobs"} {
+		fill = "ALTER TABLE " + table + " SET (autovacuum_enabled = off); " + fill
+	}
+	if _, err := conn.Script(t.Context(), "ANALYZE "+analyse+fill); err != nil {
+		t.Fatal(err)
+	}
+	var contents []lossRow
+	var names, blobs []lethe.ID
+	var keys []string
+	var bodies []bodyRow
+	for i := range 100 {
+		id := lethe.ID(fmt.Sprintf("%09d", 7*i+1))
+		contents, names, blobs = append(contents, lossRow{ID: id, N: 1}), append(names, id), append(blobs, "b"+id)
+		keys, bodies = append(keys, fmt.Sprint("k", i)), append(bodies, bodyRow{int64(i)})
+	}
+	for _, c := range []planned{
+		{findVisible.server, `Index Cond"?: "?\(\(bucket_id = .* AND \(key = t.id\)`, []any{sqldb.JSON(keys), "x", now}},
+		{visibleKeys.server, `Index Cond"?: "?\(\(bucket_id = .* AND \(key = t.id\)`, []any{sqldb.JSON(keys), "x", now}},
+		{deleteKeys.server, `TID Cond"?: "?\(ctid = ANY`, []any{sqldb.JSON(keys), "x"}},
+		{lockedContents, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(names), ""}},
+		{dropContents, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(names), 1}},
+		{loseRefs, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(names), 1}},
+		{deleteBodies.server, `Index Cond"?: "?\(no = ANY`, []any{sqldb.JSON(bodies)}},
+		{condemnLive.server, `Index Cond"?: "?\(content_id = t.id`, []any{sqldb.JSON(contents), now}},
+		{condemnBlobs, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), "delete", now, now, now, 2, 0}},
+		{claimedRows.server, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), 1}},
+		{removeGone, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), 1}},
+	} {
+		kept := keptPlan(t, db, conn, c.text, len(c.args))
+		byIndex := regexp.MustCompile(c.want)
+		for _, got := range []string{kept, serverPlan(t, db, conn, c.text, c.args)} {
+			if !byIndex.MatchString(got) || strings.Contains(got, "Seq Scan") {
+				t.Errorf("not %s: %s\n%s", c.want, c.text, got)
+			}
+		}
+	}
+}
+
+// keptPlan returns the plan of a statement for any parameters.
+func keptPlan(t *testing.T, db *DB, s *sqldb.Session, text string, params int) string {
+	t.Helper()
+	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", params), ", ")
+	if _, err := s.Script(t.Context(), "SET plan_cache_mode = force_generic_plan; PREPARE kept AS "+db.engine.Dialect.Expand(text)); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	plan, err := s.Script(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE kept("+nulls+")")
+	if err == nil {
+		_, err = s.Script(t.Context(), "DEALLOCATE kept")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan[0]
+}
+
 // TestPostgresPlansOfNewLedger: the plans that connections keep from when the ledger was new
 // look up each row of a put or a get by all columns of its index.
 func TestPostgresPlansOfNewLedger(t *testing.T) {
@@ -141,11 +211,11 @@ func TestPostgresPlansOfNewLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Give()
-	if _, err := conn.Script(t.Context(), "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"); err != nil {
+	if _, err := conn.Script(t.Context(), "SET enable_seqscan = off"); err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Discard()
-	for i, c := range []struct {
+	for _, c := range []struct {
 		query string
 		args  int
 		want  []string // in the plan
@@ -156,18 +226,10 @@ func TestPostgresPlansOfNewLedger(t *testing.T) {
 		{statObject, 2, []string{`"Index Cond": "((bucket_id = `}},
 		{resolveObject, 2, []string{`"Index Cond": "((bucket_id = `, `"Index Cond": "((content_id = `}},
 	} {
-		name := fmt.Sprint("new", i)
-		nulls := strings.TrimSuffix(strings.Repeat("NULL, ", c.args), ", ")
-		if _, err := conn.Script(t.Context(), "PREPARE "+name+" AS "+db.engine.Dialect.Expand(c.query)); err != nil {
-			t.Fatal(err)
-		}
-		plan, err := conn.Script(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE "+name+"("+nulls+")")
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := keptPlan(t, db, conn, c.query, c.args)
 		for _, want := range c.want {
-			if !strings.Contains(plan[0], want) {
-				t.Errorf("%s: not by %q\n%s", c.query, want, plan[0])
+			if !strings.Contains(plan, want) {
+				t.Errorf("%s: not by %q\n%s", c.query, want, plan)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ var table = []mutant{
 		pairs: []string{"Commit solo as n + MoveToLedger solo", "Commit inline solo over i + CommitCopy of inline solo"},
 	}, {
 		name: "contents are not locked", file: "locks.go",
-		old: "(c.closed = 0 OR c.id <> ?2) ` + sqldb.ExclusiveBy(\"c.id\"))", new: "(c.closed = 0 OR c.id <> ?2)`)",
+		old: "(c.closed = 0 OR c.id <> ?2) `+sqldb.ExclusiveBy(\"c.id\"))", new: "(c.closed = 0 OR c.id <> ?2)`)",
 		pairs: []string{"Commit solo over a + Delete s and a", "Delete a + Expire"},
 	}, {
 		name: "references fall without the content's lock", file: "content_refs.go",
@@ -91,7 +91,7 @@ var table = []mutant{
 		pairs: []string{"Commit new over a + Beat of new", "CommitPart 1 + Beat of a part", "Beat of new + Beat of new"},
 	}, {
 		name: "settle locks no rows", file: "blob_settle.go",
-		old: "AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)", new: "AND b.fence = ?2 AND b.fence <> 0`)",
+		old: "AND b.fence + 0 = ?2 AND b.fence <> 0 `+sqldb.Exclusive)", new: "AND b.fence + 0 = ?2 AND b.fence <> 0`)",
 		pairs: []string{"RecoverClaims + Settle as gone", "Settle as gone + Settle as failed"},
 	}, {
 		name: "a claim does not hold the backend", file: "blob_clean.go",
@@ -160,7 +160,7 @@ var table = []mutant{
 		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
 	}, {
 		name: "a delete locks no objects", file: "object_delete.go",
-		old: "o.idle_at <= ?3) ` + sqldb.ExclusiveBy(\"o.key\"))", new: "o.idle_at <= ?3)`)",
+		old: "o.idle_at <= ?3)`, sqldb.Exclusive)", new: "o.idle_at <= ?3)`, ``)",
 		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},
 }

@@ -85,10 +85,10 @@ var mutants = []mutant{
 		file: "reclaim/routine/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
 	}, {
 		name: "settle without the fence", rule: "transitions name their fence", within: 2000, known: 24, sqlite: true,
-		file: "ledger/sqlledger/blob_settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)",
-		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0 ` + sqldb.Exclusive)",
+		file: "ledger/sqlledger/blob_settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0`,",
+		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0`,",
 		also: []edit{
-			{"WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)", "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND ?2 <> 0`)"},
+			{"WHERE id ` + sqldb.In(1) + ` AND state = 3 AND fence + 0 = ?2`)", "WHERE id ` + sqldb.In(1) + ` AND state = 3 AND ?2 <> 0`)"},
 			{"WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)", "WHERE blobs.id = t.id AND blobs.state = 3 AND ?2 <> 0`)"},
 		},
 	}, {
