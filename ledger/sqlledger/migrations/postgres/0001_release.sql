@@ -1,5 +1,7 @@
 -- The ledger. Times are microseconds since 1970, sizes are bytes, flags are 0/1,
 -- ids are 26 characters of base32hex. Text compares bytewise (COLLATE "C").
+-- Of a content that ends, RESTRICT asks only whether a row refers to it; NO ACTION would ask
+-- first whether another row has taken its id.
 -- The page schema.md shows how the tables point to each other.
 
 -- 1. Bytes: what is stored, and where.
@@ -154,7 +156,7 @@ CREATE TABLE objects (
   bucket_id   TEXT COLLATE "C" NOT NULL REFERENCES buckets(id),
   key         TEXT COLLATE "C" NOT NULL,
   id          TEXT COLLATE "C" NOT NULL, -- of this version: the operation that wrote it
-  content_id  TEXT COLLATE "C" REFERENCES contents(id), -- NULL: zero bytes
+  content_id  TEXT COLLATE "C" REFERENCES contents(id) ON DELETE RESTRICT, -- NULL: zero bytes
   size        BIGINT           NOT NULL,
   etag        TEXT COLLATE "C" NOT NULL,
   modified_at BIGINT           NOT NULL,
@@ -182,7 +184,7 @@ CREATE TABLE trash (
   bucket      TEXT COLLATE "C" NOT NULL, -- by name: the bucket may be gone
   key         TEXT COLLATE "C" NOT NULL,
   object_id   TEXT COLLATE "C" NOT NULL,
-  content_id  TEXT COLLATE "C" REFERENCES contents(id),
+  content_id  TEXT COLLATE "C" REFERENCES contents(id) ON DELETE RESTRICT,
   size        BIGINT           NOT NULL,
   etag        TEXT COLLATE "C" NOT NULL,
   modified_at BIGINT           NOT NULL,
