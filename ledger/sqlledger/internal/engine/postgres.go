@@ -174,7 +174,7 @@ func (p *Server) beginnings(k Kind, facts serverFacts) texts {
 	const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 	clock := "SELECT 0, clock_high FROM store WHERE one = 1"
 	if p.clock.fake == nil {
-		clock = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
+		clock = "SELECT CAST(date_part('epoch', clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
 	}
 	const write = "BEGIN ISOLATION LEVEL READ COMMITTED"
 	walk := read + settings + "; SET LOCAL statement_timeout = 0; " + clock
