@@ -115,13 +115,9 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 
 // condemnContents condemns the live blobs of contents on backends, and the copies under way of
 // all, which are gone or lie in the ledger now, with the reason and time of each. Live blobs
-// stay for the grace.
-func (t *tx) condemnContents(onBackends, all []lossRow, grace time.Duration) (out condemned, err error) {
-	ask := t.Ask
-	if len(onBackends) == 0 {
-		ask = t.Row // no answer follows that it could go with
-	}
-	pending := ask(anyReplicaPending)
+// stay for the grace. pending is the answer of anyReplicaPending, asked after the contents were
+// locked: no copy of them begins any more.
+func (t *tx) condemnContents(onBackends, all []lossRow, pending sqldb.Scanner, grace time.Duration) (out condemned, err error) {
 	if len(onBackends) > 0 {
 		out, err = t.condemnBy(lethe.Live, condemnLive.of(t), sqldb.JSON(onBackends), t.Now.Add(grace))
 		if err != nil {

@@ -91,7 +91,7 @@ func (db *DB) MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body)
 			return err
 		}
 		moved := []lossRow{{ID: content, Died: t.Now, Reason: lethe.ReasonRebalance}}
-		gone, err := t.condemnContents(moved, moved, t.db.o.MovedGrace)
+		gone, err := t.condemnContents(moved, moved, t.Ask(anyReplicaPending), t.db.o.MovedGrace)
 		blobs = gone.blobs
 		return err
 	})

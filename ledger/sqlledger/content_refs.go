@@ -125,6 +125,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if err := t.lockContents("", names...); err != nil {
 		return out, err
 	}
+	pending := t.Ask(anyReplicaPending)
 	gone, err := t.dropAtZero(losses)
 	if err != nil {
 		return out, err
@@ -147,7 +148,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	losses = slices.DeleteFunc(losses, stays)
 	onBackends := slices.DeleteFunc(slices.Clone(losses), func(l lossRow) bool { return inline[l.ID] })
 	// Copies under way are also those of inline contents that leave the ledger.
-	out.condemned, err = t.condemnContents(onBackends, losses, t.db.o.ReadGrace)
+	out.condemned, err = t.condemnContents(onBackends, losses, pending, t.db.o.ReadGrace)
 	return out, err
 }
 

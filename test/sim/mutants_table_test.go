@@ -113,7 +113,7 @@ var mutants = []mutant{
 		file: "ledger/sqlledger/content_refs.go", old: "	c := r[content]\n	c.net--\n", new: "	c := r[content]\n	c.net = -1\n",
 	}, {
 		name: "the last reference does not condemn", rule: "4: condemned in the transaction that drops the last reference", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/content_refs.go", old: "	out.condemned, err = t.condemnContents(onBackends, losses, t.db.o.ReadGrace)\n", new: "	out.condemned, err = t.condemnContents(onBackends[:0], losses, t.db.o.ReadGrace)\n",
+		file: "ledger/sqlledger/content_refs.go", old: "	out.condemned, err = t.condemnContents(onBackends, losses, pending, t.db.o.ReadGrace)\n", new: "	out.condemned, err = t.condemnContents(onBackends[:0], losses, pending, t.db.o.ReadGrace)\n",
 	}, {
 		name: "a referenced content is dropped", rule: "promise 1: a live byte is never deleted", within: 2000, sqlite: true,
 		file: "ledger/sqlledger/content_refs.go", old: "AND refs = ?2 RETURNING id, body_no", new: "AND refs <= ?2 + 1 RETURNING id, body_no",
