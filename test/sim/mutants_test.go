@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/test/mutation"
 	"github.com/lethe-storage/lethe/test/sim"
 )
@@ -56,9 +57,11 @@ func TestMutants(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for m := range work {
+				begun := lethe.Monotonic{}.Now()
 				found, err := field.hunt(t.TempDir(), m)
 				mu.Lock()
 				v := m.verdict(found, err)
+				v.text += fmt.Sprintf(" after %s", lethe.Monotonic{}.Now().Sub(begun).Round(100*time.Millisecond))
 				t.Log(v.text)
 				if !v.ok {
 					t.Errorf("%s", v.text)
@@ -139,7 +142,11 @@ func (m mutant) verdict(found int, err error) judgement {
 	case found == 0:
 		return judgement{false, fmt.Sprintf("%-55s SURVIVED %d schedules (rule %s)", m.name, m.within, m.rule)}
 	}
-	return judgement{true, fmt.Sprintf("%-55s found by seed %d (rule %s)", m.name, found, m.rule)}
+	how := fmt.Sprintf("seed %d", found)
+	if m.known != 0 && uint64(found) != m.known {
+		how += fmt.Sprintf(", and not by the known one (%d) any more", m.known)
+	}
+	return judgement{true, fmt.Sprintf("%-55s found by %s (rule %s)", m.name, how, m.rule)}
 }
 
 // schedule is the how many-th schedule of the mutant's kind a seed is; 0: of another
