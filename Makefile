@@ -49,7 +49,7 @@ CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod@v1.10.0
 MINIO := github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 WARP := github.com/minio/warp@v1.3.1 . h1:EHNax13sUn7YUR4bYpUrgXW+ldtMKoELPYzN4rrtH6U=
 
-.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants mutants-simulated mutants-served interleave crash cluster clients fuzz model soak adopt-load bench bench-binaries bench-peers conformance variants compat postgres chart compose clean
+.PHONY: faults check check-stages demo-adopt build release image package package-installed cross compile test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants mutants-stepwise mutants-loaded interleave crash cluster clients fuzz model soak adopt-load bench bench-binaries bench-peers conformance variants compat postgres chart compose clean
 
 # The program as it is released: without symbols and paths of this machine. The tag leaves
 # out gRPC's debugging pages, whose templates would make the linker keep every exported
@@ -158,16 +158,17 @@ sim:
 	$(GO) test -count=1 -v -timeout 20m -run '^(TestSchedules|TestForks)$$' ./test/sim -sim.schedules=$(SCHEDULES) -sim.forks=$(FORKS) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
 	$(GO) test -count=1 -v -timeout 10m -run '^TestSchedules$$' ./test/adoptsim -sim.schedules=$(ADOPTIONS)
 
-# Those of the simulations compute; the others wait for servers most of the time.
+# Those under load wait, for what they killed and for what has to grow old, as long as the
+# others take together.
 mutants:
-	@$(MAKE) --no-print-directory -j2 -O mutants-simulated mutants-served
+	@$(MAKE) --no-print-directory -j2 -O mutants-stepwise mutants-loaded
 
-mutants-simulated:
+mutants-stepwise:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/sim -sim.mutants
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptsim -sim.mutants
-
-mutants-served:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/interleave -interleave.mutants
+
+mutants-loaded:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestLoadMutants$$' ./internal/app/adoption -adoption.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement
