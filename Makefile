@@ -32,6 +32,8 @@ ADOPTIONS ?= 2000
 ROWS ?= 100000
 # How long a soak lasts.
 DURATION ?= 2h
+# Where the databases of make test lie: in memory, if files may take 4 GB there.
+DATABASES ?= $(shell [ "$$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 4096 ] 2>/dev/null && echo /dev/shm)
 # What cross compiles for.
 CROSS ?= windows
 # Packages whose tests run under the race detector as well.
@@ -83,6 +85,7 @@ cross:
 # The stages of the whole test, one line each, with the time that each takes. go test vets by
 # itself a part of what the stage vet does, and everything that is imported with it.
 test: export GOFLAGS := $(GOFLAGS) -vet=off
+test: export LETHE_DATABASES := $(DATABASES)
 test:
 	@$(STAGE) all $(MAKE) --no-print-directory stages
 

@@ -11,6 +11,10 @@
 // Nothing is left behind: a server dies with the process of the test, however
 // that ends, and a helper that outlives it removes the folders.
 //
+// LETHE_DATABASES names a folder in memory, which PostgreSQL and MariaDB then use for their
+// data: to make and drop databases costs little there, and a server that was killed finds
+// what it wrote, as it does on a disk whose machine goes on.
+//
 // LETHE_SERVERS decides what happens when a server is not installed: with ""
 // the test is skipped, with "require" it fails, and with "skip" every test that
 // needs a server is skipped. The same holds for programs that tests use (promtool,

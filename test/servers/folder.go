@@ -47,8 +47,13 @@ type folder struct {
 }
 
 // newFolder makes a folder below that of the process.
-func newFolder(of owner) (*folder, error) {
-	base, err := baseFolder()
+func newFolder(of owner) (*folder, error) { return below(baseFolder, of) }
+
+// newDatabaseFolder makes one where LETHE_DATABASES says.
+func newDatabaseFolder(of owner) (*folder, error) { return below(databaseFolder, of) }
+
+func below(parent func() (string, error), of owner) (*folder, error) {
+	base, err := parent()
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +69,17 @@ func newFolder(of owner) (*folder, error) {
 
 func (f *folder) remove() { _ = os.RemoveAll(f.path) } // the janitor comes after
 
-// baseFolder makes the folder that holds those of all servers of this process,
-// once, and starts the janitor that removes it when the process is gone.
-var baseFolder = sync.OnceValues(func() (string, error) {
-	path, err := os.MkdirTemp("", "lethe-servers-")
+// baseFolder makes the folder that holds those of servers of this process, once.
+// databaseFolder makes that of PostgreSQL and MariaDB.
+var (
+	baseFolder     = sync.OnceValues(func() (string, error) { return newBase("") })
+	databaseFolder = sync.OnceValues(func() (string, error) { return newBase(os.Getenv("LETHE_DATABASES")) })
+)
+
+// newBase makes a folder in another one, "" for temporary files, and starts the janitor
+// that removes it when the process is gone.
+func newBase(in string) (string, error) {
+	path, err := os.MkdirTemp(in, "lethe-servers-")
 	if err != nil {
 		return "", fmt.Errorf("servers: %w", err)
 	}
@@ -76,7 +88,7 @@ var baseFolder = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("servers: %w", err)
 	}
 	return path, janitor(path)
-})
+}
 
 // janitor starts a shell that waits for the end of this process, which closes
 // the pipe that it reads, and then removes the folder; servers that are still

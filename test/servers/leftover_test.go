@@ -23,11 +23,13 @@ func TestVictim(t *testing.T) {
 	PgBouncer(t, Postgres(t))
 	MariaDB(t)
 	VersityGW(t)
-	base, err := baseFolder()
-	if err != nil {
-		t.Fatal(err)
+	for _, base := range []func() (string, error){baseFolder, databaseFolder} {
+		path, err := base()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("folder", path)
 	}
-	fmt.Println("folder", base)
 	for _, child := range childrenOf(os.Getpid()) {
 		fmt.Println("process", child)
 		for _, grandchild := range childrenOf(child) {
@@ -56,14 +58,14 @@ func TestNothingOutlivesTheTests(t *testing.T) {
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	folder, pids := told(bufio.NewScanner(out))
+	folders, pids := told(bufio.NewScanner(out))
 	if err := victim.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	_ = victim.Wait() // it was killed
-	// The janitor, the servers, and the children of PostgreSQL.
-	if len(pids) < 11 || folder == "" {
-		t.Fatalf("the victim told of the processes %v and the folder %q", pids, folder)
+	// The janitors, the servers, and the children of PostgreSQL.
+	if len(pids) < 12 || len(folders) != 2 {
+		t.Fatalf("the victim told of the processes %v and the folders %q", pids, folders)
 	}
 	eventually(t, func() string {
 		for _, pid := range pids {
@@ -71,27 +73,29 @@ func TestNothingOutlivesTheTests(t *testing.T) {
 				return fmt.Sprintf("process %d still runs", pid)
 			}
 		}
-		if _, err := os.Stat(folder); err == nil {
-			return folder + " is still there"
+		for _, folder := range folders {
+			if _, err := os.Stat(folder); err == nil {
+				return folder + " is still there"
+			}
 		}
 		return ""
 	})
 }
 
 // told reads what the victim prints.
-func told(lines *bufio.Scanner) (folder string, pids []int) {
+func told(lines *bufio.Scanner) (folders []string, pids []int) {
 	for lines.Scan() && lines.Text() != "end" {
 		kind, value, _ := strings.Cut(lines.Text(), " ")
 		switch kind {
 		case "folder":
-			folder = value
+			folders = append(folders, value)
 		case "process":
 			if pid, err := strconv.Atoi(value); err == nil {
 				pids = append(pids, pid)
 			}
 		}
 	}
-	return folder, pids
+	return folders, pids
 }
 
 // zombie says that a process has ended and only its parent has not yet asked.

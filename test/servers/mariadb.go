@@ -93,7 +93,7 @@ func startMariaDB(path string, settings []string) (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := newFolder(as)
+	f, err := newDatabaseFolder(as)
 	if err != nil {
 		return nil, "", err
 	}

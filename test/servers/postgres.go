@@ -130,7 +130,7 @@ func startPostgres(program, settings, env []string) (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := newFolder(as)
+	f, err := newDatabaseFolder(as)
 	if err != nil {
 		return nil, "", err
 	}

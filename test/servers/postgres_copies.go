@@ -35,7 +35,7 @@ func (s *PostgresServer) Restored(database string) string {
 // another address, as a restore does.
 func (s *PostgresServer) BaseBackup() *PostgresServer {
 	s.t.Helper()
-	f, err := newFolder(s.process.folder.owner)
+	f, err := newDatabaseFolder(s.process.folder.owner)
 	if err != nil {
 		s.t.Fatal(err)
 	}
