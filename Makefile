@@ -196,7 +196,7 @@ package-installed: .bin/nfpm .bin/cyclonedx-gomod
 
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./test/crash -crash.kills=$(KILLS)
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -parallel 1 ./test/twoledgers -doubt.run
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -parallel 2 ./test/twoledgers -doubt.run
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Both at once: each waits more than it computes, for what it killed to start again.
