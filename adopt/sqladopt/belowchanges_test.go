@@ -205,7 +205,7 @@ func TestHeldKeysOfAllKinds(t *testing.T) {
 
 // Holds that are more than a statement can name are counted where they are.
 func TestMoreHoldsBelowThanAStatementNames(t *testing.T) {
-	db := (&mysqlSite{t: t, url: servers.NewMariaDB(t, "--max-allowed-packet=1M").Database()}).database()
+	db := (&mysqlSite{t: t, url: servers.NewMariaDB(t, "--max-allowed-packet=1M").Database(t)}).database()
 	if err := db.Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestTablesAreSampled(t *testing.T) {
 
 // The object of a content is explained by its own key on MariaDB as well.
 func TestMySQLExplainsObjects(t *testing.T) {
-	s := newMySQLSite(t, servers.NewMariaDB(t).Database(), mysqlKind{})
+	s := newMySQLSite(t, servers.NewMariaDB(t).Database(t), mysqlKind{})
 	if err := s.Put(t.Context(), adopttest.Row{Key: "row", Content: "Größe", In: adopttest.Never}); err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func TestGuardOfATableThatIsReplaced(t *testing.T) {
 
 // A trigger of the application that comes after the guard's may change what that has seen.
 func TestMySQLGuardComesLast(t *testing.T) {
-	s := newMySQLSite(t, hastyMariaDB(t).Database(), mysqlKind{loose: true})
+	s := newMySQLSite(t, hastyMariaDB(t).Database(t), mysqlKind{loose: true})
 	s.must("INSERT INTO content VALUES ('a', 0)")
 	finds(t, s.Collection, 1)
 	for event, text := range map[string]string{
@@ -137,7 +137,7 @@ func TestMySQLGuardComesLast(t *testing.T) {
 
 // What a trigger means depends on the mode of the session that made it.
 func TestMySQLGuardInAnotherMode(t *testing.T) {
-	s := newMySQLSite(t, hastyMariaDB(t).Database(), mysqlKind{})
+	s := newMySQLSite(t, hastyMariaDB(t).Database(t), mysqlKind{})
 	conn, err := s.pool.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestMySQLGuardOfNumberedContents(t *testing.T) {
 	for _, object := range []string{"content/{id}", "content/{path}"} {
 		for _, isolation := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
 			t.Run(object+" "+isolation.String(), func(t *testing.T) {
-				site := &mysqlSite{t: t, url: server.Database()}
+				site := &mysqlSite{t: t, url: server.Database(t)}
 				db, pool := site.database(), newMySQLPool(t, site.url)
 				if err := db.Install(t.Context()); err != nil {
 					t.Fatal(err)

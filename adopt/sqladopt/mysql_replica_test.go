@@ -12,7 +12,7 @@ import (
 // TestMySQLReplicaIsRefused: a replica that may be written to is one all the same.
 func TestMySQLReplicaIsRefused(t *testing.T) {
 	first, second := servers.NewMariaDB(t, "--log-bin", "--server-id=1"), servers.NewMariaDB(t, "--server-id=2")
-	primary, replica := newMySQLPool(t, first.Database()), newMySQLPool(t, second.Database())
+	primary, replica := newMySQLPool(t, first.Database(t)), newMySQLPool(t, second.Database(t))
 	host, port, _ := strings.Cut(first.Addr, ":")
 	user := "'copier'@'127.0.0.1'"
 	for _, step := range []struct {
@@ -36,10 +36,10 @@ func TestMySQLReplicaIsRefused(t *testing.T) {
 	if err := replica.QueryRowContext(t.Context(), "SELECT MASTER_GTID_WAIT(?, 60)", at).Scan(&late); err != nil || late != 0 {
 		t.Fatalf("the replica does not follow: %d, %v", late, err)
 	}
-	if _, err := Open(t.Context(), second.Database(), Options{}); err == nil || !strings.Contains(err.Error(), "replicates from another") {
+	if _, err := Open(t.Context(), second.Database(t), Options{}); err == nil || !strings.Contains(err.Error(), "replicates from another") {
 		t.Errorf("a replica: %v", err)
 	}
-	if db, err := Open(t.Context(), first.Database(), Options{}); err != nil {
+	if db, err := Open(t.Context(), first.Database(t), Options{}); err != nil {
 		t.Errorf("the primary: %v", err)
 	} else {
 		_ = db.Close()

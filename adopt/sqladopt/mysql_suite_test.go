@@ -33,7 +33,7 @@ func TestMySQLSuite(t *testing.T) {
 			adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
 				k := k
 				k.Variant = v
-				s := newMySQLSite(t, server.Database(), k)
+				s := newMySQLSite(t, server.Database(t), k)
 				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Ender: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
 			})
 		})
@@ -50,7 +50,7 @@ type mysqlNameSite struct{ *mysqlSite }
 
 func newMySQLNameSite(t *testing.T, server *servers.MariaDBServer) mysqlNameSite {
 	t.Helper()
-	n := mysqlNameSite{newMySQLSite(t, server.Database(), mysqlKind{})}
+	n := mysqlNameSite{newMySQLSite(t, server.Database(t), mysqlKind{})}
 	n.must("CREATE TABLE named (name VARCHAR(700))")
 	return n
 }
@@ -92,7 +92,7 @@ func TestMySQLKeys(t *testing.T) {
 func TestMySQLRuns(t *testing.T) {
 	server := hastyMariaDB(t)
 	adopttest.RunRuns(t, func(t *testing.T) adopttest.RunSite {
-		s := newMySQLSite(t, server.Database(), mysqlKind{})
+		s := newMySQLSite(t, server.Database(t), mysqlKind{})
 		return adopttest.RunSite{Runs: s.db, Pass: s.Pass}
 	})
 }

@@ -158,7 +158,7 @@ func TestMySQLTimes(t *testing.T) {
 // TestMySQLRefuses: an error about what cannot be adopted describes what to do.
 func TestMySQLRefuses(t *testing.T) {
 	server := servers.NewMariaDB(t, "--log-bin", "--binlog-format=MIXED")
-	database := server.Database()
+	database := server.Database(t)
 	s := &mysqlSite{t: t, pool: newMySQLPool(t, database), url: database}
 	s.must("CREATE TABLE content (hash VARCHAR(64) PRIMARY KEY, n BIGINT NOT NULL)")
 	s.must("CREATE TABLE other (hash VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, n BIGINT NOT NULL)")
@@ -353,7 +353,7 @@ func TestMySQLInstall(t *testing.T) {
 func TestMySQLCheck(t *testing.T) {
 	ctx := t.Context()
 	server := servers.NewMariaDB(t, "--log-bin", "--binlog-format=ROW")
-	s := newMySQLSite(t, server.Database(), mysqlKind{loose: true})
+	s := newMySQLSite(t, server.Database(t), mysqlKind{loose: true})
 	found, err := s.Check(ctx)
 	if err != nil || adopt.Problems(found) {
 		t.Fatalf("%+v %v", found, err)

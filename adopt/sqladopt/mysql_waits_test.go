@@ -9,7 +9,7 @@ import (
 // Uploads of different contents do not wait for each other: what the guard inserts to look
 // for a mark locks no gap of an index.
 func TestMySQLUploadsDoNotWaitForEachOther(t *testing.T) {
-	s := newMySQLSite(t, hastyMariaDB(t).Database(), mysqlKind{})
+	s := newMySQLSite(t, hastyMariaDB(t).Database(t), mysqlKind{})
 	for _, isolation := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
 		t.Run(isolation.String(), func(t *testing.T) {
 			upload := func(content string) {

@@ -260,7 +260,7 @@ func TestObjectsOfOtherContents(t *testing.T) {
 			}, s.Pass}, func(d adopt.Collection) *Collection { s.Collection = s.opened(d); return s.Collection })
 		},
 		"MariaDB": func(t *testing.T) ownerSite {
-			s := newMySQLSite(t, hastyMariaDB(t).Database(), mysqlKind{})
+			s := newMySQLSite(t, hastyMariaDB(t).Database(t), mysqlKind{})
 			return storedIn(t, ownerSite{s.Collection, func(ctx context.Context, text string) error {
 				_, err := s.pool.ExecContext(ctx, text)
 				if refusedByMySQL(err) != nil {

@@ -90,7 +90,7 @@ func newSQLiteOwner(t *testing.T, folders bool) ownerSite {
 
 func newMySQLOwner(t *testing.T, server *servers.MariaDBServer, folders bool) ownerSite {
 	t.Helper()
-	s := newMySQLSite(t, server.Database(), mysqlKind{})
+	s := newMySQLSite(t, server.Database(t), mysqlKind{})
 	if err := s.RemoveGuard(t.Context()); err != nil { // a collection's triggers have fixed names
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func TestMySQLStatements(t *testing.T) {
 // TestMySQLSettings: they hold whatever the server's are.
 func TestMySQLSettings(t *testing.T) {
 	s := servers.NewMariaDB(t, "--sql-mode=", "--default-time-zone=+05:00")
-	o := openMySQL(t, s.Database(), 1500*time.Millisecond, time.Second)
+	o := openMySQL(t, s.Database(t), 1500*time.Millisecond, time.Second)
 	var began []string
 	must(t, o.Write(t.Context(), Transaction{Begin: o.begin, Longest: time.Minute, Do: func(ctx context.Context, s *Session, b []string) error {
 		began = b
@@ -254,7 +254,7 @@ func TestMySQLFailedStatement(t *testing.T) {
 // and retried. If the reply to COMMIT is lost the outcome is unknown.
 func TestMySQLConnections(t *testing.T) {
 	server := servers.NewMariaDB(t)
-	database := server.Database()
+	database := server.Database(t)
 	o := openMySQL(t, database, time.Minute, time.Second)
 	killed := false
 	must(t, o.write(func(ctx context.Context, s *Session) error {

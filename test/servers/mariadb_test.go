@@ -44,7 +44,7 @@ func TestMariaDBIsFreshAndDurable(t *testing.T) {
 
 func TestMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	s := NewMariaDB(t, "--log-bin")
-	url := s.Database()
+	url := s.Database(t)
 	first := openMariaDB(t, url)
 	for _, text := range []string{"CREATE TABLE kept (id BIGINT)", "INSERT INTO kept VALUES (7)"} {
 		if _, err := first.ExecContext(t.Context(), text); err != nil {

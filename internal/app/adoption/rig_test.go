@@ -70,7 +70,7 @@ var mariadb = engine{
 	name: "MariaDB", schema: "lethe_", copyOf: "concat('kept/content/', content_hash)", tables: tablesWith("VARCHAR(64)"), taken: " ON DUPLICATE KEY UPDATE ref_count = ref_count + 1", locks: " FOR UPDATE",
 	start: func(r *rig) string {
 		server := servers.NewMariaDB(r.t, "--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2")
-		r.database, r.address = server, server.Database()
+		r.database, r.address = server, server.Database(r.t)
 		var err error
 		if r.db, err = sqldb.OpenMySQL(r.address); err != nil {
 			r.t.Fatal(err)
