@@ -33,7 +33,7 @@ func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.Complet
 	c := completion{b: b, o: o, in: in, want: clonedParts(in.MultipartUpload.Parts)}
 	res, err := c.run()
 	if err != nil {
-		return out, "", b.putError(o, err, condition{str(in.IfMatch), str(in.IfNoneMatch)})
+		return out, "", b.putError(o, err, o.req.condition(in.IfMatch, in.IfNoneMatch))
 	}
 	o.req.expiresWith(res.Object)
 	sums := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
@@ -83,7 +83,7 @@ func (c *completion) run() (res object.PutResult, err error) {
 		return res, err
 	}
 	r := object.CompleteRequest{Bucket: c.o.names.bucket, Key: c.o.names.key, Upload: id, Finish: c.finish, ByKey: c.o.req.keyTTL()}
-	if r.If, err = putCondition(condition{str(c.in.IfMatch), str(c.in.IfNoneMatch)}); err != nil {
+	if r.If, err = putCondition(c.o.req.condition(c.in.IfMatch, c.in.IfNoneMatch)); err != nil {
 		return res, err
 	}
 	if r.Parts, err = c.names(); err != nil {

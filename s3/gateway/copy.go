@@ -115,7 +115,7 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	if err != nil {
 		return out, err
 	}
-	given := condition{unquote(o.req.header("If-Match")), unquote(o.req.header("If-None-Match"))}
+	given := o.req.condition(nil, nil)
 	only, err := putCondition(given)
 	if err != nil {
 		return out, err

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -31,7 +33,10 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 	if err != nil {
 		return nil, err
 	}
-	c := deleteCondition{str(in.IfMatch), in.IfMatchLastModifiedTime, in.IfMatchSize}
+	c, err := o.req.deleteCondition()
+	if err != nil {
+		return nil, err
+	}
 	done, err := b.store.Objects.Delete(o.ctx, object.DeleteRequest{
 		Bucket: o.names.bucket, Items: []ledger.DeleteItem{{Key: o.names.key, If: c.precondition()}},
 	})
@@ -209,9 +214,41 @@ type deleteCondition struct {
 func (c deleteCondition) precondition() ledger.Precondition {
 	p := ledger.Precondition{IfMatch: c.match, IfSize: c.size}
 	if c.modified != nil {
-		p.IfModified = lethe.FromTime(*c.modified)
+		p.IfModified = cmp.Or(lethe.FromTime(*c.modified), -1) // 0 is no condition
 	}
 	return p
+}
+
+// deleteCondition reads the conditions of a deletion. versitygw leaves out what it
+// cannot read, and dates in the future: whatever the object is, it would go.
+func (r *request) deleteCondition() (c deleteCondition, err error) {
+	const dated, sized = "X-Amz-If-Match-Last-Modified-Time", "X-Amz-If-Match-Size"
+	c.match = r.condition(nil, nil).match
+	if text := r.header(dated); text != "" {
+		if c.modified, err = parseDate(text); err != nil {
+			return c, badCondition(dated, text)
+		}
+	}
+	if text := r.header(sized); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return c, badCondition(sized, text)
+		}
+		c.size = &n
+	}
+	return c, nil
+}
+
+func parseDate(text string) (*time.Time, error) {
+	at, err := http.ParseTime(text)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	return &at, err
+}
+
+func badCondition(name, value string) error {
+	return s3err.InvalidArgumentError{Description: "The condition cannot be read.", ArgumentName: name, ArgumentValue: value}
 }
 
 // deleteError returns the error for the failed condition. As on S3, a condition

@@ -118,12 +118,51 @@ func TestConditions(t *testing.T) {
 	s.must(err)
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: key, IfMatch: aws.String(`"0123"`)})
 	s.fails(err, 412, "PreconditionFailed")
+	beginning := time.Unix(0, 0)
+	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: key, IfMatchLastModifiedTime: &beginning})
+	s.fails(err, 412, "PreconditionFailed")
+	out, err := s.DeleteObjects(s.ctx, &awss3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: key, LastModifiedTime: &beginning}}}})
+	if s.must(err); len(out.Errors) != 1 || len(out.Deleted) != 0 {
+		t.Errorf("deleted %v, refused %v", out.Deleted, out.Errors)
+	}
 	_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: key, Body: strings.NewReader("two"), IfMatch: etag})
 	s.must(err)
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: key, IfMatch: etag})
 	s.fails(err, 412, "PreconditionFailed")
 	if got, _ := s.get("k"); got != "two" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A condition that cannot be read, or cannot hold, is not one that is met.
+func TestConditionsThatCannotHold(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "body", nil)
+	tomorrow := lethe.SystemClock{}.Now().Add(48 * time.Hour).Time().Format(http.TimeFormat)
+	for _, c := range []struct {
+		method, name, value string
+		status              int
+	}{
+		{"DELETE", "X-Amz-If-Match-Last-Modified-Time", tomorrow, 412},
+		{"DELETE", "X-Amz-If-Match-Last-Modified-Time", "Thu, 01 Jan 1970 00:00:00 GMT", 412},
+		{"DELETE", "X-Amz-If-Match-Last-Modified-Time", "yesterday", 400},
+		{"DELETE", "X-Amz-If-Match-Size", "four", 400},
+		{"DELETE", "X-Amz-If-Match-Size", "5", 412},
+		{"DELETE", "If-Match", `""`, 412},
+		{"PUT", "If-Match", `""`, 412},
+		{"PUT", "If-None-Match", `""`, 501},
+	} {
+		r := s.raw(c.method, "/k", nil)
+		r.Header.Set(c.name, c.value)
+		if status, _, answer := s.send(signed(r, root, "UNSIGNED-PAYLOAD")); status != c.status {
+			t.Errorf("%s with %s: %s: %d %s", c.method, c.name, c.value, status, answer)
+		}
+		if !slices.Equal(s.keys(), []string{"k"}) {
+			s.put("k", "body", nil)
+		} else if got, _ := s.get("k"); got != "body" {
+			t.Errorf("%s with %s: %s: the object is %q", c.method, c.name, c.value, got)
+			s.put("k", "body", nil)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -32,7 +33,7 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 	}
 	res, err := b.put(ctx, o, in)
 	if err != nil {
-		return s3response.PutObjectOutput{}, b.putError(o, err, condition{str(in.IfMatch), str(in.IfNoneMatch)})
+		return s3response.PutObjectOutput{}, b.putError(o, err, o.req.condition(in.IfMatch, in.IfNoneMatch))
 	}
 	o.req.expiresWith(res.Object)
 	c := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
@@ -55,7 +56,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if _, form := formOf(ctx); form {
 		r.Size, r.What = -1, "post"
 	}
-	if r.If, err = putCondition(condition{str(in.IfMatch), str(in.IfNoneMatch)}); err != nil {
+	if r.If, err = putCondition(o.req.condition(in.IfMatch, in.IfNoneMatch)); err != nil {
 		return res, err
 	}
 	if r.Tags, err = tagsOf(in.Tagging); err != nil {
@@ -137,6 +138,16 @@ func tagsOf(tagging *string) (map[string]string, error) {
 
 // condition is If-Match and If-None-Match of a write; empty if not given.
 type condition struct{ match, noneMatch string }
+
+// condition returns the conditions that versitygw has read, or that the request has. An
+// empty ETag, which versitygw takes for none, stays in its quotes: no object has it.
+func (r *request) condition(match, noneMatch *string) condition {
+	read := func(known *string, name string) string {
+		text := r.header(name)
+		return cmp.Or(str(known), unquote(text), text)
+	}
+	return condition{read(match, "If-Match"), read(noneMatch, "If-None-Match")}
+}
 
 // putCondition returns a write's condition. S3 supports If-None-Match only with
 // "*".
