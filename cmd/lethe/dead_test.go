@@ -65,7 +65,7 @@ func TestDeadShowAndExport(t *testing.T) {
 	if d.DeadInfo != list[0] || d.Attempts != 1 || d.DiedAt.IsZero() || d.LastError == "" || d.Content == "" || !strings.Contains(d.Planned, "nothing by itself") {
 		t.Errorf("shown as %+v", d)
 	}
-	if text := w.ok("dead", "show", list[1].ID); !strings.Contains(text, "last error") || !strings.Contains(text, "1100 bytes") {
+	if text := w.ok("dead", "show", list[1].ID); !strings.Contains(text, "last error") || !strings.Contains(text, "1,100 bytes") {
 		t.Errorf("shown as\n%s", text)
 	}
 	var first api.DeadInfo

@@ -12,7 +12,7 @@ import (
 // A value that a flag cannot have is refused in words, whatever its type is.
 func TestFlagValuesAreRefusedInWords(t *testing.T) {
 	for line, want := range map[string]string{
-		"buckets set b --evict-high much":          `invalid value "much" for --evict-high: want a whole number; see lethe buckets set --help`,
+		"buckets set b --evict-high much":          `invalid value "much" for --evict-high: want a whole number, 1 to 100; see lethe buckets set --help`,
 		"buckets set b --evict-low 1.5":            `invalid value "1.5" for --evict-low: want a whole number`,
 		"buckets set b --max-objects -1":           `invalid value "-1" for --max-objects: want a whole number, 0 or more`,
 		"events list app --after x":                `invalid value "x" for --after: want a whole number`,

@@ -26,8 +26,8 @@ type Restored struct {
 // held. The folder changes only once that is done. An existing ledger is refused,
 // or with replace kept under another name. Errors: ErrInUse, lethe.ErrCorrupt.
 func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
-	if err := MayRestore(c, replace); err != nil {
-		return out, err
+	if c.Database.On() {
+		return out, errOwnTools
 	}
 	if err := sqlledger.CheckFile(ctx, file); err != nil {
 		return out, fmt.Errorf("%s is not a valid backup: %w", file, err)
@@ -61,11 +61,14 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	return out, syncFolder(c.DataDir)
 }
 
+// errOwnTools is the error of a restore into PostgreSQL.
+var errOwnTools = errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
+	"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+
 // MayRestore returns an error if the configuration leaves no place for a restored ledger.
 func MayRestore(c *config.Config, replace bool) error {
 	if c.Database.On() {
-		return errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
-			"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+		return errOwnTools
 	}
 	if exists(LedgerPath(c.DataDir)) && !replace {
 		return fmt.Errorf("%s has a ledger already: restore into another folder, or add --replace to keep the old one under another name", c.DataDir)
