@@ -111,7 +111,7 @@ func TestGuardsStopARun(t *testing.T) {
 		{"the query fails", `ALTER TABLE topics RENAME TO gone`, "", `"topics" does not exist`},
 		{"a name is NULL", `INSERT INTO topics VALUES ('c', NULL)`, "", "NULL"},
 		{"names are too short", "", `SELECT name FROM topics`, "3 segments"},
-		{"names are others", "", `SELECT upper(sequence) || '/topics/' || name FROM topics`, "none of"},
+		{"names are others", "", `SELECT upper(sequence) || '/topics/' || name FROM topics`, "none has a row"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newShelf(t)

@@ -219,7 +219,7 @@ func TestRowThatComesBackBetweenPages(t *testing.T) {
 	if counts, err = s.steps(pass, -1); err != nil || counts["objects"] != 0 {
 		t.Errorf("the next pages counted %v, %v", counts, err)
 	}
-	s.said("it has a row again, after 1000 of its objects were removed")
+	s.said("it has a row again, after 1,000 of its objects were removed")
 	s.is()
 	if keys := s.keys(); len(keys) != 2+501 || s.has("gone/topics/t/TO_DELETE") {
 		t.Errorf("%d keys are left, want 503, without a marker", len(keys))

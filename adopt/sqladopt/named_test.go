@@ -56,7 +56,7 @@ func TestWrongContentColumn(t *testing.T) {
 			t.Errorf("marked %+v, %v", m, err)
 		}
 		script(t, db, "DELETE FROM pastes WHERE code <> 'p00'")
-		if text := problem(); !strings.Contains(text, "0 of 1 values") {
+		if text := problem(); !strings.Contains(text, "0 of 1 value ") {
 			t.Errorf("found %s", text)
 		}
 		if n, _, err := c.Find(ctx, "", 99, 0); err != nil || n != 19 {
