@@ -43,7 +43,7 @@ func TestAdoptQuarantine(t *testing.T) {
 	if code, out := a.run("quarantine", "restore", a.file, "content/never"); code == 0 || !strings.Contains(out, "is not in quarantine") {
 		t.Errorf("what is not there: exit code %d\n%s", code, out)
 	}
-	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "in quarantine") {
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "the quarantine of pastes has 2 objects") {
 		t.Errorf("remove: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{"0 copies were deleted", "2 objects stay in quarantine"}, "quarantine", "purge", a.file, "--yes")
