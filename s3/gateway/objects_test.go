@@ -166,6 +166,19 @@ func TestConditionsThatCannotHold(t *testing.T) {
 	}
 }
 
+// No object has an empty ETag, which unquoted would be no condition.
+func TestEmptyETagInABatch(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "body", nil)
+	out, err := s.DeleteObjects(s.ctx, &awss3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{
+		{Key: aws.String("k"), ETag: aws.String(`""`)},
+	}}})
+	s.must(err)
+	if len(out.Errors) != 1 || aws.ToString(out.Errors[0].Code) != "PreconditionFailed" {
+		t.Errorf("deleted %+v, errors %+v", out.Deleted, out.Errors)
+	}
+}
+
 // A copy has two kinds of conditions. Those without a prefix are about what it would replace.
 func TestConditionsOfCopies(t *testing.T) {
 	s := newSite(t)
