@@ -31,11 +31,11 @@ const (
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END
 		FROM {lethe}collections c WHERE c.holds <> 0 AND c.place <> ?1
 		AND EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope IN (1, 2) AND ` + stands + `)`
-	// movedPlace finds a held collection whose rows lie in another table now, or whose holds
+	// movedPlace finds a held collection whose rows lie in another table now, or any whose holds
 	// countAnywhere has not counted.
-	movedPlace = `SELECT name FROM {lethe}collections WHERE name = ?1 AND holds <> 0 AND (place <> ?2 OR key_column <> ?3
-		OR EXISTS (SELECT 1 FROM {lethe}holds WHERE collection = ?1 AND scope IN (1, 2))
-			AND NOT EXISTS (SELECT 1 FROM {lethe}collections a WHERE a.name = '' AND a.holds <> 0))`
+	movedPlace = `SELECT name FROM {lethe}collections WHERE name = ?1 AND holds <> 0 AND (place <> ?2 OR key_column <> ?3)
+		UNION SELECT collection FROM {lethe}holds WHERE scope IN (1, 2)
+			AND NOT EXISTS (SELECT 1 FROM {lethe}collections a WHERE a.name = '' AND a.holds <> 0)`
 	// removalHolds locks the row that stands for all collections, and then the collection's.
 	removalHolds = `SELECT holds FROM {lethe}collections WHERE name IN ('', ?1) ORDER BY name ` + sqldb.Shared
 	// countAnywhere records in the former whether rows are held, in whichever collection.
@@ -102,7 +102,8 @@ func (s scope) countHeld(t *tx, rows bool) error {
 	return err
 }
 
-// Locate records where the rows of a held collection lie, which a migration may have moved.
+// Locate records where the rows of a held collection lie, which a migration may have moved, and
+// whether rows are held anywhere.
 func (c *Collection) Locate(ctx context.Context) error {
 	moved := false
 	err := c.read(ctx, "look where held rows lie", func(t *tx) error {
