@@ -140,7 +140,7 @@ const inlineBeside = 4 << 10
 // where SQLite and the only copy lie in the data folder. PostgreSQL's log, replicas and backups
 // would each take the bytes, and copies on other disks and servers are meant to be there.
 func (c *Config) InlineUpTo() int64 {
-	outside := func(b Backend) bool { return b.Kind != "dir" || filepath.IsAbs(b.Path) }
+	outside := func(b Backend) bool { return b.Kind != "dir" || !filepath.IsLocal(b.Path) }
 	switch {
 	case c.Store.Inline != InlineAuto:
 		return int64(c.Store.Inline)

@@ -186,7 +186,7 @@ func TestInlineUpTo(t *testing.T) {
 	for settings, want := range map[string]int64{
 		"": 4096, "store.inline=auto": 4096, "store.inline=none": 0, "store.inline=1KiB placement.replicas=2": 1024,
 		"placement.replicas=2": 0, "database.url=postgres://u@h/d": 0, "database.url_file=/run/url": 0,
-		"backends=[{name: a, kind: dir, path: here}]": 4096, "backends=[{name: a, kind: dir, path: /mnt/a}]": 0,
+		"backends=[{name: a, kind: dir, path: here}]": 4096, "backends=[{name: a, kind: dir, path: /mnt/a}]": 0, "backends=[{name: a, kind: dir, path: ../a}]": 0,
 		"backends=[{name: a, kind: s3, s3: {bucket: b}}]": 0,
 	} {
 		c, split := Default(), strings.Fields(settings)
