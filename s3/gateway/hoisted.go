@@ -31,9 +31,10 @@ func hoists(name string) bool {
 
 // takeHoisted sets the headers that a link has in its query. Where there is such
 // a header it counts. versitygw reads user metadata from the request as it was
-// received, so that is kept aside.
+// received, so that is kept aside. A request with an empty signature is no link:
+// it was allowed already, by the headers that it came with.
 func (r *request) takeHoisted() {
-	if r.web == nil || !r.web.Request().URI().QueryArgs().Has(linkSignature) {
+	if r.web == nil || len(r.web.Request().URI().QueryArgs().Peek(linkSignature)) == 0 {
 		return
 	}
 	h := &r.web.Request().Header

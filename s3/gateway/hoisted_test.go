@@ -119,3 +119,24 @@ func TestChunksByLinkAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Before a request without a signature is allowed, the conditions of a policy see its headers
+// alone: no more come from its query.
+func TestQueriesOfUnsignedRequestsAreNoHeaders(t *testing.T) {
+	s := newSite(t)
+	s.must(s.policy(conditional("Allow", `"*"`, `["s3:PutObject","s3:PutObjectTagging"]`, `{"Null":{"s3:RequestObjectTag/team":"true"}}`)))
+	if status := s.anonymously(http.MethodPut, "/k", map[string]string{"X-Amz-Tagging": "team=red"}); status != 403 {
+		t.Fatalf("a tag in a header: %d", status)
+	}
+	for _, target := range []string{"/k?X-Amz-Signature=&x-amz-tagging=team%3Dred", "/k?X-Amz-Signature=&x-amz-meta-ttl=1h"} {
+		if status := s.anonymously(http.MethodPut, target, nil); status != 200 {
+			t.Errorf("%s: %d", target, status)
+			continue
+		}
+		out, err := s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+		s.must(err)
+		if aws.ToInt32(out.TagCount) != 0 || len(out.Metadata) > 0 {
+			t.Errorf("%s: %d tags, metadata %v", target, aws.ToInt32(out.TagCount), out.Metadata)
+		}
+	}
+}
