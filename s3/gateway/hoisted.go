@@ -32,9 +32,10 @@ func hoists(name string) bool {
 // takeHoisted sets the headers that a link has in its query. Where there is such
 // a header it counts. versitygw reads user metadata from the request as it was
 // received, so that is kept aside. A request with an empty signature is no link:
-// it was allowed already, by the headers that it came with.
+// it was allowed already, by the headers that it came with. Nor is a form, whose
+// signature covers its fields alone.
 func (r *request) takeHoisted() {
-	if r.web == nil || len(r.web.Request().URI().QueryArgs().Peek(linkSignature)) == 0 {
+	if r.web == nil || r.form || len(r.web.Request().URI().QueryArgs().Peek(linkSignature)) == 0 {
 		return
 	}
 	h := &r.web.Request().Header

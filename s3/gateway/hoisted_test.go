@@ -140,3 +140,21 @@ func TestQueriesOfUnsignedRequestsAreNoHeaders(t *testing.T) {
 		}
 	}
 }
+
+// A form's policy covers only its fields: its address does not widen what they request.
+func TestQueriesOfFormsAreNoHeaders(t *testing.T) {
+	s := withLists(t)
+	for _, query := range []string{"x-amz-meta-ttl=1h", "x-amz-tagging=a%3Db", "x-amz-acl=public-read"} {
+		body := formBody(s.signPolicy(map[string]string{"key": "k", "acl": "private"}), "x")
+		r := s.raw(http.MethodPost, "?X-Amz-Signature=x&"+query, []byte(body))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=BB")
+		if status, _, answer := s.send(r); status != 204 {
+			t.Fatalf("%s: %d %s", query, status, answer)
+		}
+		out, err := s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+		s.must(err)
+		if aws.ToInt32(out.TagCount) != 0 || len(out.Metadata) > 0 || s.grants("k") != root.Access+" FULL_CONTROL" {
+			t.Errorf("%s: %d tags, metadata %v, grants %s", query, aws.ToInt32(out.TagCount), out.Metadata, s.grants("k"))
+		}
+	}
+}
