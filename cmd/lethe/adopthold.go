@@ -211,11 +211,12 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// ofAdoptHold asks about a hold that there is.
+// ofAdoptHold asks about a hold that there is. Of a row only the database knows: it may write the
+// key otherwise.
 func ofAdoptHold(ctx context.Context, h adopt.Hold) func(*adoption.Adoption) (string, error) {
 	return func(a *adoption.Adoption) (string, error) {
 		holds, err := a.DB.Holds(ctx)
-		if err == nil && !slices.ContainsFunc(holds, func(have adopt.Hold) bool { return have.String() == h.String() }) {
+		if err == nil && h.Scope != adopt.HoldRow && !slices.ContainsFunc(holds, func(have adopt.Hold) bool { return have.String() == h.String() }) {
 			err = fmt.Errorf("%s: %w", h, adopt.ErrNoSuchHold)
 		}
 		return "Release the hold on " + h.String() + "?", err

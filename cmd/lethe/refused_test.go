@@ -58,6 +58,18 @@ func TestBadValuesAreRefusedBeforeAQuestion(t *testing.T) {
 	}
 }
 
+// The key of a held row may be spelled as it was when the row was held.
+func TestReleaseOfAKeyThatTheDatabaseWritesOtherwise(t *testing.T) {
+	file := photos(t)
+	for _, line := range []string{"adopt hold add " + file + " photos --row 007", "adopt hold rm " + file + " photos --row 007"} {
+		var out bytes.Buffer
+		shown := newScreen(t)
+		if code := run(t.Context(), strings.Fields(line), streams{terminal(t, "y\n"), &out, shown.file}); code != 0 {
+			t.Errorf("lethe %s: exit code %d\n%s%s", line, code, &out, shown.read())
+		}
+	}
+}
+
 // photos writes a description of a table that owns files, and returns its path.
 func photos(t *testing.T) string {
 	t.Helper()
