@@ -157,6 +157,9 @@ var errKept = errors.New("a trigger or rule of the table kept rows that were to 
 // objected returns a refusal for an error by which the database, or a hold, objects to
 // removing rows.
 func objected(rows []adopt.Row, err error) error {
+	if len(rows) == 0 {
+		return err // no row is to blame
+	}
 	if errors.Is(err, errKept) || errors.Is(err, errHeldBelow) {
 		return &adopt.Refusal{Rows: rows, Err: Reason(err)}
 	}
