@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -36,6 +37,9 @@ const (
 	stuckRows = `SELECT {r key} FROM {rows} r
 		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}
 		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
+	stuckOnly = `SELECT {r key} FROM {rows} r
+		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}
+		AND r.{key} IN (SELECT {key of id} FROM {ids 3}) LIMIT ?2 ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
 	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due
 )
@@ -140,16 +144,48 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 	return err
 }
 
-// Recover implements adopt.Records.
+// Recover implements adopt.Records. A row that the database does not let live again keeps no
+// others: the error is about the first such row.
 func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	err = c.relaxed(ctx, "recover rows", func(t *tx) error {
-		keys, err := all(t, text, stuckRows, t.now.Add(-age), limit)
-		if err != nil {
+	var keys []string
+	err = c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
+		if keys, err = all(t, text, stuckRows, t.now.Add(-age), limit); err != nil {
 			return err
 		}
-		n = len(keys)
 		return c.giveBack(t, keys)
 	})
+	if err == nil {
+		return len(keys), nil
+	}
+	if _, objects := sqldb.Objection(err); objects {
+		return c.recoverApart(ctx, age, keys)
+	}
+	return 0, err
+}
+
+// recoverApart recovers rows by halves, so that those go which the database lets go.
+func (c *Collection) recoverApart(ctx context.Context, age time.Duration, keys []string) (n int, err error) {
+	for half := range slices.Chunk(keys, (len(keys)+1)/2) {
+		var stuck []string
+		refused := c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
+			if stuck, err = all(t, text, stuckOnly, t.now.Add(-age), len(half), sqldb.JSON(half)); err != nil {
+				return err
+			}
+			return c.giveBack(t, stuck)
+		})
+		_, objects := sqldb.Objection(refused)
+		switch {
+		case refused == nil:
+			n += len(stuck)
+		case !objects:
+			return n, refused
+		case len(half) == 1:
+			err = cmp.Or(err, fmt.Errorf("row %s stays in progress: %w", adopt.Brief(half[0]), refused))
+		default:
+			more, first := c.recoverApart(ctx, age, half)
+			n, err = n+more, cmp.Or(err, first)
+		}
+	}
 	return n, err
 }
 

@@ -76,6 +76,30 @@ func TestRowsThatCannotBeClaimed(t *testing.T) {
 	}
 }
 
+// A row that cannot live again does not keep those of other dead workers.
+func TestRowsThatCannotBeRecovered(t *testing.T) {
+	closed := map[string]string{
+		sqldb.PostgresName: "ALTER TABLE pastes ADD CONSTRAINT positive CHECK (n > 0) NOT VALID",
+		sqldb.SQLiteName:   "CREATE TRIGGER closed BEFORE UPDATE ON pastes WHEN OLD.n = 0 BEGIN SELECT RAISE(ABORT, 'closed'); END",
+		sqldb.MySQLName:    "CREATE TRIGGER closed BEFORE UPDATE ON pastes FOR EACH ROW IF OLD.n = 0 THEN SIGNAL SQLSTATE '45000'; END IF",
+	}
+	onEngines(t, refusingRows, func(t *testing.T, db *DB) {
+		c, err := db.Collection(t.Context(), "pastes", adopt.Collection{Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s",
+			Initiated: "since", Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		script(t, db, "UPDATE pastes SET state = 'BUSY', since = 1000000000")
+		statements(t, db, closed)
+		if n, err := c.Recover(t.Context(), 0, 9); n != 2 || err == nil || !strings.Contains(err.Error(), "row bad stays in progress") {
+			t.Errorf("recovered %d, %v", n, err)
+		}
+		if n, err := c.Recover(t.Context(), 0, 9); n != 0 || err == nil {
+			t.Errorf("then recovered %d, %v", n, err)
+		}
+	})
+}
+
 // Whatever error of a trigger keeps a row, others go.
 func TestTriggersRaiseAnyCode(t *testing.T) {
 	function := "CREATE FUNCTION closed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.n = 0 THEN RAISE; END IF; RETURN OLD; END'; " +
