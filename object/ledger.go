@@ -49,10 +49,10 @@ type BucketLedger interface {
 	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
 	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (ledger.Bucket, error)
 	// DeleteBucket: ErrBucketNotEmpty while it has visible objects, then ErrHeld while
-	// it has holds, then ErrBucketNotEmpty while it has open uploads. Objects past their time to live do not count;
-	// they stay attached to the nameless bucket row until they are reclaimed. Trash
-	// entries keep their undo window. Documents and promotions are removed with the
-	// name.
+	// it has holds, then ErrBucketNotEmpty while it has open uploads. Objects past their
+	// time to live do not count; they stay attached to the nameless bucket row until they
+	// are reclaimed. Trash entries keep their undo window. Documents and promotions are
+	// removed with the name.
 	DeleteBucket(ctx context.Context, name string) error
 	// Evict makes room in a bucket that evicts, by a batch: ErrNoSuchBucket, ErrUnpaired, and
 	// ErrClock where a clock in doubt decides what is old enough.

@@ -32,14 +32,11 @@ const (
 		WHERE {key} IN (SELECT {key of id} FROM {ids 2})`
 	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
 		WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
-	// A row in progress without a time was not claimed by Lethe: it is stuck as
-	// well.
-	stuckRows = `SELECT {r key} FROM {rows} r
-		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}
-		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
-	stuckOnly = `SELECT {r key} FROM {rows} r
-		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}
-		AND r.{key} IN (SELECT {key of id} FROM {ids 3}) LIMIT ?2 ` + sqldb.Locked
+	// stuck: a row in progress without a time was not claimed by Lethe, and is stuck as well.
+	stuck = `SELECT {r key} FROM {rows} r
+		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}`
+	stuckRows = stuck + ` ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
+	stuckOnly = stuck + ` AND r.{key} IN (SELECT {key of id} FROM {ids 2}) ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
 	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due
 )
@@ -146,37 +143,37 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 
 // Recover implements adopt.Records. A row that the database does not let live again keeps no
 // others: the error is about the first such row.
-func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	var keys []string
-	err = c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
-		if keys, err = all(t, text, stuckRows, t.now.Add(-age), limit); err != nil {
-			return err
-		}
-		return c.giveBack(t, keys)
-	})
-	if err == nil {
+func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (int, error) {
+	keys, err := c.recovered(ctx, age, stuckRows, limit)
+	switch _, objects := sqldb.Objection(err); {
+	case err == nil:
 		return len(keys), nil
-	}
-	if _, objects := sqldb.Objection(err); objects {
+	case objects:
 		return c.recoverApart(ctx, age, keys)
 	}
 	return 0, err
 }
 
+// recovered makes the rows live again that a query locks, and returns their keys, also with an
+// error.
+func (c *Collection) recovered(ctx context.Context, age time.Duration, query string, which any) (keys []string, err error) {
+	err = c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
+		if keys, err = all(t, text, query, t.now.Add(-age), which); err != nil {
+			return err
+		}
+		return c.giveBack(t, keys)
+	})
+	return keys, err
+}
+
 // recoverApart recovers rows by halves, so that those go which the database lets go.
 func (c *Collection) recoverApart(ctx context.Context, age time.Duration, keys []string) (n int, err error) {
 	for half := range slices.Chunk(keys, (len(keys)+1)/2) {
-		var stuck []string
-		refused := c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
-			if stuck, err = all(t, text, stuckOnly, t.now.Add(-age), len(half), sqldb.JSON(half)); err != nil {
-				return err
-			}
-			return c.giveBack(t, stuck)
-		})
+		live, refused := c.recovered(ctx, age, stuckOnly, sqldb.JSON(half))
 		_, objects := sqldb.Objection(refused)
 		switch {
 		case refused == nil:
-			n += len(stuck)
+			n += len(live)
 		case !objects:
 			return n, refused
 		case len(half) == 1:

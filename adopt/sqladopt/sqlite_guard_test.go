@@ -107,13 +107,7 @@ func TestSQLiteMarkNeedsGuard(t *testing.T) {
 	if err := s.Put(ctx, adopttest.Row{Key: "old", Content: "x", In: -time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := s.Claim(ctx, 9)
-	if err == nil {
-		_, err = s.Settle(ctx, claim, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.expire(ctx)
 	s.Pass(adopt.DefaultGrace.Unreferenced)
 	for what, change := range map[string]string{
 		"a trigger less":    "DROP TRIGGER lethe_pastes_rows",

@@ -186,6 +186,18 @@ func (s *liteSite) end(in time.Duration) any {
 	return at.Time().UTC().Format("2006-01-02T15:04:05.000000")
 }
 
+// expire claims and settles the rows that have expired.
+func (s *liteSite) expire(ctx context.Context) {
+	s.t.Helper()
+	claim, err := s.Claim(ctx, 9)
+	if err == nil {
+		_, err = s.Settle(ctx, claim, 0)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // do runs a transaction of the application.
 func (s *liteSite) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	return doLite(ctx, s.app, fn)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -195,3 +196,7 @@ func quote(etag string) string { return `"` + etag + `"` }
 
 // unquote removes the quotes of an ETag.
 func unquote(etag string) string { return strings.Trim(etag, `"`) }
+
+// wanted returns the ETag that a condition names. An empty one, which without its quotes would
+// be no condition, keeps them: no object has it.
+func wanted(etag string) string { return cmp.Or(unquote(etag), etag) }

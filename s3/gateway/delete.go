@@ -177,8 +177,7 @@ func (d *deletion) add(id types.ObjectIdentifier) {
 		d.res.Error = append(d.res.Error, s3err.ObjectDeleteError(&key, ptr(version), err))
 		return
 	}
-	etag := str(id.ETag)
-	c := deleteCondition{cmp.Or(unquote(etag), etag), id.LastModifiedTime, id.Size}
+	c := deleteCondition{wanted(str(id.ETag)), id.LastModifiedTime, id.Size}
 	d.items = append(d.items, ledger.DeleteItem{Key: key, If: c.precondition()})
 	d.conds = append(d.conds, c)
 	// The response has the version that the request named.

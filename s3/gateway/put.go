@@ -139,14 +139,10 @@ func tagsOf(tagging *string) (map[string]string, error) {
 // condition is If-Match and If-None-Match of a write; empty if not given.
 type condition struct{ match, noneMatch string }
 
-// condition returns the conditions that versitygw has read, or that the request has. An
-// empty ETag, which versitygw takes for none, stays in its quotes: no object has it.
+// condition returns the conditions that versitygw has read, or that the request has:
+// versitygw takes an empty ETag for none.
 func (r *request) condition(match, noneMatch *string) condition {
-	read := func(known *string, name string) string {
-		text := r.header(name)
-		return cmp.Or(str(known), unquote(text), text)
-	}
-	return condition{read(match, "If-Match"), read(noneMatch, "If-None-Match")}
+	return condition{cmp.Or(str(match), wanted(r.header("If-Match"))), cmp.Or(str(noneMatch), wanted(r.header("If-None-Match")))}
 }
 
 // putCondition returns a write's condition. S3 supports If-None-Match only with

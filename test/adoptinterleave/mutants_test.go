@@ -46,7 +46,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Claim + pastes: Claim", "pastes: Claim + pastes: extend last"},
 	}, {
 		name: "rows that are recovered are not locked", file: "claim.go",
-		old: "text, stuckRows,", new: "text, stuckRows[:len(stuckRows)-len(sqldb.Locked)],",
+		old: "age, stuckRows,", new: "age, stuckRows[:len(stuckRows)-len(sqldb.Locked)],",
 		pairs: []string{"pastes: Settle + pastes: Recover early"},
 	}, {
 		name: "rows that are settled are not locked", file: "settle.go",
