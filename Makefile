@@ -170,6 +170,7 @@ mutants-stepwise:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/sim -sim.mutants
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptsim -sim.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/interleave -interleave.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptinterleave -interleave.mutants
 
 mutants-loaded:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestLoadMutants$$' ./internal/app/adoption -adoption.mutants
@@ -179,7 +180,6 @@ mutants-loaded:
 # application. Not part of make test, which runs the pairs of the mutants.
 interleave:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./test/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptinterleave -interleave.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./test/adoptinterleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
 
 clients:
