@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"database/sql"
 	"time"
 
@@ -22,7 +23,7 @@ type engine struct {
 // connector opens a database and begins its transactions.
 type connector interface {
 	// pool creates the connections. An error does not contain the address.
-	pool(url string) (*sql.DB, error)
+	pool(ctx context.Context, url string) (*sql.DB, error)
 	// beginnings returns the texts that begin a write and a read transaction.
 	// Each returns the time, in microseconds since 1970.
 	beginnings() (write, read string)

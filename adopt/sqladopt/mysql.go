@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"database/sql"
 	_ "embed"
 	"errors"
@@ -23,7 +24,7 @@ var mysqlSchema string
 // mysqlURL matches the schemes of its addresses.
 var mysqlURL = regexp.MustCompile(`^(mysql|mariadb)://`)
 
-func (m mysql) pool(url string) (*sql.DB, error) {
+func (m mysql) pool(_ context.Context, url string) (*sql.DB, error) {
 	pool, err := sqldb.OpenMySQL(url)
 	if err != nil {
 		return nil, err

@@ -68,9 +68,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{o: o, engine: e}
-	pool, err := e.pool(url)
+	pool, err := e.pool(ctx, url)
 	if err != nil {
-		return nil, err
+		return nil, admission(url, err)
 	}
 	pool.SetMaxOpenConns(o.Connections)
 	pool.SetMaxIdleConns(o.Connections)

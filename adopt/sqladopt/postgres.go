@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"regexp"
@@ -16,14 +17,25 @@ import (
 // postgres is PostgreSQL, the reference for the other databases.
 type postgres struct{ o Options }
 
-func (p postgres) pool(url string) (*sql.DB, error) {
+// planTime is how long a connection keeps its plans, which were made for tables as large as they
+// were then.
+const planTime = time.Minute
+
+func (p postgres) pool(ctx context.Context, url string) (*sql.DB, error) {
 	config, err := sqldb.PostgresConfig(url, "lethe adopt")
 	if err != nil {
 		return nil, err
 	}
-	// Nothing is prepared, and nothing set for a session, because of poolers.
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	return sqldb.OpenPostgres(config), nil
+	pooled, err := sqldb.Pooled(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if pooled {
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	pool := sqldb.OpenPostgres(config)
+	pool.SetConnMaxLifetime(planTime)
+	return pool, nil
 }
 
 func (p postgres) beginnings() (write, read string) {

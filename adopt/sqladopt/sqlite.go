@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func sqlitePath(address string) (path string, err error) {
 // plainName matches names that need no quotes.
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func (s sqlite) pool(address string) (*sql.DB, error) {
+func (s sqlite) pool(_ context.Context, address string) (*sql.DB, error) {
 	path, err := sqlitePath(address)
 	if err != nil {
 		return nil, err
