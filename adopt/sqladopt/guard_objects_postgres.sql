@@ -1,3 +1,10 @@
+-- Only this guard looks for marks by objects.
+DO $index$ BEGIN
+    IF to_regclass({object index name}) IS NULL THEN
+        CREATE INDEX condemned_object ON {lethe}condemned (collection, substr(object, 1, 500));
+    END IF;
+END $index$;
+
 
 -- Keeps an object that is being deleted from becoming another content's of {collection}.
 CREATE OR REPLACE FUNCTION {lethe}{guard objects}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER

@@ -67,7 +67,7 @@ const refuseFolders = `
 // the order of bytes: RI_ConstraintTrigger.
 func firstTrigger(collection, on string) string { return "Lethe_" + collection + "_" + on }
 
-func (postgres) guard(c *Collection) string {
+func (p postgres) guard(c *Collection) string {
 	if c.c.Contents == nil {
 		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1)
 	}
@@ -76,7 +76,7 @@ func (postgres) guard(c *Collection) string {
 		counts = countTrigger
 	}
 	if !c.keyed() {
-		objects = guardObjectsSQL
+		objects = strings.Replace(guardObjectsSQL, "{object index name}", sqldb.Literal(p.schema()+".condemned_object"), 1)
 	}
 	return guardLookSQL + strings.NewReplacer("{count trigger}", counts, "{trigger first rows}", sqldb.Quoted(firstTrigger(c.name, "rows")),
 		"{trigger first named}", sqldb.Quoted(firstTrigger(c.name, "named"))).Replace(guardSQL) + objects

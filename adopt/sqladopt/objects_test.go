@@ -320,3 +320,19 @@ func TestObjectsOfOtherContentsByTheSnapshot(t *testing.T) {
 		})
 	}
 }
+
+// Only a guard that looks for marks by their objects has an index of them, which costs at each mark.
+func TestIndexOfObjects(t *testing.T) {
+	indexed := func(s *site) (yes bool) {
+		if err := s.pool.QueryRow(t.Context(), "SELECT to_regclass($1) IS NOT NULL", s.schema+".condemned_object").Scan(&yes); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	if indexed(newSite(t, servers.Postgres(t), kind{})) {
+		t.Error("marks are indexed by objects, which are those of their contents' keys")
+	}
+	if _, app := newPostgresStored(t); !indexed(app) {
+		t.Error("marks are not indexed by objects")
+	}
+}

@@ -79,7 +79,7 @@ func (postgres) undefer() string { return "SET CONSTRAINTS ALL IMMEDIATE" }
 func (p postgres) dialect(w words) sqldb.Dialect {
 	return sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
-		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object head}": "substr(object, 1, 500)",
+		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object index}": "",
 		"{key text}": `text COLLATE "C"`, "{held key}": `"key" COLLATE "default"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
 }

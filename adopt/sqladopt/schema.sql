@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS {lethe}condemned (
     PRIMARY KEY (collection, content)
 );
 CREATE INDEX IF NOT EXISTS {index}condemned_due ON {lethe}condemned (collection, state, due_at);
-CREATE INDEX IF NOT EXISTS {index}condemned_object ON {lethe}condemned (collection, {object head});
+{object index}
 
 -- Copies to be dropped from the cache once more, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}cache_due (

@@ -109,7 +109,9 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
 		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)", "{for update}": "",
-		"{lethe}": prefix, "{index}": prefix, "{object head}": "object", "{key text}": "text", "{held key}": `"key"`, "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
+		"{lethe}": prefix, "{index}": prefix, "{key text}": "text",
+		"{object index}": "CREATE INDEX IF NOT EXISTS " + prefix + "condemned_object ON " + prefix + "condemned (collection, object);",
+		"{held key}":     `"key"`, "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
 	d.Instead = sqliteInstead
 	return d
