@@ -46,7 +46,8 @@ type Backlog struct {
 // MaxCounted bounds the count of a Backlog, so that counting stays cheap.
 const MaxCounted = 1_000_000
 
-// Records are the rows of one collection. Each method is one transaction.
+// Records are the rows of one collection. Each method is one transaction, and several where
+// the database refuses rows of Release and Recover.
 type Records interface {
 	// Claim stamps up to limit rows that have expired, are not claimed and not
 	// held, the oldest first. It skips rows that are locked. It may fail with a
@@ -58,9 +59,10 @@ type Records interface {
 	// recorded to be dropped again after again, the latter at once as well. It
 	// may fail with a *Refusal.
 	Settle(ctx context.Context, c Claim, again time.Duration) (Settled, error)
-	// Release makes the rows of a claim live again.
+	// Release makes the rows of a claim live again. It fails with a *Refusal if some of them
+	// may not, after all others.
 	Release(ctx context.Context, c Claim) (int, error)
-	// Recover makes up to limit rows whose claim is older than age live again.
+	// Recover makes up to limit rows whose claim is older than age live again, as Release does.
 	Recover(ctx context.Context, age time.Duration, limit int) (int, error)
 	// Due counts the rows that Claim would take.
 	Due(ctx context.Context) (Backlog, error)

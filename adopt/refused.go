@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/lethe-storage/lethe/internal/words"
 )
 
 // Refusal is the error of rows that the database refuses to claim or to remove: a
@@ -19,7 +17,11 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("the database refuses to let one of %s go: %v", words.Plural(int64(len(r.Rows)), "row", "rows"), r.Err)
+	which := "it"
+	if len(r.Rows) > 1 {
+		which = fmt.Sprintf("one of %d rows", len(r.Rows))
+	}
+	return fmt.Sprintf("the database refuses to let %s go: %v", which, r.Err)
 }
 
 // Unwrap returns the error of the database.
@@ -66,7 +68,8 @@ func (e *Expire) alone(ctx context.Context, c Claim) (Settled, error) {
 	if !errors.As(err, &refused) {
 		return settled, err
 	}
-	if _, err := e.Records.Release(ctx, c); err != nil {
+	// It may not live again either: it then stays in progress, and the watchdog tells of it.
+	if _, err := e.Records.Release(ctx, c); err != nil && !errors.As(err, new(*Refusal)) {
 		return Settled{}, err
 	}
 	return Settled{Refused: 1}, refused.rest(ctx, e.Holds, e.Events, e.Collection)

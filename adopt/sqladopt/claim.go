@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -116,74 +117,89 @@ func keysOf(rows []adopt.Row) string {
 }
 
 // Release implements adopt.Records.
-func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (n int, err error) {
-	err = c.relaxed(ctx, "release rows", func(t *tx) error {
-		have, err := c.claimed(t, claim)
-		if err != nil {
-			return err
-		}
-		var keys []string
-		for _, h := range have {
-			keys = append(keys, h.key)
-		}
-		n = len(keys)
-		return c.giveBack(t, keys)
+func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (int, error) {
+	return givenBack(claim.Rows, func(rows []adopt.Row) (n int, err error) {
+		err = c.relaxed(ctx, "release rows", func(t *tx) error {
+			have, err := c.claimed(t, adopt.Claim{At: claim.At, Rows: rows})
+			if err != nil {
+				return err
+			}
+			var keys []string
+			for _, h := range have {
+				keys = append(keys, h.key)
+			}
+			n = len(keys)
+			return c.giveBack(t, keys)
+		})
+		return n, objected(rows, err)
 	})
+}
+
+// givenBack gives rows back, by halves where the database objects to some, so that those go
+// which it lets go. The error is about the first that it does not, and a refusal of that row.
+func givenBack(rows []adopt.Row, do func([]adopt.Row) (int, error)) (n int, err error) {
+	n, err = do(rows)
+	var refused *adopt.Refusal
+	switch {
+	case !errors.As(err, &refused):
+		return n, err
+	case len(rows) == 1:
+		return 0, fmt.Errorf("row %s stays in progress: %w", adopt.Brief(rows[0].Key), err)
+	}
+	n, err = 0, nil
+	for half := range slices.Chunk(rows, (len(rows)+1)/2) {
+		more, first := givenBack(half, do)
+		n, err = n+more, cmp.Or(err, first)
+		if first != nil && !errors.As(first, &refused) {
+			return n, first
+		}
+	}
 	return n, err
 }
 
-// giveBack makes locked rows live again.
+// giveBack makes locked rows live again. It fails with errKept if some did not change.
 func (c *Collection) giveBack(t *tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	_, err := t.exec(returnRows, sqldb.JSON(keys))
+	n, err := t.exec(returnRows, sqldb.JSON(keys))
+	if err == nil && n != int64(len(keys)) {
+		err = errKept
+	}
 	return err
 }
 
 // Recover implements adopt.Records. A row that the database does not let live again keeps no
 // others: the error is about the first such row.
 func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (int, error) {
-	keys, err := c.recovered(ctx, age, stuckRows, limit)
-	switch _, objects := sqldb.Objection(err); {
+	stuck, err := c.recovered(ctx, age, stuckRows, limit)
+	switch {
 	case err == nil:
-		return len(keys), nil
-	case objects:
-		return c.recoverApart(ctx, age, keys)
+		return len(stuck), nil
+	case !errors.As(err, new(*adopt.Refusal)):
+		return 0, err
 	}
-	return 0, err
+	return givenBack(stuck, func(rows []adopt.Row) (int, error) {
+		live, err := c.recovered(ctx, age, stuckOnly, keysOf(rows))
+		return len(live), err
+	})
 }
 
-// recovered makes the rows live again that a query locks, and returns their keys, also with an
+// recovered makes the rows live again that a query locks, and returns them, also with an
 // error.
-func (c *Collection) recovered(ctx context.Context, age time.Duration, query string, which any) (keys []string, err error) {
-	err = c.relaxed(ctx, "recover rows", func(t *tx) (err error) {
-		if keys, err = all(t, text, query, t.now.Add(-age), which); err != nil {
+func (c *Collection) recovered(ctx context.Context, age time.Duration, query string, which any) (rows []adopt.Row, err error) {
+	err = c.relaxed(ctx, "recover rows", func(t *tx) error {
+		rows = nil
+		keys, err := all(t, text, query, t.now.Add(-age), which)
+		if err != nil {
 			return err
+		}
+		for _, key := range keys {
+			rows = append(rows, adopt.Row{Key: key})
 		}
 		return c.giveBack(t, keys)
 	})
-	return keys, err
-}
-
-// recoverApart recovers rows by halves, so that those go which the database lets go.
-func (c *Collection) recoverApart(ctx context.Context, age time.Duration, keys []string) (n int, err error) {
-	for half := range slices.Chunk(keys, (len(keys)+1)/2) {
-		live, refused := c.recovered(ctx, age, stuckOnly, sqldb.JSON(half))
-		_, objects := sqldb.Objection(refused)
-		switch {
-		case refused == nil:
-			n += len(live)
-		case !objects:
-			return n, refused
-		case len(half) == 1:
-			err = cmp.Or(err, fmt.Errorf("row %s stays in progress: %w", adopt.Brief(half[0]), refused))
-		default:
-			more, first := c.recoverApart(ctx, age, half)
-			n, err = n+more, cmp.Or(err, first)
-		}
-	}
-	return n, err
+	return rows, objected(rows, err)
 }
 
 // Due implements adopt.Records.
