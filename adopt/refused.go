@@ -69,7 +69,11 @@ func (e *Expire) alone(ctx context.Context, c Claim) (Settled, error) {
 		return settled, err
 	}
 	// It may not live again either: it then stays in progress, and the watchdog tells of it.
-	if _, err := e.Records.Release(ctx, c); err != nil && !errors.As(err, new(*Refusal)) {
+	released, err := e.Records.Release(ctx, c)
+	switch {
+	case err == nil && released == 0: // the application has removed it meanwhile
+		return Settled{Lost: 1}, nil
+	case err != nil && !errors.As(err, new(*Refusal)):
 		return Settled{}, err
 	}
 	return Settled{Refused: 1}, refused.rest(ctx, e.Holds, e.Events, e.Collection)

@@ -48,13 +48,13 @@ func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (
 			size = len(refused.Rows) / 2
 			return true, nil
 		case errors.As(err, &refused):
-			settled, err = Settled{Refused: 1}, refused.rest(ctx, t.Holds, t.Events, t.Collection)
-		}
-		if err != nil {
+			Settled{Refused: 1}.report(add, t.Events, t.Collection)
+			return true, refused.rest(ctx, t.Holds, t.Events, t.Collection)
+		case err != nil:
 			return false, fmt.Errorf("take rows of %s: %w", t.Collection, err)
 		}
 		settled.report(add, t.Events, t.Collection)
-		more := settled.Gone+settled.Refused == size
+		more := settled.Gone == size
 		size = min(2*size, t.Batch)
 		return more, nil
 	}

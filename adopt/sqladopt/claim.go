@@ -12,7 +12,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
-	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 // Statements use the placeholders of names.go. ?1 is the instant where rows are
@@ -62,11 +61,25 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 		case err != nil:
 			return err
 		case n != int64(len(rows)):
-			return fmt.Errorf("%s claimed and %d stamped: keys do not find them, or %w", wording.Plural(int64(len(rows)), "row was", "rows were"), n, errKept)
+			return c.unstamped(t, rows)
 		}
 		return c.unmoved(t, counted)
 	})
 	return out, objected(rows, err)
+}
+
+// errNotFound reports that keys do not find the rows that have them. Nothing was done.
+var errNotFound = errors.New("its key does not find it: the character set of its column may have another key for that text (make it utf8mb4), " +
+	"or a trigger removes it before it is changed")
+
+// unstamped returns why rows were not stamped.
+func (c *Collection) unstamped(t *tx, rows []adopt.Row) error {
+	var found int
+	err := t.row(remaining, keysOf(rows)).Scan(&found)
+	if err == nil && found < len(rows) {
+		return errNotFound
+	}
+	return cmp.Or(err, errKept)
 }
 
 // due locks up to limit rows that have expired and are not held.

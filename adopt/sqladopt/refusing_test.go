@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // refusingRows are three rows that have ended; the database does not let the oldest be changed.
@@ -17,10 +18,22 @@ const refusingRows = `CREATE TABLE log (code varchar(2)); CREATE TABLE pastes (c
 // keepsTheBad passes over the rows: all go but one, which is held. It returns their collection.
 func keepsTheBad(t *testing.T, db *DB, status *adopt.Status) *Collection {
 	t.Helper()
+	return keepsOf(t, db, pastesOf(status), "bad")
+}
+
+// pastesOf describes such rows.
+func pastesOf(status *adopt.Status) adopt.Collection {
 	d := adopt.Collection{Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s", Status: status}}
 	if status != nil {
 		d.Rows.Initiated = "since"
 	}
+	return d
+}
+
+// keepsOf is keepsTheBad for another description and key.
+func keepsOf(t *testing.T, db *DB, d adopt.Collection, bad string) *Collection {
+	t.Helper()
+	status := d.Rows.Status
 	c, err := db.Collection(t.Context(), "pastes", d)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +52,7 @@ func keepsTheBad(t *testing.T, db *DB, status *adopt.Status) *Collection {
 	}
 	err = db.read(t.Context(), "look at rows", func(in *tx) error {
 		left, err := all(in, text, "SELECT code FROM pastes")
-		if !slices.Equal(left, []string{"bad"}) || !slices.Equal(refused, left) || counts["rows"] != 2 || counts["refused"] != 1 {
+		if !slices.Equal(left, []string{bad}) || !slices.Equal(refused, left) || counts["rows"] != 2 || counts["refused"] != 1 {
 			t.Errorf("rows %q are left, %q were refused: %v", left, refused, counts)
 		}
 		return err
@@ -102,6 +115,78 @@ func TestRowsThatCannotBeReleased(t *testing.T) {
 	})
 }
 
+// A row whose key does not find it, as its character set has another one for that text, keeps
+// no others.
+func TestRowsThatKeysDoNotFind(t *testing.T) {
+	for what, status := range map[string]*adopt.Status{"taken": nil, "claimed": {Column: "state", Live: "LIVE", Claimed: "BUSY"}} {
+		t.Run(what, func(t *testing.T) {
+			db := (&mysqlSite{t: t, url: servers.MariaDB(t)}).database()
+			if err := db.Install(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			script(t, db, refusingRows+"; ALTER TABLE pastes MODIFY code varchar(40) CHARACTER SET cp932 NOT NULL; UPDATE pastes SET code = unhex('8790') WHERE code = 'bad'")
+			c := keepsOf(t, db, pastesOf(status), "≒")
+			holds, err := c.Holds(t.Context())
+			if err != nil || len(holds) != 1 || !strings.Contains(holds[0].Reason, "its key does not find it") {
+				t.Errorf("held: %v, %v", holds, err)
+			}
+		})
+	}
+}
+
+// A row that names a content by a key that is not UTF-8 keeps no others.
+func TestRowsThatNameNoText(t *testing.T) {
+	for what, status := range map[string]*adopt.Status{"taken": nil, "claimed": {Column: "state", Live: "LIVE", Claimed: "BUSY"}} {
+		t.Run(what, func(t *testing.T) {
+			db, _ := liteDB(t, refusingRows+`; ALTER TABLE pastes ADD COLUMN hash text; UPDATE pastes SET hash = CAST(x'61ff' AS TEXT) WHERE code = 'bad';
+				CREATE INDEX named ON pastes (hash); CREATE TABLE content (hash text NOT NULL PRIMARY KEY)`)
+			if err := db.Install(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d := pastesOf(status)
+			d.Rows.Content, d.Contents, d.Prefix = "hash", &adopt.Table{Table: "content", Key: "hash", Object: "content/{hash}"}, "content/"
+			keepsOf(t, db, d, "bad")
+		})
+	}
+}
+
+// vanishing is rows of which the application removes one before a refused claim of it is
+// given back.
+type vanishing struct {
+	*Collection
+	vanish func()
+}
+
+func (v vanishing) Release(ctx context.Context, c adopt.Claim) (int, error) {
+	v.vanish()
+	return v.Collection.Release(ctx, c)
+}
+
+// A row that is gone by then is not held: another one may get its key.
+func TestRefusedRowsThatAreGone(t *testing.T) {
+	closed := map[string]string{
+		sqldb.PostgresName: "CREATE FUNCTION closed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''closed''; END'; " +
+			"CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW WHEN (OLD.n = 0) EXECUTE FUNCTION closed()",
+		sqldb.SQLiteName: "CREATE TRIGGER closed BEFORE DELETE ON pastes WHEN OLD.n = 0 BEGIN SELECT RAISE(ABORT, 'closed'); END",
+		sqldb.MySQLName:  "CREATE TRIGGER closed BEFORE DELETE ON pastes FOR EACH ROW IF OLD.n = 0 THEN SIGNAL SQLSTATE '45000'; END IF",
+	}
+	onEngines(t, refusingRows, func(t *testing.T, db *DB) {
+		statements(t, db, closed)
+		c, err := db.Collection(t.Context(), "pastes", pastesOf(&adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := vanishing{c, func() { script(t, db, "UPDATE pastes SET n = 1; DELETE FROM pastes WHERE code = 'bad'") }}
+		pass, counts := (&adopt.Expire{Collection: "pastes", Records: v, Holds: c, Batch: 10}).Pass("worker"), map[string]int64{}
+		if _, err := pass(t.Context(), func(what string, n int64) { counts[what] += n }); err != nil || counts["lost"] != 1 || counts["refused"] != 0 {
+			t.Errorf("counted %v, %v", counts, err)
+		}
+		if holds, err := c.Holds(t.Context()); err != nil || len(holds) != 0 {
+			t.Errorf("held: %v, %v", holds, err)
+		}
+	})
+}
+
 // A row that a trigger passes over is not taken for one that lives again: the watchdog would
 // not come to an end.
 func TestRowsThatAreNotRecovered(t *testing.T) {
@@ -133,8 +218,7 @@ func TestRowsThatCannotBeRecovered(t *testing.T) {
 func recoversAllButOne(t *testing.T, db *DB, closed map[string]string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	c, err := db.Collection(ctx, "pastes", adopt.Collection{Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Unit: "s",
-		Initiated: "since", Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}}})
+	c, err := db.Collection(ctx, "pastes", pastesOf(&adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,13 +59,21 @@ type claimed struct {
 	copies  []string // the keys under which the application caches it now
 }
 
+// listed returns a refusal of a row whose content has a key that cannot be listed.
+func (h claimed) listed() error {
+	if err := listable(h.content); err != nil {
+		return &adopt.Refusal{Rows: []adopt.Row{{Key: h.key}}, Err: err}
+	}
+	return nil
+}
+
 // claimed returns the rows that still carry a claim, locked, in key order.
 func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 	rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
 		var content sql.NullString
 		h.copies, err = c.scanCopies(r, &h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
-		return h, cmp.Or(err, listable(h.content))
+		return h, cmp.Or(err, h.listed())
 	}, c.claimedText(), c.end(t), keysOf(claim.Rows), claim.At)
 	if err != nil {
 		return nil, err
@@ -157,10 +165,10 @@ var errKept = errors.New("a trigger or rule of the table kept rows that were to 
 // objected returns a refusal for an error by which the database, or a hold, objects to
 // removing rows.
 func objected(rows []adopt.Row, err error) error {
-	if len(rows) == 0 {
+	if len(rows) == 0 || errors.Is(err, adopt.ErrChanged) {
 		return err // no row is to blame
 	}
-	if errors.Is(err, errKept) || errors.Is(err, errHeldBelow) {
+	if errors.Is(err, errKept) || errors.Is(err, errHeldBelow) || errors.Is(err, errNotFound) {
 		return &adopt.Refusal{Rows: rows, Err: Reason(err)}
 	}
 	if text, ok := sqldb.Objection(err); ok {

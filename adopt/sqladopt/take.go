@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
-	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 var _ adopt.Taker = (*Collection)(nil)
@@ -22,7 +20,7 @@ func (c *Collection) scanNaming(r *sql.Rows) (h claimed, err error) {
 	var content sql.NullString
 	h.copies, err = c.scanCopies(r, &h.key, &content, &h.expired)
 	h.content = content.String
-	return h, cmp.Or(err, listable(h.content))
+	return h, cmp.Or(err, h.listed())
 }
 
 // Take implements adopt.Taker.
@@ -40,7 +38,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 			return err
 		}
 		if len(rows) != len(due) || slices.ContainsFunc(rows, func(r claimed) bool { return !r.expired }) {
-			return fmt.Errorf("%s expired, and keys find others", wording.Plural(int64(len(due)), "row has", "rows have"))
+			return errNotFound
 		}
 		out.Gone = len(rows)
 		return c.remove(t, removal{rows: rows, again: again, holds: h}, &out)
