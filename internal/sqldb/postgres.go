@@ -22,6 +22,8 @@ func PostgresConfig(url, application string) (*pgx.ConnConfig, error) {
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, 10*time.Second)
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], application)
+	// The server would send names in the encoding that database or role are set to.
+	config.RuntimeParams["client_encoding"] = "UTF8"
 	return config, nil
 }
 

@@ -1,0 +1,34 @@
+package sqladopt
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// Names are compared as the bucket has them, in UTF-8, whatever the database sends to others.
+func TestNamesOfAnotherEncoding(t *testing.T) {
+	url := servers.Postgres(t)
+	connect(t, url, `CREATE TABLE files (name text); INSERT INTO files VALUES ('files/é');
+		DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET client_encoding = ''LATIN1''', current_database()); END $$`)
+	for through, url := range map[string]string{"the server": url, "a pooler": servers.PgBouncer(t, url)} {
+		db := openDB(t, url)
+		rows, err := db.Keys(t.Context(), "files", adopt.Collection{Prefix: "files/", Keys: &adopt.KeySpec{Query: "SELECT name FROM files"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var named []string
+		_, _, err = rows.Stream(t.Context(), func(key string) error { named = append(named, key); return nil })
+		if err != nil || !slices.Equal(named, []string{"files/é"}) {
+			t.Errorf("of %s, rows name %q, %v", through, named, err)
+		}
+		objects := []adopt.OrphanObject{{Key: "files/é", Modified: lethe.FromTime(time.Now())}}
+		if seen, err := rows.See(t.Context(), adopt.Seeing{Orphans: objects, Most: 1}); err != nil || seen.Orphans != 0 {
+			t.Errorf("of %s, an object with a row is taken for an orphan: %+v, %v", through, seen, err)
+		}
+	}
+}
