@@ -49,7 +49,9 @@ func (p postgres) beginnings() (write, read string) {
 		"; SET LOCAL row_security = off" +
 		"; SET LOCAL bytea_output = hex" + // as the guard writes keys
 		"; SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
-	return "BEGIN ISOLATION LEVEL READ COMMITTED" + settings, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + settings
+	// What a mark allows cannot be undone by a crash, as the mark itself could.
+	durable := "; SELECT set_config('synchronous_commit', 'on', TRUE) WHERE current_setting('synchronous_commit') = 'off'"
+	return "BEGIN ISOLATION LEVEL READ COMMITTED" + durable + settings, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + settings
 }
 
 // probe refuses a standby: a replica's data is never trusted.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -30,5 +31,20 @@ func TestNamesOfAnotherEncoding(t *testing.T) {
 		if seen, err := rows.See(t.Context(), adopt.Seeing{Orphans: objects, Most: 1}); err != nil || seen.Orphans != 0 {
 			t.Errorf("of %s, an object with a row is taken for an orphan: %+v, %v", through, seen, err)
 		}
+	}
+}
+
+// What is committed survives a crash also where the server does not wait for its log: an object
+// whose mark was lost would be gone, and could be named again.
+func TestACrashUndoesNoCommit(t *testing.T) {
+	server := servers.NewPostgres(t, "synchronous_commit=off", "wal_writer_delay=10s")
+	db := openDB(t, server.Database())
+	if err := db.StartRun(t.Context(), ledger.Run{ID: "1", Routine: "clean", Worker: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	server.Restart()
+	if last, _, err := db.LastRuns(t.Context()); err != nil || last["clean"].Worker != "w" {
+		t.Errorf("after the crash the runs are %v, %v", last, err)
 	}
 }
