@@ -94,7 +94,7 @@ type FolderPlan struct {
 	Purge  []Step
 	Kept   []Step // no row, and cannot be deleted
 	// Live folders have a row, Young ones were written recently, Waiting ones
-	// are marked and within their retention.
+	// are marked, and within their retention or young.
 	Live, Young, Waiting int64
 	// Limited reports that the limit of a run left some for the next.
 	Limited bool
@@ -175,7 +175,6 @@ func (p *FolderPlan) limit(steps []Step, most int) []Step {
 func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
 	f, k := s.Folder, s.Known
 	held := v.Holds.Folder(v.Prefix + f.Name + "/")
-	young := f.Newest != 0 && now.Sub(f.Newest) < r.MinAge
 	switch {
 	case v.Live[f.Name]:
 		p.Live++
@@ -188,10 +187,10 @@ func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time)
 	case f.Odd != "":
 		s.Why = fmt.Sprintf("it holds the key %q, which cannot be deleted unmistakably: remove or rename it", f.Odd)
 		p.Kept = append(p.Kept, s)
-	case k.State <= FolderSeen && young:
+	case k.State <= FolderMarking && r.young(f, now):
 		p.Young++
-		if k.State == FolderSeen {
-			p.cancel(s, false, "")
+		if k.State != 0 {
+			p.cancel(s, k.State == FolderMarking, "")
 		}
 	case k.State == 0:
 		p.Notice = append(p.Notice, s)
@@ -200,6 +199,11 @@ func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time)
 	default:
 		r.marked(p, s, v, now)
 	}
+}
+
+// young reports whether something was written to a folder lately; now is the backend's time.
+func (r FolderRules) young(f Folder, now lethe.Time) bool {
+	return f.Newest != 0 && now.Sub(f.Newest) < r.MinAge
 }
 
 // marked decides about a marked folder without a row.
@@ -212,7 +216,7 @@ func (r FolderRules) marked(p *FolderPlan, s Step, v FolderView, now lethe.Time)
 		p.cancel(s, false, "its marker is not the one that was put")
 	case f.Newest >= f.Marker:
 		p.cancel(s, true, "it was written to after it was marked")
-	case now.Sub(f.Marker) < r.Retention || v.Now.Sub(k.MarkedAt) < r.Retention:
+	case now.Sub(f.Marker) < r.Retention || v.Now.Sub(k.MarkedAt) < r.Retention, r.young(f, now):
 		p.Waiting++
 	default:
 		p.Purge = append(p.Purge, s)

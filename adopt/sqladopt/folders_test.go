@@ -319,3 +319,32 @@ func TestMarkerThatWasNotRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is written to before its marker is put is left alone for as long as its objects
+// are young, also where the retention is shorter.
+func TestFolderThatIsWrittenToBeforeItsMarker(t *testing.T) {
+	s := newShelf(t)
+	s.marked("gone/topics/t")
+	s.sql(`UPDATE lethe.folders SET state = 2, marked_at = 0, marker_at = 0`)
+	s.put("gone/topics/t/new", 0)
+	s.ran(map[string]int64{"young": 1})
+	s.is()
+	if s.has("gone/topics/t/TO_DELETE") {
+		t.Error("the marker is left")
+	}
+	s.wait(minAge)
+	s.ran(map[string]int64{"noticed": 1})
+	pass := s.Pass("w")
+	if _, err := s.steps(pass, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.put("gone/topics/t/newer", 2*time.Second)
+	if counts, err := s.steps(pass, -1); err != nil || counts["marked"] != 1 {
+		t.Fatalf("the rest of the run counted %v, %v", counts, err)
+	}
+	s.Rules.Retention = minAge / 4
+	s.wait(minAge / 2)
+	s.ran(map[string]int64{"waiting": 1})
+	s.wait(minAge / 2)
+	s.ran(map[string]int64{"folders": 1, "objects": 3})
+}
