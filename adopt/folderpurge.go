@@ -97,7 +97,7 @@ func (p *folderPass) stop(ctx context.Context, s Step, add func(string, int64)) 
 		return nil
 	}
 	p.next()
-	return p.cancel(ctx, s, add)
+	return p.stays(ctx, p.cancel(ctx, s, add), add)
 }
 
 // next advances to the next folder.
@@ -142,7 +142,7 @@ func (p *folderPass) finish(ctx context.Context, add func(string, int64)) error 
 		return nil
 	}
 	if err := p.unmark(ctx, s.Folder.Name); err != nil {
-		return err
+		return p.stays(ctx, err, add)
 	}
 	if err := p.Rows.Gone(context.WithoutCancel(ctx), s.Known); err != nil {
 		return err

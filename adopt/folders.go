@@ -284,7 +284,7 @@ func (p *folderPass) step(ctx context.Context, add func(string, int64)) (more bo
 	case len(p.plan.Cancel) > 0:
 		s := p.plan.Cancel[0]
 		p.plan.Cancel = p.plan.Cancel[1:]
-		return true, p.cancel(ctx, s, add)
+		return true, p.stays(ctx, p.cancel(ctx, s, add), add)
 	case len(p.plan.Mark) > 0:
 		n := min(marksAtOnce, len(p.plan.Mark))
 		steps := p.plan.Mark[:n]
@@ -356,7 +356,20 @@ func (p *folderPass) unmark(ctx context.Context, folder string) error {
 	if err = blob.Outcomes(keys, results, err)[0]; blob.Gone(err) {
 		return nil
 	}
-	return fmt.Errorf("remove the marker of %s%s: %w", p.Prefix, folder, err)
+	return fmt.Errorf("%w of %s%s: %w", errMarker, p.Prefix, folder, err)
+}
+
+// errMarker is of a marker that the backend does not delete.
+var errMarker = errors.New("remove the marker")
+
+// stays reports a folder whose marker could not be removed: the others do not wait for it. It
+// returns other errors.
+func (p *folderPass) stays(ctx context.Context, err error, add func(string, int64)) error {
+	if !errors.Is(err, errMarker) {
+		return err
+	}
+	add("failed", 1)
+	return p.report(ctx, []error{err})
 }
 
 // mark puts markers into folders that still have no row.

@@ -1,11 +1,15 @@
 package sqladopt_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
 )
 
 // A folder is seen, seen again and marked, retained, purged. Live folders, and
@@ -347,4 +351,46 @@ func TestFolderThatIsWrittenToBeforeItsMarker(t *testing.T) {
 	s.ran(map[string]int64{"waiting": 1})
 	s.wait(minAge / 2)
 	s.ran(map[string]int64{"folders": 1, "objects": 3})
+}
+
+// locked is a store that refuses to delete one key.
+type locked struct {
+	adopt.FolderStore
+	key string
+}
+
+func (l locked) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	if slices.Contains(keys, l.key) {
+		return []blob.Result{{Key: l.key, Err: fmt.Errorf("access denied: %w", blob.ErrNotDone)}}, nil
+	}
+	return l.FolderStore.Delete(ctx, keys)
+}
+
+// A marker that cannot be removed keeps no other folder from going, and is tried again.
+func TestMarkerThatCannotBeRemoved(t *testing.T) {
+	s := newShelf(t)
+	store := s.Store
+	s.put("back/topics/t/data", 30*24*time.Hour)
+	s.put("gone/topics/t/data", 30*24*time.Hour)
+	s.ran(map[string]int64{"noticed": 2})
+	s.ran(map[string]int64{"marked": 2})
+	s.put("new/topics/t/data", 30*24*time.Hour)
+	s.row("back", "t")
+	s.Store = locked{store, "back/topics/t/TO_DELETE"}
+	s.ran(map[string]int64{"failed": 1, "noticed": 1, "waiting": 1})
+	s.said("1 failed: remove the marker of sequences/back/topics/t: access denied")
+	s.wait(retention)
+	s.ran(map[string]int64{"failed": 1, "marked": 1, "folders": 1, "objects": 1})
+	s.is("back/topics/t 3", "new/topics/t 3")
+	if err := s.Withdraw(t.Context()); err == nil {
+		t.Error("what cannot be removed is forgotten")
+	}
+	s.Store = store
+	s.ran(map[string]int64{"cancelled": 1, "waiting": 1})
+	s.wait(retention)
+	s.Store = locked{store, "new/topics/t/TO_DELETE"}
+	s.ran(map[string]int64{"failed": 1, "objects": 1})
+	s.Store = store
+	s.ran(map[string]int64{"folders": 1})
+	s.is()
 }
