@@ -252,6 +252,9 @@ func (r Rows) check() (wrong problems) {
 	if s := r.Status; s != nil && (s.Column == "" || s.Live == "" || s.Claimed == "") {
 		wrong.add("status", "column, live and claimed have to be named: the column, and its values for a row that lives and one that is claimed")
 	}
+	if s := r.Status; s != nil && s.Live != "" && (s.Live == s.Claimed || s.Live == s.Deleted || s.Claimed == s.Deleted) {
+		wrong.add("status", "live, claimed and deleted have to differ: a row would be taken again and again")
+	}
 	if r.Status != nil && r.Initiated == "" {
 		wrong.add("initiated", "is missing: beside a status, write the column of the time of a claim")
 	}

@@ -60,6 +60,8 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		{"late: 15m", "late: soon", `collections.pastes.grace.late: invalid time to live`},
 		{`cron: "0 0 * * *"`, `cron: "99 0 * * *"`, `collections.pastes.schedule: `},
 		{"links:", "Links:", `25:3: collections.Links: a name has 1 to 40 lower-case letters`},
+		{"end: deleted_at}", "end: deleted_at, initiated: since, status: {column: state, live: A, claimed: B, deleted: A}}", `26:70: collections.links.rows.status: live, claimed and deleted have to differ`},
+		{"end: deleted_at}", "end: deleted_at, initiated: since, status: {column: state, live: A, claimed: A}}", `live, claimed and deleted have to differ`},
 		{"key: id, end: deleted_at", "key: id", `collections.links.rows.end: is missing`},
 		{"main: {bucket: b}", "main: {path: media}", `4:16: buckets.main.path: "media" is no whole path`},
 		{"main: {bucket: b}", "main: {}", `4:3: buckets.main: neither bucket nor path is named`},
