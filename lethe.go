@@ -178,7 +178,7 @@ var refusals = []error{
 	ErrNoSuchBucket, ErrNoSuchKey, ErrNoSuchUpload, ErrTrashNotFound,
 	ErrPreconditionFailed, ErrContentGone, ErrContentKnown, ErrReaped, ErrFenced, ErrBackendMismatch,
 	ErrQuotaExceeded, ErrNoRoom, ErrClock, ErrInvalidKey, ErrInvalidTTL, ErrInvalidReads, ErrHeld,
-	ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall,
+	ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall, ErrUnverified,
 }
 
 // Refused reports whether an error of a ledger means that its transaction certainly did not

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -111,4 +112,29 @@ func (o Options) Unverified(live []Copy) error {
 		return lethe.ErrContentGone
 	}
 	return fmt.Errorf("%w: %w", lethe.ErrContentGone, lethe.ErrUnverified)
+}
+
+// unread is the error of a completion for parts that are not trusted.
+type unread struct{ parts []Blob }
+
+// Error implements error.
+func (e *unread) Error() string {
+	return fmt.Sprintf("parts on backends that were in doubt since (%d): %v", len(e.parts), lethe.ErrUnverified)
+}
+
+// Is implements errors.Is.
+func (*unread) Is(target error) bool { return target == lethe.ErrUnverified }
+
+// Unread returns the error of a completion that names stored parts that were not read since
+// their backends were in doubt: their bytes may be gone.
+func Unread(parts []Blob) error { return &unread{parts} }
+
+// UnreadParts returns the parts that are to be read, and marked sound or suspect, before the
+// completion that failed with err is run again.
+func UnreadParts(err error) []Blob {
+	var e *unread
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e.parts
 }

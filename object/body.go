@@ -296,7 +296,7 @@ func (b *body) lost() error {
 	var all []error
 	for _, c := range b.res.Segments[b.n].Blobs {
 		err := b.failed[c.ID]
-		if !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
+		if !damaged(err) {
 			kind = lethe.ErrUnavailable
 		}
 		all = append(all, fmt.Errorf("blob %s on %s: %w", c.ID, c.Backend, err))
@@ -312,11 +312,16 @@ func (b *body) giveUp(c ledger.Blob, err error) {
 	b.s.doubt(b.ctx, c, err)
 }
 
+// damaged reports whether err shows that the bytes of a copy are missing or damaged.
+func damaged(err error) bool {
+	return errors.Is(err, blob.ErrNotExist) || errors.Is(err, lethe.ErrCorrupt)
+}
+
 // doubt marks a copy suspect if err shows that its bytes are missing or damaged.
 // Nothing new then refers to it alone: the next upload of the same bytes joins it
 // as one more copy (docs/protocol.md, rule 20).
 func (s *Store) doubt(ctx context.Context, c ledger.Blob, err error) {
-	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
+	if c.Suspect || !damaged(err) {
 		return
 	}
 	ctx, cancel := s.bookkeeping(ctx)

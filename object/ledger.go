@@ -191,8 +191,8 @@ type UploadLedger interface {
 	// CommitPart: ErrNoSuchUpload, ErrReaped.
 	CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error)
 	// Complete: ErrNoSuchUpload, ErrInvalidPart (also of a suspect part),
-	// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Parts of zero
-	// bytes are no segments. Repeated by the same operation, it returns the object
+	// ErrInvalidPartOrder, ErrPartTooSmall, ErrUnverified (see ledger.UnreadParts),
+	// and the errors of Commit. Parts of zero bytes are no segments. Repeated by the same operation, it returns the object
 	// as long as that has its key.
 	Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error)
 	// AbortUpload condemns all parts of the upload, and its pending part intents,

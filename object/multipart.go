@@ -60,12 +60,19 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 	}
 	c.MinPart, c.Commit.Reach = s.opt.MinPart, s.reach()
 	var made ledger.Committed
-	end, err := s.settle(ctx, operation{op: c.Op, what: "complete", run: func(ctx context.Context) error {
+	o := operation{op: c.Op, what: "complete", run: func(ctx context.Context) error {
 		return s.withRoom(ctx, "", func(ctx context.Context) (err error) {
 			made, err = s.ledger.Uploads.Complete(ctx, c)
 			return err
 		})
-	}})
+	}}
+	end, err := s.settle(ctx, o)
+	if doubted := ledger.UnreadParts(err); len(doubted) > 0 {
+		if err := s.readParts(ctx, doubted); err != nil {
+			return PutResult{}, err
+		}
+		end, err = s.settle(ctx, o)
+	}
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchUpload):
 		return s.completed(ctx, r, err)

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,6 +108,27 @@ func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in 
 		stored.CreatedAt = end.outcome.At
 	}
 	return stored, nil
+}
+
+// readParts reads parts to their end, and records each as sound or suspect at once, so that a
+// completion that is repeated goes on from there. ErrInvalidPart if one is missing or damaged.
+func (s *Store) readParts(ctx context.Context, parts []ledger.Blob) (lost error) {
+	for _, b := range parts {
+		began := s.opt.Monotonic.Now()
+		err := s.readBlob(ctx, b)
+		switch {
+		case err == nil:
+			if _, err := s.ledger.Copies.MarkSound(ctx, []lethe.ID{b.ID}, s.opt.Monotonic.Now().Sub(began)); err != nil {
+				return err
+			}
+		case damaged(err):
+			s.doubt(ctx, b, err)
+			lost = cmp.Or(lost, fmt.Errorf("%w: part %d: %w", lethe.ErrInvalidPart, b.Part, err))
+		default:
+			return fmt.Errorf("%w: part %d cannot be read: %w", lethe.ErrUnavailable, b.Part, err)
+		}
+	}
+	return lost
 }
 
 // CopyPart stores a part from an existing object or a range of it. Errors are those

@@ -262,3 +262,66 @@ func TestStaleVerificationRenewsNothing(t *testing.T) {
 		t.Errorf("verified at %s, the read began at %s", at, began)
 	}
 }
+
+// doubt has all that lies on the backends not trusted any more.
+func (w *world) doubt() {
+	w.t.Helper()
+	all, err := w.db.Backends(w.ctx)
+	w.must(err)
+	for _, b := range all {
+		w.must(w.db.ChangeHold(w.ctx, b, ledger.BackendHold{For: ledger.HeldForBackend, Reason: "an older copy"}))
+	}
+	w.clock.Advance(time.Second)
+}
+
+// Parts are read before a completion takes them, if their backends were in doubt since they
+// were stored: what is gone is sent again, and nothing is acknowledged without its bytes.
+func TestCompletionReadsPartsInDoubt(t *testing.T) {
+	for name, how := range damages {
+		t.Run(name, func(t *testing.T) {
+			f := newFolders(t, ledger.Options{TrustWindow: window})
+			up := f.create("k")
+			ask := complete(up, f.part(up, 1, "first part"), f.part(up, 2, "second part"))
+			for _, b := range f.blobs(lethe.Live) {
+				if b.Part == 2 {
+					f.damage(b, how)
+				}
+			}
+			f.doubt()
+			_, err := f.Complete(f.ctx, ask)
+			f.wants(err, lethe.ErrInvalidPart)
+			if _, left, err := f.Parts(f.ctx, object.PartQuery{Bucket: bucket, Key: "k", Upload: up.ID, Limit: 10}); err != nil || len(left) != 1 {
+				t.Errorf("%d parts are listed: %v", len(left), err)
+			}
+			f.part(up, 2, "second part")
+			_, err = f.Complete(f.ctx, ask)
+			f.must(err)
+			f.has("k", "first partsecond part")
+		})
+	}
+}
+
+func TestCompletionReadsPartsInDoubtOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	up, down := w.create("k"), true
+	ask := complete(up, w.part(up, 1, "first part"), w.part(up, 2, "second part"))
+	w.doubt()
+	var reads int
+	for id := range w.backends {
+		w.faults[id] = func(c blobtest.Call) blobtest.Fault {
+			if reads++; down && reads == 2 {
+				return blobtest.Fault{Kind: blobtest.Down}
+			}
+			return blobtest.Fault{}
+		}
+	}
+	_, err := w.Complete(w.ctx, ask)
+	w.wants(err, lethe.ErrUnavailable)
+	down = false
+	_, err = w.Complete(w.ctx, ask)
+	w.must(err)
+	if reads != 3 {
+		t.Errorf("%d reads", reads)
+	}
+	w.has("k", "first partsecond part")
+}

@@ -33,6 +33,12 @@ type testLedger interface {
 	cleaning
 	reaping
 	checking
+	doubting
+}
+
+type doubting interface {
+	Backends(context.Context) ([]ledger.Backend, error)
+	ChangeHold(context.Context, ledger.Backend, ledger.BackendHold) error
 }
 
 type cleaning interface {

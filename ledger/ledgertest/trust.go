@@ -28,6 +28,7 @@ func trustTests() []test {
 		{name: "old parts replace nothing", run: oldPartsJoin, options: in},
 		{name: "each segment is trusted by itself", run: segmentsTrusted, options: in},
 		{name: "a backend in doubt is not trusted", run: doubtedBackend, options: in},
+		{name: "parts on a backend in doubt are read first", run: doubtedParts, options: in},
 		{name: "a hold by a person doubts nothing", run: heldByPerson, options: in},
 		{name: "the reaper replaces an older copy", run: promotedOver, options: in},
 		{name: "trim beside a copy that was read long ago", run: trimAfterWindow, options: two},
@@ -284,6 +285,33 @@ func doubtedBackend(w *world) {
 	w.commit(c)
 	w.replaced(old, c.Blobs[0].Blob)
 	w.commit(w.reference("r", "body"))
+}
+
+// doubtedParts: no completion takes a part that may be gone. Where the content is trusted, the
+// parts are not needed.
+func doubtedParts(w *world) {
+	u, again := w.open("k"), w.open("again")
+	a, b, none := w.part(u, 1, "one k"), w.part(u, 2, "two k"), w.part(u, 3, "")
+	c, d := w.part(again, 1, "one k"), w.part(again, 2, "two k")
+	seen := must(w.Backends(w.ctx))(w)[0]
+	w.ok(w.ChangeHold(w.ctx, seen, ledger.BackendHold{For: ledger.HeldForBackend, Reason: "an older copy"}))
+	w.later(time.Second)
+	ask := w.completion(u, "whole", a, b, none)
+	refuse := func(parts ...ledger.Part) {
+		w.Helper()
+		var err error
+		w.unchanged(func() { err = refused(w.Complete(w.ctx, ask)) })
+		w.fails(err, lethe.ErrUnverified)
+		equal(w, "to be read", names(ledger.UnreadParts(err), func(b ledger.Blob) string { return string(b.ID) }),
+			names(parts, func(p ledger.Part) string { return string(p.BlobID) }))
+	}
+	refuse(a, b)
+	w.verify(a.BlobID)
+	refuse(b)
+	w.verify(b.BlobID)
+	must(w.Complete(w.ctx, ask))(w)
+	equal(w, "duplicate", w.finish(again, "whole", c, d).Duplicate, true)
+	w.sound()
 }
 
 func heldByPerson(w *world) {

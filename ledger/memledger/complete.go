@@ -10,7 +10,7 @@ import (
 
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
-// ErrPartTooSmall, and the errors of Commit. Repeated by the same operation, it returns the
+// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and the errors of Commit. Repeated by the same operation, it returns the
 // object while that is under its key.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
@@ -45,6 +45,9 @@ func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 		return ledger.Committed{}, err
 	}
 	w.up, w.parts = db.stored(parts), true
+	if err := db.unread(w); err != nil {
+		return ledger.Committed{}, err
+	}
 	if err := w.quota(); err != nil {
 		return ledger.Committed{}, err
 	}
@@ -83,4 +86,22 @@ func (db *DB) stored(parts []ledger.Part) (up []upped) {
 		up = append(up, upped{ledger.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C, Blocks: row.blockSums()}, row})
 	}
 	return up
+}
+
+// unread returns an error if parts that become segments were not read since their backends
+// were in doubt.
+func (db *DB) unread(w *write) error {
+	if db.openTrusted(w.key, w.Reach) != nil {
+		return nil // they are duplicates
+	}
+	var doubted []ledger.Blob
+	for _, u := range w.up {
+		if !u.row.trusted(0) {
+			doubted = append(doubted, u.row.Blob)
+		}
+	}
+	if len(doubted) == 0 {
+		return nil
+	}
+	return ledger.Unread(doubted)
 }

@@ -12,9 +12,14 @@ import (
 
 // trusted selects blobs b that were written, or read to the end and found whole, after ?2,
 // and since their backend was last in doubt.
-const trusted = `(b.created_at > ?2 OR b.verified_at > ?2)
-	AND CASE WHEN b.created_at > b.verified_at THEN b.created_at ELSE b.verified_at END
-		> (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)`
+var trusted = `(b.created_at > ?2 OR b.verified_at > ?2) AND ` + sinceDoubt("b")
+
+// sinceDoubt selects blobs that were written, or read to the end and found whole, since their
+// backend was last in doubt.
+func sinceDoubt(blobs string) string {
+	return `CASE WHEN ` + blobs + `.created_at > ` + blobs + `.verified_at THEN ` + blobs + `.created_at ELSE ` + blobs + `.verified_at END
+		> (SELECT k.trusted_since FROM backends k WHERE k.id = ` + blobs + `.backend)`
+}
 
 var (
 	distrust   = register(`UPDATE backends SET trusted_since = ?2 WHERE ?1 = '' OR id = ?1`)

@@ -14,15 +14,21 @@ import (
 
 var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, content_id = ?2, replica = ?3, segment = t.segment
 	FROM ` + sqldb.Rows(1, "id text", "segment bigint") + `
-	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.suspect = 0 AND blobs.upload_id = ?4`)
+	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.suspect = 0 AND blobs.upload_id = ?4
+		AND ` + sinceDoubt("blobs"))
 
 // suspectParts counts the suspect parts of an upload.
 var suspectParts = register(`SELECT count(*) FROM blobs
 	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 2 AND suspect = 1 AND upload_id = ?2`)
 
+// doubtedParts selects the parts of an upload that were not read since their backends were in
+// doubt.
+var doubtedParts = register(`SELECT ` + qualified("b", blobColumns) + ` FROM blobs b
+	WHERE b.id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND b.state = 2 AND b.upload_id = ?2 AND NOT ` + sinceDoubt("b") + ` ORDER BY b.id`)
+
 // Complete makes an object of exactly the parts named and condemns the others. Errors:
 // ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
-// ErrPartTooSmall, and those of Commit. Repeated by the same operation, it returns the
+// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and those of Commit. Repeated by the same operation, it returns the
 // object while that is under its key. The number of statements does not depend on the number
 // of parts.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Committed, err error) {
@@ -169,6 +175,13 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 		return err
 	case suspect > 0: // marked suspect after they were chosen
 		return fmt.Errorf("upload %s has %s missing or damaged: %w", upload, words.Plural(int64(suspect), "part that was found", "parts that were found"), lethe.ErrInvalidPart)
+	}
+	doubted, err := all(t, scanBlob, doubtedParts, sqldb.JSON(blobs), upload)
+	switch {
+	case err != nil:
+		return err
+	case len(doubted) > 0:
+		return ledger.Unread(doubted)
 	}
 	return fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)
 }
