@@ -183,6 +183,37 @@ func TestPoliciesOnRequestTags(t *testing.T) {
 	}
 }
 
+// An unsigned upload sets tags only where the policy lets it.
+func TestUnsignedUploadsAreTaggedByPermission(t *testing.T) {
+	s := newSite(t)
+	const allow = `{"Effect":"Allow","Principal":"*","Action":%s,"Resource":"arn:aws:s3:::BUCKET/*"}`
+	put := func(tags string) int {
+		r := s.raw(http.MethodPut, "/k", []byte("x"))
+		r.Header.Set("X-Amz-Tagging", tags)
+		status, _, _ := s.send(r)
+		return status
+	}
+	both := fmt.Sprintf(allow, `["s3:PutObject","s3:PutObjectTagging"]`)
+	for name, c := range map[string]struct {
+		policy []string
+		want   int
+	}{
+		"allowed": {[]string{both}, 200},
+		"not":     {[]string{fmt.Sprintf(allow, `"s3:PutObject"`)}, 403},
+		"denied":  {[]string{both, `{"Effect":"Deny","Principal":"*","Action":"s3:PutObjectTagging","Resource":"arn:aws:s3:::BUCKET/*"}`}, 403},
+		"others":  {[]string{both, conditional("Deny", `"*"`, `"s3:PutObjectTagging"`, `{"StringEquals":{"s3:RequestObjectTag/a":"c"}}`)}, 200},
+		"these":   {[]string{both, conditional("Deny", `"*"`, `"s3:PutObjectTagging"`, `{"StringEquals":{"s3:RequestObjectTag/a":"b"}}`)}, 403},
+	} {
+		s.must(s.policy(c.policy...))
+		if got := put("a=b"); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		if got := put(""); got != 200 {
+			t.Errorf("%s, without tags: %d", name, got)
+		}
+	}
+}
+
 // A policy may condition on the source of a copy, on its metadata directive,
 // and on grant headers.
 func TestPoliciesOnHeaders(t *testing.T) {

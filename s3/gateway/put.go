@@ -27,9 +27,12 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 		return s3response.PutObjectOutput{}, err
 	}
 	if _, form := formOf(ctx); form {
-		if err := b.mayPost(ctx, o); err != nil {
-			return s3response.PutObjectOutput{}, err
-		}
+		err = b.mayPost(ctx, o)
+	} else if str(in.Tagging) != "" {
+		err = b.mayTag(ctx, o)
+	}
+	if err != nil {
+		return s3response.PutObjectOutput{}, err
 	}
 	res, err := b.put(ctx, o, in)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/ledger"
@@ -72,4 +73,17 @@ func unreserved(tags map[string]string) error {
 		Code: "InvalidTag", HTTPStatusCode: http.StatusBadRequest,
 		Description: "Tags whose keys begin with aws: are system tags, which cannot be set by requests.",
 	}
+}
+
+// mayTag checks by the bucket's policy, if it has one, that an unsigned upload may also set
+// tags: versitygw has checked only that it may write.
+func (b *Backend) mayTag(ctx context.Context, o *op) error {
+	if !public(ctx) || o.req.web == nil {
+		return nil
+	}
+	policy, err := b.document(ctx, o.names.bucket, s3.KindPolicy, 0)
+	if err != nil || policy == nil {
+		return err
+	}
+	return auth.VerifyPublicAccess(o.req.web, b, auth.PutObjectTaggingAction, auth.PermissionWrite, o.names.bucket, o.names.key)
 }
