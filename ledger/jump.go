@@ -25,23 +25,31 @@ type Jump struct {
 // Over sets the jump up for a ledger that is opened.
 func (j *Jump) Over(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
 
-// Resume continues from the lead over Boot that an earlier process last saw, if the machine
-// has not restarted since.
-func (j *Jump) Resume(id string, last lethe.Time) {
+// Resume continues from the lead over Boot that was right for an earlier process, if the
+// machine has not restarted since.
+func (j *Jump) Resume(id string, right lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.Boot != nil && j.id != "" && j.id == id {
-		j.least, j.last, j.known = last.Sub(0), last.Sub(0), true
+		j.least, j.known = right.Sub(0), true
 	}
 }
 
-// Mark returns what Resume needs in the next process.
-func (j *Jump) Mark() (id string, last lethe.Time) {
+// Mark returns what Resume needs in the next process. Without an id what it got before
+// stands: while the clock is ahead, another process may have confirmed it.
+func (j *Jump) Mark() (id string, right lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.Boot == nil || !j.known {
+	if j.Boot == nil || !j.known || j.Ahead() > 0 {
 		return "", 0
 	}
+	return j.id, lethe.Time(0).Add(j.least)
+}
+
+// Confirmed returns what Resume needs if the clock was right at the last look.
+func (j *Jump) Confirmed() (id string, right lethe.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return j.id, lethe.Time(0).Add(j.last)
 }
 

@@ -118,7 +118,18 @@ func (a *App) Run(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
+	a.confirmClock(ctx)
 	return nil
+}
+
+// confirmClock has the next start take the clock for right: to stop a server and start it is
+// how a person confirms it. A crash does not.
+func (a *App) confirmClock(ctx context.Context) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	if err := a.Ledger.ConfirmClock(last); err != nil {
+		a.opt.Log.Warn("if the clock was set forward, the next start does not take it for right", "error", err)
+	}
 }
 
 // atWork runs what the process's roles require beside serving requests.

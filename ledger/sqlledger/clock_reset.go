@@ -103,6 +103,18 @@ func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
 	return s, t.Failed(err)
 }
 
+var confirmClock = register(`UPDATE store SET boot = ?1, boot_offset = ?2 WHERE one = 1`)
+
+// ConfirmClock has the next process that opens the ledger take the clock as it is now for
+// right, even if it was set forward (ClockAhead). This process goes on without the jump.
+func (db *DB) ConfirmClock(ctx context.Context) error {
+	return db.batch(ctx, "confirm the clock", func(t *tx) error {
+		boot, offset := db.engine.ConfirmedClock()
+		_, err := t.Send(confirmClock, boot, offset)
+		return err
+	})
+}
+
 // ResetClock sets the ledger's clock back to the machine's, which a person has found to be
 // right. It returns the state before. Nothing expires by the reset. No other process may use
 // the ledger: it would keep the time that it has seen. It fails if the clock is not ahead.

@@ -188,8 +188,8 @@ func (db *DB) ClockBehind() time.Duration { return db.engine.ClockBehind() }
 // ClockAhead returns how far the clock was set forward since the ledger was opened, 0 for up
 // to Options.ClockJump. Meanwhile the ledger's own clock continues without the jump, and
 // routines that destroy by age should wait (docs/protocol.md, rule 13). It ends when the
-// clock is set back or the ledger is reopened: a restart confirms the clock. A jump while no
-// process had the ledger open is detected when it is opened (Options.BootID).
+// clock is set back, or at the first open after ConfirmClock. A jump while no process had the
+// ledger open is detected when it is opened (Options.BootID).
 func (db *DB) ClockAhead() time.Duration { return db.engine.ClockAhead() }
 
 // Close waits for the writes in progress and closes the ledger. Closing it again returns the

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/ledger/sqlledger/internal/engine"
 	"github.com/lethe-storage/lethe/test/clocktest"
 	"github.com/lethe-storage/lethe/test/servers"
 )
@@ -67,19 +66,9 @@ func clocked(t *testing.T, engine string) (open func(boot string) *DB, ahead fun
 	}, func(d time.Duration) { wall.Advance(d - by); by = d }
 }
 
-// noted waits until a ledger has saved its clock, and closes it.
-func noted(t *testing.T, db *DB) {
-	t.Helper()
-	for from := nowOf(t, db); nowOf(t, db).Sub(from) < 2*engine.ClockStep; {
-		time.Sleep(10 * time.Millisecond) // the time that has to pass
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestAClockSetForwardMeanwhile: a jump of the clock while the ledger is closed is detected
-// at the next open on the same start of the machine, as is one while it is open.
+// at the next open on the same start of the machine, as is one while it is open. Only
+// ConfirmClock confirms it, and no process that was ahead, and right again, and ends at once.
 func TestAClockSetForwardMeanwhile(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -97,21 +86,51 @@ func TestAClockSetForwardMeanwhile(t *testing.T) {
 					t.Fatalf("%s: the clock is ahead by %s, not %s", when, d, by)
 				}
 			}
+			reopened := func(boot string, meanwhile time.Duration) {
+				t.Helper()
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				ahead(meanwhile)
+				db = open(boot)
+			}
 			ahead(day)
 			stands("while it is open", 0, day)
 			ahead(0)
 			stands("set back", 0, 0)
-			noted(t, db)
-			ahead(day)
-			db = open("one")
+			reopened("one", day)
 			stands("while it was closed", 0, day)
-			noted(t, db)
-			db = open("one")
-			stands("opened once more", day, 0)
-			noted(t, db)
-			ahead(2 * day)
-			db = open("another")
+			reopened("one", day)
+			stands("opened once more", 0, day)
+			ahead(0)
+			stands("set back again", 0, 0)
+			reopened("one", day)
+			stands("set forward once more", 0, day)
+			if err := db.ConfirmClock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			stands("confirmed for the next process", 0, day)
+			reopened("one", day)
+			stands("opened after that", day, 0)
+			reopened("another", 2*day)
 			stands("after another start of the machine", 2*day, 0)
 		})
+	}
+}
+
+// TestAClockConfirmedBesideOthers: an instance for which the clock is ahead does not undo what
+// another one on its machine confirms.
+func TestAClockConfirmedBesideOthers(t *testing.T) {
+	open, ahead := clocked(t, "postgres")
+	db := open("one")
+	nowOf(t, db)
+	other := open("one")
+	ahead(24 * time.Hour)
+	if err := db.ConfirmClock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nowOf(t, other)
+	if d := open("one").ClockAhead(); d != 0 {
+		t.Errorf("the clock is ahead by %s", d)
 	}
 }

@@ -24,7 +24,7 @@ func Doubt(c Clock) string {
 	}
 	if d := c.ClockAhead(); d > 0 {
 		return fmt.Sprintf("the ledger's clock was set forward by %s; nothing is removed by age "+
-			"until it is set back, or, if it is right, this process is restarted", d.Round(time.Second))
+			"until it is set back, or, if it is right, the server is stopped and started", d.Round(time.Second))
 	}
 	if d := c.ClockBehind(); d > 0 {
 		return fmt.Sprintf("the machine's clock is %s behind the latest time in the ledger; "+

@@ -33,8 +33,9 @@ func clocked(t *testing.T, on string) (s *side, ahead func(time.Duration)) {
 	}
 }
 
-// A clock that is set forward by a day ends nothing, be it while the process runs or
-// while it is stopped, and everybody is told. Set back, all goes on; a restart confirms it.
+// A clock that is set forward by a day ends nothing, be it while the process runs, while it is
+// stopped, or when it crashes after that, and everybody is told. Set back, all goes on; to stop
+// the process and start it confirms it.
 func TestAClockSetForward(t *testing.T) {
 	for _, on := range []string{"sqlite", "postgres"} {
 		t.Run(on, func(t *testing.T) {
@@ -48,6 +49,7 @@ func TestAClockSetForward(t *testing.T) {
 			for _, how := range []func(){
 				func() { ahead(aDay) },
 				func() { s.restarted(func() { ahead(aDay) }) },
+				func() { ahead(aDay); s.ahead(true); s.process.Kill(); s.start("") },
 			} {
 				how()
 				s.ahead(true)

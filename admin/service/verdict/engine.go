@@ -36,7 +36,7 @@ func ofLedger(s api.Status) (list []api.StatusFinding) {
 	switch {
 	case s.ClockAhead > 0:
 		list = append(list, finding(about{api.SeverityCritical, api.KindClock, "ahead", "lethe clock show"},
-			"the machine's clock was set forward by %s: nothing is removed by age; set it back, or restart the server if it is right now", words.Span(seconds(s.ClockAhead))))
+			"the machine's clock was set forward by %s: nothing is removed by age; set it back, or stop the server and start it if it is right now", words.Span(seconds(s.ClockAhead))))
 	case s.ClockBehind > clockLate:
 		list = append(list, finding(about{api.SeverityCritical, api.KindClock, "behind", "lethe clock show"},
 			"the machine's clock is %s behind the ledger's: nothing becomes due until it has caught up", words.Span(seconds(s.ClockBehind))))

@@ -22,6 +22,7 @@ type ledgerClock struct {
 	jump  ledger.Jump
 	high  atomic.Int64 // highest time ever used
 	saved lethe.Time   // value of store.clock_high; used by the writer only
+	noted bool         // this process has saved its mark; used by the writer only
 }
 
 // now returns the wall clock's time, or the highest time used if that is later.
@@ -49,8 +50,10 @@ func (c *ledgerClock) behind() time.Duration {
 }
 
 var (
-	saveClock = Register(`UPDATE store SET clock_high = ?1, boot = ?2, boot_offset = ?3 WHERE one = 1 AND clock_high < ?1`)
-	getBoot   = Register(`SELECT boot, boot_offset FROM store WHERE one = 1`)
+	saveClock = Register(`UPDATE store SET clock_high = ?1,
+		boot = CASE WHEN ?2 = '' THEN boot ELSE ?2 END, boot_offset = CASE WHEN ?2 = '' THEN boot_offset ELSE ?3 END
+		WHERE one = 1 AND clock_high < ?1`)
+	getBoot = Register(`SELECT boot, boot_offset FROM store WHERE one = 1`)
 )
 
 // saving returns the arguments of saveClock.
@@ -67,6 +70,8 @@ func (f *File) ClockAhead() time.Duration {
 	f.clock.now()
 	return f.clock.jump.Ahead()
 }
+
+func (f *File) leap() *ledger.Jump { return &f.clock.jump }
 
 func (f *File) highest() *atomic.Int64 { return &f.clock.high }
 

@@ -81,6 +81,8 @@ type clock interface {
 	ClockBehind() time.Duration
 	// ClockAhead returns how far the clock was set forward since the ledger was opened.
 	ClockAhead() time.Duration
+	// leap detects that the clock was set forward.
+	leap() *ledger.Jump
 	// highest is the highest time that this process has used.
 	highest() *atomic.Int64
 	// lower makes it an earlier one, which the transaction in progress does not save.
@@ -113,6 +115,10 @@ func (e *Engine) HighestTime() lethe.Time { return lethe.Time(e.highest().Load()
 
 // RaiseClock makes the highest time at least to.
 func (e *Engine) RaiseClock(to lethe.Time) { raise(e.highest(), int64(to)) }
+
+// ConfirmedClock returns store.boot and store.boot_offset by which the next process takes the
+// clock as it was at the last look for right.
+func (e *Engine) ConfirmedClock() (boot string, offset lethe.Time) { return e.leap().Confirmed() }
 
 // LowerClock makes to the highest time that this process has used, and keeps the transaction
 // from saving the earlier one.

@@ -34,6 +34,7 @@ type serverClock struct {
 	seen  atomic.Int64 // when it was read, by the monotonic clock
 	saved atomic.Int64 // store.clock_high at the last reading
 	busy  atomic.Bool  // the highest time is being saved
+	noted atomic.Bool  // this process has saved its mark
 }
 
 func (c *serverClock) set(fake lethe.Clock) {
@@ -114,15 +115,18 @@ func (p *Server) ClockBehind() time.Duration {
 // queue for a row that each of them changed. After a failure, the next write tries again.
 func (p *Server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
 	c := &p.clock
-	if now.Sub(lethe.Time(c.saved.Load())) < ClockStep || !c.busy.CompareAndSwap(false, true) {
+	if c.noted.Load() && now.Sub(lethe.Time(c.saved.Load())) < ClockStep || !c.busy.CompareAndSwap(false, true) {
 		return
 	}
 	defer c.busy.Store(false)
-	boot, offset := c.jump.Mark()
-	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d, boot = '%s', boot_offset = %d WHERE one = 1 AND clock_high < %d",
-		sqldb.Quoted(p.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
+	mark := ""
+	if boot, offset := c.jump.Mark(); boot != "" {
+		mark = fmt.Sprintf(", boot = '%s', boot_offset = %d", strings.ReplaceAll(boot, "'", "''"), offset)
+	}
+	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d%s WHERE one = 1 AND clock_high < %d", sqldb.Quoted(p.o.Schema), now, mark, now)
 	if _, err := s.Script(ctx, text); err == nil {
 		c.saved.Store(int64(now))
+		c.noted.Store(true)
 	}
 }
 
@@ -131,6 +135,8 @@ func (p *Server) ClockAhead() time.Duration {
 	p.ClockBehind() // asks the server, if the last reading is old
 	return p.clock.jump.Ahead()
 }
+
+func (p *Server) leap() *ledger.Jump { return &p.clock.jump }
 
 func (p *Server) highest() *atomic.Int64 {
 	if p.clock.fake != nil {

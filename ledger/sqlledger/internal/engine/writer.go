@@ -173,15 +173,16 @@ func (w *writer) runOne(m *member, shared Group) (wrote bool, err error) {
 
 // finish saves the clock if due, and commits.
 func (w *writer) finish() error {
-	if high := w.f.clock.now(); high.Sub(w.f.clock.saved) >= ClockStep {
+	c := &w.f.clock
+	if high := c.now(); !c.noted || high.Sub(c.saved) >= ClockStep {
 		st, err := w.s.Prepared(saveClock)
 		if err == nil {
-			_, err = st.ExecContext(context.Background(), w.f.clock.saving(high)...)
+			_, err = st.ExecContext(context.Background(), c.saving(high)...)
 		}
 		if err != nil {
 			return sqldb.MapError(err)
 		}
-		w.f.clock.saved = high
+		c.saved, c.noted = high, true
 	}
 	w.commits.Add(1)
 	return w.commit(w.s)
