@@ -79,18 +79,18 @@ func (r Range) window(size int64) (window, error) {
 	return window{offset, length}, nil
 }
 
-// partWindow is the position of a part in the object that was completed from it. An
-// object that was put whole is its own part 1.
-func partWindow(o ledger.Object, number int) (window, error) {
-	if len(o.Attrs.Parts) == 0 && number == 1 {
+// partWindow is the position of the nth part of an object that was completed from parts. One
+// that was put whole is its own part 1.
+func partWindow(o ledger.Object, n int) (window, error) {
+	if len(o.Attrs.Parts) == 0 && n == 1 {
 		return window{0, o.Size}, nil
 	}
+	if n < 1 || n > len(o.Attrs.Parts) {
+		return window{}, fmt.Errorf("%w: no part %d", lethe.ErrInvalidRange, n)
+	}
 	var offset int64
-	for _, p := range o.Attrs.Parts {
-		if p.Number == number {
-			return window{offset, p.Size}, nil
-		}
+	for _, p := range o.Attrs.Parts[:n-1] {
 		offset += p.Size
 	}
-	return window{}, fmt.Errorf("%w: no part %d", lethe.ErrInvalidRange, number)
+	return window{offset, o.Attrs.Parts[n-1].Size}, nil
 }

@@ -51,7 +51,8 @@ type Range struct {
 }
 
 // GetRequest reads an object. Part, if above 0, selects that part of an object that
-// was uploaded in parts (or the whole of one that was not, as part 1).
+// was uploaded in parts (or the whole of one that was not, as part 1). They are counted from 1
+// to their number, whatever the numbers of their upload.
 type GetRequest struct {
 	Bucket string
 	Key    string

@@ -117,6 +117,32 @@ func TestChecksumsOfPartsByChoice(t *testing.T) {
 	}
 }
 
+// The part of an object that is replaced while it is asked for is one of the version that is
+// served: parts count from 1, whatever the numbers of their upload.
+func TestAPartOfAReplacedObject(t *testing.T) {
+	s := newSite(t)
+	whole := pattern(2*minPart + 100)
+	stored := func(numbers ...int32) {
+		up := s.create("k", crc32)
+		for i, n := range numbers {
+			up.part(n, whole[i*minPart:min((i+1)*minPart, len(whole))])
+		}
+		up.complete()
+	}
+	stored(2, 3)
+	replace := func() { stored(1, 2, 3) }
+	w.beforeChange.Store(&replace)
+	part, err := s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k"), PartNumber: aws.Int32(2)})
+	s.must(err)
+	if got := s.read(part.Body); got != string(whole[minPart:2*minPart]) || *part.PartsCount != 3 {
+		t.Errorf("part 2: %d bytes, %v of %d parts", len(got), *part.ContentRange, *part.PartsCount)
+	}
+	replace = func() { s.put("k", "short", nil) }
+	w.beforeChange.Store(&replace)
+	_, err = s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k"), PartNumber: aws.Int32(2)})
+	s.fails(err, 416, "InvalidPartNumber")
+}
+
 // A part whose bytes are missing counts as not stored: it is not listed, an
 // upload with it cannot be completed, and loses nothing until the part is sent
 // again.

@@ -39,7 +39,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 	})
 	if err != nil {
 		o.cancel()
-		return nil, b.readError(o, err, asked{str(in.Range), int(num(in.PartNumber))})
+		return nil, b.readError(o, err, str(in.Range))
 	}
 	o.req.expiresWith(r.Object)
 	d := describe(r.Object)
@@ -70,7 +70,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 // that a client that has it already costs no read, and again for what is
 // opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
-	if c.any() || get.Part > 0 {
+	if c.any() {
 		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key, Counts: true})
 		if err != nil {
 			return nil, err
@@ -78,24 +78,22 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 		if err := o.req.check(c, obj); err != nil {
 			return nil, err
 		}
-		// Parts are counted from 1 to x-amz-mp-parts-count, independent of
-		// their upload numbers.
-		if n := get.Part; n > 0 && n <= len(obj.Attrs.Parts) {
-			get.Part = obj.Attrs.Parts[n-1].Number
-		} else if n > 1 {
-			return nil, s3err.GetInvalidPartNumberRangeErr(int32(max(1, len(obj.Attrs.Parts))), int32(n))
-		}
 	}
-	get.Check = func(obj ledger.Object) error { return o.req.check(c, obj) }
-	r, err := b.store.Objects.Get(o.ctx, get)
-	if errors.Is(err, lethe.ErrInvalidRange) && get.Range != nil && get.Range.Offset < 0 {
+	get.Check = func(obj ledger.Object) error {
+		if err := o.req.check(c, obj); err != nil {
+			return err
+		}
+		if parts := max(1, len(obj.Attrs.Parts)); get.Part > parts {
+			return s3err.GetInvalidPartNumberRangeErr(int32(parts), int32(get.Part))
+		}
+		return nil
+	}
+	if get.Range != nil && get.Range.Offset < 0 {
+		meant := get.RangeIf
 		// The last bytes of an empty object are all of it.
-		if obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key}); headErr == nil && obj.Size == 0 {
-			get.Range = nil
-			r, err = b.store.Objects.Get(o.ctx, get)
-		}
+		get.RangeIf = func(obj ledger.Object) bool { return obj.Size > 0 && meant(obj) }
 	}
-	return r, err
+	return b.store.Objects.Get(o.ctx, get)
 }
 
 // HeadObject describes an object.
@@ -200,14 +198,9 @@ func partsCount(o ledger.Object) *int32 {
 	return to(int32(len(o.Attrs.Parts)))
 }
 
-// asked has the parameters of a read, for the texts of its errors.
-type asked struct {
-	rng  string
-	part int
-}
-
-func (b *Backend) readError(o *op, err error, a asked) error {
-	if !errors.Is(err, lethe.ErrInvalidRange) && !(a.part > 0 && errors.Is(err, lethe.ErrInvalidPart)) {
+// readError returns the error for a client that asked for a range.
+func (b *Backend) readError(o *op, err error, rng string) error {
+	if !errors.Is(err, lethe.ErrInvalidRange) {
 		return b.fail(o, err)
 	}
 	ctx, cancel := b.context(o.req, false)
@@ -216,10 +209,7 @@ func (b *Backend) readError(o *op, err error, a asked) error {
 	if headErr != nil {
 		return b.fail(o, headErr)
 	}
-	if a.part > 0 {
-		return s3err.GetInvalidPartNumberRangeErr(int32(max(1, len(obj.Attrs.Parts))), int32(a.part))
-	}
-	return s3err.GetInvalidRangeErr(a.rng, obj.Size)
+	return s3err.GetInvalidRangeErr(rng, obj.Size)
 }
 
 // readConditions are those of a read; nil if not given.

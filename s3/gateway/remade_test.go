@@ -14,21 +14,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 )
 
 // interposed is a store that runs a function once before a change, after the
-// authorisation to change a bucket's documents.
+// authorisation to change a bucket's documents, or before an object is opened.
 type interposed struct {
 	s3.DocumentStore
 	s3.RuleStore
+	s3.ObjectStore
 	before *atomic.Pointer[func()]
 }
 
 // interpose wraps a store.
 func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
-	i := &interposed{s.Documents, s.Rules, before}
-	s.Documents, s.Rules = i, i
+	i := &interposed{s.Documents, s.Rules, s.Objects, before}
+	s.Documents, s.Rules, s.Objects = i, i, i
 	return s
 }
 
@@ -51,6 +53,11 @@ func (i *interposed) DeleteDocument(ctx context.Context, d ledger.Document) erro
 func (i *interposed) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error) {
 	i.change()
 	return i.RuleStore.SetRules(ctx, c)
+}
+
+func (i *interposed) Get(ctx context.Context, r object.GetRequest) (*object.Reader, error) {
+	i.change()
+	return i.ObjectStore.Get(ctx, r)
 }
 
 // An authorised change of a bucket's documents does not apply to another
