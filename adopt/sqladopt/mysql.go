@@ -136,7 +136,7 @@ func (m mysql) dialect(w words) sqldb.Dialect {
 		"{for update}": "FOR UPDATE", "{binary}": "", "{number of id}": "CAST(id AS SIGNED)", "{lethe}": m.o.Schema + "_",
 		"{held key}": `CONVERT("key" USING utf8mb4)`,
 	}))
-	d.Instead = mysqlTexts
+	d.Instead, d.Own = mysqlTexts, ownTables(m.o.Schema+"_")
 	return d
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -143,6 +144,14 @@ func (db *DB) fits(t *tx) error {
 
 // tables are Lethe's own.
 var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "orphans", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles", "uploads"}
+
+// ownTables reports which tables are Lethe's own, by a schema or another prefix.
+func ownTables(prefix string) func(string) bool {
+	return func(table string) bool {
+		name, ok := strings.CutPrefix(table, prefix)
+		return ok && (slices.Contains(tables, name) || name == "guards") // of MariaDB
+	}
+}
 
 // Remove drops Lethe's tables, and their schema if it is empty then. It fails
 // with ErrHeld if a hold is in force, which would be forgotten.

@@ -79,11 +79,13 @@ func (postgres) allow(t *tx, d time.Duration) error {
 func (postgres) undefer() string { return "SET CONSTRAINTS ALL IMMEDIATE" }
 
 func (p postgres) dialect(w words) sqldb.Dialect {
-	return sqldb.Postgres(w.with(words{
+	d := sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "", "{object index}": "",
 		"{key text}": `text COLLATE "C"`, "{held key}": `"key" COLLATE "default"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
+	d.Own = ownTables(p.o.Schema + ".")
+	return d
 }
 
 // schema returns the name of the schema of Lethe's tables.

@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -257,6 +258,40 @@ func TestTriggersRaiseAnyCode(t *testing.T) {
 	}
 }
 
+func forgetHolds(t *testing.T, db *DB) {
+	t.Helper()
+	err := db.write(t.Context(), "release", func(in *tx) error { _, err := in.exec("DELETE FROM {lethe}holds"); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A row whose removal, or claim, writes a value twice into a table of the application is no lost
+// race: it keeps no others.
+func TestRowsThatAreWrittenTwice(t *testing.T) {
+	const function, trigger = "CREATE FUNCTION writes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO written VALUES (OLD.n); RETURN OLD; END'; ",
+		"CREATE TRIGGER writes AFTER %s ON pastes FOR EACH ROW "
+	onEngines(t, "CREATE TABLE log (n integer)", func(t *testing.T, db *DB) {
+		for _, key := range []string{"PRIMARY KEY", "UNIQUE"} {
+			for on, status := range map[string]*adopt.Status{"DELETE": nil, "UPDATE": {Column: "state", Live: "LIVE", Claimed: "BUSY"}} {
+				script(t, db, "DROP TABLE IF EXISTS pastes; DROP TABLE IF EXISTS log; DROP TABLE IF EXISTS written; "+
+					strings.Replace(refusingRows, "NULL, 1)", "NULL, 2)", 1)+"; CREATE TABLE written (n integer NOT NULL "+key+"); INSERT INTO written VALUES (0)")
+				statements(t, db, map[string]string{
+					sqldb.PostgresName: "DROP FUNCTION IF EXISTS writes; " + function + fmt.Sprintf(trigger, on) + "EXECUTE FUNCTION writes()",
+					sqldb.SQLiteName:   fmt.Sprintf(trigger, on) + "BEGIN INSERT INTO written VALUES (OLD.n); END",
+					sqldb.MySQLName:    fmt.Sprintf(trigger, on) + "INSERT INTO written VALUES (OLD.n)",
+				})
+				raced := db.runner.Count.Raced.Load()
+				keepsTheBad(t, db, status)
+				if n := db.runner.Count.Raced.Load() - raced; n != 0 && (db.runner.Dialect.Name != sqldb.MySQLName || key == "UNIQUE") {
+					t.Errorf("%s: %d lost races", key, n)
+				}
+				forgetHolds(t, db)
+			}
+		}
+	})
+}
+
 // A row that a deferred foreign key needs, as some frameworks declare all of them, keeps no others:
 // COMMIT fails, and did nothing.
 func TestRowsThatADeferredForeignKeyNeeds(t *testing.T) {
@@ -271,10 +306,7 @@ func TestRowsThatADeferredForeignKeyNeeds(t *testing.T) {
 				CREATE TABLE comments (id integer NOT NULL PRIMARY KEY, paste varchar(40) NOT NULL REFERENCES pastes (code) DEFERRABLE INITIALLY DEFERRED);
 				INSERT INTO comments VALUES (1, 'bad')`)
 			c = keepsTheBad(t, db, status)
-			err := db.write(t.Context(), "release", func(in *tx) error { _, err := in.exec("DELETE FROM {lethe}holds"); return err })
-			if err != nil {
-				t.Fatal(err)
-			}
+			forgetHolds(t, db)
 		}
 		claim, err := c.Claim(t.Context(), 9)
 		if err != nil {

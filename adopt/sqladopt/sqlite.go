@@ -113,7 +113,7 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 		"{object index}": "CREATE INDEX IF NOT EXISTS " + prefix + "condemned_object ON " + prefix + "condemned (collection, object);",
 		"{held key}":     `"key"`, "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
-	d.Instead = sqliteInstead
+	d.Instead, d.Own = sqliteInstead, ownTables(prefix)
 	return d
 }
 

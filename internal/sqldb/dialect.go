@@ -15,6 +15,8 @@ type Dialect struct {
 	Name string
 	// Alone: a writing transaction runs alone, and need not lock what it reads.
 	Alone bool
+	// Own reports whether a table is Lethe's. Nil: all are.
+	Own func(table string) bool
 	// words replaces the marks without parameters.
 	words map[string]string
 	// ordered returns the clause after a SELECT of rows about to change, which locks them in

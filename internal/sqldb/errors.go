@@ -60,6 +60,9 @@ var advice = map[int]struct {
 // MapError wraps an error of the database in the sentinel error that callers know, and keeps
 // the original.
 func MapError(err error) error {
+	if errors.As(err, new(twice)) {
+		return fmt.Errorf("a trigger or a unique index of the application objects: %w", err)
+	}
 	c := Code(err)
 	switch c {
 	case 0:

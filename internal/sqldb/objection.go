@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,10 @@ func Objection(err error) (text string, ok bool) {
 	var e *pgconn.PgError
 	var m *mysql.MySQLError
 	switch code := Code(err); {
+	case errors.As(err, new(twice)) && errors.As(err, &e):
+		return e.Message, true
+	case errors.As(err, new(twice)):
+		return err.Error(), true
 	case code == sqlite3.SQLITE_CONSTRAINT_UNIQUE, code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return "", false
 	case violated(err):
@@ -26,6 +31,38 @@ func Objection(err error) (text string, ok bool) {
 		return err.Error(), true
 	}
 	return "", false
+}
+
+// twice is the error of a value that is there already in a table that is not Lethe's: no other
+// transaction was faster, but a trigger, or an index of the application, objects.
+type twice struct{ error }
+
+// Unwrap returns the error of the database.
+func (t twice) Unwrap() error { return t.error }
+
+var (
+	sqliteUnique = regexp.MustCompile(`UNIQUE constraint failed: (?:index ')?(\w+)`)
+	mysqlUnique  = regexp.MustCompile(`for key '(?:([^'.]*)\.)?([^']*)'$`)
+	// mysqlOwn are the unique keys of Lethe's tables. MariaDB does not name the table.
+	mysqlOwn = []string{"PRIMARY", "condemned_object", "runs_solo"}
+)
+
+// others reports whether a value is there already in a table that is not Lethe's.
+func (d Dialect) others(err error) bool {
+	var e *pgconn.PgError
+	switch {
+	case d.Own == nil:
+		return false
+	case errors.As(err, &e):
+		return e.Code == uniqueViolation && !d.Own(e.SchemaName+"."+e.TableName) // a trigger that raises it names none
+	case mysqlCode(err) == mysqlDuplicate:
+		m := mysqlUnique.FindStringSubmatch(err.Error())
+		return m != nil && (m[1] != "" && !d.Own(m[1]) || m[1] == "" && !slices.Contains(mysqlOwn, m[2]))
+	case IsUnique(err):
+		m := sqliteUnique.FindStringSubmatch(err.Error())
+		return m != nil && !d.Own(m[1])
+	}
+	return false
 }
 
 // objects is Objection for PostgreSQL. The function of a trigger raises any code: the context of

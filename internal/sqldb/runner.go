@@ -124,7 +124,7 @@ func (r *Runner) repeat(ctx context.Context, try func() (outcome, error)) error 
 		f, err := try()
 		pause, again := n.another(f, r.Pool.Stats().MaxOpenConnections)
 		if !again {
-			return final(f, err)
+			return r.final(f, err)
 		}
 		if err := lethe.Sleep(ctx, pause); err != nil {
 			return err
@@ -133,12 +133,14 @@ func (r *Runner) repeat(ctx context.Context, try func() (outcome, error)) error 
 }
 
 // final returns the error for callers.
-func final(f outcome, err error) error {
+func (r *Runner) final(f outcome, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case f == torn, f == unstarted:
 		return Unreachable(err)
+	case f == raced && r.Dialect.Own != nil && mysqlCode(err) == mysqlDuplicate: // it may be in any table, but no race is lost each time
+		return MapError(twice{err})
 	case errors.Is(err, lethe.ErrUnavailable), errors.Is(err, lethe.ErrCorrupt), errors.Is(err, lethe.ErrInvalidKey):
 		return err
 	}
@@ -216,6 +218,8 @@ func (r *Runner) failed(ctx context.Context, s *Session, err error) (outcome, er
 	case broken, fatal(err):
 		r.Count.Torn.Add(1)
 		return torn, err
+	case r.Dialect.others(err):
+		return ended, twice{err}
 	case contended(err):
 		r.Count.Raced.Add(1)
 		if State(err) == deadlock || mysqlCode(err) == mysqlDeadlock {
