@@ -1,6 +1,6 @@
 -- Keeps objects that are being deleted from being named by a row of {collection}.
 CREATE OR REPLACE FUNCTION {lethe}{guard rows}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET bytea_output = hex AS $guard$
 DECLARE
     key text;
     had text[];
@@ -24,7 +24,7 @@ END $guard$;
 -- Writes down what a row leaves behind that goes, by whatever way, or that names
 -- another object.
 CREATE OR REPLACE FUNCTION {lethe}{guard left}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET bytea_output = hex AS $guard$
 DECLARE
     key text;
     kept text[];

@@ -106,11 +106,17 @@ func (p postgres) installed() string {
 		ORDER BY 1`, "{schema}", sqldb.Literal(p.schema()))
 }
 
-// guardTriggers counts the enabled triggers. Those of each partition have to be enabled as well.
+// guardTriggers counts the enabled triggers. Those of each partition have to be enabled as well,
+// and row-level security must not hide marks or contents from the owner of the functions, which
+// would fail.
 const guardTriggers = `SELECT count(*) FROM pg_trigger t WHERE t.tgname IN (SELECT id FROM {ids 1}) AND t.tgenabled IN ('O', 'A')
 	AND t.tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND t.tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea
 	AND NOT EXISTS (SELECT 1 FROM pg_partition_tree(t.tgrelid) p WHERE NOT EXISTS (
-		SELECT 1 FROM pg_trigger k WHERE k.tgrelid = p.relid AND k.tgname = t.tgname AND k.tgenabled IN ('O', 'A') AND k.tgargs = t.tgargs))`
+		SELECT 1 FROM pg_trigger k WHERE k.tgrelid = p.relid AND k.tgname = t.tgname AND k.tgenabled IN ('O', 'A') AND k.tgargs = t.tgargs))
+	AND NOT EXISTS (SELECT 1 FROM pg_proc f JOIN pg_roles o ON o.oid = f.proowner
+		JOIN pg_class k ON k.oid IN (to_regclass(nullif(?3, '')), to_regclass(?5)) AND k.relrowsecurity
+		WHERE (f.oid = t.tgfoid OR f.oid = to_regprocedure(?6)) AND NOT o.rolsuper AND NOT o.rolbypassrls
+			AND (k.relforcerowsecurity OR NOT pg_has_role(o.oid, k.relowner, 'USAGE')))`
 
 func (postgres) endsContents() bool { return true }
 
@@ -131,7 +137,7 @@ func (postgres) refusing(t *tx, c *Collection) (yes bool, err error) {
 	return yes, err
 }
 
-func (postgres) guarded(t *tx, c *Collection) (bool, error) {
+func (p postgres) guarded(t *tx, c *Collection) (bool, error) {
 	own := func(on string) string { return "lethe_" + c.name + "_" + on }
 	want, contents := []string{own("rows"), own("left")}, ""
 	if c.c.Contents != nil {
@@ -142,6 +148,7 @@ func (postgres) guarded(t *tx, c *Collection) (bool, error) {
 		}
 	}
 	var n int
-	err := t.row(guardTriggers, sqldb.JSON(want), table(c.c.Rows.Table), contents, c.guardVersion()).Scan(&n)
+	err := t.row(guardTriggers, sqldb.JSON(want), table(c.c.Rows.Table), contents, c.guardVersion(),
+		p.schema()+".condemned", p.schema()+"."+sqldb.Quoted("guard_"+c.name+"_look")+"(text)").Scan(&n)
 	return n == len(want), err
 }

@@ -1,6 +1,6 @@
 -- Keeps new references from contents of {collection} that are being deleted.
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET bytea_output = hex AS $guard$
 BEGIN
     -- Nobody else can see and lock a new content, or one with a new key, yet. Its mark is locked: whoever is about to
     -- delete the object again is waited for, and kept from it until the commit. Where there is
@@ -16,7 +16,7 @@ BEGIN
 END $guard$;
 
 CREATE OR REPLACE FUNCTION {lethe}{guard rows}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET bytea_output = hex AS $guard$
 BEGIN
     -- Waits for whoever is about to mark it, and keeps others from it until the commit.
     IF current_setting('transaction_isolation') LIKE 'read %' THEN

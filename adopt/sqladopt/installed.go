@@ -107,7 +107,7 @@ func (c *Collection) unguarded(ctx context.Context) (what string, err error) {
 		case elsewhere != "":
 			what = "its guard is on " + elsewhere + ", which this description does not name: install it here, which removes it there"
 		default:
-			what = "the guard on its tables is that of another description (of other columns, templates or, where rows own objects, another grace.unreferenced) or of another version of lethe, or one of its triggers is disabled or gone, also on a partition, or a trigger of the application has come after it: install this one in its place"
+			what = "the guard on its tables is that of another description (of other columns, templates or, where rows own objects, another grace.unreferenced) or of another version of lethe, or one of its triggers is disabled or gone, also on a partition, or a trigger of the application has come after it, or row-level security hides rows from who installed it: install this one in its place, as a user who may see them (BYPASSRLS)"
 		}
 		return err
 	})
