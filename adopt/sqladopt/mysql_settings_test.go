@@ -38,3 +38,23 @@ func TestMySQLNamesOfAnotherCharacterSet(t *testing.T) {
 		})
 	}
 }
+
+// No answer is cut short, whatever limit the server sets for others.
+func TestMySQLAnswersAreWhole(t *testing.T) {
+	server := servers.NewMariaDB(t)
+	url := server.Database(t)
+	s := &mysqlSite{t: t, pool: newMySQLPool(t, url), url: url}
+	s.must("CREATE TABLE files (id BIGINT AUTO_INCREMENT PRIMARY KEY, object_key VARCHAR(200) NOT NULL, ends DATETIME(6) NULL, KEY (object_key))")
+	s.must("INSERT INTO files (object_key, ends) VALUES ('files/a', '2020-01-01'), ('files/b', '2020-01-01'), ('files/c', '2020-01-01')")
+	s.must("SET GLOBAL sql_select_limit = 1")
+	s.Collection = s.open(adopt.Collection{
+		Mode: adopt.Reclaim, Guard: adopt.TriggerGuard,
+		Rows: adopt.Rows{Table: "files", Key: "id", End: "ends", Zone: "UTC", Objects: []string{"{object_key}"}},
+	})
+	if out, err := s.Take(t.Context(), 10, 0); err != nil || out.Gone != 3 {
+		t.Errorf("took %+v, %v", out, err)
+	}
+	if keys := condemnedKeys(s.mark()); len(keys) != 3 {
+		t.Errorf("condemned are %q", keys)
+	}
+}

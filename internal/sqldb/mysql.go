@@ -250,7 +250,7 @@ func MySQLBegin(statement, lock time.Duration) (write, read string) {
 	seconds := func(d time.Duration) int64 { return int64(max(1, (d+time.Second-1)/time.Second)) }
 	// A server may overrule the character set of the connection (init_connect, skip-character-set-client-handshake).
 	settings := fmt.Sprintf("SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET SESSION sql_mode = '%s', time_zone = '+00:00', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, wait_timeout = %d, "+
-		"group_concat_max_len = 1073741824 /*M! , max_statement_time = %g */ /*!80000 , max_execution_time = %d */; ",
+		"group_concat_max_len = 1073741824, sql_select_limit = 18446744073709551615 /*M! , max_statement_time = %g */ /*!80000 , max_execution_time = %d */; ",
 		MySQLMode, seconds(lock), seconds(lock), seconds(statement), statement.Seconds(), max(1, statement.Milliseconds()))
 	const time = "; SELECT TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', SYSDATE(6))"
 	return settings + "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION" + time,
