@@ -263,7 +263,9 @@ type Claim struct {
 
 // Upload is an open multipart upload.
 type Upload struct {
-	ID        lethe.ID
+	ID lethe.ID
+	// BucketID, if set for CreateUpload, is that of the expected bucket: ErrNoSuchBucket if
+	// another one has the name.
 	BucketID  lethe.ID
 	Bucket    string
 	Key       string

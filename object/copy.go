@@ -84,7 +84,7 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, from ledger.Obj
 	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
 		return s.copyInPlace(ctx, r, from)
 	}
-	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, ByKey: r.ByKey, Object: r.object(from)}
+	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, Into: r.BucketID, TTL: r.TTL, ByKey: r.ByKey, Object: r.object(from)}
 	if from.Size > 0 {
 		c.Source = &ledger.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
 	}
@@ -200,7 +200,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 	defer rd.Body.Close()
 	o := r.object(from)
 	p := PutRequest{
-		What: "copy", Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
+		What: "copy", Bucket: o.Bucket, BucketID: r.BucketID, Key: o.Key, Body: rd.Body, Size: o.Size,
 		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, Reads: o.ReadsLeft, Idle: o.IdleFor, ByKey: r.ByKey, If: r.If,
 	}
 	if len(src.Segments) == 1 {
@@ -211,6 +211,9 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 
 // copyInPlace changes the version that was resolved without making another one.
 func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
+	if r.BucketID != "" && r.BucketID != from.BucketID {
+		return PutResult{}, fmt.Errorf("another bucket now has the name %q: %w", r.Bucket, lethe.ErrNoSuchBucket)
+	}
 	if err := r.If.Holds(&from); err != nil {
 		return PutResult{}, err
 	}

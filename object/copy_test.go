@@ -83,6 +83,35 @@ func TestCopyOfBytes(t *testing.T) {
 	}
 }
 
+// A copy for a bucket does not reach another one that has the name now, be it by reference, of
+// bytes or in place.
+func TestCopyIntoARemadeBucket(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, owner := range map[string]string{"alices": "alice", "bobs": "bob", "from": "alice"} {
+		_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner})
+		w.must(err)
+	}
+	for _, name := range []string{"from", "alices"} {
+		_, err := w.Put(w.ctx, object.PutRequest{Bucket: name, Key: "k", Body: strings.NewReader("data"), Size: 4})
+		w.must(err)
+	}
+	for kind, r := range map[string]object.CopyRequest{
+		"reference": {SourceBucket: "from", Bucket: "alices", Key: "copy"},
+		"bytes":     {SourceBucket: "from", Bucket: "bobs", Key: "copy"},
+		"in place":  {SourceBucket: "alices", Bucket: "alices", Key: "k", Attrs: &ledger.Attrs{ContentType: "text/x"}},
+	} {
+		r.SourceKey, r.BucketID = "k", lethe.RandomID(w.clock.Now())
+		_, err := w.Copy(w.ctx, r)
+		w.wants(err, lethe.ErrNoSuchBucket)
+		b, err := w.Bucket(w.ctx, r.Bucket)
+		w.must(err)
+		r.BucketID = b.ID
+		if _, err := w.Copy(w.ctx, r); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestCopyOfADamagedSource(t *testing.T) {
 	for name, parts := range layouts {
 		w := newWorld(t, nil)

@@ -20,7 +20,7 @@ func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Uploa
 		return ledger.Upload{}, named("create upload", r.Bucket, r.Key, err)
 	}
 	u, err := s.ledger.Uploads.CreateUpload(ctx, ledger.Upload{
-		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
+		ID: s.newID(), BucketID: r.BucketID, Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
 		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt, Reads: r.Reads, Idle: r.Idle, ByKey: r.ByKey,
 	})
 	return u, named("create upload", r.Bucket, r.Key, err)

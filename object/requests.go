@@ -90,6 +90,7 @@ type CopyRequest struct {
 	SourceBucket, SourceKey string
 	SourceIf                ReadCondition
 	Bucket, Key             string
+	BucketID                lethe.ID // as in PutRequest
 	If                      ledger.Precondition
 	// Attrs and Tags replace the source's if not nil.
 	Attrs *ledger.Attrs
@@ -107,6 +108,7 @@ type CopyRequest struct {
 // UploadRequest opens a multipart upload.
 type UploadRequest struct {
 	Bucket, Key string
+	BucketID    lethe.ID // as in PutRequest
 	Owner       string
 	Attrs       ledger.Attrs
 	Tags        map[string]string

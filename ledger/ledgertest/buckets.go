@@ -192,8 +192,8 @@ func madeWithDocuments(w *world) {
 	}
 }
 
-// intoRemadeBucket: a commit that names its bucket does not reach another one with the same
-// name.
+// intoRemadeBucket: a commit or an upload that names its bucket does not reach another one
+// with the same name.
 func intoRemadeBucket(w *world) {
 	c := w.written("k", "body")
 	c.Into = must(w.Bucket(w.ctx, bucketName))(w).ID
@@ -201,6 +201,10 @@ func intoRemadeBucket(w *world) {
 	made := w.bucket(bucketName, ledger.BucketSettings{})
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrNoSuchBucket) })
 	w.absent("k")
+	w.unchanged(func() {
+		w.fails(refused(w.CreateUpload(w.ctx, ledger.Upload{BucketID: c.Into, Bucket: bucketName, Key: "k"})), lethe.ErrNoSuchBucket)
+	})
+	equal(w, "bucket of the upload", must(w.CreateUpload(w.ctx, ledger.Upload{BucketID: made.ID, Bucket: bucketName, Key: "k"}))(w).BucketID, made.ID)
 	c.Into = made.ID
 	w.commit(c)
 	w.get("k")

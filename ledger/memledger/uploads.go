@@ -24,6 +24,9 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 	}
 	b, err := db.find(u.Bucket)
 	if err == nil {
+		err = b.meant(u.BucketID)
+	}
+	if err == nil {
 		_, err = b.EndOf(db.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL)
 	}
 	if err == nil {

@@ -111,18 +111,14 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
 		return out, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
-	list, err := b.ownACL(ctx, o)
-	if err != nil {
-		return out, err
-	}
 	given := o.req.condition(nil, nil)
-	only, err := putCondition(given)
+	dst, err := b.destination(ctx, o, given)
 	if err != nil {
-		return out, err
+		return out, b.fail(o, err)
 	}
 	var res object.PutResult
 	for range copyAttempts {
-		res, err = b.copy(o, src, destination{list, only}, in)
+		res, err = b.copy(o, src, dst, in)
 		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
 			break
 		}
@@ -157,8 +153,20 @@ func (b *Backend) missingBucket(o *op, src source) error {
 
 // destination is what a request says of the copy itself.
 type destination struct {
-	list *ledger.ACL
-	only ledger.Precondition // of what the copy replaces; versitygw knows those of the source only
+	bucket lethe.ID
+	list   *ledger.ACL
+	only   ledger.Precondition // of what the copy replaces; versitygw knows those of the source only
+}
+
+func (b *Backend) destination(ctx context.Context, o *op, given condition) (d destination, err error) {
+	if d.bucket, err = b.decidedOn(ctx, o); err != nil {
+		return d, err
+	}
+	if d.list, err = b.ownACL(ctx, o); err != nil {
+		return d, err
+	}
+	d.only, err = putCondition(given)
+	return d, err
 }
 
 // copy copies the current version of the source. It fails with
@@ -177,7 +185,7 @@ func (b *Backend) copy(o *op, src source, to destination, in s3response.CopyObje
 	}
 	r := object.CopyRequest{
 		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
-		Bucket: o.names.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
+		Bucket: o.names.bucket, BucketID: to.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
 	}
 	if in.Metadata, err = o.req.metadata(in.Metadata); err != nil {
 		return res, err

@@ -37,6 +37,9 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	}
 	acct, _ := account(ctx)
 	r := object.UploadRequest{Bucket: o.names.bucket, Key: o.names.key, Owner: strings.Clone(acct.Access), Attrs: uploadAttrs(in)}
+	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
+		return out, b.fail(o, err)
+	}
 	if r.Tags, err = tagsOf(in.Tagging); err != nil {
 		return out, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -18,19 +19,20 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// interposed is a store that runs a function once before a change, after the
-// authorisation to change a bucket's documents, or before an object is opened.
+// interposed is a store that runs a function once before a change that was
+// authorised, or before an object is opened.
 type interposed struct {
 	s3.DocumentStore
 	s3.RuleStore
 	s3.ObjectStore
+	s3.UploadStore
 	before *atomic.Pointer[func()]
 }
 
 // interpose wraps a store.
 func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
-	i := &interposed{s.Documents, s.Rules, s.Objects, before}
-	s.Documents, s.Rules, s.Objects = i, i, i
+	i := &interposed{s.Documents, s.Rules, s.Objects, s.Uploads, before}
+	s.Documents, s.Rules, s.Objects, s.Uploads = i, i, i, i
 	return s
 }
 
@@ -60,16 +62,27 @@ func (i *interposed) Get(ctx context.Context, r object.GetRequest) (*object.Read
 	return i.ObjectStore.Get(ctx, r)
 }
 
-// An authorised change of a bucket's documents does not apply to another
-// account's bucket that got the name between authorisation and change.
-func TestSettingsDoNotReachARecreatedBucket(t *testing.T) {
+func (i *interposed) Copy(ctx context.Context, r object.CopyRequest) (object.PutResult, error) {
+	i.change()
+	return i.ObjectStore.Copy(ctx, r)
+}
+
+func (i *interposed) CreateUpload(ctx context.Context, r object.UploadRequest) (ledger.Upload, error) {
+	i.change()
+	return i.UploadStore.CreateUpload(ctx, r)
+}
+
+// An authorised change of a bucket's documents, a copy into it or an upload does
+// not reach another account's bucket that got the name between authorisation and
+// change.
+func TestChangesDoNotReachARecreatedBucket(t *testing.T) {
 	s := newSite(t)
 	alice := s.key("alice", false, "@account")
 	hers, his := client(alice, nil), s.restricted("bob", false, "@account")
 	bucket := s.bucket + "-hers"
 	create := awss3.CreateBucketInput{Bucket: &bucket, ObjectOwnership: types.ObjectOwnershipBucketOwnerPreferred}
 	policy := `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:ListBucket","Resource":"arn:aws:s3:::` + bucket + `"}]}`
-	for name, change := range map[string]func() error{
+	changes := map[string]func() error{
 		"list": func() error {
 			_, err := hers.PutBucketAcl(s.ctx, &awss3.PutBucketAclInput{Bucket: &bucket, ACL: types.BucketCannedACLPublicRead})
 			return err
@@ -97,7 +110,9 @@ func TestSettingsDoNotReachARecreatedBucket(t *testing.T) {
 			})
 			return err
 		},
-	} {
+	}
+	maps.Copy(changes, objectChanges(s, hers, bucket))
+	for name, change := range changes {
 		_, err := hers.CreateBucket(s.ctx, &create)
 		s.must(err)
 		made := make(chan error, 1)
@@ -115,6 +130,25 @@ func TestSettingsDoNotReachARecreatedBucket(t *testing.T) {
 		t.Run(name, func(t *testing.T) { (&site{t: t, ctx: s.ctx}).fails(err, 404, "NoSuchBucket") })
 		_, err = his.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
 		s.must(err)
+	}
+}
+
+// objectChanges are a copy into a bucket and an upload.
+func objectChanges(s *site, hers *awss3.Client, bucket string) map[string]func() error {
+	source := s.bucket + "-source"
+	_, err := hers.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &source})
+	s.must(err)
+	_, err = hers.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &source, Key: aws.String("k"), Body: strings.NewReader("data")})
+	s.must(err)
+	return map[string]func() error{
+		"copy": func() error {
+			_, err := hers.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &bucket, Key: aws.String("k"), CopySource: aws.String(source + "/k")})
+			return err
+		},
+		"upload": func() error {
+			_, err := hers.CreateMultipartUpload(s.ctx, &awss3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String("k")})
+			return err
+		},
 	}
 }
 
