@@ -3,7 +3,6 @@ package sqladopt
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -27,7 +26,7 @@ func TestNamesOfAnotherEncoding(t *testing.T) {
 		if err != nil || !slices.Equal(named, []string{"files/é"}) {
 			t.Errorf("of %s, rows name %q, %v", through, named, err)
 		}
-		objects := []adopt.OrphanObject{{Key: "files/é", Modified: lethe.FromTime(time.Now())}}
+		objects := []adopt.OrphanObject{{Key: "files/é", Modified: lethe.SystemClock{}.Now()}}
 		if seen, err := rows.See(t.Context(), adopt.Seeing{Orphans: objects, Most: 1}); err != nil || seen.Orphans != 0 {
 			t.Errorf("of %s, an object with a row is taken for an orphan: %+v, %v", through, seen, err)
 		}
