@@ -64,7 +64,14 @@ func (p postgres) probe(t *tx) error {
 	return sqldb.CheckPostgres(version, standby)
 }
 
-func (postgres) remarks(*tx) ([]adopt.Finding, error) { return nil, nil }
+func (postgres) remarks(t *tx) ([]adopt.Finding, error) {
+	var encoding string
+	if err := t.row("SELECT current_setting('server_encoding')").Scan(&encoding); err != nil || encoding == "UTF8" || encoding == "SQL_ASCII" {
+		return nil, err
+	}
+	return []adopt.Finding{{What: fmt.Sprintf("the database is encoded in %s: one object whose name has a character that it lacks stops its collection", encoding),
+		Do: "rename such objects, or move to a database with ENCODING 'UTF8'"}}, nil
+}
 
 // relax saves the wait for a flush of the log, which holds up the application's as well.
 func (postgres) relax(t *tx) error {

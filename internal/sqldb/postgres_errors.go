@@ -108,7 +108,7 @@ var serverAdvice = map[string]struct {
 	serialization:   {lethe.ErrUnavailable, "another transaction was faster each time"},
 	deadlock:        {lethe.ErrUnavailable, "other transactions were faster each time"},
 	"22021":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
-	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
+	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL, or with a character that the encoding of the database lacks"},
 	"23":            {lethe.ErrCorrupt, "rows contradict each other"},
 	"25006":         {lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows, and of a standby give the URL of the primary"},
 	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: there is a pooler in transaction mode; " +
