@@ -26,7 +26,7 @@ const (
 	foldersTest = "TestFoldersUnderLoad"
 	keysTest    = "TestKeysUnderLoad"
 
-	bothAges = "case now.Sub(f.Marker) < r.Retention || v.Now.Sub(k.MarkedAt) < r.Retention:"
+	bothAges = "case now.Sub(f.Marker) < r.Retention || v.Now.Sub(k.MarkedAt) < r.Retention, r.young(f, now):"
 )
 
 var loadMutants = []loadMutant{
