@@ -25,7 +25,7 @@ const (
 	placeOf        = `quote_ident(m.nspname) || '.' || quote_ident(a.relname), quote_ident(n.nspname) || '.' || quote_ident(b.relname)`
 	sqliteCascades = `SELECT DISTINCT '"' || a.name || '"', '"' || b.name || '"' FROM sqlite_schema b, pragma_foreign_key_list(b.name) f
 		JOIN sqlite_schema a ON a.type = 'table' AND a.name = f."table" COLLATE NOCASE WHERE b.type = 'table' AND f.on_delete = 'CASCADE'`
-	mysqlCascades = `SELECT DISTINCT '"' || f.unique_constraint_schema || '"."' || f.referenced_table_name || '"', '"' || f.constraint_schema || '"."' || f.table_name || '"'
+	mysqlCascades = `SELECT DISTINCT '"' || f.unique_constraint_schema || '"."' || f.referenced_table_name || '"' AS above, '"' || f.constraint_schema || '"."' || f.table_name || '"' AS below
 		FROM information_schema.referential_constraints f WHERE f.delete_rule = 'CASCADE'`
 
 	heldPlaces = `SELECT c.name, c.place, c.key_column, CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds h WHERE h.collection = c.name AND h.scope = 1 AND ` + stands + `) THEN 1 ELSE 0 END

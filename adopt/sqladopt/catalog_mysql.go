@@ -134,7 +134,16 @@ func (mysql) stampTables(t *tx, c adopt.Collection) (string, error) {
 		text += " UNION ALL " + strings.NewReplacer("?1", "?3", "?2", "?4").Replace(mysqlStamp)
 		args = append(args, schema, bare)
 	}
-	return joinedRows(t, text, args...)
+	out, err := joinedRows(t, text, args...)
+	cascade := func(line string) bool {
+		return strings.HasPrefix(line, bare+" ") && strings.HasSuffix(line, " CASCADE")
+	}
+	if err != nil || contents == "" || !slices.ContainsFunc(strings.Split(out, "\n"), cascade) {
+		return out, err
+	}
+	// Contents go with something: by other cascades they may go with rows.
+	more, err := joinedRows(t, "SELECT concat_ws(' ', f.above, f.below) FROM ("+mysqlCascades+") f")
+	return out + "\n" + more, err
 }
 
 // stampReferences reads every table of the server.

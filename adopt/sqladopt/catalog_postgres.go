@@ -101,7 +101,8 @@ func (postgres) unseen(t *tx, name string) error {
 }
 
 // postgresTables stamps the tables; others may have taken their names. Partitions and indexes
-// come and go without a change, if the same columns stay unique.
+// come and go without a change, if the same columns stay unique. Where contents go with something
+// by a cascade, all cascades matter: they may go with rows.
 var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(?1, '')) AS oid), CAST(to_regclass(?2) AS oid),
 	(SELECT string_agg(concat_ws(' ', n.nspname, k.relname, k.relkind), ',' ORDER BY k.oid)
 		FROM pg_class k JOIN pg_namespace n ON n.oid = k.relnamespace WHERE k.oid {them}),
@@ -110,7 +111,10 @@ var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(
 	(SELECT string_agg(DISTINCT concat_ws(' ', i.indrelid, i.indkey[0]), ',') FROM pg_index i
 		WHERE i.indrelid {them} AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1),
 	EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class k ON k.oid = h.inhrelid
-		WHERE h.inhrelid {them} OR h.inhparent {them} AND NOT k.relispartition))`,
+		WHERE h.inhrelid {them} OR h.inhparent {them} AND NOT k.relispartition),
+	CASE WHEN EXISTS (SELECT 1 FROM pg_constraint k WHERE k.contype = 'f' AND k.confdeltype = 'c' AND (k.conrelid = to_regclass(nullif(?1, ''))
+			OR k.conrelid IN (SELECT relid FROM pg_partition_tree(to_regclass(nullif(?1, ''))))))
+		THEN (SELECT string_agg(CAST(k.oid AS TEXT), ',' ORDER BY k.oid) FROM pg_constraint k WHERE k.contype = 'f' AND k.confdeltype = 'c') END)`,
 	"{them}", "IN (to_regclass(nullif(?1, '')), to_regclass(?2))")
 
 // postgresRefers stamps the foreign keys.

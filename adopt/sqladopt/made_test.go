@@ -64,6 +64,62 @@ func marksNoneThatIsNamed(t *testing.T, db *DB, count string) {
 	}
 }
 
+// A cascade by which contents go with rows, directly or over another table, that comes while a
+// collection is open: no row goes, and then the collection is refused.
+func TestNewCascade(t *testing.T) {
+	for what, m := range map[string]struct{ before, change, lite string }{
+		"direct": {"", "ALTER TABLE content ADD FOREIGN KEY (draft) REFERENCES pastes (code) ON DELETE CASCADE", ""},
+		"over another": {
+			", FOREIGN KEY (draft) REFERENCES drafts (id) ON DELETE CASCADE", "ALTER TABLE drafts ADD FOREIGN KEY (document) REFERENCES pastes (code) ON DELETE CASCADE",
+			"DROP TABLE drafts; CREATE TABLE drafts (id varchar(40) NOT NULL PRIMARY KEY, document varchar(40) REFERENCES pastes (code) ON DELETE CASCADE)",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			tables := "CREATE TABLE drafts (id varchar(40) NOT NULL PRIMARY KEY, document varchar(40)); " + strings.NewReplacer(
+				"ref_count bigint NOT NULL", "ref_count bigint NOT NULL, draft varchar(40)"+m.before, "INTO content", "INTO content (hash, ref_count)").Replace(migrated)
+			onEngines(t, tables, func(t *testing.T, db *DB) {
+				change := m.change
+				if db.runner.Dialect.Name == sqldb.SQLiteName {
+					if change = m.lite; change == "" {
+						t.Skip("a foreign key comes with its table")
+					}
+				}
+				c := countedBy(t, db, "ref_count")
+				script(t, db, change)
+				if err := takes(t, c); !errors.Is(err, adopt.ErrChanged) {
+					t.Error(err)
+				}
+				if _, err := db.Collection(t.Context(), "pastes", c.c); err == nil || !strings.Contains(err.Error(), "rows of content go with those of pastes") {
+					t.Errorf("opened anew: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// One by which rows go with contents: no content goes.
+func TestNewCascadeOfRows(t *testing.T) {
+	onEngines(t, migrated, func(t *testing.T, db *DB) {
+		if db.runner.Dialect.Name == sqldb.SQLiteName {
+			t.Skip("a foreign key comes with its table")
+		}
+		ctx, c := context.WithoutCancel(t.Context()), countedBy(t, db, "")
+		c.c.Guard = adopt.TriggerGuard
+		if err := c.InstallGuard(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_, _, found := c.Find(ctx, "", 9, 0)
+		m, err := c.Mark(ctx, adopt.MarkRequest{Limit: 1, Late: time.Hour})
+		if err != nil || found != nil || len(m.Contents) != 1 {
+			t.Fatal(m, err, found)
+		}
+		script(t, db, "ALTER TABLE pastes ADD FOREIGN KEY (hash) REFERENCES content (hash) ON DELETE CASCADE")
+		if out, err := c.Confirm(ctx, m.Fence, []adopt.Outcome{{Content: m.Contents[0].Content}}, adopt.DefaultGrace); !errors.Is(err, adopt.ErrChanged) {
+			t.Errorf("confirmed %+v, %v", out, err)
+		}
+	})
+}
+
 // A foreign key that comes while an object is copied into quarantine: the object stays.
 func TestNewForeignKeyInQuarantine(t *testing.T) {
 	onEngines(t, migrated, func(t *testing.T, db *DB) {
