@@ -29,6 +29,45 @@ func (db *DB) guard(content string) error {
 	return nil
 }
 
+// guardObject refuses a new content whose object has a mark that stands, of a content that is
+// gone. What waits has this object no more.
+func (db *DB) guardObject(object string) error {
+	if !db.o.Numbered {
+		return nil
+	}
+	var waits []string
+	for content, m := range db.marks {
+		if m.Object != object {
+			continue
+		}
+		if err := db.guard(content); err != nil {
+			return err
+		}
+		if m.State == Waiting {
+			waits = append(waits, content)
+		}
+	}
+	for _, content := range waits {
+		delete(db.marks, content)
+	}
+	return nil
+}
+
+// numbered returns a content under the number that it has, or gets as a new one.
+func (db *DB) numbered(c Content) Content {
+	if !db.o.Numbered {
+		return c
+	}
+	for _, have := range db.contents {
+		if have.Object == c.Object {
+			return *have
+		}
+	}
+	db.ids++
+	c.Key = fmt.Sprintf("%s#%d", c.Key, db.ids)
+	return c
+}
+
 // refer increments the count of a content, and creates its row if it is
 // missing.
 func (db *DB) refer(content, object string) error {
@@ -37,6 +76,9 @@ func (db *DB) refer(content, object string) error {
 	}
 	c := db.contents[content]
 	if c == nil {
+		if err := db.guardObject(object); err != nil {
+			return err
+		}
 		c = &Content{Key: content, Object: object}
 		db.contents[content] = c
 	}
@@ -70,6 +112,7 @@ func (db *DB) Create(key string, c Content, end lethe.Time) error {
 	if r := db.rows[key]; r != nil {
 		return fmt.Errorf("memadopt: %s: %w", key, ErrTaken)
 	}
+	c = db.numbered(c)
 	if err := db.refer(c.Key, c.Object); err != nil {
 		return err
 	}
@@ -86,6 +129,7 @@ func (db *DB) Replace(key string, c Content) error {
 		return err
 	}
 	old := db.contents[r.Content]
+	c = db.numbered(c)
 	if !db.fits(old) && r.Content != c.Key {
 		return fmt.Errorf("memadopt: %s: %w", r.Content, ErrCount)
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Keep bool
 	// Uncounted contents have no count; references are looked up.
 	Uncounted bool
+	// Numbered contents have a number as their key. The application looks them up by their
+	// objects, and another one may get an object whose content is gone.
+	Numbered bool
 	// Quarantine is set if objects are moved, and no guard refuses references.
 	Quarantine bool
 	// Shared: the rows that Pin sets refer to contents, not to rows.

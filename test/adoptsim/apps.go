@@ -181,7 +181,7 @@ func (w *world) deleteAhead() (content string, at lethe.Time) {
 	}
 	for _, m := range w.db.Marks() {
 		if m.State == memadopt.Condemned {
-			return m.Content, w.now
+			return body(m.Content), w.now
 		}
 	}
 	return "", 0
@@ -214,17 +214,27 @@ func (w *world) refused(content string) bool { return w.mark(content) > memadopt
 // mark returns the state of a content's mark, 0 if it has none.
 func (w *world) mark(content string) memadopt.State {
 	for _, m := range w.db.Marks() {
-		if m.Content == content {
+		if body(m.Content) == content {
 			return m.State
 		}
 	}
 	return 0
 }
 
+// keyOf returns the key of a content, which may have a number.
+func (w *world) keyOf(c memadopt.Content) string {
+	for _, have := range w.db.Snapshot().Contents {
+		if have.Object == c.Object {
+			return have.Key
+		}
+	}
+	return c.Key
+}
+
 // lock counts a content up in a transaction that stays open for a while; it reports
 // false if it was refused.
 func (a *actor) lock(c memadopt.Content, began lethe.Time) bool {
-	unlock, err := read(a.w, "lock", c.Key, func() (func(), error) { return a.w.db.Lock(c.Key) })
+	unlock, err := read(a.w, "lock", c.Key, func() (func(), error) { return a.w.db.Lock(a.w.keyOf(c)) })
 	if err != nil {
 		return false
 	}
@@ -410,7 +420,7 @@ func (w *world) show(a *actor, key string, token int) {
 		if w.arrive("get", c.Object, readFaults) == notDone {
 			return
 		}
-		if data, ok := w.objs.Bytes(c.Object); ok && string(data) == c.Key {
+		if data, ok := w.objs.Bytes(c.Object); ok && string(data) == body(c.Key) {
 			break
 		}
 		// It may have been deleted or replaced: the database is asked once more.

@@ -2,6 +2,7 @@ package adoptsim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -41,6 +42,12 @@ func newOracle(w *world) oracle {
 		w: w, pastes: map[string]*paste{}, removed: map[int]lethe.Time{}, dropped: map[string]lethe.Time{}, claims: map[string]lethe.Time{}, claimedAt: map[string]lethe.Time{},
 		put: map[string]int{}, owned: map[int]bool{}, forgotten: map[string]bool{}, miscounted: map[string]bool{}, shared: map[string]bool{},
 	}
+}
+
+// body returns what a content is of: it may have a number as well.
+func body(content string) string {
+	name, _, _ := strings.Cut(content, "#")
+	return name
 }
 
 func (o *oracle) created(key, content string, end lethe.Time) {
@@ -171,7 +178,7 @@ func (o *oracle) readable(r memadopt.Row, contents map[string]memadopt.Content) 
 	if !ok {
 		return fmt.Errorf("paste %s refers to content %s, which has no row", r.Key, r.Content)
 	}
-	if data, ok := o.w.objs.Bytes(c.Object); (!ok || string(data) != c.Key) && !o.inQuarantine(c) {
+	if data, ok := o.w.objs.Bytes(c.Object); (!ok || string(data) != body(c.Key)) && !o.inQuarantine(c) {
 		return fmt.Errorf("paste %s (%s) refers to content %s, whose object is gone", r.Key, r.Status, c.Key)
 	}
 	return nil
@@ -187,7 +194,7 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		switch {
 		case there && !known:
 			return fmt.Errorf("paste %s is there, and nobody made it", key)
-		case there && (r.Content != p.content || r.End != p.end):
+		case there && (body(r.Content) != p.content || r.End != p.end):
 			return fmt.Errorf("paste %s is of %s until %s, and was made of %s until %s", key, r.Content, r.End, p.content, p.end)
 		case there || !known:
 		case o.w.keeper.holds().Row(key) != nil:

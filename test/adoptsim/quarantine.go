@@ -272,7 +272,7 @@ func (s shelf) Delete(ctx context.Context, keys []string) ([]blob.Result, error)
 // inQuarantine reports whether the bytes of a content lie in quarantine, on record.
 func (o *oracle) inQuarantine(c memadopt.Content) bool {
 	data, ok := o.w.objs.Bytes(kept + c.Object)
-	return ok && string(data) == c.Key && slices.ContainsFunc(o.w.db.Snapshot().Moved, func(q memadopt.Quarantined) bool { return q.Key == c.Object })
+	return ok && string(data) == body(c.Key) && slices.ContainsFunc(o.w.db.Snapshot().Moved, func(q memadopt.Quarantined) bool { return q.Key == c.Object })
 }
 
 // emptied: what is referred to lies in its place, and nothing is kept for ever.
@@ -289,7 +289,7 @@ func (o *oracle) emptied(s memadopt.Snapshot) error {
 		if r.Status == memadopt.Deleted {
 			continue
 		}
-		if data, ok := o.w.objs.Bytes(prefix + r.Content); !ok || string(data) != r.Content {
+		if data, ok := o.w.objs.Bytes(prefix + body(r.Content)); !ok || string(data) != body(r.Content) {
 			return fmt.Errorf("paste %s refers to content %s, which was not copied back", r.Key, r.Content)
 		}
 	}

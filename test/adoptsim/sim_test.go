@@ -17,7 +17,7 @@ var (
 	schedules = flag.Int("sim.schedules", 300, "how many schedules to run of each site")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
-	only      = flag.String("sim.site", "", "only worlds of this: records, taken, quarantined, folders, keys, owned")
+	only      = flag.String("sim.site", "", "only worlds of this: records, coarse, numbered, taken, quarantined, folders, keys, owned")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
@@ -61,6 +61,9 @@ var sites = map[adoptsim.Site][]string{
 		"watchdog pastes: items", "recache pastes: items",
 	},
 	adoptsim.Coarse: {"settled another's claim", "expire pastes: lost", "watchdog pastes: items", "recache pastes: items"},
+	adoptsim.Numbered: {
+		"refused", "unlink landed late", "expire pastes: held", "clean pastes: lost", "clean pastes: failed", "clean pastes: busy",
+	},
 	adoptsim.Taken: {
 		"refused", "filled", "drifted", "unlink landed late", "take landed late", "expire pastes: rows", "clean pastes: lost", "recache pastes: items",
 	},

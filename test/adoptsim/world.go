@@ -24,6 +24,7 @@ const (
 	Records     Site = "records"     // rows that are claimed
 	Coarse      Site = "coarse"      // so too, and the watchdog is faster than the clock of claims
 	Quarantined Site = "quarantined" // so too, without a guard: objects are moved away
+	Numbered    Site = "numbered"    // so too, and contents have a number beside the key of their object
 	Taken       Site = "taken"       // rows without columns for a claim
 	Folders     Site = "folders"
 	Keys        Site = "keys"
@@ -162,13 +163,16 @@ func newRecordSite(w *world) recordSite {
 		leases: w.rng.IntN(2) == 0, keep: w.rng.IntN(4) == 0, forgets: w.rng.IntN(6) == 0,
 		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
 	}
+	if w.cfg.Site == Numbered {
+		w.kind.forgets, w.kind.miscounts = false, false
+	}
 	w.narrow()
 	var unit time.Duration
 	if w.cfg.Site == Coarse {
 		unit, w.grace.Watchdog = 3*time.Hour, 20*time.Minute
 	}
 	w.db = memadopt.New(memadopt.Options{
-		Clock: w, Grace: w.grace, Unit: unit, Keep: w.kind.keep, Shared: true, Quarantine: w.cfg.Site == Quarantined,
+		Clock: w, Grace: w.grace, Unit: unit, Keep: w.kind.keep, Shared: true, Numbered: w.cfg.Site == Numbered, Quarantine: w.cfg.Site == Quarantined,
 		Copies: func(r memadopt.Row) (keys []string) {
 			if keys = []string{cacheKey(r.Key)}; r.Name != "" {
 				keys = append(keys, nameKey(r.Name))
