@@ -19,6 +19,9 @@ const (
 	// walkOn is how many rows of a common prefix are skipped one by one before a seek skips
 	// the rest. A seek costs about as much.
 	walkOn = 16
+	// begun is how many rows are asked for first where a seek or the prefix's end may follow:
+	// those of one common prefix, and some.
+	begun = 2 * walkOn
 )
 
 var (
@@ -51,6 +54,7 @@ type listing struct {
 	limit  int
 	page   ledger.ListPage
 	read   int    // rows
+	ask    int    // rows of the next statement
 	last   string // entry of the page, or key, after which the next page begins
 	within string // the last common prefix listed
 	walked int    // rows skipped within it
@@ -69,6 +73,10 @@ func (l *listing) run() (ledger.ListPage, error) {
 	}
 	if !utf8.ValidString(l.q.Delimiter) {
 		l.q.Delimiter = "" // no key contains it
+	}
+	l.ask = l.limit + 1
+	if l.q.Prefix != "" || l.q.Delimiter != "" {
+		l.ask = min(l.ask, begun)
 	}
 	at, ok := l.start()
 	for ok && !l.done {
@@ -110,14 +118,16 @@ func (l *listing) common(key string) string {
 	return key[:len(l.q.Prefix)+len(before)+len(l.q.Delimiter)]
 }
 
-// walk reads rows in order until the page is full, or a seek is better: then it returns the
-// target. ok is false at the end.
+// walk reads rows in order until the page is full, or there may be more, or a seek is better:
+// then it returns where to go on. ok is false at the end. PostgreSQL sends all rows that it was
+// asked for, so few are asked for at first, and more where most are hidden.
 func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 	query := listFrom
 	if from.exclude {
 		query = listBehind
 	}
-	rows, err := l.t.Query(query, l.bucket, from.key, maxScan-l.read+1)
+	left := min(l.ask, maxScan-l.read+1)
+	rows, err := l.t.Query(query, l.bucket, from.key, left)
 	if err != nil {
 		return to, false, err
 	}
@@ -128,13 +138,18 @@ func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 			return to, false, err
 		}
 		if l.walked > walkOn {
-			l.walked = 0
+			l.walked, l.ask = 0, begun
 			next := following(l.within)
 			return seek{key: next}, next != "", nil
 		}
 		to = seek{key: key, exclude: true}
+		left--
 	}
-	return to, false, l.t.Failed(rows.Err())
+	l.ask *= 4
+	if shown := len(l.page.Objects) + len(l.page.Prefixes); shown == l.read {
+		l.ask = min(l.ask, l.limit-shown+1)
+	}
+	return to, left == 0, l.t.Failed(rows.Err())
 }
 
 // step adds one row to the page, or skips it.
