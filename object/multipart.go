@@ -71,7 +71,9 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 		if err := s.readParts(ctx, doubted); err != nil {
 			return PutResult{}, err
 		}
-		end, err = s.settle(ctx, o)
+		if end, err = s.settle(ctx, o); errors.Is(err, lethe.ErrUnverified) {
+			err = fmt.Errorf("%w: %w", lethe.ErrUnavailable, err) // there is a new doubt
+		}
 	}
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchUpload):

@@ -325,3 +325,22 @@ func TestCompletionReadsPartsInDoubtOnce(t *testing.T) {
 	}
 	w.has("k", "first partsecond part")
 }
+
+func TestDoubtWhilePartsAreRead(t *testing.T) {
+	w := newWorld(t, nil)
+	up := w.create("k")
+	ask := complete(up, w.part(up, 1, "first part"))
+	w.doubt()
+	for id := range w.backends {
+		w.faults[id] = func(blobtest.Call) blobtest.Fault {
+			w.doubt()
+			return blobtest.Fault{}
+		}
+	}
+	_, err := w.Complete(w.ctx, ask)
+	w.wants(err, lethe.ErrUnavailable)
+	clear(w.faults)
+	_, err = w.Complete(w.ctx, ask)
+	w.must(err)
+	w.has("k", "first part")
+}
