@@ -29,10 +29,10 @@ var decayMutants = []mutant{
 		file: "object/body.go", old: "		b.s.events.corrupt(b.cur, err)\n		b.closeCopy()\n		b.giveUp(b.cur, err)\n", new: "		b.s.events.corrupt(b.cur, err)\n		b.closeCopy()\n		b.giveUp(b.cur, err)\n		return err\n",
 	}, {
 		name: "decay: what is damaged is not marked", rule: "20: what is missing or damaged is suspect", within: 4000, known: 63, in: sim.Decaying,
-		file: "object/body.go", old: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {", new: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) {",
+		file: "object/body.go", old: "	if c.Suspect || !damaged(err) {", new: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) {",
 	}, {
 		name: "decay: what is missing is not marked", rule: "20: what is missing or damaged is suspect", within: 4000, known: 359, in: sim.Decaying,
-		file: "object/body.go", old: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {", new: "	if c.Suspect || !errors.Is(err, lethe.ErrCorrupt) {",
+		file: "object/body.go", old: "	if c.Suspect || !damaged(err) {", new: "	if c.Suspect || !errors.Is(err, lethe.ErrCorrupt) {",
 	}, {
 		name: "decay: writes keep no sums", rule: "22: what is written has the sums of its blocks", within: 100,
 		file: "ledger/memledger/contents.go", old: "		u.row.keepBlocks(&next, u.Blocks)\n", new: "",
