@@ -108,7 +108,7 @@ func IsNotFound(err error) bool {
 // retried by. They help who reads the code, not who made the call.
 var layers = []string{
 	"adopt", "bad request", "fsblob", "importer", "ledger", "lethe", "not done", "object", "pairing", "placement", "reclaim", "reconcile", "s3blob",
-	"sqlledger", "verify",
+	"sqlledger", "treeblob", "verify",
 }
 
 // Plain returns the text of an error without the layers that it came through. What each of them

@@ -26,7 +26,7 @@ func (s *Service) EventTargets(ctx context.Context, _ api.None) ([]api.EventTarg
 		out = append(out, api.EventTarget{
 			Name: t.Name, Configured: slices.Contains(s.o.Targets.Names, t.Name), Most: s.o.Targets.Most,
 			Waiting: t.Waiting, Dead: t.Dead, Lost: t.Lost, Delivered: t.Delivered, OldestAt: toTime(t.Oldest),
-			Failures: t.Failures, FailingSince: toTime(t.FailingSince), LastError: t.LastError, RestUntil: toTime(t.RestUntil),
+			Failures: t.Failures, FailingSince: toTime(t.FailingSince), LastError: api.Plain(t.LastError), RestUntil: toTime(t.RestUntil),
 		})
 	}
 	for _, name := range s.o.Targets.Names {
@@ -63,7 +63,7 @@ func (s *Service) Events(ctx context.Context, r api.EventRequest) (api.EventList
 func eventInfo(e ledger.Event) api.EventInfo {
 	info := api.EventInfo{
 		Number: e.No, Target: e.Target, ID: e.ID(e.No), Event: "s3:" + string(e.Kind), At: toTime(e.At), Bucket: e.Bucket, Key: e.Key, Version: string(e.Version),
-		Size: e.Size, Reason: string(e.Reason), Attempts: e.Attempts, LastError: e.LastError,
+		Size: e.Size, Reason: string(e.Reason), Attempts: e.Attempts, LastError: api.Plain(e.LastError),
 	}
 	if !e.Dead {
 		info.NextTry = toTime(e.DueAt)

@@ -220,7 +220,7 @@ func blobInfo(store lethe.ID, b ledger.Blob) api.BlobInfo {
 	return api.BlobInfo{
 		ID: string(b.ID), Backend: b.Backend, Name: lethe.BlobKey(store, b.ID), State: b.State.String(), Size: b.Size,
 		Segment: b.Segment, Replica: b.Replica, Reason: string(b.Reason), CreatedAt: toTime(b.CreatedAt), DiedAt: toTime(b.DiedAt),
-		DueAt: toTime(b.DueAt), LateUntil: toTime(b.LateUntil), Attempts: b.Attempts, LastError: b.LastError, Suspect: b.Suspect,
+		DueAt: toTime(b.DueAt), LateUntil: toTime(b.LateUntil), Attempts: b.Attempts, LastError: api.Plain(b.LastError), Suspect: b.Suspect,
 		VerifiedAt: toTime(b.VerifiedAt), Worker: b.Claim.Worker,
 	}
 }

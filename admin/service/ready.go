@@ -21,7 +21,7 @@ func (s *Service) Ready(ctx context.Context) (unready, found []api.StatusFinding
 		rows, err = s.o.Ledger.Backends(ctx)
 	}
 	if err != nil {
-		out.LedgerError = err.Error()
+		out.LedgerError = api.Plain(err.Error())
 	}
 	for _, b := range rows {
 		at := slices.IndexFunc(out.Backends, func(k api.BackendStatus) bool { return k.ID == b.ID })

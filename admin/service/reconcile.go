@@ -159,6 +159,6 @@ func (s *Service) lastWalks(ctx context.Context, backend string) (last, compared
 func walkOf(w ledger.Walk) api.Walk {
 	return api.Walk{
 		ID: string(w.ID), Backend: w.Backend, Started: toTime(w.StartedAt), Saved: toTime(w.SavedAt), Finished: toTime(w.FinishedAt),
-		Outcome: w.Outcome, Compared: w.Place == ledger.WalkDone, Counts: w.Counts,
+		Outcome: api.Plain(w.Outcome), Compared: w.Place == ledger.WalkDone, Counts: w.Counts,
 	}
 }

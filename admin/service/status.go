@@ -36,7 +36,7 @@ func (s *Service) summary(ctx context.Context, asked question, how counting) (ap
 	out, err := s.own(ctx)
 	if err == nil && out.LedgerError == "" {
 		if err = s.fromLedger(ctx, &out, asked, how); errors.Is(err, lethe.ErrUnavailable) {
-			out.LedgerError, err = err.Error(), nil
+			out.LedgerError, err = api.Plain(err.Error()), nil
 		}
 	}
 	out.Health = verdict.Of(out)
@@ -54,7 +54,7 @@ func (s *Service) own(ctx context.Context) (api.Status, error) {
 	case ctx.Err() != nil:
 		return out, ctx.Err()
 	case err != nil:
-		out.LedgerError = err.Error()
+		out.LedgerError = api.Plain(err.Error())
 		return out, nil
 	}
 	out.LedgerLatency = s.o.Stopwatch.Now().Sub(start).Seconds()
@@ -264,7 +264,7 @@ func runOf(runs map[string]ledger.Run, name string) *api.Run {
 	}
 	return &api.Run{
 		ID: string(r.ID), Worker: r.Worker, Started: toTime(r.StartedAt), Beat: toTime(r.BeatAt), Finished: toTime(r.FinishedAt),
-		Outcome: r.Outcome, Counts: r.Counts,
+		Outcome: api.Plain(r.Outcome), Counts: r.Counts,
 	}
 }
 

@@ -1,6 +1,9 @@
 package fsblob_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe/blob"
@@ -48,4 +51,16 @@ func TestConformanceOnStrictFS(t *testing.T) {
 		}
 		return s
 	})
+}
+
+// Why a folder cannot be opened is what a person reads at the start.
+func TestAFolderThatCannotBeOpened(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fsblob.Open(fsblob.Options{Root: filepath.Join(file, "blobs")})
+	if err == nil || !strings.HasPrefix(err.Error(), "open "+file) {
+		t.Errorf("the error is %v", err)
+	}
 }

@@ -108,7 +108,7 @@ var (
 func Open(opt Options) (*Store, error) {
 	fsys, err := openOS(opt)
 	if err != nil {
-		return nil, fmt.Errorf("fsblob: open %s: %w", opt.Root, outage(err))
+		return nil, fmt.Errorf("open %s: %w", opt.Root, outage(err))
 	}
 	s, err := OpenFS(fsys, opt)
 	if err != nil {
@@ -122,11 +122,11 @@ func OpenFS(fsys FS, opt Options) (*Store, error) {
 	s := &Store{fs: fsys, opt: opt.withDefaults()}
 	var nonce [8]byte
 	if _, err := io.ReadFull(s.opt.Random, nonce[:]); err != nil {
-		return nil, fmt.Errorf("fsblob: open: random source: %w", err)
+		return nil, fmt.Errorf("open: random source: %w", err)
 	}
 	s.nonce = hex.EncodeToString(nonce[:])
 	if err := s.syncAll(); err != nil {
-		return nil, fmt.Errorf("fsblob: open %s: %w", opt.Root, outage(err))
+		return nil, fmt.Errorf("open %s: %w", opt.Root, outage(err))
 	}
 	return s, nil
 }
@@ -146,7 +146,7 @@ func (s *Store) Reopen() error {
 		return errors.ErrUnsupported
 	}
 	if err := errors.Join(f.reopen(), s.syncAll()); err != nil {
-		return fmt.Errorf("fsblob: open %s again: %w", s.opt.Root, outage(err))
+		return fmt.Errorf("open %s again: %w", s.opt.Root, outage(err))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *Store) Close() error { return s.fs.Close() }
 func (s *Store) Free(context.Context) (int64, error) {
 	free, err := s.fs.Free()
 	if err != nil {
-		return 0, fmt.Errorf("fsblob: free space: %w", outage(err))
+		return 0, fmt.Errorf("free space: %w", outage(err))
 	}
 	return free, nil
 }

@@ -29,7 +29,7 @@ func (s *Store) settings(ctx context.Context, c *Capabilities) error {
 		v := judge(ctx, err)
 		if v.status == 0 || v.slow || v.status >= 500 && !v.certain {
 			v.down = ctx.Err() == nil
-			return fmt.Errorf("s3blob: settings of bucket %s: %w", s.o.Bucket, s.kinds(v))
+			return fmt.Errorf("settings of bucket %s: %w", s.o.Bucket, s.kinds(v))
 		}
 	}
 	return nil

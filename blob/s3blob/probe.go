@@ -196,13 +196,13 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	}
 	var nonce [8]byte
 	if _, err := io.ReadFull(s.o.Random, nonce[:]); err != nil {
-		return c, fmt.Errorf("s3blob: random source: %w", err)
+		return c, fmt.Errorf("random source: %w", err)
 	}
 	t := &trial{s: s, c: &c, name: s.o.Prefix + ownFolder + "probe/" + hex.EncodeToString(nonce[:])}
 	for _, step := range []func(context.Context) error{t.put, t.list, t.complete, t.remove} {
 		if err := step(ctx); err != nil {
 			t.tidy(ctx)
-			return c, fmt.Errorf("s3blob: probe of bucket %s: %w", s.o.Bucket, err)
+			return c, fmt.Errorf("probe of bucket %s: %w", s.o.Bucket, err)
 		}
 	}
 	if t.versioned {
@@ -222,7 +222,7 @@ func (s *Store) reach(ctx context.Context) error {
 	}
 	v := judge(ctx, err)
 	v.down = ctx.Err() == nil
-	return fmt.Errorf("s3blob: bucket %s: %w", s.o.Bucket, s.outcomeOfNothing(v))
+	return fmt.Errorf("bucket %s: %w", s.o.Bucket, s.outcomeOfNothing(v))
 }
 
 // outcomeOfNothing is kinds for a change that was not requested yet.

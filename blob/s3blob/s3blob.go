@@ -58,12 +58,12 @@ var (
 func New(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("s3blob: %w", err)
+		return nil, err
 	}
 	s := &Store{o: o, memory: semaphore.NewWeighted(o.Memory)}
 	s.pace = newPace(paceOptions{Batch: o.MaxBatch, Concurrency: o.Concurrency, Clock: o.Clock, Changed: o.Events.pace})
 	if err := s.connect(ctx); err != nil {
-		return nil, fmt.Errorf("s3blob: bucket %s: %w", o.Bucket, err)
+		return nil, fmt.Errorf("bucket %s: %w", o.Bucket, err)
 	}
 	return s, nil
 }
@@ -85,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	for _, why := range []string{c.NoPut, c.NoDelete} {
 		if why != "" {
 			_ = s.Close()
-			return nil, fmt.Errorf("s3blob: bucket %s: %w: %w: %s", o.Bucket, blob.ErrDown, blob.ErrUnfit, why)
+			return nil, fmt.Errorf("bucket %s: %w: %w: %s", o.Bucket, blob.ErrDown, blob.ErrUnfit, why)
 		}
 	}
 	return s, nil

@@ -84,7 +84,7 @@ func Open(o Options) (*Store, error) {
 		o.Clock = lethe.SystemClock{}
 	}
 	if !filepath.IsAbs(o.Root) || !strings.HasSuffix(o.Prefix, "/") || blob.CheckForeign(o.Prefix) != nil {
-		return nil, fmt.Errorf("treeblob: %s, %q: the path has to be absolute, and the prefix has to end in a slash", o.Root, o.Prefix)
+		return nil, fmt.Errorf("%s, %q: the path has to be absolute, and the prefix has to end in a slash", o.Root, o.Prefix)
 	}
 	s := &Store{o: o, changed: map[string]touched{}}
 	file, err := os.Open(o.Root)
@@ -99,12 +99,12 @@ func Open(o Options) (*Store, error) {
 		s.root, err = unix.Dup(int(file.Fd()))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("treeblob: open %s: %w: %w", o.Root, blob.ErrDown, err)
+		return nil, fmt.Errorf("open %s: %w: %w", o.Root, blob.ErrDown, err)
 	}
 	unix.CloseOnExec(s.root)
 	var st unix.Stat_t
 	if err := unix.Fstat(s.root, &st); err != nil {
-		return nil, errors.Join(fmt.Errorf("treeblob: open %s: %w: %w", o.Root, blob.ErrDown, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", o.Root, blob.ErrDown, err), s.Close())
 	}
 	s.dev = uint64(st.Dev)
 	return s, nil
@@ -119,7 +119,7 @@ func (s *Store) Probe(context.Context) error { return s.inPlace() }
 // inPlace refuses calls in a place that may be another one.
 func (s *Store) inPlace() error {
 	wrong := func(what string, err error) error {
-		return fmt.Errorf("treeblob: %w: %w: %s: %s (%w); mount the disk, correct the path or the prefix, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
+		return fmt.Errorf("%w: %w: %s: %s (%w); mount the disk, correct the path or the prefix, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
 	}
 	now, err := os.Stat(s.o.Root)
 	if err != nil {

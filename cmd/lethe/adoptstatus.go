@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/internal/words"
@@ -81,7 +82,7 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	for _, r := range list {
 		last, outcome, did := "-", "-", "-"
 		if r.Last.ID != "" {
-			last, outcome, did = words.When(r.Last.StartedAt.Time(), now.Time()), r.Last.Outcome, counts(r.Last.Counts)
+			last, outcome, did = words.When(r.Last.StartedAt.Time(), now.Time()), api.Plain(r.Last.Outcome), counts(r.Last.Counts)
 		}
 		if r.Last.ID != "" && r.Last.FinishedAt == 0 {
 			outcome = "in progress on " + r.Last.Worker

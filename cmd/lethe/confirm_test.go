@@ -142,7 +142,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"backend accept": {"main"}, "backend drain": {"main"}, "backend remove": {"main"},
 			"clock reset": {"--to-now"},
 		}, map[string]string{
-			"reclaim": "0 items of 0 B", "apply": "2 items of 30 B", "reconcile": "0 orphans of 0 B", "import": "1 key of 7 B",
+			"reclaim": "Nothing is due now.", "apply": "2 items of 30 B", "reconcile": "0 orphans of 0 B", "import": "1 key of 7 B",
 			"events drop": "", "dead requeue": "", "dead write-off": "", // there are none
 
 			"trash restore": "1 object of 5 B", "trash purge": "2 trash entries of 30 B",

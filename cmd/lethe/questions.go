@@ -60,6 +60,9 @@ func ofReclaim(only []string) question {
 		if noPlan(err) {
 			return fmt.Sprintf("Run %s once? The number of items is not known before the walk", strings.Join(only, ", ")), nil
 		}
+		if end.Totals.Items == 0 {
+			return "Nothing is due now. Run the routines once?", err
+		}
 		return fmt.Sprintf("Reclaim what is due, %s?", amount(end.Totals, "item", "items")), err
 	}
 }

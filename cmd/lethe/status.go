@@ -176,7 +176,7 @@ func printRoutines(w io.Writer, s api.Status) error {
 			age = words.Span(time.Duration(r.Backlog.Age * float64(time.Second)))
 		}
 		if r.LastRun != nil {
-			last, outcome = words.When(r.LastRun.Started, s.Now), brief(api.Plain(r.LastRun.Outcome))
+			last, outcome = words.When(r.LastRun.Started, s.Now), brief(r.LastRun.Outcome)
 		}
 		if outcome != "ok" && r.LastRun != nil && r.Error == "" && r.LookedAt.After(r.LastRun.Finished) {
 			outcome = "ok since" // runs that find nothing to do are not recorded
