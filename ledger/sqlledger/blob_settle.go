@@ -22,11 +22,12 @@ var (
 		`SELECT `+claimedColumns+` FROM blobs b WHERE b.id `+sqldb.In(1)+` AND b.state = 3 AND b.fence + 0 = ?2 AND b.fence <> 0 `+sqldb.Exclusive)
 	removeGone = register(`DELETE FROM blobs
 		WHERE id ` + sqldb.In(1) + ` AND state = 3 AND fence + 0 = ?2`)
-	settleRest = register(`UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
+	setRest = `UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END,
 			worker = '', fence = 0, claimed_at = 0
 		FROM ` + sqldb.Rows(1, "id text", "state bigint", "tries bigint", "due bigint", "error text") + `
-		WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)
+		WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`
+	settleRest = registerBoth(setRest, setRest+` AND blobs.id = ANY(ARRAY(SELECT id FROM `+sqldb.Rows(1, "id text")+`))`)
 )
 
 // condemnedRow is what Settle needs of a claimed row.
@@ -167,5 +168,5 @@ func (p *settling) apply(fence int64) error {
 	if len(p.rest) == 0 {
 		return nil
 	}
-	return p.t.Must(int64(len(p.rest)), lethe.ErrFenced, settleRest, sqldb.JSON(p.rest), fence)
+	return p.t.Must(int64(len(p.rest)), lethe.ErrFenced, settleRest.of(p.t), sqldb.JSON(p.rest), fence)
 }

@@ -23,12 +23,13 @@ var (
 	// A note that arrives later must not bring back what a client was told is deleted.
 	unkeepKeys = changeUnderKeys(`UPDATE objects SET idle_for = 0`, ` AND idle_for <> 0 AND idle_at <= ?3`)
 	unkeepAll  = register(`UPDATE objects SET idle_for = 0 WHERE bucket_id = ?1 AND idle_for <> 0 AND idle_at <= ?2`)
-	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+	toTrash    = `INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by, idle_for)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
 			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, ` + firstEnd(firstEnd(`?5`, `o.ttl_at`), `o.idle_at`) + `, ?6, ?7, ?8, o.idle_for
-		FROM ` + sqldb.Rows(1, "id text", "key text") + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.key`)
+		FROM ` + sqldb.Rows(1, "id text", "key text")
+	binKeys = registerBoth(toTrash+` CROSS JOIN objects o WHERE o.bucket_id = ?2 AND o.key = t.key`,
+		toTrash+` CROSS JOIN LATERAL (SELECT * FROM objects o WHERE o.bucket_id = ?2 AND o.key = t.key OFFSET 0) AS o`)
 	supersedeKeys = forgetOf(`bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
@@ -251,7 +252,7 @@ func (p *deleting) bin() error {
 			list = append(list, row{lethe.NewID(p.t.Now, p.t.Random), o.Key})
 		}
 	}
-	_, err := p.t.Send(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
+	_, err := p.t.Send(binKeys.of(p.t), sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.Now, p.t.Now.Add(p.bucket.Undo), lethe.ReasonDelete,
 		p.t.op, encodeCaller(p.t.By))
 	return err
 }

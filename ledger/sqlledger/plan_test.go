@@ -101,7 +101,7 @@ func TestEnginePlans(t *testing.T) {
 		composeBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
 		condemnBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
 		removeGone:           "SEARCH blobs USING PRIMARY KEY (id=?)",
-		settleRest:           "SEARCH blobs USING PRIMARY KEY (id=?)",
+		settleRest.file:      "SEARCH blobs USING PRIMARY KEY (id=?)",
 		claimSilent:          "SEARCH blobs USING INDEX blobs_pending",
 		reapDue:              "USING COVERING INDEX blobs_pending",
 		staleClaims:          "USING INDEX blobs_claimed",

@@ -173,6 +173,8 @@ func TestPostgresPlansByOldStatistics(t *testing.T) {
 		{condemnBlobs, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), "delete", now, now, now, 2, 0}},
 		{claimedRows.server, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), 1}},
 		{removeGone, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(blobs), 1}},
+		{settleRest.server, `Index Cond"?: "?\(id = ANY`, []any{sqldb.JSON(contents), 1}},
+		{binKeys.server, `Index Cond"?: "?\(\(bucket_id = .* AND \(key = t.key\)`, []any{sqldb.JSON(contents), "x", "x", now, now, "delete", "op", ""}},
 	} {
 		kept := keptPlan(t, db, conn, c.text, len(c.args))
 		byIndex := regexp.MustCompile(c.want)
