@@ -47,7 +47,7 @@ var table = []mutant{
 	}, {
 		name: "rows that are recovered are not locked", file: "claim.go",
 		old: "age, stuckRows,", new: "age, stuckRows[:len(stuckRows)-len(sqldb.Locked)],",
-		pairs: []string{"pastes: Settle + pastes: Recover early"},
+		pairs: []string{"pastes: Release + pastes: Recover early"},
 	}, {
 		name: "rows that are settled are not locked", file: "settle.go",
 		old: "ORDER BY r.{key} {for update}`", new: "ORDER BY r.{key} `",
