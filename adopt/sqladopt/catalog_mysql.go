@@ -92,6 +92,7 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 		c.noKey = fmt.Sprintf("%s of up to %d bytes", strings.Join(mysqlKeyTypes, ", "), longestKey)
 	}
 	c.fickle, c.coarse = slices.Contains(mysqlFickleTypes, c.base), c.base == "date"
+	c.variants = strings.Contains(c.kind, "zerofill") // 7 is 007 there
 	if c.noKey == "" {
 		c.seek = mysql{}.value("t.id", c)
 	}

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -101,6 +102,7 @@ func TestMySQLRuns(t *testing.T) {
 type mysqlKind struct {
 	adopttest.Variant
 	key       string // type of the keys of contents
+	named     string // type of the columns that name them, if it is another
 	times     string // type of the columns of times
 	loose     bool   // no foreign key
 	isolation sql.IsolationLevel
@@ -147,7 +149,7 @@ func (k mysqlKind) tables() []string {
 		fmt.Sprintf(`CREATE TABLE pastes (
 			code VARCHAR(50) PRIMARY KEY, hash %s NULL, expires_at %s,
 			status VARCHAR(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
-			initiated_at %s%s)`, k.key, k.times, stamp, reference),
+			initiated_at %s%s)`, cmp.Or(k.named, k.key), k.times, stamp, reference),
 		pins,
 	}
 }

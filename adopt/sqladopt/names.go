@@ -141,6 +141,11 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 	return w, db.contentWords(w, c, s)
 }
 
+// variants reports whether a row may name a content by another text than that of its key.
+func (s *shape) variants(c adopt.Collection) bool {
+	return s.contents.columns[c.Contents.Key].variants || s.rows.columns[c.Rows.Content].variants
+}
+
 func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	object, err := adopt.ParseTemplate(c.Contents.Object)
 	if err != nil {
@@ -152,7 +157,7 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), sqldb.Quoted(c.Contents.Key)
 	w["{contents qualified}"], w["{ckey type}"], w["{ckey base}"] = s.contents.place, key.kind, key.base
 	w["{c key}"], w["{ckey of id}"] = db.engine.text("c."+sqldb.Quoted(c.Contents.Key), key), db.engine.value("id", key)
-	if key.variants {
+	if s.variants(c) {
 		w["{content}"] = fmt.Sprintf("(SELECT %s FROM %s c WHERE c.%s = r.%s)", w["{c key}"], w["{contents}"], w["{ckey}"], w["{content column}"])
 	}
 	var exist, counts []string

@@ -83,7 +83,7 @@ func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 		ours[r.Key] = true
 	}
 	rows = slices.DeleteFunc(rows, func(h claimed) bool { return !h.ours || !ours[h.key] })
-	if c.c.Contents != nil && c.s.contents.columns[c.c.Contents.Key].variants {
+	if c.c.Contents != nil && c.s.variants(c.c) {
 		err = c.lookUp(t, rows)
 	}
 	return rows, err
