@@ -17,7 +17,7 @@ type Jump struct {
 
 	mu    sync.Mutex
 	known bool
-	least time.Duration // the smallest lead of the clock over Boot; it only falls
+	least time.Duration // the smallest lead of the clock over Boot since the last confirmed one
 	last  time.Duration // the lead over Boot at the last look
 	ahead atomic.Int64  // how far the clock is ahead of the time that really passed
 }
@@ -46,10 +46,14 @@ func (j *Jump) Mark() (id string, right lethe.Time) {
 	return j.id, lethe.Time(0).Add(j.least)
 }
 
-// Confirmed returns what Resume needs if the clock was right at the last look.
+// Confirmed returns what Resume needs if the clock was right at the last look. Unless it is
+// ahead, Mark returns the same from now on.
 func (j *Jump) Confirmed() (id string, right lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.Ahead() == 0 {
+		j.least = j.last
+	}
 	return j.id, lethe.Time(0).Add(j.last)
 }
 

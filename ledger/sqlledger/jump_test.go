@@ -134,3 +134,27 @@ func TestAClockConfirmedBesideOthers(t *testing.T) {
 		t.Errorf("the clock is ahead by %s", d)
 	}
 }
+
+// TestCorrectionsOfAConfirmedClock: what a process confirms is right for the next, also if the
+// clock was corrected by too little for a jump. So corrections do not add up to one.
+func TestCorrectionsOfAConfirmedClock(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			open, ahead := clocked(t, engine)
+			for i := range time.Duration(3) {
+				db := open("one")
+				nowOf(t, db)
+				ahead((i + 1) * 4 * time.Minute)
+				if err := db.ConfirmClock(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if d := db.ClockAhead(); d != 0 {
+					t.Errorf("correction %d: the clock is ahead by %s", i+1, d)
+				}
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
