@@ -113,7 +113,7 @@ func (o *op) failure(err error) s3.Failure {
 type need struct {
 	bucket, key, upload string
 	access              authz.Access
-	body                bool // moves a body: only the connection's deadlines apply
+	body                bool // moves or reads a body: only the connection's deadlines apply
 	xml                 bool // the request's body is an XML document
 }
 

@@ -22,7 +22,7 @@ import (
 // CompleteMultipartUpload makes an object of the named parts. A repeated
 // request returns the same result, as long as the object exists.
 func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.CompleteMultipartUploadInput) (out s3response.CompleteMultipartUploadResult, version string, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, xml: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, xml: true, body: true})
 	defer o.cancel()
 	if err != nil {
 		return out, "", err
