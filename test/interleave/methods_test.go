@@ -14,6 +14,7 @@ import (
 var apart = map[string]string{
 	"PagesVisited": "it changes nothing, and counts what SQLite reads",
 	"ResetClock":   "one process works on the ledger alone while a person sets its clock back",
+	"ConfirmClock": "it changes one row, by what the process has seen of its clock",
 	"DropLost":     "it removes one row of secrets, by the text that it has read, in one transaction",
 	"SealAll":      "it changes the texts of secrets that it has read, in one transaction",
 	"ClaimEvents":  ofTarget, "SettleEvents": ofTarget, "TrimEvents": ofTarget, "RequeueEvents": ofTarget, "DropEvents": ofTarget,

@@ -148,13 +148,14 @@ func (o *oracle) applied(id lethe.ID, err error) {
 	}
 }
 
-// finished holds what a client was told against what the ledger did.
+// finished holds what a client was told against what the ledger did. While the ledger's clock
+// stands still, no read ends a doubt of that instant: a completion may be refused for it.
 func (o *oracle) finished(op *operation, err error) error {
 	happened := slices.ContainsFunc(op.ids, func(id lethe.ID) bool { return o.done[id] })
 	switch {
 	case err == nil && !happened && op.kind != "get" && op.kind != "list":
 		return broken("%s of %v was acknowledged, but no transaction of it was ever applied", named(op.kind), op.at)
-	case err != nil && !definite(err) && !errors.Is(err, errLeft) && !op.faulted && !op.reading.ruined:
+	case err != nil && !definite(err) && !errors.Is(err, errLeft) && !errors.Is(err, lethe.ErrUnverified) && !op.faulted && !op.reading.ruined:
 		return broken("%s of %v failed although nothing went wrong: %w", named(op.kind), op.at, err)
 	case err != nil && certain(err):
 		op.refused = true
