@@ -89,7 +89,7 @@ var mutants = []mutant{
 		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0`,",
 		also: []edit{
 			{"WHERE id ` + sqldb.In(1) + ` AND state = 3 AND fence + 0 = ?2`)", "WHERE id ` + sqldb.In(1) + ` AND state = 3 AND ?2 <> 0`)"},
-			{"WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)", "WHERE blobs.id = t.id AND blobs.state = 3 AND ?2 <> 0`)"},
+			{"WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`", "WHERE blobs.id = t.id AND blobs.state = 3 AND ?2 <> 0`"},
 		},
 	}, {
 		name: "the row goes before the late window", rule: "9: the row stays until a second delete", within: 2000, known: 8, sqlite: true,
