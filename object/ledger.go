@@ -192,8 +192,8 @@ type UploadLedger interface {
 	CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error)
 	// Complete: ErrNoSuchUpload, ErrInvalidPart (also of a suspect part),
 	// ErrInvalidPartOrder, ErrPartTooSmall, ErrUnverified (see ledger.UnreadParts),
-	// and the errors of Commit. Parts of zero bytes are no segments. Repeated by the same operation, it returns the object
-	// as long as that has its key.
+	// and the errors of Commit. Parts of zero bytes are no segments. Repeated by the same
+	// operation, it returns the object as long as that has its key.
 	Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error)
 	// AbortUpload condemns all parts of the upload, and its pending part intents,
 	// claimed or not, due after the late window: ErrNoSuchUpload. Complete does the

@@ -5,7 +5,6 @@ DO $index$ BEGIN
     END IF;
 END $index$;
 
-
 -- Keeps an object that is being deleted from becoming another content's of {collection}.
 CREATE OR REPLACE FUNCTION {lethe}{guard objects}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET bytea_output = hex AS $guard$

@@ -10,8 +10,8 @@ import (
 
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
-// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and the errors of Commit. Repeated by the same operation, it returns the
-// object while that is under its key.
+// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and the errors of
+// Commit. Repeated by the same operation, it returns the object while that is under its key.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Committed{}, err

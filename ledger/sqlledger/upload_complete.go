@@ -28,9 +28,9 @@ var doubtedParts = register(`SELECT ` + qualified("b", blobColumns) + ` FROM blo
 
 // Complete makes an object of exactly the parts named and condemns the others. Errors:
 // ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
-// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and those of Commit. Repeated by the same operation, it returns the
-// object while that is under its key. The number of statements does not depend on the number
-// of parts.
+// ErrPartTooSmall, ErrUnverified (ledger.UnreadParts has the parts), and those of Commit.
+// Repeated by the same operation, it returns the object while that is under its key. The
+// number of statements does not depend on the number of parts.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Committed, err error) {
 	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
 		out, err = t.complete(c)
