@@ -36,6 +36,8 @@ const (
 	stuck = `SELECT {r key} FROM {rows} r
 		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL) AND {sound}`
 	stuckRows = stuck + ` ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
+	// stuckNext passes over some. MariaDB 10.11 finds nothing NOT IN an empty JSON_TABLE.
+	stuckNext = stuck + ` AND NOT EXISTS (SELECT 1 FROM {ids 3} WHERE {key of id} = r.{key}) ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
 	stuckOnly = stuck + ` AND r.{key} IN (SELECT {key of id} FROM {ids 2}) ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
 	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due
@@ -131,7 +133,7 @@ func keysOf(rows []adopt.Row) string {
 
 // Release implements adopt.Records.
 func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (int, error) {
-	return givenBack(claim.Rows, func(rows []adopt.Row) (n int, err error) {
+	n, _, err := givenBack(claim.Rows, func(rows []adopt.Row) (n int, err error) {
 		err = c.relaxed(ctx, "release rows", func(t *tx) error {
 			have, err := c.claimed(t, adopt.Claim{At: claim.At, Rows: rows})
 			if err != nil {
@@ -146,28 +148,30 @@ func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (int, error
 		})
 		return n, objected(rows, err)
 	})
+	return n, err
 }
 
 // givenBack gives rows back, by halves where the database objects to some, so that those go
-// which it lets go. The error is about the first that it does not, and a refusal of that row.
-func givenBack(rows []adopt.Row, do func([]adopt.Row) (int, error)) (n int, err error) {
+// which it lets go. It returns the others; the error is about the first of them, and a refusal
+// of that row.
+func givenBack(rows []adopt.Row, do func([]adopt.Row) (int, error)) (n int, kept []adopt.Row, err error) {
 	n, err = do(rows)
 	var refused *adopt.Refusal
 	switch {
 	case !errors.As(err, &refused):
-		return n, err
+		return n, nil, err
 	case len(rows) == 1:
-		return 0, fmt.Errorf("row %s stays in progress: %w", adopt.Brief(rows[0].Key), err)
+		return 0, rows, fmt.Errorf("row %s stays in progress: %w", adopt.Brief(rows[0].Key), err)
 	}
 	n, err = 0, nil
 	for half := range slices.Chunk(rows, (len(rows)+1)/2) {
-		more, first := givenBack(half, do)
-		n, err = n+more, cmp.Or(err, first)
+		more, others, first := givenBack(half, do)
+		n, kept, err = n+more, append(kept, others...), cmp.Or(err, first)
 		if first != nil && !errors.As(first, &refused) {
-			return n, first
+			return n, kept, first
 		}
 	}
-	return n, err
+	return n, kept, err
 }
 
 // giveBack makes locked rows live again. It fails with errKept if some did not change.
@@ -182,28 +186,36 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 	return err
 }
 
-// Recover implements adopt.Records. A row that the database does not let live again keeps no
-// others: the error is about the first such row.
-func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (int, error) {
+// maxKept bounds the rows that Recover passes over, to find those behind them.
+const maxKept = 10_000
+
+// Recover implements adopt.Records.
+func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, first error) {
 	stuck, err := c.recovered(ctx, age, stuckRows, limit)
-	switch {
-	case err == nil:
-		return len(stuck), nil
-	case !errors.As(err, new(*adopt.Refusal)):
-		return 0, err
+	for kept := []adopt.Row(nil); ; stuck, err = c.recovered(ctx, age, stuckNext, limit, keysOf(kept)) {
+		more, others := len(stuck), []adopt.Row(nil)
+		if errors.As(err, new(*adopt.Refusal)) {
+			more, others, err = givenBack(stuck, func(rows []adopt.Row) (int, error) {
+				live, err := c.recovered(ctx, age, stuckOnly, keysOf(rows))
+				return len(live), err
+			})
+		}
+		if err != nil && !errors.As(err, new(*adopt.Refusal)) {
+			return n, err
+		}
+		n, first, kept = n+more, cmp.Or(first, err), append(kept, others...)
+		if first == nil || len(stuck) < limit || len(kept) >= maxKept {
+			return n, first
+		}
 	}
-	return givenBack(stuck, func(rows []adopt.Row) (int, error) {
-		live, err := c.recovered(ctx, age, stuckOnly, keysOf(rows))
-		return len(live), err
-	})
 }
 
 // recovered makes the rows live again that a query locks, and returns them, also with an
 // error.
-func (c *Collection) recovered(ctx context.Context, age time.Duration, query string, which any) (rows []adopt.Row, err error) {
+func (c *Collection) recovered(ctx context.Context, age time.Duration, query string, which ...any) (rows []adopt.Row, err error) {
 	err = c.relaxed(ctx, "recover rows", func(t *tx) error {
 		rows = nil
-		keys, err := all(t, text, query, t.now.Add(-age), which)
+		keys, err := all(t, text, query, append([]any{t.now.Add(-age)}, which...)...)
 		if err != nil {
 			return err
 		}

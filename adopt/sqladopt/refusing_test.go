@@ -225,11 +225,14 @@ func recoversAllButOne(t *testing.T, db *DB, closed map[string]string) {
 	}
 	script(t, db, "UPDATE pastes SET state = 'BUSY', since = 1000000000")
 	statements(t, db, closed)
-	if n, err := c.Recover(ctx, 0, 9); n != 2 || err == nil || !strings.Contains(err.Error(), "row bad stays in progress") {
-		t.Errorf("recovered %d, %v", n, err)
-	}
-	if n, err := c.Recover(ctx, 0, 9); n != 0 || err == nil {
-		t.Errorf("then recovered %d, %v", n, err)
+	for _, limit := range []int{9, 1} { // with 1 it is alone in the oldest batch
+		script(t, db, "UPDATE pastes SET state = 'BUSY', since = 1000000001 WHERE n = 1")
+		if n, err := c.Recover(ctx, 0, limit); n != 2 || err == nil || !strings.Contains(err.Error(), "row bad stays in progress") {
+			t.Errorf("recovered %d by %d, %v", n, limit, err)
+		}
+		if n, err := c.Recover(ctx, 0, limit); n != 0 || err == nil {
+			t.Errorf("then recovered %d by %d, %v", n, limit, err)
+		}
 	}
 }
 
