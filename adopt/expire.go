@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,20 +31,22 @@ func (e *Expire) Name() string { return "expire " + e.Collection }
 // Pass runs until nothing is due; each step is one batch. If the database refuses
 // to stamp a row, claims shrink until that row is alone, and is held.
 func (e *Expire) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
-	size := e.Batch
+	size, again := e.Batch, repetition{}
 	return func(ctx context.Context, add func(string, int64)) (more bool, err error) {
-		more, err = e.step(ctx, size, add)
+		claim, settled, err := e.step(ctx, size, add)
 		var refused *Refusal
 		switch {
 		case !errors.As(err, &refused):
+			more = err == nil && len(claim.Rows) == size
 			size = min(2*size, e.Batch)
-			return more, err
+			return more, cmp.Or(err, again.of(claim.Rows, settled))
 		case len(refused.Rows) > 1:
 			size = len(refused.Rows) / 2
 			return true, nil
 		}
-		Settled{Refused: 1}.report(add, e.Events, e.Collection)
-		return true, refused.rest(ctx, e.Holds, e.Events, e.Collection)
+		settled = Settled{Refused: 1}
+		settled.report(add, e.Events, e.Collection)
+		return true, cmp.Or(refused.rest(ctx, e.Holds, e.Events, e.Collection), again.of(refused.Rows, settled))
 	}
 }
 
@@ -51,10 +54,10 @@ func (e *Expire) Pass(string) func(ctx context.Context, add func(string, int64))
 func (e *Expire) Plan(ctx context.Context) (Backlog, error) { return e.Records.Due(ctx) }
 
 // step claims up to size rows, and settles them. It fails with the *Refusal of a claim.
-func (e *Expire) step(ctx context.Context, size int, add func(string, int64)) (more bool, err error) {
-	claim, err := e.Records.Claim(ctx, size)
+func (e *Expire) step(ctx context.Context, size int, add func(string, int64)) (claim Claim, settled Settled, err error) {
+	claim, err = e.Records.Claim(ctx, size)
 	if err != nil || len(claim.Rows) == 0 {
-		return false, err
+		return Claim{}, settled, err
 	}
 	var began lethe.Time
 	if e.Clean != nil {
@@ -66,12 +69,12 @@ func (e *Expire) step(ctx context.Context, size int, add func(string, int64)) (m
 		// Without this they would wait for the watchdog. Rows that went
 		// although the response was lost no longer carry the claim.
 		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
-		return false, errors.Join(err, released)
+		return claim, settled, errors.Join(err, released)
 	}
 	if len(marked.Contents) > 0 {
 		_, err = e.Clean.remove(ctx, began, marked, add)
 	}
-	return err == nil && len(claim.Rows) == size, err
+	return claim, settled, err
 }
 
 // settle removes rows, but none whose copies may still be read.

@@ -87,6 +87,24 @@ func (r *Refusal) rest(ctx context.Context, holds RowHolder, events *Events, col
 	return err
 }
 
+// repetition is the first row of the last step of a pass in which none went, as holds keep
+// all of it.
+type repetition struct{ key string }
+
+// of fails if a step begins as the one before it did, and none went in either. Claim does not
+// know the hold that keeps the row then, and the pass would not end.
+func (r *repetition) of(rows []Row, s Settled) error {
+	before := r.key
+	r.key = ""
+	if s.Gone > 0 || s.Held+s.Refused == 0 {
+		return nil
+	}
+	if r.key = rows[0].Key; r.key != before {
+		return nil
+	}
+	return fmt.Errorf("row %s is claimed again although a hold keeps it: report this, with the types and the collation of its key", Brief(r.key))
+}
+
 // add adds the outcome of other rows.
 func (s *Settled) add(t Settled) {
 	s.Gone += t.Gone

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (t *Take) Plan(ctx context.Context) (Backlog, error) { return t.Records.Due
 // Pass runs until nothing is due; each step is one transaction. If the database
 // refuses a row, transactions shrink until that row is alone, and is held.
 func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
-	size := t.Batch
+	size, again := t.Batch, repetition{}
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		settled, err := t.Records.Take(ctx, size, t.Grace.CacheAgain)
 		var refused *Refusal
@@ -48,8 +49,9 @@ func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (
 			size = len(refused.Rows) / 2
 			return true, nil
 		case errors.As(err, &refused):
-			Settled{Refused: 1}.report(add, t.Events, t.Collection)
-			return true, refused.rest(ctx, t.Holds, t.Events, t.Collection)
+			settled = Settled{Refused: 1}
+			settled.report(add, t.Events, t.Collection)
+			return true, cmp.Or(refused.rest(ctx, t.Holds, t.Events, t.Collection), again.of(refused.Rows, settled))
 		case err != nil:
 			return false, fmt.Errorf("take rows of %s: %w", t.Collection, err)
 		}
