@@ -67,6 +67,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 		if err := d.in.Put(context.Background(), key, bytes.NewReader(data), int64(len(data))); err != nil {
 			return err
 		}
+		delete(d.w.oracle.lost, blobID(d.w.store, key)) // its backend may have been destroyed before
 		d.w.fail(d.w.oracle.landed(d.id, key))
 		return nil
 	}
