@@ -99,15 +99,15 @@ func (g *Pairing) Check(ctx context.Context, id string) error {
 
 // Absent returns nil if what is not found on a backend is gone for certain. Another
 // backend, or an older copy, may lie in its place (ErrBackendMismatch). A hold by
-// an operator, or a ledger that is one of two, does not cast doubt on the bytes:
+// an operator, or for a ledger that is one of two, does not cast doubt on the bytes:
 // after a restore, absent bytes must be found.
 func (g *Pairing) Absent(ctx context.Context, id string) error {
 	err := g.Check(ctx, id)
 	if !errors.Is(err, lethe.ErrBackendMismatch) {
 		return err
 	}
-	_, why, lerr := g.look(ctx, id)
-	if lerr == nil && (why.For == "" || why.For == ledger.HeldForLedger) {
+	b, why, lerr := g.look(ctx, id)
+	if lerr == nil && (why.For == "" || why.For == ledger.HeldForLedger && b.HeldFor == ledger.HeldForLedger) {
 		return nil
 	}
 	return errors.Join(err, lerr)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -403,6 +404,23 @@ func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	w.Stores["main"] = memblob.New(memblob.Options{})
 	if err := a.pairing.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
 		t.Errorf("another disk, and another ledger: %v", err)
+	}
+}
+
+// Nor is it gone if another ledger begins to use a disk that was put in the backend's place,
+// before the ledger is held for that.
+func TestAnotherDiskThatAnotherLedgerBeginsToUse(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.pair()
+	w.Must(a.pairing.Absent(w.Ctx, "main"))
+	other := &listed{Store: memblob.New(memblob.Options{})}
+	other.then = func() {
+		key := fmt.Sprintf("%s/epoch/%019d", w.Store, int64(1)<<60)
+		w.Must(other.Store.Put(w.Ctx, key, strings.NewReader("{}"), 2))
+	}
+	w.Stores["main"] = other
+	if err := a.pairing.Absent(w.Ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+		t.Errorf("another disk, and then another ledger: %v", err)
 	}
 }
 
