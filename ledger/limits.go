@@ -24,8 +24,9 @@ const (
 // Limit bounds the deletions of one kind from one subject within an hour of the ledger's
 // clock. A zero field bounds nothing.
 type Limit struct {
-	// Share is the percentage of the subject's objects at the beginning of the hour that may
-	// go. Floor is how many may go in any case, so that a small bucket may lose all. Ask is
+	// Share is the percentage that may go of the objects that the subject has, and of those
+	// that the limit has let go within the hour: what ends by another kind meanwhile lowers
+	// it. Floor is how many may go in any case, so that a small bucket may lose all. Ask is
 	// how many may go at most. Beyond Share or Ask a person decides.
 	Share int
 	Floor int64

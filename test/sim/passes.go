@@ -142,7 +142,8 @@ func (w *World) gated(a *actor, step Step) error {
 }
 
 // weighed: a batch takes no more rows than it may, and condemns no more blobs, but for
-// those of one content that has more (docs/protocol.md, rule 16). A plan's batch is as it is told.
+// those of one content that has more, and copies of inline ones, which are on their way out
+// (docs/protocol.md, rule 16). A plan's batch is as it is told.
 func (o *oracle) weighed(before View, step Step, sc scope) error {
 	rows := 0
 	switch step {
@@ -154,9 +155,13 @@ func (o *oracle) weighed(before View, step Step, sc scope) error {
 	if rows == 0 || sc.only != nil {
 		return nil
 	}
+	inline := map[lethe.ID]bool{}
+	for _, c := range before.Contents {
+		inline[c.ID] = c.Inline
+	}
 	was := map[lethe.ID]bool{}
 	for _, b := range before.Blobs {
-		was[b.ID] = b.State != lethe.Condemned
+		was[b.ID] = b.State != lethe.Condemned && !inline[b.ContentID]
 	}
 	sum, largest, of := 0, 0, map[lethe.ID]int{}
 	for _, b := range o.view.Blobs {
