@@ -789,7 +789,7 @@ func undoForm(f frame, s subject, t api.TrashEntry) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if s.Object != nil {
+			if s.Object != nil && f.May(api.Destroy) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<label class=\"check\"><input type=\"checkbox\" name=\"overwrite\" value=\"1\"> replace what is there now</label>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

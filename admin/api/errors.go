@@ -13,6 +13,9 @@ import (
 // ErrBadRequest is wrapped by errors about invalid requests.
 var ErrBadRequest = errors.New("bad request")
 
+// ErrForbidden reports that a request needs a higher role than its caller has.
+var ErrForbidden = errors.New("forbidden")
+
 // ErrNoDeadLetter reports that no blob with an id is a dead letter.
 var ErrNoDeadLetter = errors.New("no such dead letter")
 
@@ -55,6 +58,7 @@ var kinds = []struct {
 	status int
 }{
 	{ErrBadRequest, "bad_request", http.StatusBadRequest},
+	{ErrForbidden, "forbidden", http.StatusForbidden},
 	{lethe.ErrNoSuchBucket, "no_such_bucket", http.StatusNotFound},
 	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
 	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},

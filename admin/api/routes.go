@@ -85,7 +85,7 @@ func queueRoutes() []Route {
 		changes[EventChoice, Count]("events/requeue", Operate, "Deliver dead letters of events again"),
 		changes[EventChoice, Count]("events/drop", Destroy, "Remove dead letters of events"),
 		asks[TrashRequest, TrashList]("trash/list", Read, "What can be restored"),
-		changes[RestoreRequest, ObjectInfo]("trash/restore", Operate, "Put a trash entry back under its key"),
+		changes[RestoreRequest, ObjectInfo]("trash/restore", Operate, "Put a trash entry back under its key; in place of another object: destroy"),
 		changes[TrashRequest, Count]("trash/purge", Destroy, "Make trash entries due at once"),
 	}
 }

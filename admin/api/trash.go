@@ -41,5 +41,5 @@ type TrashEntry struct {
 // RestoreRequest names a trash entry to put back under its key.
 type RestoreRequest struct {
 	ID        string `json:"id"`
-	Overwrite bool   `json:"overwrite,omitempty"` // replace what lies there now
+	Overwrite bool   `json:"overwrite,omitempty"` // replace what lies there now; needs the role destroy
 }

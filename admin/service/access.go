@@ -72,7 +72,7 @@ func as(ctx context.Context, c caller) context.Context {
 func callerOf(ctx context.Context) caller {
 	c, ok := ctx.Value(callerKey{}).(caller)
 	if !ok {
-		return caller{name: "this process"}
+		return caller{name: "this process", role: api.Destroy}
 	}
 	return c
 }

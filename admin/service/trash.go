@@ -57,8 +57,12 @@ func (s *Service) purges(ctx context.Context, list []ledger.TrashEntry) (map[let
 }
 
 // RestoreTrash restores an entry. It fails with ErrTrashNotFound, or with
-// ErrPreconditionFailed if the key exists and Overwrite is not set.
+// ErrPreconditionFailed if the key exists and Overwrite is not set. Overwrite ends an object, for
+// good where its bucket keeps no trash, and needs the role for that: ErrForbidden.
 func (s *Service) RestoreTrash(ctx context.Context, req api.RestoreRequest) (api.ObjectInfo, error) {
+	if c := callerOf(ctx); req.Overwrite && !c.role.Allows(api.Destroy) {
+		return api.ObjectInfo{}, &forbidden(c, "trash/restore with overwrite", api.Destroy).Error
+	}
 	ids, err := parseIDs([]string{req.ID})
 	if err != nil {
 		return api.ObjectInfo{}, err

@@ -150,6 +150,30 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// Restoring in place of another object ends that, here for good: it takes more than restoring.
+func TestRestoringOverAnObjectNeedsDestroy(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	v, operator := w.as(api.Destroy), w.as(api.Operate)
+	v.act("/bucket/settings?name=photos", "undo", "1d")
+	w.put("photos", "a", "old", "")
+	w.put("photos", "a", "new", "")
+	v.act("/bucket/settings?name=photos", "undo", "")
+	is := w.explain("photos", "a")
+	entry := is.Trash[0].ID
+	if body := operator.get(at("/object", "photos", "a")).body; !strings.Contains(body, entry) || strings.Contains(body, `name="overwrite"`) {
+		t.Error("the role operate is offered to overwrite, or not to restore")
+	}
+	operator.act(at("/object/restore", "photos", "a"), "entry", entry, "overwrite", "1")
+	if now := w.explain("photos", "a"); now.Object == nil || now.Object.ID != is.Object.ID || len(now.Trash) != 1 {
+		t.Errorf("the role operate replaced the object: %+v", now.Object)
+	}
+	v.act(at("/object/restore", "photos", "a"), "entry", entry, "overwrite", "1")
+	if now := w.explain("photos", "a"); now.Object == nil || now.Object.ID == is.Object.ID {
+		t.Error("the role destroy did not replace it")
+	}
+}
+
 // Uploads are stored as they come, with their end.
 func TestUpload(t *testing.T) {
 	w := start(t)
