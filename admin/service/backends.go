@@ -92,7 +92,7 @@ func (s *Service) drain(ctx context.Context, id string, draining bool, event str
 func (s *Service) RemoveBackend(ctx context.Context, req api.BackendRequest) (api.None, error) {
 	err := s.hasBackend(ctx, req.ID)
 	if err == nil {
-		err = s.o.Ledger.RemoveBackend(ctx, req.ID)
+		err = s.o.Pairing.Leave(ctx, req.ID, s.o.Ledger.RemoveBackend)
 	}
 	if err == nil {
 		s.audit(ctx, "backend_removed", "operator", slog.String("backend", req.ID))

@@ -210,6 +210,8 @@ func judge(b ledger.Backend, found epochs) ledger.BackendHold {
 	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):
 		return stop(ledger.HeldForAbsence, "the backend carries no epoch %d, which the ledger confirmed, beside %d, which was just written: another disk was mounted in its place, or it was emptied", b.Epoch, b.Intended)
 	case last == b.Epoch, last == b.Intended:
+	case b.Intended == 0:
+		return stop(ledger.HeldForLedger, "the backend is at epoch %d, and the ledger knows none: the backend was removed from the ledger before, or this ledger is an older copy, or one of two", last)
 	case last > b.Intended:
 		return stop(ledger.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: another ledger has advanced it, and this ledger is an older copy, or one of two", last, b.Intended)
 	case last < b.Epoch:
