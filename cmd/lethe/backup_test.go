@@ -113,6 +113,33 @@ func TestRestoreInPlace(t *testing.T) {
 	w.fails("not a valid backup", "restore", "--replace", filepath.Join(w.dir, "credentials"))
 }
 
+// A ledger that a crash left has its last commits in the log beside it, also where restore kept
+// it under another name: putting it back takes them along.
+func TestRestoreTakesTheLogAlong(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "earlier", "bytes", "")
+	w.stop()
+	w.start()
+	w.put("first", "last", "bytes of the last commit", "")
+	crashed := filepath.Join(t.TempDir(), "ledger.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(filepath.Join(w.dir, "ledger.db"+suffix))
+		if err == nil {
+			err = os.WriteFile(crashed+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.stop()
+	w.ok("restore", "--replace", crashed)
+	w.start()
+	w.there("first", "earlier")
+	w.there("first", "last")
+	mode(t, filepath.Join(w.dir, "ledger.db"), 0o600)
+}
+
 // The remains of a backup after a crash are deleted at the next start.
 func TestRemainsOfABackupGo(t *testing.T) {
 	w := newWorld(t).start()

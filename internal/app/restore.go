@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -43,7 +42,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	}
 	fresh := path + ".restoring"
 	defer func() { err = errors.Join(err, removeLedger(fresh)) }()
-	if err := errors.Join(removeLedger(fresh), copyFile(file, fresh)); err != nil {
+	if err := errors.Join(removeLedger(fresh), sqlledger.CopyFile(ctx, file, fresh)); err != nil {
 		return out, err
 	}
 	if out.Store, err = sqlledger.Accept(ctx, fresh, ledger.Options{}); err != nil {
@@ -122,18 +121,4 @@ func moveLedger(from, to string) error {
 		}
 	}
 	return nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Sync(), dst.Close())
 }

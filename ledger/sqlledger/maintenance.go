@@ -64,6 +64,15 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 // that its pages, indexes and references are sound. ErrCorrupt if not.
 func CheckFile(ctx context.Context, path string) error { return engine.CheckFile(ctx, path) }
 
+// CopyFile writes the ledger in a file to another, with the commits that a crash left in the log
+// beside it. It replaces what has the name.
+func CopyFile(ctx context.Context, from, to string) error {
+	if err := engine.CopyFile(ctx, from, to); err != nil {
+		return fmt.Errorf("ledger: copy %s: %w", from, err)
+	}
+	return nil
+}
+
 // FileTotals returns the number and bytes of the objects of a ledger that no process has
 // open.
 func FileTotals(ctx context.Context, path string) (objects, bytes int64, err error) {

@@ -90,6 +90,23 @@ func CheckFile(ctx context.Context, path string) error {
 	return errors.Join(checkPool(ctx, pool), pool.Close())
 }
 
+// CopyFile writes the ledger in a file to another, of mode 0600, with the commits that a crash
+// left in the log beside it.
+func CopyFile(ctx context.Context, from, to string) error {
+	if err := makeEmpty(to); err != nil {
+		return err
+	}
+	pool, err := OpenCopy(from)
+	if err != nil {
+		return err
+	}
+	_, err = pool.ExecContext(ctx, "VACUUM INTO ?", to)
+	if err = errors.Join(sqldb.MapError(err), pool.Close()); err != nil {
+		return err
+	}
+	return syncFile(to)
+}
+
 // OpenCopy opens a copy of a ledger read-only.
 func OpenCopy(path string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
