@@ -1,15 +1,24 @@
 package ledger
 
+import "strings"
+
 // Doubts reports whether the hold is about the bytes on the backend. Copies that were
 // trusted before it may be gone or replaced.
 func (s BackendHold) Doubts() bool {
 	return s.For == HeldForLedger || s.For == HeldForBackend || s.For == HeldForAbsence
 }
 
-// ByPerson returns the hold that a person sets for a reason; the zero hold if there is none.
-func ByPerson(reason string) BackendHold {
-	if reason == "" {
+// HeldByPerson returns the hold of the backend once a person holds it for a reason, or, with none,
+// releases it. A doubt in the ledger stays one: until a person accepts the backend, everything that
+// destroys waits for that, and not only the deletes on it.
+func (b Backend) HeldByPerson(reason string) BackendHold {
+	switch {
+	case reason == "":
 		return BackendHold{}
+	case b.HeldFor != HeldForLedger:
+		return BackendHold{For: HeldByPerson, Reason: reason}
+	case strings.Contains(b.Held, reason):
+		return BackendHold{For: HeldForLedger, Reason: b.Held}
 	}
-	return BackendHold{For: HeldByPerson, Reason: reason}
+	return BackendHold{For: HeldForLedger, Reason: b.Held + "; " + reason}
 }

@@ -13,7 +13,7 @@ func backendTests() []test {
 		{name: "identity", run: identityOf},
 		{name: "backends", run: backends},
 		{name: "epochs", run: epochs},
-		{name: "holds", run: holds},
+		{name: "holds", run: holds}, {name: "holds in doubt", run: holdsInDoubt},
 		{name: "accepted backends", run: accepts},
 		{name: "holds change as they were seen", run: changesHolds},
 		{name: "the clock does not run back", run: clockBack},
@@ -73,6 +73,19 @@ func holds(w *world) {
 	equal(w, "held", must(w.Backends(w.ctx))(w)[0].Held, "two")
 	equal(w, "held since", w.backendRow(disk).HeldSince, begun)
 	w.put("k", "writes go on")
+}
+
+// A person's hold hides no doubt in the ledger, however often it is set.
+func holdsInDoubt(w *world) {
+	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), ledger.BackendHold{For: ledger.HeldForLedger, Reason: "restored"}))
+	for _, why := range []string{"not yet", "not yet", "ask first"} {
+		w.ok(w.HoldBackend(w.ctx, disk, why))
+		equal(w, "held for", w.backendRow(disk).HeldFor, ledger.HeldForLedger)
+	}
+	equal(w, "held", w.backendRow(disk).Held, "restored; not yet; ask first")
+	w.ok(w.HoldBackend(w.ctx, disk, ""))
+	w.ok(w.HoldBackend(w.ctx, disk, "not yet"))
+	equal(w, "held for", w.backendRow(disk).HeldFor, ledger.HeldByPerson)
 }
 
 // backendRow returns a backend's row.

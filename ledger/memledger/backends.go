@@ -98,7 +98,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 }
 
 // HoldBackend holds the deletes on a backend for a person, or with an empty reason releases
-// them.
+// them (ledger.Backend.HeldByPerson).
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if b == nil {
 		return noBackend(backend)
 	}
-	b.hold(ledger.ByPerson(reason), db.now)
+	b.hold(b.HeldByPerson(reason), db.now)
 	return nil
 }
 

@@ -110,14 +110,15 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 }
 
 // HoldBackend holds the deletes on a backend for a person, with a reason (docs/protocol.md,
-// rule 13). With an empty reason it releases them, whatever they were held for. Claims made
+// rule 13; ledger.Backend.HeldByPerson). With an empty reason it releases them, whatever they were held for. Claims made
 // before may still be acted on and settled.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	return db.write(ctx, "hold backend "+backend, func(t *tx) error {
-		if err := t.closeBackend(backend); err != nil {
+		b, err := t.lockBackend(backend)
+		if err != nil {
 			return err
 		}
-		s := ledger.ByPerson(reason)
+		s := b.HeldByPerson(reason)
 		return t.Must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For, t.Now)
 	})
 }

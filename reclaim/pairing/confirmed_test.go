@@ -46,6 +46,18 @@ func TestABackendWithoutAnEpochTellsNothing(t *testing.T) {
 	w.Must(g.Confirmed(w.Ctx))
 }
 
+// A person who holds a backend of a restored ledger, as it was when the backup was made, accepts
+// nothing by that.
+func TestAHoldAcceptsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Must(w.Pairing().Advance(w.Ctx, "main"))
+	w.Hold("main", ledger.BackendHold{For: ledger.HeldForLedger, Reason: "restored"})
+	w.Must(w.Ledger.HoldBackend(w.Ctx, "main", "not before Monday"))
+	if err := w.Pairing().Confirmed(w.Ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "restored; not before Monday") {
+		t.Errorf("a restored ledger that a person holds: %v", err)
+	}
+}
+
 // A backend that is held already, by a person or for what is wrong with it, hides no
 // doubt about the ledger, and what it was held for is not forgotten.
 func TestAHeldBackendHidesNoDoubt(t *testing.T) {
