@@ -2,10 +2,14 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -35,6 +39,10 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 	}
 	v := s.o.Verify(req.Checksums)
 	kinds := map[string]int64{}
+	unread := s.unread(totals, emit)
+	if unread > 0 {
+		kinds[unreadable] = unread
+	}
 	v.Report = func(p reclaim.Problem) {
 		kinds[p.Kind]++
 		emit(api.Event{Problem: &api.Problem{Kind: p.Kind, Backend: p.Backend, Name: p.Name, Detail: api.Plain(p.Detail)}})
@@ -50,7 +58,31 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 		return api.CheckResult{}, err
 	}
 	c := done[v.Name()]
-	return api.CheckResult{Problems: c["problems"], Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Inline: c["inline"], Bytes: c["bytes"]}, nil
+	return api.CheckResult{Problems: c["problems"] + unread, Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Inline: c["inline"], Bytes: c["bytes"]}, nil
+}
+
+// unreadable is the kind of a problem that hides what there is.
+const unreadable = "unreadable"
+
+// unread reports the backends that the ledger has blobs on and the configuration lacks, and
+// returns how many there are: a walk over the backends does not come to them.
+func (s *Service) unread(totals []ledger.Total, emit func(api.Event)) (n int64) {
+	blobs, bytes := map[string]int64{}, map[string]int64{}
+	for _, t := range totals {
+		if t.Backend != ledger.InLedger && s.o.Backends[t.Backend] == nil {
+			blobs[t.Backend] += t.Blobs
+			bytes[t.Backend] += t.Bytes
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(blobs)) {
+		if blobs[id] == 0 {
+			continue
+		}
+		n++
+		emit(api.Event{Problem: &api.Problem{Kind: unreadable, Backend: id, Name: id, Detail: fmt.Sprintf(
+			"it is not in the configuration: its %s of %s were not compared", words.Plural(blobs[id], "blob", "blobs"), words.Size(bytes[id]))}})
+	}
+	return n
 }
 
 // alone returns a loop of one routine, so that its run is recorded as others

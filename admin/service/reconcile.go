@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // maxWalks bounds the walks in a request: as many as the ledger keeps.
@@ -29,9 +30,13 @@ func (s *Service) Reconcile(ctx context.Context, req api.ReconcileRequest, emit 
 		}
 		only = []string{req.Backend}
 	}
-	total, err := s.blobsOn(ctx, req.Backend)
+	totals, err := s.o.Ledger.Totals(ctx)
 	if err != nil {
 		return api.ReconcileResult{}, err
+	}
+	unread := int64(0)
+	if req.Backend == "" {
+		unread = s.unread(totals, emit)
 	}
 	r := s.o.Reconcile(only, req.DryRun, func(f ledger.Finding) {
 		emit(api.Event{Problem: &api.Problem{Kind: string(f.Kind), Backend: f.Backend, Name: f.Key, Detail: api.Plain(f.Detail)}})
@@ -41,13 +46,17 @@ func (s *Service) Reconcile(ctx context.Context, req api.ReconcileRequest, emit 
 	// instance.
 	loop.Worker += "/on-demand"
 	loop.Routines[0].Solo = !req.DryRun
-	stop := s.follow(loop, []string{r.Name()}, 2*total, emit)
+	stop := s.follow(loop, []string{r.Name()}, 2*blobsOn(totals, req.Backend), emit)
 	done, err := loop.Once(ctx, nil)
 	stop()
 	if err == nil {
 		err = ctx.Err()
 	}
-	return api.ReconcileResult{Counts: countsBut(done[r.Name()], reclaim.Items)}, err
+	counts := countsBut(done[r.Name()], reclaim.Items)
+	if unread > 0 && err == nil {
+		counts[reconcile.Unread] = unread
+	}
+	return api.ReconcileResult{Counts: counts}, err
 }
 
 // reconcileItems are what a walk over one backend or all would change. They
@@ -67,14 +76,13 @@ func (s *Service) reconcileItems(ctx context.Context, r api.PlanRequest, yield f
 }
 
 // blobsOn counts the rows of a backend, or of all.
-func (s *Service) blobsOn(ctx context.Context, backend string) (n int64, err error) {
-	totals, err := s.o.Ledger.Totals(ctx)
+func blobsOn(totals []ledger.Total, backend string) (n int64) {
 	for _, t := range totals {
 		if t.Backend != ledger.InLedger && (backend == "" || t.Backend == backend) {
 			n += t.Blobs
 		}
 	}
-	return n, err
+	return n
 }
 
 func countsBut(counts map[string]int64, name string) map[string]int64 {

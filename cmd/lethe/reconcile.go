@@ -96,7 +96,7 @@ func (c *cli) reconcile(ctx context.Context, client *api.Client, req api.Reconci
 
 // troubles adds up the counts that need a person's attention.
 func troubles(counts map[string]int64) (n int64) {
-	for _, kind := range []string{reconcile.Orphans, reconcile.Foreign, reconcile.Elsewhere, reconcile.Missing, reconcile.WrongSize, reconcile.Skipped} {
+	for _, kind := range []string{reconcile.Orphans, reconcile.Foreign, reconcile.Elsewhere, reconcile.Missing, reconcile.WrongSize, reconcile.Skipped, reconcile.Unread} {
 		n += counts[kind]
 	}
 	return n

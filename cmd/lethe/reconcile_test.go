@@ -71,3 +71,23 @@ func TestReconcile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What lies on a backend that the configuration lacks was not compared: neither a check nor a
+// walk says that all is well, as after a restore with half of the backends.
+func TestBackendsThatAreNotConfigured(t *testing.T) {
+	w := newWorld(t, "store.inline=none", "backends=[{name: main, kind: dir, path: blobs}]").start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.stop()
+	w.settings = []string{"store.inline=none", "backends=[{name: other, kind: dir, path: others}]"}
+	w.start()
+	w.finds("unreadable", "check")
+	w.finds("unreadable", "check", "--checksums")
+	w.finds("unreadable", "reconcile")
+	w.ok("reconcile", "--backend", "other")
+	w.stop()
+	w.settings = append(w.settings, "backends=[{name: other, kind: dir, path: others}, {name: main, kind: dir, path: blobs}]")
+	w.start()
+	w.ok("check")
+	w.ok("reconcile")
+}

@@ -21,6 +21,7 @@ const (
 	Skipped   = "skipped"    // differences beyond what one walk checks
 	HeldBack  = "held_back"  // orphans that were not condemned because they are too many
 	RipeCount = "would_condemn"
+	Unread    = "unread" // backends with rows that no walk comes to: the configuration lacks them
 )
 
 // Loss is a live blob whose bytes are missing or damaged.
