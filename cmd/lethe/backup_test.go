@@ -94,6 +94,37 @@ func (w *world) writeOn() (stop func()) {
 	}
 }
 
+// What was moved to another backend after the backup is missing where the restored ledger looks,
+// and an orphan where it lies: it is the last copy, and stays.
+func TestBytesMovedSinceTheBackupStay(t *testing.T) {
+	w := newWorld(t, "store.inline=none", "backends=[{name: main, kind: dir, path: blobs}, {name: other, kind: dir, path: others}]").start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	file := filepath.Join(t.TempDir(), "backup.db")
+	w.ok("backup", file)
+	w.ok("backend", "drain", "main")
+	w.ok("reclaim", "--once", "--only", "drain")
+	w.ok("reclaim", "--once", "--only", "replicate")
+	w.clock.Advance(2 * time.Minute)
+	w.ok("reclaim", "--once", "--only", "clean")
+	w.there("first", "a")
+	w.stop()
+	w.ok("restore", "--replace", file)
+	w.start()
+	w.finds("missing", "check")
+	w.ok("backend", "accept", "main")
+	w.ok("backend", "accept", "other")
+	w.finds("orphan", "reconcile")
+	w.clock.Advance(49 * time.Hour)
+	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "held_back 1") || strings.Contains(out, "condemned") {
+		t.Errorf("the walk found %s", out)
+	}
+	w.remove("first", "a")
+	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "condemned 1") {
+		t.Errorf("once nothing is lost the walk found %s", out)
+	}
+}
+
 // A copy that replaces a ledger keeps the previous one.
 func TestRestoreInPlace(t *testing.T) {
 	w := newWorld(t).start()

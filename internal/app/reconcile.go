@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/time/rate"
 
@@ -20,12 +21,31 @@ func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding))
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Only:  only, DryRun: dry, Grace: s.safety.OrphanGrace, Page: c.Batch, Parallel: c.Workers,
 		MostOrphans: s.Config.Reclaim.Orphans.Most, MostShare: s.Config.Reclaim.Orphans.MostShare,
-		Events: s.watch.reconciling(), Report: report,
+		Events: s.watch.reconciling(), Report: report, Lost: s.lostSinceBackup,
 	}
 	if c.RatePerSecond > 0 {
 		o.Call = rate.NewLimiter(rate.Limit(c.RatePerSecond), c.RatePerSecond).Wait
 	}
 	return reconcile.New(o)
+}
+
+// lostSinceBackup counts the blobs that are lost, if a person has ever accepted a backend: only
+// a ledger that was restored may miss what it moved itself.
+func (s *Store) lostSinceBackup(ctx context.Context) (n int64, err error) {
+	list, err := s.Ledger.Backends(ctx)
+	accepted := slices.ContainsFunc(list, func(b ledger.Backend) bool { return b.Accepted > 0 })
+	if err != nil || !accepted {
+		return 0, err
+	}
+	names := make([]string, len(list))
+	for i, b := range list {
+		names[i] = b.ID
+	}
+	d, err := s.Ledger.Depths(ctx, ledger.DepthQuery{Backends: names})
+	for _, x := range d.Suspects {
+		n += x.Lost
+	}
+	return n, err
 }
 
 // reconciling returns the events of package reconcile.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -69,13 +70,29 @@ func (w *walk) mayCondemn(ctx context.Context, add reclaim.Add) (bool, error) {
 			"If not, raise reclaim.orphans.most_share", orphans, keys)
 	}
 	if why == "" {
-		return true, nil
+		why, err = w.lost(ctx)
+	}
+	if why == "" || err != nil {
+		return err == nil, err
 	}
 	w.tally(add, HeldBack, orphans)
 	if !w.o.DryRun {
 		w.o.Events.heldBack(w.backend, orphans, why)
 	}
 	return false, nil
+}
+
+// lost returns why orphans may be bytes that the ledger misses: a restored one names those that
+// were moved to another backend since as they lay there before.
+func (w *walk) lost(ctx context.Context) (why string, err error) {
+	if w.o.Lost == nil {
+		return "", nil
+	}
+	n, err := w.o.Lost(ctx)
+	if n > 0 {
+		why = words.Plural(n, "blob is", "blobs are") + " lost, and orphans may be the bytes, moved to this backend after the backup: put them back, or delete their objects"
+	}
+	return why, err
 }
 
 // epoch is the backend's epoch, read before the pairing is checked: orphans are

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -229,6 +230,23 @@ func TestTooManyOrphans(t *testing.T) {
 	w.set = func(o *reconcile.Options) { o.MostShare, o.MostOrphans, o.Page = 1, 70, 20 }
 	w.want(w.run(), counts{reconcile.Orphans: 101, reconcile.Condemned: 70})
 	w.want(w.run(), counts{reconcile.Orphans: 31, reconcile.Condemned: 31})
+}
+
+// TestOrphansBesideLosses: while bytes are lost that they may be, orphans are reported only.
+func TestOrphansBesideLosses(t *testing.T) {
+	w := newWorld(t)
+	w.plant()
+	lost, why := int64(1), ""
+	w.set = func(o *reconcile.Options) { o.Lost = func(context.Context) (int64, error) { return lost, nil } }
+	w.events.HeldBack = func(_ string, _ int64, because string) { why = because }
+	w.run()
+	w.later(grace)
+	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.HeldBack: 1})
+	if !strings.Contains(why, "1 blob is lost") {
+		w.Errorf("why is %q", why)
+	}
+	lost = 0
+	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.Condemned: 1})
 }
 
 // TestHeld: while the pairing is in doubt a walk only reports.
