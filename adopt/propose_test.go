@@ -141,3 +141,16 @@ func TestProposedFoldersOfTwoTables(t *testing.T) {
 		t.Errorf("it is not valid: %v\n%s", err, got)
 	}
 }
+
+// PostgreSQL takes user for its own user, and every row of the query would name that one's
+// object: the others would count as orphans.
+func TestProposedQueriesQuoteWords(t *testing.T) {
+	table := func(name, column string, values ...string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: column, Kind: "text", Values: values}}}
+	}
+	got := proposed(adopt.Surroundings{Objects: []string{"up/annabella", "up/benedictus", "up/1"}},
+		table("order", "user", "annabella", "benedictus"), table("posts", "image", "up/1"))
+	if want := `query: SELECT image FROM posts UNION ALL SELECT 'up/' || "user" FROM "order"` + "\n"; !strings.Contains(got, want) {
+		t.Errorf("without %q:\n%s", want, got)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -263,7 +262,7 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 					}
 					query := keyQuery(t.Name, form)
 					if whole && prefix != noFolder && slices.ContainsFunc(c.Values, func(v string) bool { return !strings.HasPrefix(v, prefix) }) {
-						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", identifier(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
+						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", Identifier(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
 					}
 					queries = append(queries, query)
 					reasons = append(reasons, fmt.Sprintf("%s.%s: %d of %d sampled values name keys in the bucket", t.Name, c.Name, len(keys), len(c.Values)))
@@ -286,23 +285,8 @@ func keyQuery(table, template string) string {
 			parts = append(parts, literal(l))
 		}
 		if i < len(t.Columns()) {
-			parts = append(parts, identifier(t.Columns()[i]))
+			parts = append(parts, Identifier(t.Columns()[i]))
 		}
 	}
-	return "SELECT " + strings.Join(parts, " || ") + " FROM " + identifier(strings.Split(table, ".")...)
-}
-
-// literal returns a text as SQL has it.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-
-// identifier returns a name as SQL has it.
-func identifier(parts ...string) string {
-	for i, p := range parts {
-		if !plainIdentifier.MatchString(p) {
-			parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
-		}
-	}
-	return strings.Join(parts, ".")
+	return "SELECT " + strings.Join(parts, " || ") + " FROM " + Identifier(strings.Split(table, ".")...)
 }

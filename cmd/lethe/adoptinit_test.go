@@ -73,6 +73,9 @@ func TestAdoptInitWithoutAnEnd(t *testing.T) {
 		{"keys", uploads, []string{"uploads/7f3a", "uploads/81bc", "uploads/9d20", "uploads/lost"},
 			[]string{"  uploads:\n    kind: keys\n    mode: report", "prefix: uploads/", "query: SELECT object_key FROM uploads\n", "uploads.object_key: 3 of 3 sampled values name keys in the bucket"},
 			[]string{"objects with a row: 3"}},
+		{"a word of SQL", uploads + `; CREATE TABLE accounts ("user" text PRIMARY KEY); INSERT INTO accounts VALUES ('annabella'), ('benedictus')`,
+			[]string{"uploads/7f3a", "uploads/81bc", "uploads/9d20", "uploads/annabella", "uploads/benedictus"},
+			[]string{"kind: keys"}, []string{"objects with a row: 5"}},
 		{"both", string(schema) + recordings + ";" + uploads, []string{"sequences/drive/topics/camera/AAAAAAAAAA", "sequences/walk/topics/camera/BBBBBBBBBB", "sequences/drive/topics/lidar/X", "uploads/7f3a", "uploads/81bc"},
 			[]string{"kind: folders", "kind: keys"}, []string{"of the folders 3 have a row", "objects with a row: 2"}},
 	} {

@@ -1,0 +1,43 @@
+package adopt
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// literal returns a text as SQL has it.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// Identifier returns a name as SQL has it, with quotes only where it needs them: SQLite takes
+// a quoted name of no column for a text.
+func Identifier(parts ...string) string {
+	quoted := make([]string, len(parts))
+	for i, p := range parts {
+		if quoted[i] = p; !plainIdentifier.MatchString(p) || slices.Contains(reserved, p) {
+			quoted[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(quoted, ".")
+}
+
+// reserved are the words that PostgreSQL, MariaDB or SQLite take for something else than a
+// name. PostgreSQL takes user for its own user, without an error.
+var reserved = strings.Fields(`accessible action add all alter analyse analyze and any array as asc asymmetric authorization
+	before between binary both by call cascade case cast change char character check collate collation column commit
+	condition constraint continue convert create cross current_catalog current_date current_role current_schema
+	current_time current_timestamp current_user cursor database databases dec decimal declare default deferrable delayed
+	delete desc describe deterministic distinct distinctrow div do double drop dual each else elseif enclosed end escape
+	escaped except exists exit explain false fetch float for force foreign freeze from full fulltext function general
+	generated grant group grouping groups having if ignore ilike in index infile initially inner inout insensitive insert
+	int integer intersect interval into is isnull iterate join key keys kill lateral lead leading leave left like limit
+	linear lines load localtime localtimestamp lock long loop match mod modifies natural not nothing notnull null numeric
+	of offset on only optimize option or order out outer outfile over overlaps partition placing position precision
+	primary procedure purge range rank read reads real recursive references regexp release rename repeat replace require
+	resignal restrict return returning revoke right rlike row row_number rows schema schemas select sensitive separator
+	session_user set show signal similar smallint some spatial specific sql ssl starting symmetric system table
+	tablesample terminated then to trailing transaction trigger true undo union unique unlock unsigned update usage use
+	user using utc_date utc_time utc_timestamp values varchar variadic varying verbose virtual when where while window
+	with write xor zerofill`)
