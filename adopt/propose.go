@@ -75,7 +75,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
-	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]bool{}}
+	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]bool{}, map[string]bool{}}
 	for _, t := range tables {
 		p.tables[t.Name] = t
 	}
@@ -164,8 +164,8 @@ type proposal struct {
 	tables map[string]TableInfo
 	index  objectIndex
 	around Surroundings
-	// prefixes are those of the described collections.
-	prefixes map[string]bool
+	// prefixes and names are those of the described collections.
+	prefixes, names map[string]bool
 }
 
 // rows describes a table of rows that expire, "" if it has no expiry.
@@ -189,12 +189,12 @@ func (p proposal) rows(t TableInfo) string {
 		}
 		b.WriteString(text + "\n")
 	}
-	fmt.Fprintf(&b, "  %s:\n", collectionOf(t.Name))
+	fmt.Fprintf(&b, "  %s:\n", p.collection(t.Name))
 	line(4, "mode", "report", "then reclaim")
 	b.WriteString("    rows:\n")
-	line(6, "table", t.Name, "")
-	line(6, "key", t.Key[0], "its primary key")
-	line(6, "end", end, why)
+	line(6, "table", scalar(t.Name), "")
+	line(6, "key", scalar(t.Key[0]), "its primary key")
+	line(6, "end", scalar(end), why)
 	b.WriteString(keep)
 	for _, c := range t.Columns {
 		if c.Name == end && c.Kind == "timestamp without time zone" {
@@ -206,8 +206,8 @@ func (p proposal) rows(t TableInfo) string {
 	}
 	status, initiated := t.column(statusNames), t.column(initNames, timeKinds...)
 	if status != "" && initiated != "" {
-		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", status), "check its values")
-		line(6, "initiated", initiated, "when a claim began")
+		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", scalar(status)), "check its values")
+		line(6, "initiated", scalar(initiated), "when a claim began")
 	} else {
 		b.WriteString(proposeClaim(p.around.ClaimColumns(t.Name, end)))
 	}
@@ -246,10 +246,10 @@ func (p proposal) contents(t TableInfo) string {
 			object = keys[0]
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "      content: %-17s # a foreign key to %s\n", c.Name, to.Name)
-		fmt.Fprintf(&b, "    contents:\n      table: %s\n      key: %s\n", to.Name, to.Key[0])
+		fmt.Fprintf(&b, "      content: %-17s # a foreign key to %s\n", scalar(c.Name), to.Name)
+		fmt.Fprintf(&b, "    contents:\n      table: %s\n      key: %s\n", scalar(to.Name), scalar(to.Key[0]))
 		if count != "" {
-			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", count)
+			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", scalar(count))
 		}
 		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
 		return b.String() + p.objects(object.objects) + p.cached(t)

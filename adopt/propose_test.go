@@ -154,3 +154,37 @@ func TestProposedQueriesQuoteWords(t *testing.T) {
 		t.Errorf("without %q:\n%s", want, got)
 	}
 }
+
+// A proposal is a valid file whatever names tables and columns have.
+func TestProposalOfOddNames(t *testing.T) {
+	var tables []adopt.TableInfo
+	names := []string{"a.uploads", "b.uploads", "uploads", "2020-logs", "Team A.My Files", "a: b #c", "yes", "null", "ä", strings.Repeat("n", 60), strings.Repeat("n", 61), `"`}
+	for _, name := range names {
+		tables = append(tables, adopt.TableInfo{Name: name, Key: []string{"null"}, Columns: []adopt.ColumnInfo{{Name: "null", Kind: "bigint"}, {Name: "expires_at", Kind: "timestamp with time zone"}}})
+	}
+	objects := []string{"up/x", "up/{y}", "docs/{id}/aaaaaaaa"}
+	tables = append(tables, adopt.TableInfo{Name: "posts", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
+		{Name: "id", Kind: "text", Values: []string{"aaaaaaaa"}}, {Name: "a}b", Kind: "text", Values: []string{"up/x"}}, {Name: "p: q #r", Kind: "text", Values: []string{"up/x", "up/{y}"}}}})
+	got := proposed(adopt.Surroundings{Objects: objects}, tables...)
+	d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	described := map[string]bool{}
+	for _, c := range d.Collections {
+		described[c.Rows.Table] = true
+		if c.Kind == adopt.OfKeys && c.Keys.Query != `SELECT "p: q #r" FROM posts` {
+			t.Errorf("the query is %s", c.Keys.Query)
+		} else if c.Kind == "" && c.Rows.Key != "null" {
+			t.Errorf("the key of %s is %q", c.Rows.Table, c.Rows.Key)
+		}
+	}
+	for _, name := range names {
+		if !described[name] {
+			t.Errorf("no collection has %s:\n%s", name, got)
+		}
+	}
+	if len(d.Collections) != len(names)+1 {
+		t.Errorf("%d collections, want %d:\n%s", len(d.Collections), len(names)+1, got)
+	}
+}

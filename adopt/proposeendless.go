@@ -88,7 +88,7 @@ func (p proposal) taken(prefix string) string {
 func (p proposal) layouts(t TableInfo) (out []layout) {
 	tops := map[string][][]string{}
 	for _, key := range p.around.Objects {
-		if parts := strings.Split(key, "/"); len(parts) > 2 {
+		if parts := strings.Split(key, "/"); len(parts) > 2 && !hasHole(key) {
 			tops[parts[0]] = append(tops[parts[0]], parts)
 		}
 	}
@@ -144,7 +144,7 @@ func segmentColumn(t TableInfo, at map[string]bool, used []string) (column strin
 		}
 		// A single short value, such as a number, is there by chance.
 		chance := n == 1 && (len(c.Values) > 1 || len(c.Values[0]) < 4)
-		if n*2 < len(c.Values) || n == 0 || chance || slices.Contains(used, c.Name) {
+		if n*2 < len(c.Values) || n == 0 || chance || slices.Contains(used, c.Name) || hasHole(c.Name) {
 			continue
 		}
 		if column == "" || n*of > matched*len(c.Values) {
@@ -154,18 +154,13 @@ func segmentColumn(t TableInfo, at map[string]bool, used []string) (column strin
 	return column, matched, of
 }
 
-// collection begins the description of objects that live as long as rows.
-func (p proposal) collection(table, kind, prefix string) string {
+// alive begins the description of objects that live as long as rows.
+func (p proposal) alive(table, kind, prefix string) string {
 	if prefix != noFolder {
 		p.prefixes[prefix] = true
 	}
 	return fmt.Sprintf("  %s:\n    kind: %s\n    mode: report                 # then reclaim\n    bucket: main\n    prefix: %-20s # nothing outside of it is looked at\n    %[2]s:\n",
-		collectionOf(table), kind, prefix)
-}
-
-// collectionOf returns the name of a table's collection.
-func collectionOf(table string) string {
-	return strings.ToLower(table[strings.LastIndex(table, ".")+1:])
+		p.collection(table), kind, prefix)
 }
 
 const endlessTimes = "      min_age: 1d                # longer than any upload takes until its row commits\n" +
@@ -175,7 +170,7 @@ const endlessTimes = "      min_age: 1d                # longer than any upload 
 // others whose keys name folders there as well: any of them may be the one.
 func (p proposal) folder(list []layout) string {
 	l := list[0]
-	live := fmt.Sprintf("        table: %s\n        name: %q\n", l.table.Name, l.name)
+	live := fmt.Sprintf("        table: %s\n        name: %q\n", scalar(l.table.Name), l.name)
 	depth := ""
 	if len(list) > 1 {
 		var queries []string
@@ -186,10 +181,10 @@ func (p proposal) folder(list []layout) string {
 				live += fmt.Sprintf("        # %s: %s, too. Leave it out only if these are not folders of its rows.\n", o.table.Name, o.reason)
 			}
 		}
-		live += "        query: " + strings.Join(queries, " UNION ALL ") + "\n"
+		live += "        query: " + scalar(strings.Join(queries, " UNION ALL ")) + "\n"
 		depth = fmt.Sprintf("      depth: %d\n", l.depth)
 	}
-	return p.collection(l.table.Name, "folders", l.prefix) +
+	return p.alive(l.table.Name, "folders", l.prefix) +
 		fmt.Sprintf("      # %s has no end, and %s.\n      # A folder that no row names is marked, and removed after the retention.\n", l.table.Name, l.reason) +
 		depth + "      live:\n" + live + endlessTimes
 }
@@ -233,11 +228,11 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 			continue
 		}
 		queries, reasons := p.index.namers(tables, prefix)
-		text += p.collection(n.tables[0], "keys", prefix) +
+		text += p.alive(n.tables[0], "keys", prefix) +
 			"      # No column says when these rows end: an object lives as long as a row names it.\n" +
 			"      # " + strings.Join(reasons, "; ") + ".\n" +
 			"      # What the query leaves out counts as an orphan: does another table name objects there, or a key have another ending?\n" +
-			"      query: " + strings.Join(queries, " UNION ALL ") + "\n" + endlessTimes
+			"      query: " + scalar(strings.Join(queries, " UNION ALL ")) + "\n" + endlessTimes
 	}
 	return text, described
 }

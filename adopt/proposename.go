@@ -1,10 +1,52 @@
 package adopt
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+// collection returns the name of a table's collection, which no other has.
+func (p proposal) collection(table string) string {
+	parts := strings.Split(table, ".")
+	name := legal(parts[len(parts)-1])
+	if p.names[name] {
+		name = legal(strings.Join(parts, "_"))
+	}
+	for base, n := name, 2; p.names[name]; n++ {
+		name = legal(fmt.Sprintf("%.36s_%d", base, n))
+	}
+	p.names[name] = true
+	return name
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
+
+// legal returns a name that a collection may have.
+func legal(name string) string {
+	name = notInName.ReplaceAllString(strings.ToLower(name), "_")
+	if !collectionName.MatchString(name[:min(1, len(name))]) {
+		name = "of_" + name
+	}
+	return name[:min(40, len(name))]
+}
+
+// quotedInYAML matches texts that YAML does not take for themselves without quotes.
+var quotedInYAML = regexp.MustCompile(`(?i)^[^a-z_]|: |:$| #|\s$|[[:cntrl:]]|^(?:null|true|false|yes|no|on|off|y|n)$`)
+
+// scalar returns a text as YAML has it.
+func scalar(text string) string {
+	if quotedInYAML.MatchString(text) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// hasHole reports whether a text in a template would be taken for a column, or a column's
+// name has no place in one.
+func hasHole(text string) bool { return strings.ContainsAny(text, "{}") }
 
 // literal returns a text as SQL has it.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

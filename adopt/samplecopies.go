@@ -43,14 +43,14 @@ func (p proposal) copies(t TableInfo) string {
 // template returns a key of the cache with the name of a column instead of its value, ""
 // if the key holds no sampled value as a whole part. The longest value counts.
 func (t TableInfo) template(key string) (template string) {
-	if strings.ContainsAny(key, "{}") {
+	if hasHole(key) {
 		return ""
 	}
 	longest := 0
 	for _, c := range t.Columns {
 		for _, v := range c.Values {
 			before, after, ok := strings.Cut(key, v)
-			if ok && len(v) > longest && !endsInName(before) && !beginsWithName(after) {
+			if ok && !hasHole(c.Name) && len(v) > longest && !endsInName(before) && !beginsWithName(after) {
 				template, longest = before+"{"+c.Name+"}"+after, len(v)
 			}
 		}

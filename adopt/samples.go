@@ -64,10 +64,10 @@ func (x objectIndex) forms(c ColumnInfo, prefix string) map[string][]string {
 	byTemplate := map[string][]string{}
 	for _, v := range c.Values {
 		for _, key := range x[v] {
-			if prefix != noFolder && !strings.HasPrefix(key, prefix) {
+			before, after, _ := strings.Cut(key, v)
+			if prefix != noFolder && !strings.HasPrefix(key, prefix) || hasHole(before+c.Name+after) {
 				continue
 			}
-			before, after, _ := strings.Cut(key, v)
 			template := before + "{" + c.Name + "}" + after
 			byTemplate[template] = append(byTemplate[template], key)
 		}

@@ -248,3 +248,23 @@ func TestQueriesThatWrite(t *testing.T) {
 		}
 	}
 }
+
+// The statements for the columns of a claim are valid whatever names a table has.
+func TestClaimColumnsOfOddNames(t *testing.T) {
+	url := servers.Postgres(t)
+	conn := connect(t, url, `CREATE SCHEMA "Team A"; CREATE TABLE "Team A"."order" (id bigint PRIMARY KEY, "expiresAt" timestamptz)`)
+	for _, statement := range strings.SplitAfter(strings.Join(openDB(t, url).ClaimColumns("Team A.order", "expiresAt"), "\n"), ";\n") {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	server := servers.MariaDB(t)
+	pool := newMySQLPool(t, server)
+	for _, statement := range append([]string{"CREATE TABLE `order` (id bigint PRIMARY KEY, `key` datetime)"}, strings.Join((mysql{}).claimColumns("order", "key"), "\n")) {
+		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	_, app := liteDB(t, `CREATE TABLE "order" (id integer PRIMARY KEY, "group" integer)`)
+	liteExec(t, app, strings.Join(sqlite{}.claimColumns("order", "group"), "\n"))
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -155,6 +156,7 @@ func (postgres) index(table, columns, where string) string {
 }
 
 func (postgres) claimColumns(table, end string) []string {
+	table, end = adopt.Identifier(strings.Split(table, ".")...), adopt.Identifier(end)
 	return []string{
 		"ALTER TABLE " + table + " ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'",
 		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),",

@@ -240,11 +240,13 @@ func (sqlite) index(table, columns, where string) string {
 }
 
 func (s sqlite) claimColumns(table, end string) []string {
+	index := adopt.Identifier(table + "_claimed")
+	table = adopt.Identifier(table)
 	return []string{
 		"ALTER TABLE " + table + " ADD COLUMN deletion_status text NOT NULL DEFAULT 'NOT_EXPIRED'",
 		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED'));",
 		"ALTER TABLE " + table + " ADD COLUMN deletion_initiated_at timestamp NULL; -- as " + end + " is: text, or integer with the same unit",
-		"CREATE INDEX " + table + "_claimed ON " + table + " (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';",
+		"CREATE INDEX " + index + " ON " + table + " (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';",
 		"-- \"lethe adopt check\" writes the index for " + end + ".",
 	}
 }
