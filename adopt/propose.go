@@ -75,7 +75,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
-	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]bool{}, map[string]bool{}}
+	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]string{}, map[string]bool{}}
 	for _, t := range tables {
 		p.tables[t.Name] = t
 	}
@@ -161,11 +161,11 @@ func or(a, b string) string {
 
 // proposal is the input of a description.
 type proposal struct {
-	tables map[string]TableInfo
-	index  objectIndex
-	around Surroundings
-	// prefixes and names are those of the described collections.
-	prefixes, names map[string]bool
+	tables   map[string]TableInfo
+	index    objectIndex
+	around   Surroundings
+	prefixes map[string]string // of the described collections, with their names
+	names    map[string]bool
 }
 
 // rows describes a table of rows that expire, "" if it has no expiry.
@@ -189,7 +189,13 @@ func (p proposal) rows(t TableInfo) string {
 		}
 		b.WriteString(text + "\n")
 	}
-	fmt.Fprintf(&b, "  %s:\n", p.collection(t.Name))
+	has := p.contents(t)
+	if other := p.taken(has.prefix); other != "" {
+		return fmt.Sprintf("  # %s is not described: its objects lie below %s, beside or in what the collection of %s has, and\n"+
+			"  # each has a prefix of its own. Where no object is of both, describe it in a file of its own.\n", t.Name, has.prefix, other)
+	}
+	name := p.collection(t.Name)
+	fmt.Fprintf(&b, "  %s:\n", name)
 	line(4, "mode", "report", "then reclaim")
 	b.WriteString("    rows:\n")
 	line(6, "table", scalar(t.Name), "")
@@ -211,7 +217,12 @@ func (p proposal) rows(t TableInfo) string {
 	} else {
 		b.WriteString(proposeClaim(p.around.ClaimColumns(t.Name, end)))
 	}
-	b.WriteString(p.contents(t))
+	b.WriteString(has.text)
+	if has.prefix != "" {
+		b.WriteString("    bucket: main\n" + p.prefix(name, has.prefix, "what the keys of all its objects begin with") +
+			"    guard: trigger               # lethe adopt guard install; without one objects stay\n" +
+			or(p.copies(t), "    # cache: [\"prefix:{"+t.Key[0]+"}\"]  # keys of copies in Redis\n"))
+	}
 	return b.String()
 }
 
@@ -228,9 +239,15 @@ func proposeClaim(statements []string) string {
 	return b.String()
 }
 
+// belongings are what rows have besides themselves.
+type belongings struct {
+	text   string
+	prefix string // of their objects; empty without any
+}
+
 // contents describes the table of a row's content, or the objects of each row.
 // Sampled values take precedence over the names of columns.
-func (p proposal) contents(t TableInfo) string {
+func (p proposal) contents(t TableInfo) belongings {
 	for _, c := range t.Columns {
 		to, ok := p.tables[t.Refers[c.Name]]
 		if !ok || len(to.Key) != 1 {
@@ -252,14 +269,14 @@ func (p proposal) contents(t TableInfo) string {
 			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", scalar(count))
 		}
 		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
-		return b.String() + p.objects(object.objects) + p.cached(t)
+		return belongings{b.String(), p.below(object.objects)}
 	}
 	return p.owned(t)
 }
 
 // owned describes the objects of each row. All of a collection are below one
 // prefix.
-func (p proposal) owned(t TableInfo) string {
+func (p proposal) owned(t TableInfo) belongings {
 	var own, why, objects []string
 	apart := ""
 	for _, k := range p.keys(t) {
@@ -272,15 +289,10 @@ func (p proposal) owned(t TableInfo) string {
 		objects = append(objects, k.objects...)
 	}
 	if len(own) == 0 {
-		return rowsAlone(t) + p.copies(t)
+		return belongings{text: rowsAlone(t) + p.copies(t)}
 	}
-	return "      # Keys in the bucket that each row has for itself. " + strings.Join(why, "; ") + ".\n" +
-		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart + p.objects(objects) + p.cached(t)
-}
-
-// cached describes the copies of rows, or shows how.
-func (p proposal) cached(t TableInfo) string {
-	return or(p.copies(t), "    # cache: [\"prefix:{"+t.Key[0]+"}\"]  # keys of copies in Redis\n")
+	return belongings{"      # Keys in the bucket that each row has for itself. " + strings.Join(why, "; ") + ".\n" +
+		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart, p.below(objects)}
 }
 
 // rowsAlone warns that rows would be deleted and objects stay.
@@ -313,17 +325,25 @@ func (p proposal) keys(t TableInfo) []keysOf {
 	return out
 }
 
-// objects describes where the objects are stored, and what guards them.
-func (p proposal) objects(named []string) string {
-	if len(named) == 0 {
-		named = p.around.Objects
+// below returns the prefix of objects that rows name. Where none of them was looked at, it may
+// be that of all that were.
+func (p proposal) below(named []string) string {
+	if len(named) > 0 {
+		return commonFolder(named)
 	}
-	prefix := commonFolder(named)
-	if prefix != noFolder {
-		p.prefixes[prefix] = true
+	if all := commonFolder(p.around.Objects); p.taken(all) == "" {
+		return all
 	}
-	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", prefix) +
-		"    guard: trigger               # lethe adopt guard install; without one objects stay\n"
+	return noFolder
+}
+
+// prefix returns the line of a collection's prefix, which no other may meet from now on.
+func (p proposal) prefix(collection, prefix, comment string) string {
+	if prefix == noFolder {
+		prefix += collection + "/"
+	}
+	p.prefixes[prefix] = collection
+	return fmt.Sprintf("    prefix: %-20s # %s\n", scalar(prefix), comment)
 }
 
 // noFolder is the placeholder where keys have no folder in common.

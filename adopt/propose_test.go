@@ -1,6 +1,7 @@
 package adopt_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,5 +187,37 @@ func TestProposalOfOddNames(t *testing.T) {
 	}
 	if len(d.Collections) != len(names)+1 {
 		t.Errorf("%d collections, want %d:\n%s", len(d.Collections), len(names)+1, got)
+	}
+}
+
+// Collections whose prefixes meet are refused: a second table with objects in a folder is
+// not described, and one whose folder is not known has one to fill in.
+func TestProposedPrefixesAreApart(t *testing.T) {
+	table := func(name string, values ...string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "object_key", Kind: "text", Values: values}, {Name: "expires_at", Kind: "timestamp with time zone"}}}
+	}
+	for name, c := range map[string]struct {
+		objects []string
+
+		prefixes string
+	}{
+		"without a bucket": {nil, "FOLDER/drafts/ FOLDER/photos/ FOLDER/songs/"},
+		"one folder":       {[]string{"up/a", "up/b", "up/x/b", "up/x/c"}, "FOLDER/drafts/ up/"},
+		"a folder inside":  {[]string{"up/a", "up/x/b", "up/x/c", "other/d"}, "FOLDER/drafts/ up/"},
+	} {
+		got := proposed(adopt.Surroundings{Objects: c.objects}, table("photos", "up/a", "up/x/b"), table("songs", "up/b", "up/x/c"), table("drafts", "gone"))
+		d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, got)
+			continue
+		}
+		var prefixes []string
+		for _, x := range d.Collections {
+			prefixes = append(prefixes, x.Prefix)
+		}
+		slices.Sort(prefixes)
+		if strings.Join(prefixes, " ") != c.prefixes || strings.Contains(got, "# songs is not described: its objects lie below up/") != (len(d.Collections) < 3) {
+			t.Errorf("%s: the prefixes are %q:\n%s", name, prefixes, got)
+		}
 	}
 }

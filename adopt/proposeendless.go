@@ -73,12 +73,15 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 	return text + more, append(described, also...)
 }
 
-// taken returns the prefix of a described collection that meets a prefix, empty
-// if there is none.
+// taken returns the described collection whose prefix meets a prefix, empty if there is
+// none.
 func (p proposal) taken(prefix string) string {
-	for other := range p.prefixes {
+	if prefix == "" || prefix == noFolder {
+		return ""
+	}
+	for _, other := range slices.Sorted(maps.Keys(p.prefixes)) {
 		if nested(other, prefix) {
-			return other
+			return p.prefixes[other]
 		}
 	}
 	return ""
@@ -156,11 +159,9 @@ func segmentColumn(t TableInfo, at map[string]bool, used []string) (column strin
 
 // alive begins the description of objects that live as long as rows.
 func (p proposal) alive(table, kind, prefix string) string {
-	if prefix != noFolder {
-		p.prefixes[prefix] = true
-	}
-	return fmt.Sprintf("  %s:\n    kind: %s\n    mode: report                 # then reclaim\n    bucket: main\n    prefix: %-20s # nothing outside of it is looked at\n    %[2]s:\n",
-		p.collection(table), kind, prefix)
+	name := p.collection(table)
+	return fmt.Sprintf("  %s:\n    kind: %s\n    mode: report                 # then reclaim\n    bucket: main\n%s    %[2]s:\n",
+		name, kind, p.prefix(name, prefix, "nothing outside of it is looked at"))
 }
 
 const endlessTimes = "      min_age: 1d                # longer than any upload takes until its row commits\n" +
