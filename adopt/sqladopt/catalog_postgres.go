@@ -156,8 +156,8 @@ func (p postgres) has(t *tx, name string) (yes bool, err error) {
 // allTables lists the application's tables, each with its columns, its primary key and
 // its foreign keys of one column as JSON.
 const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END,
-	(SELECT json_agg(json_build_object('Name', a.attname, 'Kind', format_type(a.atttypid, NULL)) ORDER BY a.attnum)
-		FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+	(SELECT json_agg(json_build_object('Name', a.attname, 'Kind', format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL)) ORDER BY a.attnum)
+		FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
 	(SELECT coalesce(json_agg(a.attname), '[]') FROM pg_constraint k
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (k.conkey) WHERE k.conrelid = c.oid AND k.contype = 'p'),
 	(SELECT coalesce(json_object_agg(a.attname, CASE WHEN pg_table_is_visible(f.oid) THEN f.relname ELSE m.nspname || '.' || f.relname END), '{}')

@@ -10,8 +10,9 @@ import (
 const (
 	// folds returns whether different keys are equal in the column of a query. A collation
 	// that is not deterministic ignores case, or at least control characters, and so may the
-	// equality of a type such as citext.
-	folds = `SELECT concat(v.k, 'a') = concat(v.k, 'A') OR concat(v.k, 'a') = concat(v.k, 'a', chr(1)) OR pg_typeof(v.k) NOT IN (
+	// equality of a type such as citext. A domain has that of its type.
+	folds = `SELECT concat(v.k, 'a') = concat(v.k, 'A') OR concat(v.k, 'a') = concat(v.k, 'a', chr(1))
+		OR CAST((SELECT coalesce(nullif(y.typbasetype, 0), y.oid) FROM pg_type y WHERE y.oid = pg_typeof(v.k)) AS regtype) NOT IN (
 		'text', 'varchar', 'bpchar', 'name', 'uuid', 'smallint', 'integer', 'bigint', 'bytea')
 		FROM (SELECT (SELECT * FROM {queried} LIMIT 0) AS k) AS v`
 	sqliteFolded = `SELECT count(DISTINCT v.k) < 3 FROM (SELECT queried.k FROM {queried} WHERE FALSE

@@ -76,6 +76,8 @@ func TestAdoptInitWithoutAnEnd(t *testing.T) {
 		{"a word of SQL", uploads + `; CREATE TABLE accounts ("user" text PRIMARY KEY); INSERT INTO accounts VALUES ('annabella'), ('benedictus')`,
 			[]string{"uploads/7f3a", "uploads/81bc", "uploads/9d20", "uploads/annabella", "uploads/benedictus"},
 			[]string{"kind: keys"}, []string{"objects with a row: 5"}},
+		{"domains", "CREATE DOMAIN key AS text; CREATE TABLE shares (id bigint PRIMARY KEY, named key); INSERT INTO shares VALUES (1, 'shares/7f3a'), (2, 'shares/81bc')",
+			[]string{"shares/7f3a", "shares/81bc"}, []string{"kind: keys", "query: SELECT named FROM shares\n"}, []string{"objects with a row: 2"}},
 		{"both", string(schema) + recordings + ";" + uploads, []string{"sequences/drive/topics/camera/AAAAAAAAAA", "sequences/walk/topics/camera/BBBBBBBBBB", "sequences/drive/topics/lidar/X", "uploads/7f3a", "uploads/81bc"},
 			[]string{"kind: folders", "kind: keys"}, []string{"of the folders 3 have a row", "objects with a row: 2"}},
 	} {
