@@ -236,13 +236,15 @@ func lacks(copied, object blob.ForeignInfo) error {
 }
 
 // again checks a copy that was compared before it was recorded, and copies the
-// object again if the copy was removed or replaced. A copy that cannot be read
+// object again if the copy was removed or replaced, or if the same bytes were
+// uploaded since, perhaps with other metadata. A copy that cannot be read
 // is left alone: a delete in flight may take the object, and then the copy is
 // all there is.
 func (m *moving) again(ctx context.Context, key string) error {
+	seen := m.seen[key]
 	copied, err := m.Copies.StatForeign(ctx, key)
 	switch {
-	case err == nil && likenessOf(copied, m.seen[key]) != different:
+	case err == nil && likenessOf(copied, seen) != different && lacks(copied, seen) == nil && seen.ModTime <= copied.ModTime:
 		return nil
 	case err != nil && !errors.Is(err, blob.ErrNotExist):
 		return m.copied(err)

@@ -102,6 +102,25 @@ func TestRestoresBesideWhatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
+// The same bytes may be uploaded again with other metadata, which their copy has then.
+func TestAMovedObjectHasTheMetadataOfItsLastUpload(t *testing.T) {
+	r := newMover(t)
+	x := memadopt.Content{Key: "x", Object: "content/x"}
+	r.q.Retention = 24 * time.Hour
+	for _, colour := range []string{"red", "blue"} {
+		r.objects.bytes["x"], r.objects.user = "some bytes", colour
+		r.must(r.db.Create("a", x, r.now.now.Add(time.Second)))
+		r.expire()
+		for range 3 {
+			r.now.now = r.now.now.Add(time.Hour)
+			r.pass(r.clean)
+		}
+		if len(r.objects.bytes) > 0 || r.copies.user != colour {
+			t.Errorf("left are %v, and the copy is %q, want %q", r.objects.bytes, r.copies.user, colour)
+		}
+	}
+}
+
 // mover is a collection whose objects move into quarantine.
 type mover struct {
 	*testing.T

@@ -72,6 +72,7 @@ type shelf struct {
 	md5   bool   // it returns MD5s
 	deaf  bool   // a delete has no response and no effect yet
 	odd   string // a key that cannot be looked at
+	user  string // the metadata that all of it has, or was copied last
 }
 
 func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
@@ -85,7 +86,7 @@ func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, er
 	case !ok:
 		return blob.ForeignInfo{}, blob.ErrNotExist
 	}
-	info := blob.ForeignInfo{Info: blob.Info{Key: key, Size: int64(len(text))}, Tag: text}
+	info := blob.ForeignInfo{Info: blob.Info{Key: key, Size: int64(len(text))}, Tag: text, User: map[string]string{"colour": s.user}}
 	if s.md5 {
 		info.MD5 = text
 	}
@@ -99,6 +100,7 @@ func (s *shelf) OpenForeign(_ context.Context, seen blob.ForeignInfo) (io.ReadCl
 
 func (s *shelf) CopyForeign(_ context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, _ bool) error {
 	text := from.(*shelf).bytes[seen.Key]
+	s.user = seen.User["colour"]
 	if s.half {
 		text = text[:len(text)/2]
 	}
