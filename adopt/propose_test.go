@@ -113,6 +113,8 @@ func TestProposedKeysLeaveNothingOut(t *testing.T) {
 			"SELECT path FROM parts UNION ALL SELECT image FROM posts"},
 		"a column of which few are there": {[]string{"up/a", "up/b"}, []adopt.TableInfo{table("posts", text("image", "up/a"), text("small", "up/b", "other/1", "other/2"))},
 			"SELECT image FROM posts UNION ALL SELECT small FROM posts WHERE substr(small, 1, 3) = 'up/'"},
+		"binary values of MariaDB": {[]string{"up/0123abcd.pdf", "up/b"}, []adopt.TableInfo{table("posts", adopt.ColumnInfo{Name: "id", Kind: "binary", Values: []string{"0123abcd"}}, text("image", "up/b"))},
+			"SELECT image FROM posts UNION ALL SELECT 'up/' || lower(hex(id)) || '.pdf' FROM posts"},
 		"a second ending": {[]string{"up/aaaaaaaa.jpg", "up/bbbbbbbb.jpg", "up/cccccccc.png"}, []adopt.TableInfo{table("posts", text("hash", "aaaaaaaa", "bbbbbbbb", "cccccccc"))},
 			"SELECT 'up/' || hash || '.jpg' FROM posts UNION ALL SELECT 'up/' || hash || '.png' FROM posts"},
 		"a prefix that has two others": {[]string{"up/x/1", "up/y/1", "up/1"}, []adopt.TableInfo{table("xs", text("path", "up/x/1")), table("ys", text("path", "up/y/1")), table("zs", text("path", "up/1"))},

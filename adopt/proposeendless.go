@@ -177,7 +177,7 @@ func (p proposal) folder(list []layout) string {
 		var queries []string
 		live = ""
 		for i, o := range list {
-			queries = append(queries, strings.Replace(keyQuery(o.table.Name, o.name), "SELECT ", "SELECT '' || ", 1)) // texts, whatever their types
+			queries = append(queries, strings.Replace(o.table.keyQuery(o.name), "SELECT ", "SELECT '' || ", 1)) // texts, whatever their types
 			if i > 0 {
 				live += fmt.Sprintf("        # %s: %s, too. Leave it out only if these are not folders of its rows.\n", o.table.Name, o.reason)
 			}
@@ -256,9 +256,9 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 					for _, key := range keys {
 						seen[key] = true
 					}
-					query := keyQuery(t.Name, form)
+					query := t.keyQuery(form)
 					if whole && prefix != noFolder && slices.ContainsFunc(c.Values, func(v string) bool { return !strings.HasPrefix(v, prefix) }) {
-						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", Identifier(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
+						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", t.text(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
 					}
 					queries = append(queries, query)
 					reasons = append(reasons, fmt.Sprintf("%s.%s: %d of %d sampled values name keys in the bucket", t.Name, c.Name, len(keys), len(c.Values)))
@@ -270,19 +270,29 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 }
 
 // keyQuery returns a query of the keys that a template gives.
-func keyQuery(table, template string) string {
-	t, err := ParseTemplate(template)
+func (t TableInfo) keyQuery(template string) string {
+	of, err := ParseTemplate(template)
 	if err != nil {
 		return ""
 	}
 	var parts []string
-	for i, l := range t.Literals() {
+	for i, l := range of.Literals() {
 		if l != "" {
 			parts = append(parts, literal(l))
 		}
-		if i < len(t.Columns()) {
-			parts = append(parts, Identifier(t.Columns()[i]))
+		if i < len(of.Columns()) {
+			parts = append(parts, t.text(of.Columns()[i]))
 		}
 	}
-	return "SELECT " + strings.Join(parts, " || ") + " FROM " + Identifier(strings.Split(table, ".")...)
+	return "SELECT " + strings.Join(parts, " || ") + " FROM " + Identifier(strings.Split(t.Name, ".")...)
+}
+
+// text returns the expression of a column's values as they were sampled: MariaDB's binary ones
+// in hexadecimal.
+func (t TableInfo) text(column string) string {
+	binary := slices.ContainsFunc(t.Columns, func(c ColumnInfo) bool { return c.Name == column && strings.HasSuffix(c.Kind, "binary") })
+	if binary {
+		return "lower(hex(" + Identifier(column) + "))"
+	}
+	return Identifier(column)
 }
