@@ -100,7 +100,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 // leftOut names the tables that are not described, besides those without an end
 // that are.
 func leftOut(tables []TableInfo, described []string) string {
-	var endless, compound []string
+	var endless, compound, unread []string
 	for _, t := range tables {
 		referred := slices.ContainsFunc(tables, func(from TableInfo) bool {
 			return from.end() != "" && slices.Contains(slices.Collect(maps.Values(from.Refers)), t.Name)
@@ -109,6 +109,8 @@ func leftOut(tables []TableInfo, described []string) string {
 		case t.end() != "" && len(t.Key) != 1:
 			compound = append(compound, t.Name)
 		case t.end() != "", slices.Contains(described, t.Name):
+		case t.Unread != "":
+			unread = append(unread, t.Name+" ("+t.Unread+")")
 		case referred && t.column(countNames) != "": // the contents of another
 		default:
 			endless = append(endless, t.Name)
@@ -117,6 +119,10 @@ func leftOut(tables []TableInfo, described []string) string {
 	text := ""
 	if len(endless) > 0 {
 		text += "# Not described, as no column of theirs looks like an end, or names objects: " + strings.Join(endless, ", ") + ".\n"
+	}
+	if len(unread) > 0 {
+		text += "# Not compared with the objects, as their rows could not be read: " + strings.Join(unread, ", ") + ".\n" +
+			"# A query of keys has to have what they name: grant SELECT, and propose again.\n"
 	}
 	if len(compound) > 0 {
 		text += "# Not described, as their primary key is not one column: " + strings.Join(compound, ", ") + ".\n"

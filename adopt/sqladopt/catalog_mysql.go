@@ -205,7 +205,7 @@ func (m mysql) has(t *tx, name string) (yes bool, err error) {
 const (
 	mysqlTables = `SELECT t.table_name, c.column_name, c.data_type, c.column_key = 'PRI' FROM information_schema.tables t
 		JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
-		WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY t.table_name, c.ordinal_position`
+		WHERE t.table_schema = DATABASE() AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY t.table_name, c.ordinal_position`
 	mysqlRefers = `SELECT k.table_name, max(k.column_name), max(k.referenced_table_name) FROM information_schema.key_column_usage k
 		WHERE k.table_schema = DATABASE() AND k.referenced_table_schema = DATABASE() GROUP BY k.table_name, k.constraint_name HAVING count(*) = 1`
 )

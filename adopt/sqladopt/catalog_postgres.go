@@ -166,7 +166,7 @@ const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname EL
 		JOIN pg_class f ON f.oid = k.confrelid JOIN pg_namespace m ON m.oid = f.relnamespace
 		WHERE k.conrelid = c.oid AND k.contype = 'f' AND cardinality(k.conkey) = 1)
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname <> ?1
+	WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND n.nspname <> ?1
 		AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
 	ORDER BY 1`
 

@@ -268,3 +268,34 @@ func TestClaimColumnsOfOddNames(t *testing.T) {
 	_, app := liteDB(t, `CREATE TABLE "order" (id integer PRIMARY KEY, "group" integer)`)
 	liteExec(t, app, strings.Join(sqlite{}.claimColumns("order", "group"), "\n"))
 }
+
+// A table of any kind may name objects, also one that lies elsewhere or that keeps its history.
+func TestTablesOfEachKind(t *testing.T) {
+	url := servers.Postgres(t)
+	connect(t, url, `CREATE FOREIGN DATA WRAPPER elsewhere; CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere;
+		CREATE FOREIGN TABLE far (object_key text) SERVER elsewhere; CREATE TABLE near (object_key text)`)
+	lite, _ := liteDB(t, "CREATE TABLE near (object_key text)")
+	mariadb := &mysqlSite{t: t, url: servers.MariaDB(t)}
+	maria := mariadb.database()
+	script(t, maria, "CREATE TABLE far (object_key varchar(9)) WITH SYSTEM VERSIONING")
+	script(t, maria, "CREATE TABLE near (object_key varchar(9))")
+	for name, c := range map[string]struct {
+		db   *DB
+		want string
+	}{"PostgreSQL": {openDB(t, url), "far near"}, "MariaDB": {maria, "far near"}, "SQLite": {lite, "near"}} {
+		tables, err := c.db.Tables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, x := range tables {
+			names = append(names, x.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s has the tables %q, want %q", name, got, c.want)
+		}
+		if text := adopt.Propose(tables, adopt.Surroundings{}); strings.Contains(text, "could not be read: far (") != (name == "PostgreSQL") {
+			t.Errorf("%s: proposed is\n%s", name, text)
+		}
+	}
+}
