@@ -163,6 +163,36 @@ func TestGuardMovesLater(t *testing.T) {
 	}
 }
 
+// A key that rows have left behind is no key of a content: it would be forgotten, and its object
+// stay for ever.
+func TestGuardOfAnotherKindComesLater(t *testing.T) {
+	for name, open := range movingSites() {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := open(t), t.Context()
+			if err := s.exec(ownerTable); err != nil {
+				t.Fatal(err)
+			}
+			contents, owner := s.c, s.reopen(ownerDescription(false))
+			if err := owner.InstallGuard(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.exec("INSERT INTO files (id, name) VALUES ('a', 'a')"), s.exec("DELETE FROM files")); err != nil {
+				t.Fatal(err)
+			}
+			err := s.reopen(contents).InstallGuard(ctx)
+			if err == nil || !strings.HasPrefix(Reason(err).Error(), "1 object waits to be deleted by a description of pastes as rows with objects") {
+				t.Errorf("installed: %v", err)
+			}
+			if yes, err := owner.Guarded(ctx); err != nil || !yes {
+				t.Errorf("guarded as before: %v, %v", yes, err)
+			}
+			if err := errors.Join(s.exec("DELETE FROM "+s.db.runner.Dialect.Expand("{lethe}condemned")), s.reopen(contents).InstallGuard(ctx)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // The guard of a collection without a description is removed with Lethe's
 // tables: its triggers would read them.
 func TestRemoveTakesEveryGuard(t *testing.T) {
