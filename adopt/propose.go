@@ -275,6 +275,9 @@ func (p proposal) contents(t TableInfo) belongings {
 			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", scalar(count))
 		}
 		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
+		if with := p.sharedWith(object.objects, t, to); with != "" {
+			fmt.Fprintf(&b, "    # %s may name the same objects, and is not asked before they go: does it need them?\n", with)
+		}
 		return belongings{b.String(), p.below(object.objects)}
 	}
 	return p.owned(t)
@@ -297,8 +300,37 @@ func (p proposal) owned(t TableInfo) belongings {
 	if len(own) == 0 {
 		return belongings{text: rowsAlone(t) + p.copies(t)}
 	}
+	if with := p.sharedWith(objects, t); with != "" {
+		return belongings{text: "      # " + with + " may name the same objects: they must not go with these rows, unless it does not need them.\n" +
+			"      # A collection of kind keys has what no row names any more (docs/adopting-keys.md).\n" +
+			"      # objects: [" + strings.Join(own, ", ") + "]  # with bucket, prefix and guard\n" + p.copies(t)}
+	}
 	return belongings{"      # Keys in the bucket that each row has for itself. " + strings.Join(why, "; ") + ".\n" +
 		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart, p.below(objects)}
+}
+
+// sharedWith returns the column of another table than these that names one of the objects by
+// its whole key, empty if there is none. A part of a key may be that of a row, to which the
+// other refers. Where the other has no end, one in the same folder is enough: of a large table
+// few values are sampled.
+func (p proposal) sharedWith(objects []string, tables ...TableInfo) string {
+	own := map[string]bool{}
+	for _, t := range tables {
+		own[t.Name] = true
+	}
+	folder := commonFolder(objects)
+	for _, name := range slices.Sorted(maps.Keys(p.tables)) {
+		t := p.tables[name]
+		for _, c := range t.Columns {
+			named := slices.ContainsFunc(c.Values, func(v string) bool {
+				return slices.Contains(objects, v) || t.end() == "" && strings.HasPrefix(v, folder) && slices.Contains(p.index[v], v)
+			})
+			if named && len(objects) > 0 && !own[name] && !own[t.Refers[c.Name]] {
+				return name + "." + c.Name
+			}
+		}
+	}
+	return ""
 }
 
 // rowsAlone warns that rows would be deleted and objects stay.

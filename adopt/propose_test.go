@@ -61,14 +61,14 @@ func TestProposalOfKeysWithoutAnEnd(t *testing.T) {
 		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: append([]adopt.ColumnInfo{{Name: "id", Kind: "bigint", Values: []string{"1"}}}, columns...)}
 	}
 	expiring := table("shares", text("object_key", "shared/aaaaaaaa", "shared/bbbbbbbb"), adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"})
-	objects := []string{"media/aaaaaaaa", "media/bbbbbbbb", "media/small/aaaaaaaa.png", "media/small/1/cccccccc", "shared/aaaaaaaa", "shared/bbbbbbbb"}
+	objects := []string{"media/aaaaaaaa", "media/bbbbbbbb", "media/small/aaaaaaaa.png", "media/small/1/cccccccc", "shared/aaaaaaaa", "shared/bbbbbbbb", "shared/dddddddd"}
 	got := proposed(adopt.Surroundings{Objects: objects},
 		table("uploads", text("object_key", "media/aaaaaaaa", "media/bbbbbbbb")),
 		table("Thumbs", text("File", "media/small/aaaaaaaa.png")), table("settings", text("key", "theme", "size")),
-		expiring, table("copies", text("object_key", "shared/aaaaaaaa")))
+		expiring, table("copies", text("hash", "dddddddd")))
 	for _, want := range []string{
 		"prefix: media/ ", `query: SELECT object_key FROM uploads UNION ALL SELECT "File" FROM "Thumbs"` + "\n",
-		"uploads.object_key: 2 of 2 sampled values", "# copies.object_key: 1 of 1 sampled values name keys in the bucket. They lie below shared/",
+		"uploads.object_key: 2 of 2 sampled values", "# copies.hash: 1 of 1 sampled values name keys in the bucket. They lie below shared/",
 		"or names objects: settings.\n",
 	} {
 		if !strings.Contains(got, want) {
@@ -85,6 +85,42 @@ func TestProposalOfKeysWithoutAnEnd(t *testing.T) {
 	got = proposed(adopt.Surroundings{Objects: []string{"media/aaaaaaaa.png", "media/bbbbbbbb.png"}}, table("uploads", text("hash", "aaaaaaaa", "bbbbbbbb")))
 	if want := "query: SELECT 'media/' || hash || '.png' FROM uploads\n"; !strings.Contains(got, want) {
 		t.Errorf("without %q:\n%s", want, got)
+	}
+}
+
+// Objects that another table names as well do not go with the rows that end: they live as long
+// as any row names them. A key of a row, to which others refer, is no object's.
+func TestProposalOfSharedObjects(t *testing.T) {
+	table := func(name, column string, values ...string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: column, Kind: "text", Values: values}}}
+	}
+	ends := func(t adopt.TableInfo) adopt.TableInfo {
+		t.Columns = append(t.Columns, adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"})
+		return t
+	}
+	objects := []string{"up/aaaaaaaa", "up/bbbbbbbb"}
+	for name, c := range map[string]struct {
+		tables []adopt.TableInfo
+		owned  bool
+	}{
+		"of a table without an end": {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), table("uploads", "object_key", objects...)}, false},
+		"of another that ends":      {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), ends(table("uploads", "object_key", objects...))}, false},
+		"beside others of a folder": {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), table("uploads", "object_key", "up/bbbbbbbb")}, false},
+		"by a part of the key":      {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), table("visits", "of", "aaaaaaaa")}, true},
+	} {
+		got := proposed(adopt.Surroundings{Objects: objects}, c.tables...)
+		d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, got)
+		}
+		for collection, x := range d.Collections {
+			if x.Kind == "" && (len(x.Rows.Objects) > 0) != c.owned {
+				t.Errorf("%s: %s has the objects %q\n%s", name, collection, x.Rows.Objects, got)
+			}
+		}
+		if keys := d.Collections["uploads"].Keys; !c.owned && name != "of another that ends" && (keys == nil || !strings.Contains(keys.Query, "FROM links UNION ALL")) {
+			t.Errorf("%s: no collection of keys has both:\n%s", name, got)
+		}
 	}
 }
 

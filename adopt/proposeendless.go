@@ -224,7 +224,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 		prefix := commonFolder(n.objects)
 		described = append(described, n.tables...)
 		if other := p.taken(prefix); other != "" {
-			text += fmt.Sprintf("  # %s. They lie below %s, beside or in what the collection\n  # of %s has: leave them to it, or describe them by kind keys in a file of its own (docs/adopting-keys.md).\n",
+			text += fmt.Sprintf("  # %s. They lie below %s, beside or in what the collection\n  # of %s has: leave them to it if no row here needs what it deletes, or describe them by kind keys in a file of its own (docs/adopting-keys.md).\n",
 				strings.Join(n.reasons, "; "), prefix, other)
 			continue
 		}
