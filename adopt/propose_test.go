@@ -259,3 +259,16 @@ func TestProposedPrefixesAreApart(t *testing.T) {
 		}
 	}
 }
+
+// A folder may be that of any row whose column names it, also where that is not the key. A
+// column that only has names of the other rows refers to those.
+func TestProposedFoldersByOtherColumns(t *testing.T) {
+	table := func(name string, slugs ...string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "slug", Kind: "text", Values: slugs}}}
+	}
+	got := proposed(adopt.Surroundings{Objects: []string{"up/home/a", "up/about/a", "up/first/a"}},
+		table("pages", "home", "about"), table("posts", "first"), table("visits", "about", "home"))
+	if want := "query: SELECT '' || slug FROM pages UNION ALL SELECT '' || slug FROM posts\n"; !strings.Contains(got, want) {
+		t.Errorf("without %q:\n%s", want, got)
+	}
+}

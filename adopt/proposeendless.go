@@ -23,6 +23,32 @@ func (l layout) byKey() bool {
 	return slices.Equal(slices.Sorted(slices.Values(l.columns)), slices.Sorted(slices.Values(l.table.Key)))
 }
 
+// within reports whether the columns refer to rows of another layout, or may: they have no
+// sampled value that its own have not.
+func (l layout) within(of layout) bool {
+	if len(l.columns) != len(of.columns) {
+		return false
+	}
+	for i, name := range l.columns {
+		if l.table.Refers[name] != of.table.Name && slices.ContainsFunc(l.table.values(name), func(v string) bool {
+			return !slices.Contains(of.table.values(of.columns[i]), v)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// values returns the sampled values of a column.
+func (t TableInfo) values(column string) []string {
+	for _, c := range t.Columns {
+		if c.Name == column {
+			return c.Values
+		}
+	}
+	return nil
+}
+
 // endless describes tables without an end whose rows name folders or objects:
 // these live as long as the rows. It returns the described tables.
 func (p proposal) endless(tables []TableInfo) (text string, described []string) {
@@ -60,7 +86,7 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 		}
 		list := []layout{l}
 		for _, o := range every {
-			if o.table.Name != l.table.Name && o.prefix == l.prefix && o.depth == l.depth && o.byKey() {
+			if o.table.Name != l.table.Name && o.prefix == l.prefix && o.depth == l.depth && (o.byKey() || !o.within(l)) {
 				list = append(list, o)
 			}
 		}
