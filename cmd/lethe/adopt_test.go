@@ -200,7 +200,7 @@ func TestAdoptRecount(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out := a.run("recount", a.file, "pastes")
-	if code != exitProblems || !strings.Contains(out, "count 7, rows 3") || !strings.Contains(out, "1 count is wrong") || a.count(shared) != 7 {
+	if code != exitProblems || !strings.Contains(out, "count 7, rows 3") || !strings.Contains(out, "1 count is wrong; --repair corrects what is too low, and with --lower the 1 too high") || a.count(shared) != 7 {
 		t.Errorf("exit code %d, the count is %d:\n%s", code, a.count(shared), out)
 	}
 	// What a table without a foreign key refers to would lose its object.
@@ -218,7 +218,7 @@ func TestAdoptRecount(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out = a.run("recount", a.file, "pastes")
-	if code != exitProblems || !strings.Contains(out, "count NULL, rows 3") || !strings.Contains(out, "count -1, rows 1") {
+	if code != exitProblems || !strings.Contains(out, "count NULL, rows 3") || !strings.Contains(out, "count -1, rows 1") || !strings.Contains(out, "2 counts are wrong; --repair corrects them") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	a.ok([]string{"2 counts were corrected"}, "recount", a.file, "pastes", "--repair", "--yes")

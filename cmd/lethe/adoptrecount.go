@@ -103,7 +103,11 @@ func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name strin
 	case repair != sqladopt.RepairNone:
 		printf(c.out, "%s corrected\n", words.Plural(wrong, "count was", "counts were"))
 	default:
-		printf(c.out, "%s wrong; --repair corrects them\n", words.Plural(wrong, "count is", "counts are"))
+		how := "--repair corrects them"
+		if high > 0 {
+			how = fmt.Sprintf("--repair corrects what is too low, and with --lower the %d too high, which keep objects", high)
+		}
+		printf(c.out, "%s wrong; %s\n", words.Plural(wrong, "count is", "counts are"), how)
 		return &exitError{code: exitProblems}
 	}
 	return nil
