@@ -1,8 +1,10 @@
 // Package gateway serves S3 by github.com/versity/versitygw and its web server,
 // and is the only package that knows either. They do signatures, presigned
 // URLs, chunked bodies, XML and routing. Here are the server around them
-// (listeners, TLS, limits, drain), corrections of requests and responses, and
-// the backend, which translates between their types and ours.
+// (listeners, TLS, limits, drain), corrections of requests and responses, the
+// backend, which translates between their types and ours, and a shorter way for
+// plain reads and puts (plain.go), of which most reads are verified here
+// (signature.go).
 //
 // Package authz evaluates policies, access control lists and the bucket lists
 // of keys. Package s3 has S3's rules for keys, tags, checksums, documents and

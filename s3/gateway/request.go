@@ -26,6 +26,7 @@ const (
 	localPublic  = "public-bucket"
 	localOwner   = "bucket-owner"
 	localForm    = "object-post-result"
+	localPath    = "original-uri-path" // where the bucket is part of the host's name
 )
 
 // request is the state that one request shares between the web server's

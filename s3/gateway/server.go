@@ -95,6 +95,7 @@ type Server struct {
 	operations controllers.S3ApiController
 	backend    *Backend
 	iam        auth.IAMService
+	verifier   *verifier
 	addresses  *ratelimit.Limiter
 	documents  *budget.Budget
 	stop       context.CancelFunc // of operations in progress
@@ -125,7 +126,7 @@ func New(o Options) (*Server, error) {
 		err = bodySettable()
 	}
 	if err == nil {
-		s.web, err = webServer(gateway)
+		s.web, err = s.webServer(gateway)
 	}
 	if err != nil {
 		stop()
@@ -194,17 +195,21 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 		return nil, fmt.Errorf("s3: gateway: %w", err)
 	}
 	s.operations = gateway.Router.Ctrl
+	s.verifier = &verifier{root: auth.Account{Access: root.Access, Secret: root.Secret, Role: auth.RoleAdmin}, region: o.Region, iam: iam}
 	return gateway, nil
 }
 
 // webServer returns versitygw's web server, which is a private field: its
 // timeouts cannot be set and its port not be read otherwise.
-func webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
+func (s *Server) webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
 	field := reflect.ValueOf(gateway).Elem().FieldByName("app")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*fiber.App]() {
 		return nil, errors.New("s3: this version of versitygw keeps its web server elsewhere: use the one that go.mod names")
 	}
 	app := (*fiber.App)(field.UnsafePointer())
+	if err := s.route(app); err != nil {
+		return nil, err
+	}
 	// Builds the routes.
 	app.Handler()
 	return app.Server(), nil
