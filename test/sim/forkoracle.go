@@ -17,7 +17,7 @@ import (
 // look is what an actor has asked, and was told.
 type look struct {
 	admitted map[string]admission // of its last delete, by backend
-	wrote    bool                 // an epoch, in the call on the guard under way
+	wrote    int                  // the turn of its last epoch, in the call on the guard under way
 	fenced   bool                 // another was faster, in that call
 	absent   int                  // the turn in which it was told last that something is missing
 }
@@ -41,7 +41,7 @@ func (f *forks) look(a *actor) *look {
 func (n *forkNode) asks(a *actor, id string, call func(context.Context, string) error, beats bool) error {
 	f, s, l := n.f, n.side, n.f.look(a)
 	at, before := forkSpan{from: f.turn, begun: f.now}, len(f.met)
-	l.wrote, l.fenced = false, false
+	l.wrote, l.fenced = 0, false
 	f.asking[id]++
 	defer func() { f.asking[id]-- }()
 	err := call(context.Background(), id)
@@ -55,8 +55,8 @@ func (n *forkNode) asks(a *actor, id string, call func(context.Context, string) 
 	if harmed || errors.Is(err, errSlow) || swapped || l.fenced || !told {
 		return err
 	}
-	if l.wrote {
-		s.wrote[id] = at.to
+	if l.wrote > 0 {
+		s.wrote[id] = forkSpan{from: l.wrote, to: at.to}
 	}
 	if beats {
 		s.beats[id] = at
@@ -111,7 +111,7 @@ func (f *forks) knew(s, other *side, id string, at forkSpan) string {
 	case f.winner == other && f.decided < at.from:
 		return "and a person has given the backend to the other"
 	case f.winner == other:
-	case wrote > other.began && wrote > s.began && wrote < at.from:
+	case wrote.from > max(s.began, other.began) && wrote.to < at.from:
 		return "which was admitted after the other had advanced the backend"
 	case beats.to > max(s.began, other.began) && beats.to < at.from && at.begun.Sub(beats.begun) <= beat*3/2:
 		return "which was admitted while the other beat"

@@ -66,7 +66,7 @@ type side struct {
 	name  string
 	db    *memledger.DB
 	life  string              // of its database server
-	wrote map[string]int      // by backend: the turn in which a call on the guard ended that had written there
+	wrote map[string]forkSpan // by backend: from an epoch to the end of the call on the guard that wrote it
 	beats map[string]forkSpan // by backend: the last heartbeat that ended well
 	began int                 // the turn in which it became one of two; 0 for the first
 }
@@ -147,7 +147,7 @@ func newForks(cfg Config) (*forks, error) {
 }
 
 func (f *forks) side(name string, db *memledger.DB) *side {
-	s := &side{name: name, db: db, life: name, wrote: map[string]int{}, beats: map[string]forkSpan{}, began: f.turn}
+	s := &side{name: name, db: db, life: name, wrote: map[string]forkSpan{}, beats: map[string]forkSpan{}, began: f.turn}
 	f.sides = append(f.sides, s)
 	return s
 }

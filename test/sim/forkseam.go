@@ -210,7 +210,7 @@ func (d *forkDisk) Put(ctx context.Context, key string, r io.Reader, size int64)
 		return fmt.Errorf("sim: put: torn: %w", blob.ErrUnknown)
 	}
 	if err = put(); err == nil && d.f.isEpoch(key) {
-		d.f.look(d.f.cur).wrote = true
+		d.f.look(d.f.cur).wrote = d.f.turn
 	}
 	return d.ended(fault, err)
 }
