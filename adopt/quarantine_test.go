@@ -26,7 +26,7 @@ func (n *nothingHeld) Unfinished(context.Context, adopt.Upload, int) ([]adopt.Up
 	return nil, nil
 }
 
-func (n *nothingHeld) Held(context.Context, string, int) (adopt.QuarantinePage, error) {
+func (n *nothingHeld) Page(context.Context, string, int) (adopt.QuarantinePage, error) {
 	return adopt.QuarantinePage{Now: n.now}, nil
 }
 
@@ -195,7 +195,7 @@ func TestAQuarantineReadsWhatTheServiceDoesNotReport(t *testing.T) {
 			t.Error(err)
 		}
 		reads(3)
-		if page, err := q.Rows.Held(t.Context(), "", 1); err != nil || len(page.Held) != 1 || page.Held[0].State != adopt.Restoring {
+		if page, err := q.Rows.Page(t.Context(), "", 1); err != nil || len(page.Objects) != 1 || page.Objects[0].State != adopt.Restoring {
 			t.Errorf("MD5 is reported: %v: the copy of what came back as other bytes is removed: %+v, %v", md5, page, err)
 		}
 	}

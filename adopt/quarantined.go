@@ -58,8 +58,8 @@ type QuarantineMoves interface {
 // sent a delete may take effect.
 type Terms struct{ Retention, Late time.Duration }
 
-// Held is a recorded object.
-type Held struct {
+// QuarantinedObject is a recorded object: one in quarantine, or on its way into or out of it.
+type QuarantinedObject struct {
 	Key, Copy string // whole keys
 	Size      int64
 	State     QuarantineState
@@ -75,8 +75,8 @@ type Held struct {
 
 // QuarantinePage is some recorded objects, in the order of their keys.
 type QuarantinePage struct {
-	Now  lethe.Time // by the database's clock
-	Held []Held
+	Now     lethe.Time // by the database's clock
+	Objects []QuarantinedObject
 }
 
 // ClaimRequest requests recorded objects, to restore or to purge them.
@@ -103,8 +103,8 @@ const (
 // QuarantineRecords are the objects of a collection in quarantine. Each method is one
 // transaction.
 type QuarantineRecords interface {
-	// Held returns up to limit recorded objects after the key.
-	Held(ctx context.Context, after string, limit int) (QuarantinePage, error)
+	// Page returns up to limit recorded objects after the key.
+	Page(ctx context.Context, after string, limit int) (QuarantinePage, error)
 	// Claim takes objects that no worker has, after a check. To restore: those
 	// that are wanted or referenced. To purge: those that are not known, wanted
 	// or held, whose retention is over, and no delete of which may yet take
@@ -129,7 +129,7 @@ type QuarantineRows interface {
 
 // May reports whether a recorded object may be claimed at an instant of the
 // database's clock.
-func (c ClaimRequest) May(h Held, now lethe.Time) bool {
+func (c ClaimRequest) May(h QuarantinedObject, now lethe.Time) bool {
 	switch {
 	case h.Due > now:
 		return false
@@ -144,7 +144,7 @@ func (c ClaimRequest) May(h Held, now lethe.Time) bool {
 }
 
 // String describes the object's state in one line.
-func (h Held) String() string {
+func (h QuarantinedObject) String() string {
 	size := words.Plural(h.Size, "byte", "bytes")
 	at := fmt.Sprintf("%s (%s) lies in quarantine as %s since %s, until %s", h.Key, size, h.Copy, h.Since, h.Until)
 	switch {

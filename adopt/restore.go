@@ -23,15 +23,15 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 		if last {
 			return false, nil
 		}
-		page, err := q.Rows.Held(ctx, after, q.Batch)
+		page, err := q.Rows.Page(ctx, after, q.Batch)
 		if err != nil {
 			return false, err
 		}
-		if last = len(page.Held) < q.Batch; !last {
-			after = page.Held[len(page.Held)-1].Key
+		if last = len(page.Objects) < q.Batch; !last {
+			after = page.Objects[len(page.Objects)-1].Key
 		}
 		c := &pageStep{Quarantine: q, add: add, now: page.Now}
-		if err := c.page(ctx, page.Held, false); err != nil || !last {
+		if err := c.page(ctx, page.Objects, false); err != nil || !last {
 			return !last, err
 		}
 		return false, q.sweep(ctx, page.Now)
@@ -71,17 +71,17 @@ func (q *Quarantine) Restore(ctx context.Context, key string) error {
 // retention is over, and returns how many.
 func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 	for after := ""; ; {
-		page, err := q.Rows.Held(ctx, after, q.Batch)
-		if err != nil || len(page.Held) == 0 {
+		page, err := q.Rows.Page(ctx, after, q.Batch)
+		if err != nil || len(page.Objects) == 0 {
 			return purged, err
 		}
-		after = page.Held[len(page.Held)-1].Key
+		after = page.Objects[len(page.Objects)-1].Key
 		c := &pageStep{Quarantine: q, now: page.Now, add: func(what string, n int64) {
 			if what == "purged" {
 				purged += n
 			}
 		}}
-		if err := c.page(ctx, page.Held, true); err != nil {
+		if err := c.page(ctx, page.Objects, true); err != nil {
 			return purged, err
 		}
 	}
@@ -95,7 +95,7 @@ type pageStep struct {
 }
 
 // page processes some objects.
-func (c *pageStep) page(ctx context.Context, held []Held, early bool) error {
+func (c *pageStep) page(ctx context.Context, held []QuarantinedObject, early bool) error {
 	var back, over, spare []string
 	odd, why := 0, ""
 	for _, h := range held {
@@ -142,7 +142,7 @@ func unseen(key string, err error) error {
 // inPlace reports whether a wanted object is at its original key, and whether
 // its copy is not needed: the backend vouches for equal bytes, or the copy was
 // kept long enough.
-func (c *pageStep) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
+func (c *pageStep) inPlace(ctx context.Context, h QuarantinedObject) (there, needless bool, err error) {
 	rest, ok := below(h.Key, c.Prefix)
 	if !ok || h.Copy != c.Into+h.Key {
 		return false, false, fmt.Errorf("%q lies in quarantine as %q: the description had another prefix then; set it back", h.Key, h.Copy)

@@ -34,8 +34,8 @@ func TestOddKeysAreNotMissing(t *testing.T) {
 // One thing is told of as one.
 func TestOneOfAKind(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Held{Key: "a", Size: 1}.String(), "a (1 byte) lies in quarantine"},
-		{Held{Key: "a", Size: 2, State: Moving}.String(), "a (2 bytes) is being copied"},
+		{QuarantinedObject{Key: "a", Size: 1}.String(), "a (1 byte) lies in quarantine"},
+		{QuarantinedObject{Key: "a", Size: 2, State: Moving}.String(), "a (2 bytes) is being copied"},
 		{KeyCensus{Orphans: 1, Bytes: 1, Such: "a"}.String(), "without one: 1 (1 byte), such as a"},
 		{(&Refusal{Rows: make([]Row, 1)}).Error(), "to let it go"},
 		{hasRow(KnownFolder{Purged: 1}), "after 1 of its objects was removed"},

@@ -100,14 +100,14 @@ func (w *world) ended(fence int64, keys []string, how adopt.QuarantineOutcome, w
 }
 
 // record returns what is on record of one content's object; State 0: nothing is.
-func (w *world) record(content string) adopt.Held {
+func (w *world) record(content string) adopt.QuarantinedObject {
 	w.Helper()
-	for _, h := range must(w.Quarantine.Held(w.ctx, "", 100))(w).Held {
+	for _, h := range must(w.Quarantine.Page(w.ctx, "", 100))(w).Objects {
 		if h.Key == ObjectOf(content) {
 			return h
 		}
 	}
-	return adopt.Held{}
+	return adopt.QuarantinedObject{}
 }
 
 func markedUnguarded(w *world) {
@@ -368,11 +368,11 @@ func heldPages(w *world) {
 	w.away(contents...)
 	var keys []string
 	for after := ""; ; {
-		page := must(w.Quarantine.Held(w.ctx, after, 2))(w)
-		if len(page.Held) == 0 {
+		page := must(w.Quarantine.Page(w.ctx, after, 2))(w)
+		if len(page.Objects) == 0 {
 			break
 		}
-		for _, h := range page.Held {
+		for _, h := range page.Objects {
 			keys = append(keys, h.Key)
 		}
 		after = keys[len(keys)-1]

@@ -13,7 +13,7 @@ import (
 
 // Quarantined is a recorded object.
 type Quarantined struct {
-	adopt.Held
+	adopt.QuarantinedObject
 	Tag   string
 	Fence int64
 }
@@ -57,9 +57,9 @@ func (r Quarantine) Begin(_ context.Context, found []adopt.FoundObject, late tim
 		case q != nil && q.Late > now: // a delete may yet take the present object
 		default:
 			db.moved[f.Key] = &Quarantined{
-				Held:  adopt.Held{Key: f.Key, Copy: f.Copy, Size: f.Size, State: adopt.Moving, Since: now, Due: now.Add(late)},
-				Tag:   f.Tag,
-				Fence: out.Fence,
+				QuarantinedObject: adopt.QuarantinedObject{Key: f.Key, Copy: f.Copy, Size: f.Size, State: adopt.Moving, Since: now, Due: now.Add(late)},
+				Tag:               f.Tag,
+				Fence:             out.Fence,
 			}
 			out.Copy = append(out.Copy, f.Key)
 		}
@@ -87,23 +87,23 @@ func (r Quarantine) Moved(_ context.Context, fence int64, keys []string, g adopt
 	return may, nil
 }
 
-// Held implements adopt.QuarantineRecords.
-func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
+// Page implements adopt.QuarantineRecords.
+func (r Quarantine) Page(_ context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
 	db := r.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	out.Now = db.o.Clock.Now()
 	for _, key := range slices.Sorted(maps.Keys(db.moved)) {
-		if key > after && len(out.Held) < limit {
-			out.Held = append(out.Held, db.look(key))
+		if key > after && len(out.Objects) < limit {
+			out.Objects = append(out.Objects, db.look(key))
 		}
 	}
 	return out, nil
 }
 
 // look returns the record of an object, and whether something refers to it.
-func (db *DB) look(key string) adopt.Held {
-	h := db.moved[key].Held
+func (db *DB) look(key string) adopt.QuarantinedObject {
+	h := db.moved[key].QuarantinedObject
 	h.Named, h.Known = db.named(key)
 	h.OnHold = db.holds.standing().Object(key) != nil
 	return h

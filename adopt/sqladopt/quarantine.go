@@ -187,8 +187,8 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 }
 
 // held reads records, with whether something refers to them.
-func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, err error) {
-	out, err = all(t, func(r *sql.Rows) (h adopt.Held, err error) {
+func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.QuarantinedObject, err error) {
+	out, err = all(t, func(r *sql.Rows) (h adopt.QuarantinedObject, err error) {
 		err = r.Scan(&h.Key, &h.Copy, &h.Size, &h.State, &h.Since, &h.Until, &h.Late, &h.Due, &h.Wanted)
 		return h, err
 	}, text, append([]any{q.name}, args...)...)
@@ -212,11 +212,11 @@ func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, er
 	return out, err
 }
 
-// Held implements adopt.QuarantineRecords.
-func (q *Quarantine) Held(ctx context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
+// Page implements adopt.QuarantineRecords.
+func (q *Quarantine) Page(ctx context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
 	err = q.read(ctx, "look at the quarantine", func(t *tx) error {
 		out.Now = t.now
-		out.Held, err = q.held(t, heldPage, after, limit)
+		out.Objects, err = q.held(t, heldPage, after, limit)
 		return err
 	})
 	return out, err

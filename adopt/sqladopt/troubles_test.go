@@ -31,11 +31,11 @@ func TestNearing(t *testing.T) {
 			}
 			keys = append(keys, key)
 		}
-		page, err := q.Held(t.Context(), "", 9)
-		if err != nil || len(page.Held) != len(keys) {
+		page, err := q.Page(t.Context(), "", 9)
+		if err != nil || len(page.Objects) != len(keys) {
 			t.Fatal(page, err)
 		}
-		first := min(page.Held[0].Until, page.Held[1].Until)
+		first := min(page.Objects[0].Until, page.Objects[1].Until)
 		if n, err := q.Nearing(t.Context(), time.Hour); err != nil || n != (Nearing{Waits: 2, First: first, Soon: 1}) {
 			t.Errorf("%s: %+v, %v, want the first at %s", name, n, err, first)
 		}

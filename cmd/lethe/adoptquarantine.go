@@ -114,11 +114,11 @@ func ofQuarantine(ctx context.Context, args []string) func(*adoption.Adoption) (
 func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bool) error {
 	var objects, bytes int64
 	for after := ""; ; {
-		page, err := q.Rows.Held(ctx, after, q.Batch)
+		page, err := q.Rows.Page(ctx, after, q.Batch)
 		if err != nil {
 			return err
 		}
-		for _, h := range page.Held {
+		for _, h := range page.Objects {
 			text := h.String()
 			if h.Late > page.Now {
 				text += "; no purge before " + h.Late.String() + ", as a delete of the object may yet take effect"
@@ -133,7 +133,7 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine, asJSON bo
 			}
 			objects, bytes, after = objects+1, bytes+h.Size, h.Key
 		}
-		if len(page.Held) < q.Batch {
+		if len(page.Objects) < q.Batch {
 			break
 		}
 	}

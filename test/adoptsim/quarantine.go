@@ -93,8 +93,8 @@ func (m moves) Moved(ctx context.Context, fence int64, keys []string, g adopt.Te
 	return write(m.w, "moved", fmt.Sprint(fence, keys), func() ([]string, error) { return m.db.Moved(ctx, fence, keys, g) })
 }
 
-func (m moves) Held(ctx context.Context, after string, limit int) (adopt.QuarantinePage, error) {
-	return read(m.w, "held", after, func() (adopt.QuarantinePage, error) { return m.db.Held(ctx, after, limit) })
+func (m moves) Page(ctx context.Context, after string, limit int) (adopt.QuarantinePage, error) {
+	return read(m.w, "held", after, func() (adopt.QuarantinePage, error) { return m.db.Page(ctx, after, limit) })
 }
 
 func (m moves) Claim(ctx context.Context, c adopt.ClaimRequest) (fence int64, keys []string, err error) {

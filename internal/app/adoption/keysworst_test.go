@@ -215,13 +215,13 @@ type watchedQuarantine struct {
 const someFree = `INSERT INTO files SELECT key FROM (SELECT key FROM lethe.quarantined WHERE state = 2 AND due_at = 0 AND (key = ANY($1) OR $1 IS NULL)
 	ORDER BY random() LIMIT 3 FOR UPDATE) AS q ON CONFLICT DO NOTHING RETURNING object_key`
 
-// Held implements adopt.QuarantineRecords. Some of the objects are named right
+// Page implements adopt.QuarantineRecords. Some of the objects are named right
 // before.
-func (q *watchedQuarantine) Held(ctx context.Context, after string, limit int) (adopt.QuarantinePage, error) {
+func (q *watchedQuarantine) Page(ctx context.Context, after string, limit int) (adopt.QuarantinePage, error) {
 	if !q.n.draining.Load() {
 		q.n.count(whileQuarantined, int64(len(q.n.name(ctx, someFree, nil))))
 	}
-	return q.QuarantineRows.Held(ctx, after, limit)
+	return q.QuarantineRows.Page(ctx, after, limit)
 }
 
 // Claim implements adopt.QuarantineRecords. Some of what is to be purged is named
