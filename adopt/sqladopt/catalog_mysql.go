@@ -118,14 +118,14 @@ var mysqlStamp = strings.ReplaceAll(`SELECT concat_ws(' ', ?2, table_schema, tab
 		FROM information_schema.referential_constraints WHERE constraint_schema = {schema} AND table_name = ?2`,
 	"{schema}", "coalesce(nullif(?1, ''), DATABASE())")
 
-func (m mysql) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
-	if s.tables, err = m.stampTables(t, c); err == nil {
-		s.references, err = m.stampReferences(t, c)
+func (m mysql) fingerprint(t *tx, c adopt.Collection) (s fingerprint, err error) {
+	if s.tables, err = m.fingerprintTables(t, c); err == nil {
+		s.references, err = m.fingerprintReferences(t, c)
 	}
 	return s, err
 }
 
-func (mysql) stampTables(t *tx, c adopt.Collection) (string, error) {
+func (mysql) fingerprintTables(t *tx, c adopt.Collection) (string, error) {
 	rows, contents := tablesOf(c)
 	text, args := mysqlStamp, []any{}
 	schema, bare := split(rows)
@@ -147,8 +147,8 @@ func (mysql) stampTables(t *tx, c adopt.Collection) (string, error) {
 	return out + "\n" + more, err
 }
 
-// stampReferences reads every table of the server.
-func (mysql) stampReferences(t *tx, c adopt.Collection) (string, error) {
+// fingerprintReferences reads every table of the server.
+func (mysql) fingerprintReferences(t *tx, c adopt.Collection) (string, error) {
 	rows, contents := tablesOf(c)
 	if contents == "" {
 		return "", nil
@@ -165,13 +165,13 @@ func joinedRows(t *tx, query string, args ...any) (string, error) {
 	return strings.Join(rows, "\n"), err
 }
 
-func (m mysql) expect(t *tx, of *made) error {
-	now := of.stamp
+func (m mysql) expect(t *tx, of *prepared) error {
+	now := of.fingerprint
 	var err error
-	if now.tables, err = m.stampTables(t, of.c); err == nil && t.looked {
-		now.references, err = m.stampReferences(t, of.c)
+	if now.tables, err = m.fingerprintTables(t, of.c); err == nil && t.looked {
+		now.references, err = m.fingerprintReferences(t, of.c)
 	}
-	return cmp.Or(err, of.unmoved(now))
+	return cmp.Or(err, of.unchanged(now))
 }
 
 func (m mysql) references(t *tx, c adopt.Collection) ([]keyColumn, error) {

@@ -100,7 +100,7 @@ func (postgres) unseen(t *tx, name string) error {
 	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
 }
 
-// postgresTables stamps the tables; others may have taken their names. Partitions and indexes
+// postgresTables is the fingerprint of the tables; others may have taken their names. Partitions and indexes
 // come and go without a change, if the same columns stay unique. Where contents go with something
 // by a cascade, all cascades matter: they may go with rows.
 var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(?1, '')) AS oid), CAST(to_regclass(?2) AS oid),
@@ -117,12 +117,12 @@ var postgresTables = strings.ReplaceAll(`concat_ws(';', CAST(to_regclass(nullif(
 		THEN (SELECT string_agg(CAST(k.oid AS TEXT), ',' ORDER BY k.oid) FROM pg_constraint k WHERE k.contype = 'f' AND k.confdeltype = 'c') END)`,
 	"{them}", "IN (to_regclass(nullif(?1, '')), to_regclass(?2))")
 
-// postgresRefers stamps the foreign keys.
+// postgresRefers is the fingerprint of the foreign keys.
 var postgresRefers = "coalesce((SELECT string_agg(CAST(x AS TEXT), ',') FROM (" +
 	strings.ReplaceAll(postgresReferences, "to_regclass(?1)", "to_regclass(nullif(?1, ''))") + ") x), '')"
 
-// stamped returns the parameters of both.
-func stamped(c adopt.Collection) []any {
+// fingerprintArgs returns the parameters of both.
+func fingerprintArgs(c adopt.Collection) []any {
 	rows, contents := tablesOf(c)
 	if contents != "" {
 		contents = table(contents)
@@ -130,16 +130,16 @@ func stamped(c adopt.Collection) []any {
 	return []any{contents, table(rows)}
 }
 
-func (postgres) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
-	err = t.row("SELECT "+postgresTables+", "+postgresRefers, stamped(c)...).Scan(&s.tables, &s.references)
+func (postgres) fingerprint(t *tx, c adopt.Collection) (s fingerprint, err error) {
+	err = t.row("SELECT "+postgresTables+", "+postgresRefers, fingerprintArgs(c)...).Scan(&s.tables, &s.references)
 	return s, err
 }
 
 // expect goes with COMMIT.
-func (postgres) expect(t *tx, m *made) error {
-	text, args := "SELECT 1 WHERE "+postgresTables+" = ?3", append(stamped(m.c), m.stamp.tables)
+func (postgres) expect(t *tx, m *prepared) error {
+	text, args := "SELECT 1 WHERE "+postgresTables+" = ?3", append(fingerprintArgs(m.c), m.fingerprint.tables)
 	if t.looked {
-		text, args = text+" AND "+postgresRefers+" = ?4", append(args, m.stamp.references)
+		text, args = text+" AND "+postgresRefers+" = ?4", append(args, m.fingerprint.references)
 	}
 	return t.s.Guard(1, adopt.ErrChanged, text, args)
 }

@@ -67,20 +67,20 @@ const (
 		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE ORDER BY m.name, f.id, f.seq`
 )
 
-// sqliteStamp is the texts that made the tables and their indexes, and all tables with
+// sqliteFingerprint is the texts that made the tables and their indexes, and all tables with
 // foreign keys.
-const sqliteStamp = `SELECT coalesce(group_concat(s.sql, ';'), '') FROM (SELECT sql FROM sqlite_schema
+const sqliteFingerprint = `SELECT coalesce(group_concat(s.sql, ';'), '') FROM (SELECT sql FROM sqlite_schema
 	WHERE type IN ('table', 'index') AND tbl_name COLLATE NOCASE IN (?1, ?2) OR type = 'table' AND instr(lower(sql), 'references') > 0 ORDER BY name) s`
 
-func (sqlite) stamp(t *tx, c adopt.Collection) (s stamp, err error) {
+func (sqlite) fingerprint(t *tx, c adopt.Collection) (s fingerprint, err error) {
 	rows, contents := tablesOf(c)
-	err = t.row(sqliteStamp, bare(rows), bare(contents)).Scan(&s.tables)
+	err = t.row(sqliteFingerprint, bare(rows), bare(contents)).Scan(&s.tables)
 	return s, err
 }
 
-func (s sqlite) expect(t *tx, m *made) error {
-	now, err := s.stamp(t, m.c)
-	return cmp.Or(err, m.unmoved(now))
+func (s sqlite) expect(t *tx, m *prepared) error {
+	now, err := s.fingerprint(t, m.c)
+	return cmp.Or(err, m.unchanged(now))
 }
 
 // bare returns a table's name without its schema.

@@ -66,12 +66,12 @@ type catalog interface {
 	// references returns the columns of all foreign keys to contents, in the order of
 	// tables, foreign keys and columns. It fails if the user may not see one.
 	references(t *tx, c adopt.Collection) ([]keyColumn, error)
-	// stamp returns what look and references read.
-	stamp(t *tx, c adopt.Collection) (stamp, error)
-	// expect makes a transaction that writes fail with adopt.ErrChanged if the stamp is
+	// fingerprint returns what look and references read.
+	fingerprint(t *tx, c adopt.Collection) (fingerprint, error)
+	// expect makes a transaction that writes fail with adopt.ErrChanged if the fingerprint is
 	// another now. It comes last: a change that was committed before a lock is seen, and
 	// others wait for the lock.
-	expect(t *tx, m *made) error
+	expect(t *tx, m *prepared) error
 	// triggers returns those of the application on a table, and rules, for an
 	// event (UPDATE or DELETE), whose text mentions a word, and whether it can
 	// tell that there are no others.
@@ -168,11 +168,11 @@ type relation struct {
 // around is the text around a value.
 type around struct{ open, close string }
 
-// instants are how the times of a column are read and written. of makes what is
-// compared from a column's value, nil if that is the value itself. at makes the
-// same from microseconds since 1970. stamp is at in the column's own form.
-// micros makes microseconds from what of made. An end before 1970 is one at
-// 1970.
+// instants are the SQL that reads and writes the times of a column. of converts
+// the column's value to one that can be compared; nil if it is that already. at
+// converts microseconds since 1970 to the same, and stamp to the form of the
+// column. micros converts the result of of to microseconds. An end before 1970
+// is one at 1970.
 type instants struct {
 	of                func(expression string) string
 	at, stamp, micros around

@@ -25,10 +25,10 @@ type shape struct {
 func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (*Collection, error) {
 	var s shape
 	var w words
-	m := made{c: c}
+	m := prepared{c: c}
 	err := db.readOn(ctx, db.runner, "look at the tables of "+name, func(t *tx) (err error) {
 		// Before all else: a change in between is seen later.
-		if m.stamp, err = db.engine.stamp(t, c); err != nil {
+		if m.fingerprint, err = db.engine.fingerprint(t, c); err != nil {
 			return err
 		}
 		if s, err = db.shape(t, c); err == nil {
@@ -44,7 +44,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	}
 	own := db.scope(name, c, w)
 	own.place, own.key = s.rows.place, c.Rows.Key
-	own.made = &m
+	own.prepared = &m
 	for _, r := range s.others {
 		own.needs.tables = append(own.needs.tables, need{r.name(), changed[:1]})
 	}

@@ -25,7 +25,7 @@ type scope struct {
 	db         *DB
 	runner     *sqldb.Runner
 	needs      needs
-	made       *made // what its statements were made for; nil if that is a query, which is run as it is
+	prepared   *prepared // what its statements were made for; nil if that is a query, which is run as it is
 }
 
 // scope returns a collection's part of the database.
@@ -38,10 +38,10 @@ func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 // write fails with adopt.ErrChanged, and does nothing, if the tables changed.
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
 	err := s.db.writeOn(ctx, s.runner, what+" of "+s.name, func(t *tx) error {
-		if err := fn(t); err != nil || s.made == nil {
+		if err := fn(t); err != nil || s.prepared == nil {
 			return err
 		}
-		return s.db.engine.expect(t, s.made)
+		return s.db.engine.expect(t, s.prepared)
 	})
 	return s.db.withGrants(ctx, s.needs, s.changed(ctx, err))
 }

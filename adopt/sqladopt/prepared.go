@@ -10,20 +10,20 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// made is what the statements of a collection were made for.
-type made struct {
-	c     adopt.Collection
-	stamp stamp
+// prepared is what the statements of a collection were prepared for.
+type prepared struct {
+	c           adopt.Collection
+	fingerprint fingerprint
 }
 
-// stamp is two texts, of which one is another after a change of the tables, or of foreign keys
-// to contents. The second may take long, and is compared by transactions that look whether
-// something refers to contents.
-type stamp struct{ tables, references string }
+// fingerprint is two texts that change with the schema: tables with the collection's tables,
+// references with the foreign keys to its contents. The second may take long to read. Only
+// transactions that look for references to contents compare it.
+type fingerprint struct{ tables, references string }
 
-// unmoved returns adopt.ErrChanged if the stamp is another now.
-func (m *made) unmoved(now stamp) error {
-	if now != m.stamp {
+// unchanged returns adopt.ErrChanged if the fingerprint is another now.
+func (m *prepared) unchanged(now fingerprint) error {
+	if now != m.fingerprint {
 		return adopt.ErrChanged
 	}
 	return nil
@@ -46,15 +46,15 @@ var verdicts = []error{errLost, errMarked, errCounted, errKept, errHeldBelow}
 func (s scope) changed(ctx context.Context, err error) error {
 	is := func(other error) bool { return errors.Is(err, other) }
 	down := is(lethe.ErrUnavailable) && !sqldb.NoTable(err)
-	if err == nil || s.made == nil || down || is(adopt.ErrChanged) || slices.ContainsFunc(verdicts, is) {
+	if err == nil || s.prepared == nil || down || is(adopt.ErrChanged) || slices.ContainsFunc(verdicts, is) {
 		return err
 	}
 	changed := s.db.readOn(ctx, s.runner, "look at the tables of "+s.name, func(t *tx) error {
-		now, err := s.db.engine.stamp(t, s.made.c)
+		now, err := s.db.engine.fingerprint(t, s.prepared.c)
 		if err != nil {
 			return err
 		}
-		return s.made.unmoved(now)
+		return s.prepared.unchanged(now)
 	})
 	if errors.Is(changed, adopt.ErrChanged) {
 		return errors.Join(changed, err)
