@@ -49,15 +49,8 @@ func (a Aged) Delete(ctx context.Context, keys []string) ([]blob.Result, error) 
 		return results, nil
 	}
 	some, err := a.Bucket.Delete(ctx, old)
-	for j, i := range at {
-		switch {
-		case j < len(some):
-			results[i].Err = some[j].Err
-		case err != nil:
-			results[i].Err = err
-		default:
-			results[i].Err = fmt.Errorf("no result: %w", blob.ErrUnknown)
-		}
+	for j, keyErr := range blob.Outcomes(old, some, err) {
+		results[at[j]].Err = keyErr
 	}
 	return results, err
 }

@@ -50,13 +50,8 @@ func (w Within) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		return results, nil
 	}
 	some, err := w.Store.Delete(ctx, inside)
-	for j, i := range at {
-		results[i] = blob.Result{Key: keys[i], Err: fmt.Errorf("no result: %w", blob.ErrUnknown)}
-		if j < len(some) {
-			results[i].Err = some[j].Err
-		} else if err != nil {
-			results[i].Err = err
-		}
+	for j, keyErr := range blob.Outcomes(inside, some, err) {
+		results[at[j]] = blob.Result{Key: keys[at[j]], Err: keyErr}
 	}
 	return results, err
 }
