@@ -56,7 +56,7 @@ func (v *visit) preview(n api.ObjectName) preview {
 	var head []byte
 	var whole int64
 	err := v.h.opt.Operators.Read(ctx, "console/preview", contentRole, n, func() error {
-		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Looks: true})
+		r, err := v.h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Uncounted: true})
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, n, shown, sent := v.as(), v.name(), r.URL.Query().Get("download") == "", false
 	err := h.opt.Operators.Read(ctx, "console/download", contentRole, n, func() error {
-		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Looks: shown})
+		o, err := h.opt.Objects.Get(ctx, object.GetRequest{Bucket: n.Bucket, Key: n.Key, Check: uncounted, Uncounted: shown})
 		if err != nil {
 			return err
 		}

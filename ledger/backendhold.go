@@ -2,6 +2,10 @@ package ledger
 
 import "strings"
 
+// RelocatedReason begins the reason for which a relocated ledger holds all deletes: one of the
+// two places is a copy.
+const RelocatedReason = "the ledger lies in another place than it did"
+
 // Doubts reports whether the hold is about the bytes on the backend. Copies that were
 // trusted before it may be gone or replaced.
 func (s BackendHold) Doubts() bool {

@@ -50,11 +50,12 @@ func (o *Object) Use(in BucketSettings, now lethe.Time) {
 	}
 }
 
-// Notes reports whether a read at the instant has to be noted: it would move the end by more
-// than a tenth of the idle time, or, where the order of eviction depends on it, the last use by
-// more than a tenth of the object's age: by IdleMargin at least, and by an hour or a tenth of MinAge
-// at most. Urgent: the end comes before the next batch may.
-func (o *Object) Notes(in Eviction, at lethe.Time) (note, urgent bool) {
+// NeedsNote reports whether a read at the instant has to be noted. It has if it moves the end by
+// more than a tenth of the idle time. Where the order of eviction depends on reads, it also has if
+// it moves the last use by more than a tenth of the object's age; that threshold is at least
+// IdleMargin, and at most an hour or a tenth of MinAge. urgent reports that the object may end
+// before the next batch of notes.
+func (o *Object) NeedsNote(in Eviction, at lethe.Time) (note, urgent bool) {
 	if o.ordered(in) && o.UsedAt != 0 {
 		note = at.Sub(o.UsedAt) > max(IdleMargin, min(at.Sub(o.ModifiedAt)/10, in.noted()))
 	}

@@ -21,12 +21,12 @@ type Precondition struct {
 
 // VisibleAt reports whether readers see the object at the instant now.
 func (o *Object) VisibleAt(now lethe.Time) bool {
-	return o != nil && o.ReadsLeft != AllRead && !o.Over(now) && (o.IdleAt == 0 || o.IdleAt > now)
+	return o != nil && o.ReadsLeft != AllRead && !o.TTLPassed(now) && (o.IdleAt == 0 || o.IdleAt > now)
 }
 
-// Over reports whether the object's time to live has ended: none is restored from the trash
+// TTLPassed reports whether the object's time to live has ended: none is restored from the trash
 // after that.
-func (o *Object) Over(now lethe.Time) bool { return o.TTLAt != 0 && o.TTLAt <= now }
+func (o *Object) TTLPassed(now lethe.Time) bool { return o.TTLAt != 0 && o.TTLAt <= now }
 
 // needsObject reports whether the precondition fails where no object is.
 func (p Precondition) needsObject() bool {

@@ -23,7 +23,7 @@ import (
 // ErrNoSuchKey if none was left. Whatever becomes of the body, the read was taken.
 //
 // For an idle time the object is used once it was found and the conditions hold, also if its
-// body cannot be read then, unless r.Looks.
+// body cannot be read then, unless r.Uncounted.
 func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
 	rd, err := s.get(ctx, &r)
 	return rd, named("get", r.Bucket, r.Key, err)
@@ -34,7 +34,7 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 	if r.If != (ReadCondition{}) {
 		// Most conditions are those of caches whose copy is still right: no byte is read.
 		if res, err := s.head(ctx, r); err != nil {
-			if errors.Is(err, lethe.ErrNotModified) && !r.Looks {
+			if errors.Is(err, lethe.ErrNotModified) && !r.Uncounted {
 				s.used(res)
 			}
 			return nil, err
@@ -49,7 +49,7 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !r.Looks {
+		if !r.Uncounted {
 			s.used(res) // before the body is opened, which may take longer than a note may
 		}
 		rd, err := s.open(ctx, res, w)

@@ -165,7 +165,7 @@ func (m *model) restore(*rapid.T) {
 	e := trash[rapid.IntRange(0, len(trash)-1).Draw(m.t, "entry")]
 	_, taken := m.visible(e.Object.Key)
 	_, err = m.Restore(m.ctx, e.ID, false)
-	if e.Object.Over(m.clock.Now()) {
+	if e.Object.TTLPassed(m.clock.Now()) {
 		m.wants(err, lethe.ErrTrashNotFound)
 		return
 	}

@@ -65,8 +65,8 @@ type GetRequest struct {
 	Check func(ledger.Object) error
 	// Counts has Head count as a read for the idle time of the object, as Get does.
 	Counts bool
-	// Looks has Get not count as one: somebody looks what there is, for whom it is not kept.
-	Looks bool
+	// Uncounted has Get not count as a read: an operator looks at what is stored.
+	Uncounted bool
 }
 
 // ReadCondition guards a read as in HTTP (RFC 9110 section 13): it fails with

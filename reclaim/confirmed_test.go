@@ -39,8 +39,8 @@ type sparing struct{ counting }
 
 func (*sparing) Name() string { return "sparing" }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*sparing) SparedAs() string { return "it only counts" }
+// WhySafe implements reclaim.SafeUnpaired.
+func (*sparing) WhySafe() string { return "it only counts" }
 
 // While the ledger is in doubt no routine takes a step, nor is a plan applied, but
 // for those that say why they may; what is wrong with a backend alone stops none.
@@ -52,9 +52,9 @@ func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
 		{For: ledger.HeldForAbsence, Reason: "not mounted"}:     false,
 		{For: ledger.HeldForBackend, Reason: "an older copy"}:   false,
 		// What is read is for people to read.
-		{For: ledger.HeldByPerson, Reason: sqlledger.Restored}:                  false,
-		{For: ledger.HeldForBackend, Reason: "this ledger is an older copy"}:    false,
-		{For: ledger.HeldForAbsence, Reason: ledger.Moved + ": somewhere else"}: false,
+		{For: ledger.HeldByPerson, Reason: sqlledger.Restored}:                            false,
+		{For: ledger.HeldForBackend, Reason: "this ledger is an older copy"}:              false,
+		{For: ledger.HeldForAbsence, Reason: ledger.RelocatedReason + ": somewhere else"}: false,
 	} {
 		w := newWorld(t)
 		w.Must(w.Pairing().Advance(w.Ctx, "main"))

@@ -93,6 +93,6 @@ type Backlogged interface {
 // the one that the backends belong to. Every other routine waits.
 type SafeUnpaired interface {
 	Routine
-	// SparedAs returns why the routine destroys nothing then.
-	SparedAs() string
+	// WhySafe returns why the routine destroys nothing then.
+	WhySafe() string
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // spared are the routines that may run before a ledger is accepted. Each has to
-// explain by SparedAs why it destroys nothing then; every other one waits.
+// explain by WhySafe why it destroys nothing then; every other one waits.
 var spared = []string{"clean", "checksums", "reconcile", "recount", "usage", "verify", "watch"}
 
 // work leaves something to do for each routine that destroys: expired objects,

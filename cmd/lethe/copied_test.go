@@ -97,7 +97,7 @@ func TestACopyOfTheLedgerIsServed(t *testing.T) {
 	v := w.beside("backends=[{name: main, kind: dir, path: " + filepath.Join(w.dir, "blobs") + "}]")
 	copyFile(t, app.LedgerPath(w.dir), app.LedgerPath(v.dir))
 	v.start() // one after the other: a process has only one S3 front
-	if why := v.heldFor(); !strings.HasPrefix(why, ledger.Moved) || !strings.Contains(v.log.String(), "DELETES ARE STOPPED") {
+	if why := v.heldFor(); !strings.HasPrefix(why, ledger.RelocatedReason) || !strings.Contains(v.log.String(), "DELETES ARE STOPPED") {
 		t.Fatalf("the copy is held for %q: %s", why, v.log)
 	}
 	if !strings.Contains(v.log.String(), `"event":"ledger_relocated"`) {

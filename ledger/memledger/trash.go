@@ -77,7 +77,7 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (led
 	if err != nil {
 		return ledger.Object{}, err
 	}
-	if e.Object.Over(db.now) {
+	if e.Object.TTLPassed(db.now) {
 		return ledger.Object{}, fmt.Errorf("memledger: restore %s: its time to live ended at %s: %w", id, e.Object.TTLAt, lethe.ErrTrashNotFound)
 	}
 	domain := ""

@@ -63,7 +63,7 @@ func (t *tx) moveTo(mark, before, now string) error {
 	if err != nil || n == 0 || mark == "" {
 		return err // without rows, another instance has just done it
 	}
-	t.db.relocated = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.Moved, engine.Marked[mark])
+	t.db.relocated = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.RelocatedReason, engine.Marked[mark])
 	return t.anew(t.db.relocated)
 }
 

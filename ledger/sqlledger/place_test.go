@@ -39,7 +39,7 @@ func held(t *testing.T, db *DB, err error) (ledger.Store, string) {
 // moved reports whether a ledger was found relocated.
 func moved(t *testing.T, before, after ledger.Store, why string) bool {
 	t.Helper()
-	is := strings.HasPrefix(why, ledger.Moved)
+	is := strings.HasPrefix(why, ledger.RelocatedReason)
 	if before.ID != after.ID || is == (before.DB == after.DB) {
 		t.Errorf("held for %q, it was %+v and is %+v", why, before, after)
 	}
@@ -92,7 +92,7 @@ func TestACopiedFileIsRecognised(t *testing.T) {
 	if !moved(t, first, second, why) {
 		t.Error("a copy is not recognised")
 	}
-	if again, why := open(other); again != second || !strings.HasPrefix(why, ledger.Moved) {
+	if again, why := open(other); again != second || !strings.HasPrefix(why, ledger.RelocatedReason) {
 		t.Errorf("the copy opened again: %+v, %q", again, why)
 	}
 	if again, why := open(path); moved(t, first, again, why) {

@@ -135,7 +135,7 @@ func (t *tx) unbin(entry lethe.ID) (e ledger.TrashEntry, b ledger.Bucket, rules 
 		return e, b, nil, cmp.Or(err, lethe.ErrTrashNotFound)
 	}
 	e = found[0]
-	if e.Object.Over(t.Now) {
+	if e.Object.TTLPassed(t.Now) {
 		return e, b, nil, fmt.Errorf("its time to live ended at %s: %w", e.Object.TTLAt, lethe.ErrTrashNotFound)
 	}
 	domain := ""

@@ -117,8 +117,8 @@ func (r *Routine) Name() string {
 	return name
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Routine) SparedAs() string {
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Routine) WhySafe() string {
 	return "it reports, and its orphans are condemned by a transaction that refuses where deletes are held"
 }
 

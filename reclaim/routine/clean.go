@@ -303,8 +303,8 @@ func (k *Clean) rest(backend string) {
 	k.down[backend] = k.Clock.Now().Add(k.Safety.BackoffMin)
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Clean) SparedAs() string {
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Clean) WhySafe() string {
 	return "it asks for each backend, and claims nothing where deletes are held"
 }
 

@@ -50,5 +50,5 @@ func (r *Recount) Pass(string) reclaim.Step {
 	}
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Recount) SparedAs() string { return "it reads" }
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Recount) WhySafe() string { return "it reads" }

@@ -126,5 +126,5 @@ func (u *Usage) save(ctx context.Context, bucket lethe.ID, w *usage.Walk) error 
 	return u.Ledger.SaveUsage(ctx, r, usageKept)
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Usage) SparedAs() string { return "it counts, and deletes nothing" }
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Usage) WhySafe() string { return "it counts, and deletes nothing" }

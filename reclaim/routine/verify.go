@@ -424,5 +424,5 @@ func (v *Verify) unexplained(ctx context.Context, backend string, ids []lethe.ID
 	return nil
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Verify) SparedAs() string { return "it reads, and marks what is missing" }
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Verify) WhySafe() string { return "it reads, and marks what is missing" }

@@ -77,5 +77,5 @@ func (w *Watch) claims(ctx context.Context, add reclaim.Add) (bool, error) {
 	return w.Limit > 0 && n >= int64(w.Limit), nil
 }
 
-// SparedAs implements reclaim.SafeUnpaired.
-func (*Watch) SparedAs() string { return "it takes back claims, and removes nothing" }
+// WhySafe implements reclaim.SafeUnpaired.
+func (*Watch) WhySafe() string { return "it takes back claims, and removes nothing" }

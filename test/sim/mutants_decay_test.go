@@ -20,7 +20,7 @@ var decayMutants = []mutant{
 		elsewhere: map[string][]edit{"test/sim/held.go": {blind}},
 	}, {
 		name: "decay: blocks are not verified", rule: "22: no byte is served that was not verified", within: 2000, known: 209, in: sim.Decaying,
-		file: "object/check.go", old: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want {", new: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want && len(c.sums) > 1<<20 {",
+		file: "object/blockcheck.go", old: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want {", new: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want && len(c.sums) > 1<<20 {",
 	}, {
 		name: "decay: only reads of all of it are verified", rule: "22: no byte is served that was not verified", within: 4000, known: 10036, in: sim.Decaying,
 		file: "object/body.go", old: "		wrong := b.check.wrong(block, from)\n		if wrong == \"\" {", new: "		wrong := b.check.wrong(block, from)\n		if wrong == \"\" || b.end < b.check.size {",

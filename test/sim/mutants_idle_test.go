@@ -22,7 +22,7 @@ var idleMutants = []mutant{
 		file: "ledger/idle.go", old: "	return note || o.moves(at), o.IdleAt.Sub(at) < IdleMargin\n", new: "	return note || o.IdleAt.Sub(at) < o.IdleFor/2, o.IdleAt.Sub(at) < IdleMargin\n",
 	}, {
 		name: "idle: notes that the ledger refused are dropped", rule: "what was read stays", within: 1000, known: 2133, in: sim.Idle,
-		file: "object/notes.go", old: "			return err\n		}\n		s.notes.noted(batch)\n", new: "			s.notes.noted(batch)\n			return err\n		}\n		s.notes.noted(batch)\n",
+		file: "object/readnotes.go", old: "			return err\n		}\n		s.notes.noted(batch)\n", new: "			s.notes.noted(batch)\n			return err\n		}\n		s.notes.noted(batch)\n",
 	}, {
 		name: "idle: a receipt says that the time to live ended", rule: "receipts have the reason", within: 100, in: sim.Idle,
 		file: "ledger/types.go", old: "		return lethe.ReasonIdle\n", new: "		return lethe.ReasonExpiry\n",

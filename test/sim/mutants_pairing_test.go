@@ -34,7 +34,7 @@ var pairingMutants = []mutant{
 		also: []edit{{"	if err := g.Ledger.AcceptEpoch(ctx, id, next); err != nil {\n", "	if err := errors.Join(g.Ledger.IntendEpoch(ctx, b, next), g.Ledger.AcceptEpoch(ctx, id, next)); err != nil {\n"}},
 	}, {
 		name: "pairing: a clock that was set forward is believed", rule: "13: nothing goes by age before the clock is confirmed", within: 500, in: sim.Paired,
-		file: "ledger/jump.go", old: "	if ahead <= j.Most {", new: "	if true {",
+		file: "ledger/clockjump.go", old: "	if ahead <= j.Most {", new: "	if true {",
 	}, {
 		name: "pairing: what is due goes whatever the clock", rule: "13: nothing goes by age before the clock is confirmed", within: 1000, in: sim.Paired,
 		file: "reclaim/predict/clock.go", old: "	if d := c.ClockAhead(); d > 0 {", new: "	if d := c.ClockAhead(); d < 0 {",

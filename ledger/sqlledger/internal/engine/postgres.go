@@ -87,7 +87,7 @@ type Server struct {
 func OpenServer(ctx context.Context, url string, o Options, at PostgresOptions) (*Engine, error) {
 	s := &Server{o: at.withDefaults()}
 	s.clock.set(o.Ledger.Clock)
-	s.clock.jump.Over(o.Ledger)
+	s.clock.jump.Configure(o.Ledger)
 	s.e = &Engine{database: s, Server: s, Dialect: postgresDialect, o: o, random: &sharedReader{r: o.Ledger.Random}}
 	if err := s.open(ctx, url); err != nil {
 		return nil, fmt.Errorf("ledger: open ledger in PostgreSQL: %w", errors.Join(err, s.release()))

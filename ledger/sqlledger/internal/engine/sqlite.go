@@ -48,7 +48,7 @@ func OpenFile(ctx context.Context, path string, o Options) (*Engine, error) {
 	if f.clock.wall == nil {
 		f.clock.wall = lethe.SystemClock{}
 	}
-	f.clock.jump.Over(o.Ledger)
+	f.clock.jump.Configure(o.Ledger)
 	f.e = &Engine{database: f, File: f, Dialect: sqliteDialect, o: o, random: o.Ledger.Random}
 	err := f.open(ctx)
 	if f.ballast.give(err) {

@@ -22,8 +22,8 @@ type Jump struct {
 	ahead atomic.Int64  // how far the clock is ahead of the time that really passed
 }
 
-// Over sets the jump up for a ledger that is opened.
-func (j *Jump) Over(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
+// Configure takes the clock to compare with from the options of a ledger.
+func (j *Jump) Configure(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
 
 // Resume continues from the lead over Boot that was right for an earlier process, if the
 // machine has not restarted since.

@@ -30,7 +30,7 @@ type notes struct {
 // not wait for it.
 func (s *Store) used(res ledger.Resolved) {
 	o := &res.Object
-	note, urgent := o.Notes(res.Evict, res.Now)
+	note, urgent := o.NeedsNote(res.Evict, res.Now)
 	if !note {
 		return
 	}

@@ -62,7 +62,7 @@ func TestReadsMoveTheEnd(t *testing.T) {
 			return err
 		}},
 		"head that counts": {true, func(w *world) error { r := get; r.Counts = true; _, err := w.Head(w.ctx, r); return err }},
-		"look":             {false, func(w *world) error { r := get; r.Looks = true; _, err := w.read(r); return err }},
+		"look":             {false, func(w *world) error { r := get; r.Uncounted = true; _, err := w.read(r); return err }},
 		"head":             {false, func(w *world) error { _, err := w.Head(w.ctx, get); return err }},
 		"list":             {false, func(w *world) error { _, err := w.List(w.ctx, ledger.ListQuery{Bucket: bucket}); return err }},
 		"condition that fails": {false, func(w *world) error {
