@@ -76,9 +76,9 @@ func MapError(err error) error {
 	return err
 }
 
-// Spoils reports whether err may have aborted its transaction: every error of PostgreSQL,
+// Aborts reports whether err may have aborted its transaction: every error of PostgreSQL,
 // and every one of SQLite except a violated constraint, which undoes only its own statement.
-func Spoils(err error) bool {
+func Aborts(err error) bool {
 	c := Code(err)
 	if c == 0 {
 		return State(err) != "" || errors.As(err, new(queuedError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

@@ -23,12 +23,12 @@ import (
 // MySQLName is the name of the dialect of MariaDB and MySQL.
 const MySQLName = "mysql"
 
-// MySQLMode is the sql_mode of the dialect's statements. Names are in double quotes, ||
+// mysqlMode is the sql_mode of the dialect's statements. Names are in double quotes, ||
 // concatenates, only a quote is escaped in a literal, and a value that does not fit is an
 // error.
-const MySQLMode = "ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
+const mysqlMode = "ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
 
-// MySQL returns the dialect of MariaDB and MySQL. It relies on MySQLMode and on READ
+// MySQL returns the dialect of MariaDB and MySQL. It relies on mysqlMode and on READ
 // COMMITTED: a read with a lock sees the row as it is then.
 func MySQL(words map[string]string) Dialect {
 	all := map[string]string{
@@ -243,7 +243,7 @@ func mysqlTLS(c *mysql.Config, host string, q url.Values) error {
 }
 
 // MySQLBegin returns the texts that begin a writing transaction, in READ COMMITTED, and one
-// that reads one snapshot, both in MySQLMode, UTF-8 and UTC. Each returns the time in microseconds
+// that reads one snapshot, both in mysqlMode, UTF-8 and UTC. Each returns the time in microseconds
 // since 1970. Statements, waits for locks and pauses are limited, in whole seconds. MySQL
 // does not limit statements that write.
 func MySQLBegin(statement, lock time.Duration) (write, read string) {
@@ -251,7 +251,7 @@ func MySQLBegin(statement, lock time.Duration) (write, read string) {
 	// A server may overrule the character set of the connection (init_connect, skip-character-set-client-handshake).
 	settings := fmt.Sprintf("SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET SESSION sql_mode = '%s', time_zone = '+00:00', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, wait_timeout = %d, "+
 		"group_concat_max_len = 1073741824, sql_select_limit = 18446744073709551615 /*M! , max_statement_time = %g */ /*!80000 , max_execution_time = %d */; ",
-		MySQLMode, seconds(lock), seconds(lock), seconds(statement), statement.Seconds(), max(1, statement.Milliseconds()))
+		mysqlMode, seconds(lock), seconds(lock), seconds(statement), statement.Seconds(), max(1, statement.Milliseconds()))
 	const time = "; SELECT TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', SYSDATE(6))"
 	return settings + "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION" + time,
 		settings + "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; START TRANSACTION WITH CONSISTENT SNAPSHOT" + time

@@ -113,8 +113,8 @@ func (r *Runner) Read(ctx context.Context, t Transaction) error {
 	return r.repeat(ctx, func() (outcome, error) { return r.readOnce(ctx, t) })
 }
 
-// Glance runs do, which asks outside of a transaction; it ends with ctx.
-func (r *Runner) Glance(ctx context.Context, do func(ctx context.Context, s *Session) error) error {
+// PointRead runs do, which asks outside of a transaction; it ends with ctx.
+func (r *Runner) PointRead(ctx context.Context, do func(ctx context.Context, s *Session) error) error {
 	return r.repeat(ctx, func() (outcome, error) { return r.glanceOnce(ctx, do) })
 }
 

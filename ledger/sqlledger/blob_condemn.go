@@ -109,7 +109,7 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 		}
 		return d, err
 	}, query, args...)
-	t.doomed = append(t.doomed, list...)
+	t.condemned = append(t.condemned, list...)
 	return out, err
 }
 

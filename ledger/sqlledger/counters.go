@@ -41,7 +41,7 @@ func (c *counters) flush(t *tx) error {
 	if err := c.flushEvents(t); err != nil {
 		return err
 	}
-	if err := t.Spoilt(); err != nil { // the rest would be rolled back
+	if err := t.Aborted(); err != nil { // the rest would be rolled back
 		return err
 	}
 	if t.Group != nil {

@@ -148,7 +148,7 @@ func (db *DB) glance(ctx context.Context, g pointRead, fn func(*tx) error) error
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Name: g.method}, fn)
-	err := db.engine.Glance(ctx, func(x *engine.Tx) error { return fn(&tx{Tx: x, db: db}) })
+	err := db.engine.PointRead(ctx, func(x *engine.Tx) error { return fn(&tx{Tx: x, db: db}) })
 	if err != nil {
 		err = fmt.Errorf("ledger: %s %s: %w", g.what, g.of, err)
 	}

@@ -15,12 +15,12 @@ var register, registerFor = engine.Register, engine.RegisterFor
 // tx is a transition in progress.
 type tx struct {
 	*engine.Tx
-	db     *DB
-	counts counters
-	op     lethe.ID          // the operation that it records, if any
-	sentOp *engine.Sent      // of a record that may be there already
-	locked map[lethe.ID]bool // contents that are locked
-	doomed []CondemnedBlob   // blobs that it condemned
+	db        *DB
+	counts    counters
+	op        lethe.ID          // the operation that it records, if any
+	sentOp    *engine.Sent      // of a record that may be there already
+	locked    map[lethe.ID]bool // contents that are locked
+	condemned []CondemnedBlob   // blobs that it condemned
 }
 
 // all runs a query and collects its rows.

@@ -82,7 +82,7 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 	}
 	return ctx, counted, func(err error) {
 		if last != nil {
-			t.Op, t.Condemned = last.op, last.doomed
+			t.Op, t.Condemned = last.op, last.condemned
 		}
 		t.Err = err
 		ended(t)

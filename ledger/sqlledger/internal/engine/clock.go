@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// ClockStep is how far the clock may advance before the next write saves its highest
+	// clockStep is how far the clock may advance before the next write saves its highest
 	// time.
-	ClockStep = time.Second
+	clockStep = time.Second
 	// clockSlack is how far the wall clock may lie behind before it counts as behind.
 	clockSlack = time.Minute
 )

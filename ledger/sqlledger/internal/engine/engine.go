@@ -63,10 +63,10 @@ type database interface {
 	Write(ctx context.Context, k Kind, j Job) error
 	// View runs fn in a read-only transaction on one snapshot, which ends when ctx does.
 	View(ctx context.Context, k Kind, fn func(*Tx) error) error
-	// Glance runs fn, which reads a few rows by their keys, one statement at a time. Each
+	// PointRead runs fn, which reads a few rows by their keys, one statement at a time. Each
 	// statement sees its own snapshot. That saves BEGIN and COMMIT, which would take longer
 	// than the read. Tx.Now is not known before the first answer.
-	Glance(ctx context.Context, fn func(*Tx) error) error
+	PointRead(ctx context.Context, fn func(*Tx) error) error
 	Stats() Stats
 	// Close waits for the writes in progress. Closing again returns the first result.
 	Close() error

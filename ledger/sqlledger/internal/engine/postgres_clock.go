@@ -25,7 +25,7 @@ const (
 
 // serverClock is the database's clock (docs/protocol.md, rule 10), read at the beginning of
 // every transaction. It never runs backwards: neither behind the times this process has
-// used, nor behind store.clock_high. That is at most ClockStep behind any time used.
+// used, nor behind store.clock_high. That is at most clockStep behind any time used.
 type serverClock struct {
 	fake  *ledgerClock // replaces the clock in tests
 	jump  ledger.Jump
@@ -115,7 +115,7 @@ func (p *Server) ClockBehind() time.Duration {
 // queue for a row that each of them changed. After a failure, the next write tries again.
 func (p *Server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
 	c := &p.clock
-	if c.noted.Load() && now.Sub(lethe.Time(c.saved.Load())) < ClockStep || !c.busy.CompareAndSwap(false, true) {
+	if c.noted.Load() && now.Sub(lethe.Time(c.saved.Load())) < clockStep || !c.busy.CompareAndSwap(false, true) {
 		return
 	}
 	defer c.busy.Store(false)

@@ -70,7 +70,7 @@ func runJob(t *Tx, j Job) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 		if err == nil {
-			err = t.spoilt
+			err = t.aborted
 		}
 	}()
 	return j.Do(t)
@@ -92,14 +92,14 @@ func (p *Server) View(ctx context.Context, k Kind, fn func(*Tx) error) error {
 	return p.Runners[k].Read(ctx, begin)
 }
 
-// Glance implements database. Behind a pooler settings last as long as a transaction, so there
+// PointRead implements database. Behind a pooler settings last as long as a transaction, so there
 // has to be one.
-func (p *Server) Glance(ctx context.Context, fn func(*Tx) error) error {
+func (p *Server) PointRead(ctx context.Context, fn func(*Tx) error) error {
 	text := p.texts[Request].clock
 	if text == "" {
 		return p.View(ctx, Request, fn)
 	}
-	return p.Runners[Request].Glance(ctx, func(ctx context.Context, s *sqldb.Session) error {
+	return p.Runners[Request].PointRead(ctx, func(ctx context.Context, s *sqldb.Session) error {
 		time, err := s.Queue(text, nil)
 		if err != nil {
 			return err

@@ -111,8 +111,8 @@ func (f *File) View(ctx context.Context, _ Kind, fn func(*Tx) error) error {
 	return fn(&Tx{ctx: ctx, Now: f.clock.now(), e: f.e, s: s})
 }
 
-// Glance implements database. It does not watch ctx, which would take longer than the read.
-func (f *File) Glance(ctx context.Context, fn func(*Tx) error) (err error) {
+// PointRead implements database. It does not watch ctx, which would take longer than the read.
+func (f *File) PointRead(ctx context.Context, fn func(*Tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -124,6 +124,6 @@ func (f *File) Glance(ctx context.Context, fn func(*Tx) error) (err error) {
 	defer func() { f.give(s, sound) }()
 	t := &Tx{ctx: context.Background(), Now: f.clock.now(), e: f.e, s: s}
 	err = fn(t)
-	sound = t.spoilt == nil
+	sound = t.aborted == nil
 	return err
 }

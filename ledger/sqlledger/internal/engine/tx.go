@@ -31,9 +31,9 @@ type Tx struct {
 	// clock is the query for the time that goes with the first question. Now is 0 until that
 	// is answered. Nil: Now is known.
 	clock *Sent
-	// spoilt is the first error that may have aborted the transaction. No statement runs
+	// aborted is the first error that may have aborted the transaction. No statement runs
 	// after it, because that would be committed on its own.
-	spoilt error
+	aborted error
 	// wrote: it ran a statement that may have changed something.
 	wrote bool
 }
@@ -53,17 +53,17 @@ type Group interface {
 // Alone reports whether no other transaction can write at the same time.
 func (t *Tx) Alone() bool { return t.e.Dialect.Alone }
 
-// Spoilt returns the error that has aborted the transaction, nil if none has.
-func (t *Tx) Spoilt() error { return t.spoilt }
+// Aborted returns the error that has aborted the transaction, nil if none has.
+func (t *Tx) Aborted() error { return t.aborted }
 
 // ready returns an error if the transaction is aborted. Else the query may run, and sees
 // what others of the group did.
 func (t *Tx) ready(query string) error {
 	t.wrote = t.wrote || !strings.HasPrefix(query, "SELECT")
-	if t.spoilt == nil && t.Group != nil && t.Group.Reads(query) {
-		t.spoilt = t.Group.Flush(&Tx{ctx: t.ctx, Now: t.Now, e: t.e, s: t.s})
+	if t.aborted == nil && t.Group != nil && t.Group.Reads(query) {
+		t.aborted = t.Group.Flush(&Tx{ctx: t.ctx, Now: t.Now, e: t.e, s: t.s})
 	}
-	return t.spoilt
+	return t.aborted
 }
 
 // Exec runs a statement and returns how many rows it changed.
@@ -95,8 +95,8 @@ func (t *Tx) Send(query string, args ...any) (*Sent, error) {
 		}
 		return &Sent{Rows: n}, err
 	}
-	if t.spoilt != nil {
-		return nil, t.spoilt
+	if t.aborted != nil {
+		return nil, t.aborted
 	}
 	if t.clock != nil {
 		return nil, errTimeless
@@ -115,8 +115,8 @@ func (t *Tx) Ask(query string, args ...any) sqldb.Scanner {
 	if t.e.Server == nil {
 		return later(func(dest ...any) error { return t.Row(query, args...).Scan(dest...) })
 	}
-	if t.spoilt != nil {
-		return sqldb.NoRow{Err: t.spoilt}
+	if t.aborted != nil {
+		return sqldb.NoRow{Err: t.aborted}
 	}
 	sent, err := t.s.Queue(query, args)
 	if err := t.Failed(err); err != nil {
@@ -162,7 +162,7 @@ type answer struct {
 // Scan implements sqldb.Scanner.
 func (a answer) Scan(dest ...any) error {
 	err := a.row.Scan(dest...)
-	if sqldb.Spoils(err) {
+	if sqldb.Aborts(err) {
 		return a.t.Failed(err)
 	}
 	return err
@@ -185,8 +185,8 @@ func (t *Tx) Failed(err error) error {
 		return nil
 	}
 	mapped := sqldb.MapError(err)
-	if sqldb.Spoils(err) && t.spoilt == nil {
-		t.spoilt = mapped
+	if sqldb.Aborts(err) && t.aborted == nil {
+		t.aborted = mapped
 	}
 	return mapped
 }
@@ -196,8 +196,8 @@ func (t *Tx) Failed(err error) error {
 // which then does nothing.
 func (t *Tx) Must(n int64, refused error, query string, args ...any) error {
 	if t.e.Server != nil {
-		if t.spoilt != nil {
-			return t.spoilt
+		if t.aborted != nil {
+			return t.aborted
 		}
 		if t.clock != nil {
 			return errTimeless

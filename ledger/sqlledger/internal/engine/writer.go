@@ -161,10 +161,10 @@ func (w *writer) runOne(m *member, shared Group) (wrote bool, err error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		if t.spoilt != nil {
-			err = t.spoilt
+		if t.aborted != nil {
+			err = t.aborted
 		}
-		wrote = t.wrote || t.spoilt != nil
+		wrote = t.wrote || t.aborted != nil
 		w.f.ballast.give(err)
 	}()
 	w.members.Add(1)
@@ -174,7 +174,7 @@ func (w *writer) runOne(m *member, shared Group) (wrote bool, err error) {
 // finish saves the clock if due, and commits.
 func (w *writer) finish() error {
 	c := &w.f.clock
-	if high := c.now(); !c.noted || high.Sub(c.saved) >= ClockStep {
+	if high := c.now(); !c.noted || high.Sub(c.saved) >= clockStep {
 		st, err := w.s.Prepared(saveClock)
 		if err == nil {
 			_, err = st.ExecContext(context.Background(), c.saving(high)...)

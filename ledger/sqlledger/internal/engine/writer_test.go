@@ -416,7 +416,7 @@ func TestRowNamesItsError(t *testing.T) {
 	e := openTest(t, Memory, Options{})
 	full := errors.New("the disk is full")
 	err := e.View(context.Background(), Request, func(x *Tx) error {
-		x.spoilt = full
+		x.aborted = full
 		var n int
 		return x.Row("SELECT 1").Scan(&n)
 	})
