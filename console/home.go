@@ -25,7 +25,7 @@ type home struct {
 type total struct{ Blobs, Bytes int64 }
 
 func (v *visit) home() (templ.Component, error) {
-	s, err := v.h.opt.Operators.Glance(v.as())
+	s, err := v.h.opt.Operators.CachedStatus(v.as())
 	if err != nil {
 		return nil, err
 	}

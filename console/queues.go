@@ -49,7 +49,7 @@ type errorGroup struct {
 
 func (v *visit) queues() (templ.Component, error) {
 	ctx := v.as()
-	s, err := v.h.opt.Operators.Glance(ctx)
+	s, err := v.h.opt.Operators.CachedStatus(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (a backendAction) fits(s api.Status, b api.BackendStatus) bool {
 }
 
 func (v *visit) backends() (templ.Component, error) {
-	s, err := v.h.opt.Operators.Glance(v.as())
+	s, err := v.h.opt.Operators.CachedStatus(v.as())
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const askTime = 20 * time.Second
 // Asker returns the store's status, by reads that may be repeated every few
 // seconds; *service.Service is one.
 type Asker interface {
-	Glance(context.Context) (api.Status, error)
+	CachedStatus(context.Context) (api.Status, error)
 	BucketAsker
 }
 
@@ -238,7 +238,7 @@ func (c *collector) status() (api.Status, []api.BucketUsage, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	if c.last, c.err = c.asker.Glance(ctx); c.err == nil {
+	if c.last, c.err = c.asker.CachedStatus(ctx); c.err == nil {
 		c.usage = nil
 		if usage, err := c.asker.BucketGauges(ctx); err == nil { // the other series are worth a scrape all the same
 			c.usage = usage

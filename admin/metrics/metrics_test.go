@@ -30,7 +30,7 @@ type asker struct {
 	asked     int
 }
 
-func (a *asker) Glance(context.Context) (api.Status, error) {
+func (a *asker) CachedStatus(context.Context) (api.Status, error) {
 	a.asked++
 	free := int64(5)
 	return api.Status{

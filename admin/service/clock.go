@@ -11,8 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// instancesFor is how long after its last heartbeat an instance is taken to be
-// running: as long as the ledger remembers, since its clock stands still.
+// instancesFor is how long after its last heartbeat an instance counts as running.
+// It is as long as the ledger keeps heartbeats, because its clock stands still then.
 const instancesFor = 24 * time.Hour
 
 // ShowClock returns the state of the ledger's clock.

@@ -37,29 +37,29 @@ func (s *Service) Explain(ctx context.Context, n api.ObjectName) (out api.Explan
 
 // explain reads what the ledger has of a name.
 func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanation, error) {
-	fate, err := s.o.Ledger.Fate(ctx, n.Bucket, n.Key)
+	facts, err := s.o.Ledger.ExplainKey(ctx, n.Bucket, n.Key)
 	if err != nil {
 		return api.Explanation{}, err
 	}
-	out := api.Explanation{Bucket: n.Bucket, Key: n.Key, Now: toTime(fate.Now)}
+	out := api.Explanation{Bucket: n.Bucket, Key: n.Key, Now: toTime(facts.Now)}
 	var contents []lethe.ID
-	if o := fate.Object; o != nil {
+	if o := facts.Object; o != nil {
 		info, err := s.objectInfo(ctx, *o)
 		if err != nil {
 			return out, err
 		}
-		info.EarlierObjects, info.EarlierBytes = fate.Earlier.Objects, fate.Earlier.Bytes
+		info.EarlierObjects, info.EarlierBytes = facts.Earlier.Objects, facts.Earlier.Bytes
 		out.Object = &info
-		out.Visible = o.VisibleAt(fate.Now)
+		out.Visible = o.VisibleAt(facts.Now)
 		contents = append(contents, o.ContentID)
 	}
-	for _, e := range fate.Trash {
+	for _, e := range facts.Trash {
 		contents = append(contents, e.Object.ContentID)
 	}
-	for _, op := range fate.Ops {
+	for _, op := range facts.Ops {
 		out.Operations = append(out.Operations, api.Operation{ID: string(op.Op), What: op.What, At: toTime(op.At)})
 	}
-	for _, e := range fate.Events {
+	for _, e := range facts.Events {
 		out.Events = append(out.Events, eventInfo(e))
 	}
 	if out.Contents, err = s.contents(ctx, contents); err != nil {
@@ -71,10 +71,10 @@ func (s *Service) explain(ctx context.Context, n api.ObjectName) (api.Explanatio
 	if out.Gone, out.GoneEarlier, err = s.gone(ctx, n); err != nil {
 		return out, err
 	}
-	if err = s.addTrash(ctx, fate.Trash, &out); err != nil {
+	if err = s.addTrash(ctx, facts.Trash, &out); err != nil {
 		return out, err
 	}
-	if o := fate.Object; o != nil {
+	if o := facts.Object; o != nil {
 		if out.Damaged = damage(out.Contents, o.ContentID); !out.Object.DueAt.IsZero() && !out.Object.DueAt.After(out.Now) {
 			err = s.addStays(ctx, *o, &out)
 		}

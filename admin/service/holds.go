@@ -56,8 +56,8 @@ func holdInfo(h ledger.Hold) api.HoldInfo {
 // trashKept counts the trash entries that a hold keeps; AtLeast is set if there may be more.
 func (s *Service) trashKept(ctx context.Context, h ledger.Hold, out *api.HoldSet) error {
 	if h.Scope != ledger.HoldPrefix {
-		fate, err := s.o.Ledger.Fate(ctx, h.Bucket, h.Key)
-		out.Trash = int64(len(fate.Trash))
+		facts, err := s.o.Ledger.ExplainKey(ctx, h.Bucket, h.Key)
+		out.Trash = int64(len(facts.Trash))
 		return err
 	}
 	list, err := s.o.Objects.Trash(ctx, ledger.TrashQuery{Bucket: h.Bucket, Prefix: h.Key, Limit: page})

@@ -127,10 +127,10 @@ func (o *Operators) Read(ctx context.Context, route string, needs api.Role, requ
 	return err
 }
 
-// Glance is Service.Glance for the operator that the context carries.
-func (o *Operators) Glance(ctx context.Context) (out api.Status, err error) {
+// CachedStatus is Service.CachedStatus for the operator that the context carries.
+func (o *Operators) CachedStatus(ctx context.Context) (out api.Status, err error) {
 	err = o.Do(ctx, "status", api.Read, nil, func() error {
-		out, err = o.g.s.Glance(ctx)
+		out, err = o.g.s.CachedStatus(ctx)
 		return err
 	})
 	return out, err

@@ -76,7 +76,7 @@ type Options struct {
 type Service struct {
 	o       Options
 	started lethe.Time
-	glance  statusCache
+	cache   statusCache
 	gauges  bucketGauges
 	probes  probes
 	outages outages

@@ -18,7 +18,7 @@ const statusFresh = time.Minute
 // lastDayFresh is how long the sums over the runs of a day are cached.
 const lastDayFresh = 10 * time.Second
 
-// statusCache is the cache of Glance.
+// statusCache is the cache of CachedStatus.
 type statusCache struct {
 	mu      sync.Mutex
 	asked   lethe.Time
@@ -42,13 +42,13 @@ type exactly struct {
 	backlog ledger.Backlog
 }
 
-// Glance is Status for callers every few seconds: what is due is counted up to
+// CachedStatus is Status for callers every few seconds: what is due is counted up to
 // ledger.MaxDepth, by the front ends of indexes, and beyond that at most once a
 // minute. Routines without a queue have no backlog here.
-func (s *Service) Glance(ctx context.Context) (api.Status, error) {
-	s.glance.mu.Lock()
-	defer s.glance.mu.Unlock()
-	return s.summary(ctx, question{}, counting{s.glanceBuckets, s.glancePlan, s.glanceLastDay})
+func (s *Service) CachedStatus(ctx context.Context) (api.Status, error) {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	return s.summary(ctx, question{}, counting{s.cachedBuckets, s.cachedPlan, s.cachedLastDay})
 }
 
 // depths reads the lengths of this store's queues.
@@ -64,8 +64,8 @@ func (s *Service) depths(ctx context.Context) (ledger.Depths, error) {
 	return s.o.Ledger.Depths(ctx, q)
 }
 
-func (s *Service) glanceBuckets(ctx context.Context, out *api.Status) error {
-	g := &s.glance
+func (s *Service) cachedBuckets(ctx context.Context, out *api.Status) error {
+	g := &s.cache
 	now := s.o.Stopwatch.Now()
 	if g.asked == 0 || now.Sub(g.asked) >= statusFresh {
 		var sums api.Status
@@ -78,8 +78,8 @@ func (s *Service) glanceBuckets(ctx context.Context, out *api.Status) error {
 	return nil
 }
 
-func (s *Service) glanceLastDay(ctx context.Context) (*api.LastDay, error) {
-	g := &s.glance
+func (s *Service) cachedLastDay(ctx context.Context) (*api.LastDay, error) {
+	g := &s.cache
 	now := s.o.Stopwatch.Now()
 	if g.summed == 0 || now.Sub(g.summed) >= lastDayFresh {
 		day, err := s.lastDay(ctx)
@@ -91,13 +91,13 @@ func (s *Service) glanceLastDay(ctx context.Context) (*api.LastDay, error) {
 	return g.lastDay, nil
 }
 
-// glancePlan returns the backlogs of the routines, exactly where that was
+// cachedPlan returns the backlogs of the routines, exactly where that was
 // counted within the last minute.
-func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]ledger.Backlog, error) {
+func (s *Service) cachedPlan(ctx context.Context, d ledger.Depths) (map[string]ledger.Backlog, error) {
 	plan := make(map[string]ledger.Backlog, len(d.Routines))
 	for _, r := range s.o.Loop.Routines {
 		name := r.Routine.Name()
-		b, queued, err := s.glanceQueue(ctx, d, name)
+		b, queued, err := s.cachedQueue(ctx, d, name)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]l
 			continue
 		}
 		if b.Count >= d.Limit {
-			exact, err := s.glanceExact(ctx, name)
+			exact, err := s.cachedExact(ctx, name)
 			if err != nil {
 				return nil, err
 			}
@@ -116,24 +116,24 @@ func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]l
 	return plan, nil
 }
 
-// glanceQueue returns the queue of a routine, if it has one.
-func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine string) (b ledger.Backlog, queued bool, err error) {
+// cachedQueue returns the queue of a routine, if it has one.
+func (s *Service) cachedQueue(ctx context.Context, d ledger.Depths, routine string) (b ledger.Backlog, queued bool, err error) {
 	switch {
 	case slices.Contains(counted, routine):
 		all, err := s.o.Loop.Plan(ctx, []string{routine})
 		return all[routine], true, err
 	case slices.Contains(remembered, routine):
-		b, err = s.glanceExact(ctx, routine)
+		b, err = s.cachedExact(ctx, routine)
 		return b, true, err
 	}
 	b, queued = d.Routines[routine]
 	return b, queued, nil
 }
 
-// glanceExact returns the length of a long queue, counted within the last
+// cachedExact returns the length of a long queue, counted within the last
 // minute.
-func (s *Service) glanceExact(ctx context.Context, routine string) (ledger.Backlog, error) {
-	g := &s.glance
+func (s *Service) cachedExact(ctx context.Context, routine string) (ledger.Backlog, error) {
+	g := &s.cache
 	now := s.o.Stopwatch.Now()
 	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < statusFresh {
 		return seen.backlog, nil

@@ -33,7 +33,7 @@ var (
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "used_at bigint") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND coalesce(o.used_at, 0) = t.used_at
 		ORDER BY o.used_at, o.key ` + sqldb.Locked)
-	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+	pageUsed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.used_at, 0, o.ttl_at, o.idle_at, o.reads_left, ` + dueContent + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = ?1 AND o.used_at IS NOT NULL AND o.used_at < ?2 AND (o.used_at, o.key) > (?3, ?4)
 			AND o.key <> ` + lastUsed + ` AND ` + allPlaced + `
@@ -52,17 +52,17 @@ var (
 		WHERE bucket_id = ?1 AND key > ?2 AND key <= ?3 AND (used_at IS NULL OR idle_for = 0 AND ?4 AND used_at <> modified_at)`)
 )
 
-// Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
-// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
-// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is
-// room already, a bucket does not evict or is being put in order, or what may go would not make the
-// room, as far as the first batch looks ahead. Ahead of need the object used last stays. It reads
-// what goes and what a hold keeps, which later evictions pass over until a hold is released. An
-// evicted object passes by the trash: there it would free nothing.
+// Evict ends up to a batch of a bucket's objects, the one used longest ago first, until the room
+// that was asked for is there and the low mark is reached. Errors: ErrNoSuchBucket, ErrUnpaired,
+// and ErrClock while the clock that decides what is old enough is in doubt. Evict does nothing if
+// there is room already, if the bucket does not evict or is being put in order, or if the objects
+// that may go would not make the room, as far as the first batch looks ahead. Without a write that
+// needs room, the object used last stays. Later evictions skip the held objects that it has met,
+// until a hold is released. An evicted object does not go to the trash, where it would free nothing.
 //
-// Evictions of one bucket wait for each other. What another transaction writes, deletes or notes
-// meanwhile is left to the next batch, with nothing younger in its place: no more goes than in
-// some order of them.
+// Evictions of one bucket wait for each other. Objects that other transactions write, delete or
+// note meanwhile are left to the next batch, and no younger ones go in their place. So no more go
+// than if all had run one after the other.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
 	err = db.batch(ctx, "evict from "+r.Bucket, func(t *tx) error {
 		out = ledger.Evicted{Next: r.After}
@@ -273,7 +273,7 @@ func upTo(list []usedRow, excess ledger.Room, most int64) (first []usedRow, enou
 	return list, false
 }
 
-// unused locks those of the objects that nobody uses meanwhile, or has used since they were found.
+// unused locks the objects that no other transaction has used since they were found, or is using.
 func (e *eviction) unused(list []usedRow) (out []dueRow, err error) {
 	if e.concurrentWriters() && len(list) > 0 {
 		list, err = all(e.tx, scanUsed, lockUsed, sqldb.JSON(list))

@@ -10,9 +10,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Fate is what the ledger knows of a key, for explain: why an object exists, or where it
+// KeyFacts is what the ledger knows of a key, for explain: why an object exists, or where it
 // went.
-type Fate struct {
+type KeyFacts struct {
 	// Object is the row under the key, nil if none. It may have expired and wait to be
 	// reclaimed; readers do not see it then.
 	Object *ledger.Object
@@ -21,7 +21,7 @@ type Fate struct {
 	Trash []ledger.TrashEntry
 	// Ops are the operations that wrote these versions, while they are kept.
 	Ops []ledger.Outcome
-	// Events of the key in the bucket of this name are not delivered: up to MaxFateEvents that
+	// Events of the key in the bucket of this name are not delivered: up to maxKeyEvents that
 	// wait, then as many dead letters, each by target and number.
 	Events []ledger.Event
 	// Earlier are the objects that were used before it in a bucket that evicts: MaxEarlier and the
@@ -30,11 +30,11 @@ type Fate struct {
 	Now     lethe.Time
 }
 
-// MaxEarlier bounds the objects of a Fate that were used before its own.
+// MaxEarlier bounds the objects of KeyFacts that were used before its own.
 const MaxEarlier = 10_000
 
-// MaxFateEvents bounds the events of a Fate that wait, and its dead letters.
-const MaxFateEvents = 10
+// maxKeyEvents bounds the events of KeyFacts that wait, and its dead letters.
+const maxKeyEvents = 10
 
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at, body_no`
 
@@ -43,7 +43,7 @@ var ruledBy = `b.evict, b.evict_age, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE 
 		JOIN objects o ON o.bucket_id = b.id AND o.key = ` + keyIn("b") + ` WHERE b.name = ?1`
 
 var (
-	fateObject     = register(`SELECT ` + qualified("o", objectColumns) + `, ` + ruledBy)
+	keyObject      = register(`SELECT ` + qualified("o", objectColumns) + `, ` + ruledBy)
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)
@@ -106,13 +106,13 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 	return sharers, err
 }
 
-// Fate returns what is under a key, expired or not, and in the trash. A deleted bucket has
+// ExplainKey returns what is under a key, expired or not, and in the trash. A deleted bucket has
 // no objects, but may have trash.
-func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
-	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
-		f = Fate{Now: t.Now}
+func (db *DB) ExplainKey(ctx context.Context, bucket, key string) (f KeyFacts, err error) {
+	err = db.read(ctx, "explain "+bucket+"/"+key, func(t *tx) error {
+		f = KeyFacts{Now: t.Now}
 		var in ledger.Eviction
-		if f.Object, in, err = t.ruledObject(fateObject, bucket, key); err != nil {
+		if f.Object, in, err = t.ruledObject(keyObject, bucket, key); err != nil {
 			return err
 		}
 		if o := f.Object; o != nil && in.On() && o.UsedAt != 0 {
@@ -125,7 +125,7 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 			return err
 		}
 		for _, text := range []string{explainEvents, explainDeadEvents} {
-			list, err := all(t, scanEvent, text, bucket, key, MaxFateEvents)
+			list, err := all(t, scanEvent, text, bucket, key, maxKeyEvents)
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 
 // versions returns the ids of the versions found. Each is the id of the operation that wrote
 // it.
-func (f Fate) versions() []lethe.ID {
+func (f KeyFacts) versions() []lethe.ID {
 	out := []lethe.ID{}
 	if f.Object != nil {
 		out = append(out, f.Object.ID)

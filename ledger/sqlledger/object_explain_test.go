@@ -13,14 +13,14 @@ import (
 	"github.com/lethe-storage/lethe/notification"
 )
 
-func TestFate(t *testing.T) {
+func TestExplainKey(t *testing.T) {
 	l := newLedger(t)
 	l.undo()
 	first := l.putTTL("k", "d", 0).Object
 	l.clock.Advance(time.Second)
 	second := l.putTTL("k", "e", time.Minute).Object
 	l.clock.Advance(time.Hour)
-	f, err := l.Fate(l.ctx, "b", "k")
+	f, err := l.ExplainKey(l.ctx, "b", "k")
 	l.ok(err)
 	if f.Object == nil || f.Object.ID != second.ID || f.Object.Bucket != "b" || f.Now != l.now() {
 		t.Errorf("an object past its time is still explained: %+v", f)
@@ -32,18 +32,18 @@ func TestFate(t *testing.T) {
 		t.Errorf("ops %+v", f.Ops)
 	}
 	for _, where := range [][2]string{{"b", "other"}, {"nowhere", "k"}} {
-		if f, err := l.Fate(l.ctx, where[0], where[1]); err != nil || f.Object != nil || len(f.Trash) != 0 {
+		if f, err := l.ExplainKey(l.ctx, where[0], where[1]); err != nil || f.Object != nil || len(f.Trash) != 0 {
 			t.Errorf("%v: %+v, %v", where, f, err)
 		}
 	}
 }
 
 // Events of the key that wait, and its dead letters, up to a bound of each.
-func TestFateOfEvents(t *testing.T) {
+func TestExplainKeyOfEvents(t *testing.T) {
 	l := newLedger(t)
 	l.ok(l.SetNotifications(l.ctx, ledger.NotificationChange{Bucket: "b", Rules: notification.Rules{{ID: "all", Target: "app", Events: []string{"s3:ObjectCreated:*"}}}}))
 	l.putTTL("other", "d", 0)
-	for i := range 2 * MaxFateEvents {
+	for i := range 2 * maxKeyEvents {
 		l.putTTL("k", fmt.Sprint("d", i), 0)
 	}
 	c, err := l.ClaimEvents(l.ctx, ledger.EventClaim{Target: "app", Worker: "w", Limit: 3, Lease: time.Minute})
@@ -54,12 +54,12 @@ func TestFateOfEvents(t *testing.T) {
 	}
 	_, err = l.SettleEvents(l.ctx, s)
 	l.ok(err)
-	f, err := l.Fate(l.ctx, "b", "k")
+	f, err := l.ExplainKey(l.ctx, "b", "k")
 	l.ok(err)
-	if len(f.Events) != MaxFateEvents+2 || f.Events[0].Dead || f.Events[0].No != 4 || !f.Events[MaxFateEvents].Dead || f.Events[MaxFateEvents].Key != "k" {
+	if len(f.Events) != maxKeyEvents+2 || f.Events[0].Dead || f.Events[0].No != 4 || !f.Events[maxKeyEvents].Dead || f.Events[maxKeyEvents].Key != "k" {
 		t.Errorf("%d events: %+v", len(f.Events), f.Events)
 	}
-	if f, err := l.Fate(l.ctx, "nowhere", "k"); err != nil || len(f.Events) != 0 {
+	if f, err := l.ExplainKey(l.ctx, "nowhere", "k"); err != nil || len(f.Events) != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -74,12 +74,12 @@ func TestOneSnapshot(t *testing.T) {
 	first := l.putTTL("k", "d", 0).Object
 	for range 2 {
 		l.ok(l.OneSnapshot(l.ctx, func(ctx context.Context) error {
-			before, err := l.Fate(ctx, "b", "k")
+			before, err := l.ExplainKey(ctx, "b", "k")
 			if err != nil {
 				return err
 			}
 			l.remove("k")
-			after, err := l.Fate(ctx, "b", "k")
+			after, err := l.ExplainKey(ctx, "b", "k")
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func TestOneSnapshot(t *testing.T) {
 			}
 			return nil
 		}))
-		if f, err := l.Fate(l.ctx, "b", "k"); err != nil || f.Object != nil {
+		if f, err := l.ExplainKey(l.ctx, "b", "k"); err != nil || f.Object != nil {
 			t.Errorf("outside of it: %+v, %v", f.Object, err)
 		}
 		first = l.putTTL("k", "e", 0).Object

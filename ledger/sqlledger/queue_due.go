@@ -13,11 +13,11 @@ import (
 
 const (
 	// ownBlobs and ownBytes are freed with the last reference to a content.
-	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
-	ownBytes = `CASE WHEN c.body_no <> 0 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
-	dueFate  = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
+	ownBlobs   = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
+	ownBytes   = `CASE WHEN c.body_no <> 0 THEN c.size ELSE (SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2) END`
+	dueContent = `c.id, c.refs, ` + ownBlobs + `, ` + ownBytes
 
-	indexedDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+	indexedDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueContent + `
 		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.due_at IS NOT NULL AND `
 )
@@ -25,7 +25,7 @@ const (
 var (
 	deferredDue = `SELECT o.bucket_id, o.key, o.id, b.name, '', o.size,
 			` + dueOf(`o.`) + `,
-			o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+			o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueContent + `
 		FROM deferred d JOIN objects o ON o.bucket_id = d.bucket_id AND o.key = d.key JOIN buckets b ON b.id = o.bucket_id
 			LEFT JOIN contents c ON c.id = o.content_id
 		WHERE d.entry = '' AND o.due_at IS NULL AND ` + dueOf(`o.`) + ` <> 0 AND `
@@ -55,16 +55,16 @@ var (
 	pageDueOf = register(indexedDue + `length(o.bucket_id) >= 0 AND (o.bucket_id, o.due_at) <= (?4, ?1)
 			AND (o.bucket_id, o.due_at, o.size, o.key) > (?4, ?2, ?3, ?5)
 		ORDER BY o.bucket_id, o.due_at, o.size, o.key LIMIT ?6`)
-	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueFate + `
+	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, o.idle_at, o.reads_left, ` + dueContent + `
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
 			LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key ORDER BY o.bucket_id, o.key`)
-	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, 0, 0, ` + dueFate + `
+	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, 0, 0, ` + dueContent + `
 		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
 		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
 		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
 	trashByID = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size,
-			CASE WHEN r.purge_at = 9223372036854775807 THEN coalesce(d.due_at, r.purge_at) ELSE r.purge_at END, 0, 0, 0, 0, ` + dueFate + `
+			CASE WHEN r.purge_at = 9223372036854775807 THEN coalesce(d.due_at, r.purge_at) ELSE r.purge_at END, 0, 0, 0, 0, ` + dueContent + `
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN trash r LEFT JOIN contents c ON c.id = r.content_id LEFT JOIN buckets b ON b.name = r.bucket
 			LEFT JOIN deferred d ON d.bucket_id = b.id AND d.key = r.key AND d.entry = r.id
 		WHERE r.id = t.id ORDER BY r.id`)
@@ -72,7 +72,7 @@ var (
 	rulesRevision       = register(`SELECT rules_revision FROM store WHERE one = 1`)
 	pageDeferredObjects = register(deferredDue + `(d.bucket_id, d.key) > (?1, ?2) ORDER BY d.bucket_id, d.key LIMIT ?3`)
 	pageDeferredOf      = register(deferredDue + `d.bucket_id = ?1 AND d.key > ?2 ORDER BY d.key LIMIT ?3`)
-	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, 0, 0, ` + dueFate + `
+	pageDeferredTrash   = register(`SELECT d.bucket_id, r.id, r.id, r.bucket, r.key, r.size, d.due_at, 0, 0, 0, 0, ` + dueContent + `
 		FROM deferred d JOIN trash r ON r.id = d.entry LEFT JOIN contents c ON c.id = r.content_id
 		WHERE d.entry <> '' AND (d.bucket_id, d.key, d.entry) > (?1, ?2, ?3) AND r.purge_at = ?5
 		ORDER BY d.bucket_id, d.key, d.entry LIMIT ?4`)

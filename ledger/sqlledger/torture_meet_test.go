@@ -157,12 +157,12 @@ func (h *hand) hold() {
 	hold := ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: key, By: h.name}
 	_, err := h.db.AddHold(h.ctx, hold)
 	set := h.fine(err)
-	before, err := h.db.Fate(h.ctx, bucket, key)
+	before, err := h.db.ExplainKey(h.ctx, bucket, key)
 	was := h.fine(err) && before.Object != nil
 	for range 5 {
 		h.look()
 	}
-	after, err := h.db.Fate(h.ctx, bucket, key)
+	after, err := h.db.ExplainKey(h.ctx, bucket, key)
 	switch is := h.fine(err); {
 	case !set || !was || !is:
 	case after.Object == nil || after.Object.ID != before.Object.ID:
