@@ -21,9 +21,9 @@ const (
 	maxDays    = 36500
 )
 
-// WholeBucket begins the ID of a rule that is meant to have an empty prefix, in formats
+// wholeBucket begins the ID of a rule that is meant to have an empty prefix, in formats
 // without another place to confirm that.
-const WholeBucket = "whole-bucket"
+const wholeBucket = "whole-bucket"
 
 // Error is the refusal of rules. Code is S3's.
 type Error struct {
@@ -98,9 +98,9 @@ func (r *Rule) check() error {
 	if err := r.checkSizes(); err != nil {
 		return err
 	}
-	if r.Everything() && !r.Whole && !strings.HasPrefix(r.ID, WholeBucket) {
+	if r.Everything() && !r.Whole && !strings.HasPrefix(r.ID, wholeBucket) {
 		return refused("Rule %q has an empty prefix and no tag: it would delete every object of the bucket. "+
-			"If that is meant say it twice: give the rule an ID that begins with %q.", r.ID, WholeBucket)
+			"If that is meant say it twice: give the rule an ID that begins with %q.", r.ID, wholeBucket)
 	}
 	return r.checkTags()
 }

@@ -36,7 +36,7 @@ func (s *Store) settings(ctx context.Context, c *Capabilities) error {
 }
 
 func (s *Store) askVersions(ctx context.Context, c *Capabilities) error {
-	c.Versions = Untold
+	c.Versions = Unreadable
 	out, err := s.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &s.o.Bucket})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Store) askVersions(ctx context.Context, c *Capabilities) error {
 }
 
 func (s *Store) askLock(ctx context.Context, c *Capabilities) error {
-	c.ObjectLock = Untold
+	c.ObjectLock = Unreadable
 	out, err := s.client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &s.o.Bucket})
 	if err != nil {
 		if v := judge(ctx, err); v.is("ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound", "NoSuchObjectLockConfiguration") {
@@ -73,7 +73,7 @@ func (s *Store) askLock(ctx context.Context, c *Capabilities) error {
 }
 
 func (s *Store) askLifecycle(ctx context.Context, c *Capabilities) error {
-	c.Lifecycle = Untold
+	c.Lifecycle = Unreadable
 	out, err := s.client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &s.o.Bucket})
 	if err != nil {
 		if v := judge(ctx, err); v.is("NoSuchLifecycleConfiguration") {

@@ -25,10 +25,10 @@ type Setting string
 
 // The values of a setting.
 const (
-	Off     Setting = "off"
-	On      Setting = "on"
-	Untold  Setting = "not told"  // the access key may not read it, or the service does not have it
-	Suspend Setting = "suspended" // of versions: they are kept, new ones replace each other
+	Off        Setting = "off"
+	On         Setting = "on"
+	Unreadable Setting = "not told"  // the access key may not read it, or the service does not have it
+	Suspend    Setting = "suspended" // of versions: they are kept, new ones replace each other
 )
 
 // Capabilities is what a probe has found out about service and bucket, and the

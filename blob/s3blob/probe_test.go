@@ -118,7 +118,7 @@ func TestVersionsShowWhereTheyAreNotTold(t *testing.T) {
 
 	bucket = at.Bucket(t)
 	o.Bucket = bucket
-	if c := openBucket(t, o).Capabilities(); c.Versions != Untold || c.NoDelete != "" {
+	if c := openBucket(t, o).Capabilities(); c.Versions != Unreadable || c.NoDelete != "" {
 		t.Errorf("capabilities %+v", c)
 	}
 }

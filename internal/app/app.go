@@ -200,7 +200,7 @@ func (a *App) reload() {
 		a.opt.Log.Error("the configuration was not reloaded; the previous one stays in use", "error", err)
 		return
 	}
-	SetLevel(a.opt.Level, c.Log.Level)
+	setLevel(a.opt.Level, c.Log.Level)
 	rest := *c
 	rest.Log.Level = a.Config.Log.Level
 	rest.Lifecycle = a.Config.Lifecycle

@@ -12,7 +12,7 @@ import (
 
 // NewLogger returns the process's log; the level may change while it runs.
 func NewLogger(c config.Log, w io.Writer, level *slog.LevelVar) *slog.Logger {
-	SetLevel(level, c.Level)
+	setLevel(level, c.Level)
 	o := &slog.HandlerOptions{Level: level}
 	if c.Format == "json" || c.Format == "auto" && !isTerminal(w) {
 		return slog.New(slog.NewJSONHandler(w, o))
@@ -20,8 +20,8 @@ func NewLogger(c config.Log, w io.Writer, level *slog.LevelVar) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// SetLevel sets the level by its name in the configuration.
-func SetLevel(level *slog.LevelVar, name string) {
+// setLevel sets the level by its name in the configuration.
+func setLevel(level *slog.LevelVar, name string) {
 	l := slog.LevelInfo
 	// The configuration was validated; a level that does not parse stays info.
 	if err := l.UnmarshalText([]byte(name)); err == nil {

@@ -31,16 +31,16 @@ func (d Deletes) Goes() (goes int64, why string) {
 	case d.Backend.Held != "":
 		return 0, "deletes on " + d.Backend.ID + " are stopped: " + d.Backend.Held
 	case d.State.Tripped(d.Now):
-		return 0, LimitText(ledger.LimitDeletes, d.State.Reason)
+		return 0, limitText(ledger.LimitDeletes, d.State.Reason)
 	case !d.Limit.On() || left >= d.Due:
 		return d.Due, ""
 	default:
-		return left, LimitText(ledger.LimitDeletes, "it lets "+strconv.FormatInt(left, 10)+" more go")
+		return left, limitText(ledger.LimitDeletes, "it lets "+strconv.FormatInt(left, 10)+" more go")
 	}
 }
 
-// LimitText is why what a limit keeps stays.
-func LimitText(kind ledger.LimitKind, reason string) string {
+// limitText is why what a limit keeps stays.
+func limitText(kind ledger.LimitKind, reason string) string {
 	return "the limit " + string(kind) + " keeps it: " + cmp.Or(reason, "it has tripped")
 }
 
@@ -182,14 +182,14 @@ func (l *limits) keeps(d ledger.Due, part ledger.DuePart) string {
 	s, g := l.by[k], l.states[k]
 	switch {
 	case part == ledger.DueDeferred && g.Tripped(l.now):
-		return LimitText(k.kind, g.Reason)
+		return limitText(k.kind, g.Reason)
 	case s == nil:
 		return ""
 	case s.goes(d):
 		s.taken++
 		return ""
 	}
-	return LimitText(k.kind, s.Why)
+	return limitText(k.kind, s.Why)
 }
 
 // goes reports whether a row is among those that go: the oldest do.

@@ -113,7 +113,7 @@ func (p Predictor) One(ctx context.Context, d ledger.Due) (stays string, s Share
 	case d.Held || p.Doubt != "":
 		return p.stays(l, d, ledger.DueIndexed), s, nil
 	case g.Tripped(l.now) && l.on(k):
-		return LimitText(k.kind, g.Reason), Share{State: g, Why: g.Reason}, nil
+		return limitText(k.kind, g.Reason), Share{State: g, Why: g.Reason}, nil
 	case g.Tripped(l.now):
 	case !l.on(k) || g.Left(l.now, p.Limits.Of(k.kind), 0) == math.MaxInt64:
 		return "", s, nil

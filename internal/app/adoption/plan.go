@@ -16,11 +16,11 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
-// PlanCommand is the command in the plans that Apply accepts.
-const PlanCommand = "adopt plan"
+// planCommand is the command in the plans that Apply accepts.
+const planCommand = "adopt plan"
 
-// PlanAge is the largest age of a plan that is applied.
-const PlanAge = 24 * time.Hour
+// planAge is the largest age of a plan that is applied.
+const planAge = 24 * time.Hour
 
 // fingerprint identifies a description. It has no secrets in it.
 func (a *Adoption) fingerprint() (string, error) {
@@ -48,7 +48,7 @@ func (a *Adoption) header(ctx context.Context, by string) (h plan.Header, err er
 	if err != nil {
 		return h, err
 	}
-	h = plan.Header{Ledger: made.String(), At: now.Time(), Command: PlanCommand, By: by}
+	h = plan.Header{Ledger: made.String(), At: now.Time(), Command: planCommand, By: by}
 	h.Store, err = a.fingerprint()
 	return h, err
 }
@@ -91,7 +91,7 @@ func (a *Adoption) Items(ctx context.Context, names []string, yield func(plan.It
 
 // ApplyOptions relax the checks of a plan.
 type ApplyOptions struct {
-	Old      bool // one that is older than PlanAge
+	Old      bool // one that is older than planAge
 	Reported bool // items of collections with mode: report
 }
 
@@ -116,12 +116,12 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 	switch {
 	case err != nil:
 		return nil, err
-	case head.Command != PlanCommand || head.Store != have.Store:
+	case head.Command != planCommand || head.Store != have.Store:
 		return nil, fmt.Errorf("the plan is of another description, or of this one before it was changed: %w", errPlan)
 	case head.Ledger != have.Ledger:
 		return nil, fmt.Errorf("the plan is of another database, or Lethe's tables were made anew since: %w", errPlan)
-	case have.At.Sub(head.At) > PlanAge && !o.Old:
-		return nil, fmt.Errorf("the plan was made at %s, more than %s ago: %w, or say --force", head.At.Format(time.RFC3339), PlanAge, errPlan)
+	case have.At.Sub(head.At) > planAge && !o.Old:
+		return nil, fmt.Errorf("the plan was made at %s, more than %s ago: %w, or say --force", head.At.Format(time.RFC3339), planAge, errPlan)
 	}
 	if err := a.applicable(ctx, end, o); err != nil {
 		return nil, err

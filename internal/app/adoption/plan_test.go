@@ -97,7 +97,7 @@ func TestOldPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.At = h.At.Add(-PlanAge - time.Second)
+	h.At = h.At.Add(-planAge - time.Second)
 	var out bytes.Buffer
 	w, err := plan.NewWriter(&out, h)
 	if err == nil {

@@ -210,7 +210,7 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 // Run works by the timetables until ctx ends, and serves scrapes on the address
 // if there is one.
 //
-// It returns ErrAnew once a collection fits the database that did not before, or its tables
+// It returns ErrReopen once a collection fits the database that did not before, or its tables
 // changed.
 func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
@@ -250,7 +250,7 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	stop()
 	err := <-served
 	if err == nil && (fits || changed) {
-		return ErrAnew
+		return ErrReopen
 	}
 	return err
 }

@@ -72,21 +72,21 @@ func (a *Adoption) suspend(name string) {
 	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, out)
 }
 
-// ErrAnew reports that the tables of a collection changed since the database was opened,
+// ErrReopen reports that the tables of a collection changed since the database was opened,
 // or that one can be used that could not then.
-var ErrAnew = errors.New("the database has changed: open it again")
+var ErrReopen = errors.New("the database has changed: open it again")
 
-// RunOn calls run, which opens a description and runs it, and calls it again after ErrAnew. From
+// RunOn calls run, which opens a description and runs it, and calls it again after ErrReopen. From
 // then on an error of it is logged, and it is called again after the interval of rechecks,
 // until ctx ends: a migration may not be over, or the database restart.
 func RunOn(ctx context.Context, o Options, run func() error) error {
 	o = o.filled()
 	err := run()
-	if !errors.Is(err, ErrAnew) {
+	if !errors.Is(err, ErrReopen) {
 		return err
 	}
 	for err != nil {
-		if !errors.Is(err, ErrAnew) {
+		if !errors.Is(err, ErrReopen) {
 			o.Log.Error("the description cannot be run now: trying again", "after", o.Recheck.String(), "error", err)
 			if lethe.Sleep(ctx, o.Recheck) != nil {
 				return nil

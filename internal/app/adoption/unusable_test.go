@@ -117,7 +117,7 @@ func TestUnusableIsTakenUp(t *testing.T) {
 	if _, err := s.app.Exec(`CREATE TABLE late (id integer PRIMARY KEY, ends text)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ran; !errors.Is(err, ErrAnew) {
+	if err := <-ran; !errors.Is(err, ErrReopen) {
 		t.Errorf("once the table is there it ends with %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestChangedTablesAreOpenedAgain(t *testing.T) {
 	s.o.Recheck = time.Millisecond
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // or it would run on
 	defer stop()
-	if err := s.Run(ctx, ""); !errors.Is(err, ErrAnew) {
+	if err := s.Run(ctx, ""); !errors.Is(err, ErrReopen) {
 		t.Errorf("it ended with %v", err)
 	}
 	if keys := s.keys(); !slices.Contains(keys, "content/once") {
@@ -221,7 +221,7 @@ func TestChangesAreAwaited(t *testing.T) {
 		if a.awaitChange(ctx) {
 			t.Error("it is opened again after the end")
 		}
-		if err := RunOn(ctx, a.o, failing(ErrAnew, io.ErrUnexpectedEOF)); err != nil {
+		if err := RunOn(ctx, a.o, failing(ErrReopen, io.ErrUnexpectedEOF)); err != nil {
 			t.Errorf("ended while it tries again: %v", err)
 		}
 	})
