@@ -125,10 +125,7 @@ log's audit lines "receipts_sealed" or an earlier answer of this command, given 
 				if err != nil {
 					return err
 				}
-				if asJSON && chain.Broken == "" {
-					return printJSON(c.out, chain)
-				}
-				return c.chainHolds(chain)
+				return c.showChain(chain, asJSON)
 			})
 		},
 	}

@@ -66,10 +66,7 @@ command.`,
 				if err != nil {
 					return err
 				}
-				if asJSON && chain.Broken == "" {
-					return printJSON(c.out, chain)
-				}
-				return c.chainHolds(chain)
+				return c.showChain(chain, asJSON)
 			})
 		},
 	}
@@ -110,10 +107,13 @@ func chainHead(head string) (req api.ChainRequest, err error) {
 	return api.ChainRequest{Seq: n, Hash: hash}, nil
 }
 
-// chainHolds shows the result of verifying a chain.
-func (c *cli) chainHolds(chain api.Chain) error {
-	if chain.Broken != "" {
+// showChain shows the result of verifying a chain. A broken one is an error.
+func (c *cli) showChain(chain api.Chain, asJSON bool) error {
+	switch {
+	case chain.Broken != "":
 		return errors.New(chain.Broken)
+	case asJSON:
+		return printJSON(c.out, chain)
 	}
 	if !chain.DroppedUntil.IsZero() {
 		printf(c.out, "receipts of deletions until %s were dropped by age\n", stamp(chain.DroppedUntil))
