@@ -1,6 +1,8 @@
 // Package adopt reclaims in tables, buckets and caches that belong to other
 // programs. A file describes them (Description). The application does not
-// change and does not know of Lethe.
+// change and does not know of Lethe. A file has collections of three kinds:
+// records, folders that live as long as a row does (Folders), and single objects
+// that live as long as a row names them (Keys).
 //
 // A collection of records is rows that expire, the contents that they refer to,
 // and copies in a cache. Rows go from live to claimed to gone: claimed and
@@ -19,4 +21,12 @@
 // The database side (Records, Contents, Cached) is package sqladopt, and
 // memadopt in memory. Buckets are blob.Store. The loop of package reclaim runs
 // the routines.
+//
+// description.go, folderspec.go and keyspec.go have what a file can say, load.go
+// reads it, propose*.go propose one. Routines: expire.go and watchdog.go work on
+// rows, clean.go on contents, folder*.go and keys.go on the other kinds,
+// quarantine*.go, uploads.go and restore.go on objects that are moved instead of
+// deleted; troubles.go reviews what stays wrong. aged.go, bucket.go and owned.go
+// are restrictions around a bucket's deletes. check.go and sample*.go compare a
+// description with the bucket.
 package adopt

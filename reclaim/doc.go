@@ -3,10 +3,15 @@
 // more one may be: a Planner, Backlogged, SafeUnpaired. Safety holds all grace periods,
 // with what each protects from; Events and Spans report what happens.
 //
-// The loop runs every routine alike; only Estimate knows some by name. The routines of the engine are in reclaim/routine, the comparison
-// of backends with the ledger in reclaim/reconcile, and where copies go in package
-// placement. Whether ledger and backends belong together is decided in reclaim/pairing,
-// when routines run in reclaim/schedule, and how fast in reclaim/throttle. The files of
-// plans are in reclaim/plan, and the transactions in the implementations of package
-// ledger.
+// The loop runs every routine alike; only Estimate knows some by name. What else belongs to
+// reclaiming:
+//
+//   - reclaim/routine: the routines that end objects and delete bytes
+//   - reclaim/reconcile: the comparison of backends with the ledger
+//   - package placement: the routines that copy, heal and move
+//   - reclaim/pairing: whether ledger and backends belong together
+//   - reclaim/schedule: when routines run; reclaim/throttle: how fast
+//   - reclaim/plan: the files of plans; reclaim/predict: what will go
+//
+// The transactions are in the implementations of package ledger.
 package reclaim
