@@ -17,7 +17,7 @@ var ErrFewRows = errors.New("too few rows live")
 func floorOf(rows, last int64, least float64, setting string) (int64, error) {
 	part := func(of int64) int64 { return max(1, int64(math.Ceil(least*float64(of)))) }
 	if rows < part(last) {
-		return 0, fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set %s below %.3f for one run",
+		return 0, fmt.Errorf("%w: %d, and %d at the last run; nothing is touched. If that is right, set %s below %.3f for one run",
 			ErrFewRows, rows, last, setting, float64(rows)/float64(last))
 	}
 	return part(max(last, rows)), nil
@@ -27,10 +27,9 @@ func floorOf(rows, last int64, least float64, setting string) (int64, error) {
 // does not doubt the description.
 const provesNothing = 10
 
-// firstRun returns ErrFewRows if the first run of a collection finds a smaller
-// part of the things in the bucket named by rows than a later one demands of
-// the rows: a query that leaves out a table looks like that. things are objects
-// or folders, setting what allows it anyway.
+// firstRun returns ErrFewRows if rows name too small a part of what the first
+// run of a collection finds in the bucket. A query that leaves out a table looks
+// like that. things are objects or folders; setting is what allows it anyway.
 func firstRun(named, without int64, least float64, things, setting string) error {
 	all := named + without
 	if without < provesNothing || float64(named) >= least*float64(all) {

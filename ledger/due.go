@@ -44,8 +44,8 @@ type DueQuery struct {
 // first page. Rows may then be missing on later pages.
 var ErrRulesChanged = errors.New("lifecycle rules were changed meanwhile: begin again")
 
-// Revision returns the revision of the rules that a page is read by: ErrRulesChanged if the pages
-// before it were read by another one.
+// Revision returns the revision of the rules, which is now. It fails with ErrRulesChanged if the
+// earlier pages were read by another one.
 func (q DueQuery) Revision(now int64) (int64, error) {
 	if q.Rules != 0 && q.Rules != now {
 		return 0, ErrRulesChanged

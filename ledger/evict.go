@@ -23,14 +23,14 @@ const (
 // Eviction is how a bucket makes room at its quota.
 type Eviction struct {
 	Order EvictOrder
-	// High and Low are percentages of each quota: above High the engine evicts, and who evicts
-	// goes on down to Low.
+	// High and Low are percentages of each quota. Above High the engine begins to evict. Once
+	// begun, an eviction ends at Low.
 	High, Low int
 	MinAge    time.Duration // what was used since is not evicted
 }
 
-// ErrUnpaired reports that nothing is evicted before a person has accepted a ledger that may be an
-// older copy: holds and later uses may be among what it does not know.
+// ErrUnpaired reports that the ledger may be an older copy, which lacks holds and later uses.
+// Nothing is evicted before a person has accepted it.
 var ErrUnpaired = fmt.Errorf("the ledger may be an older copy, and lethe backend accept has not been run: %w", lethe.ErrBackendMismatch)
 
 // On reports whether the bucket evicts.
@@ -42,7 +42,7 @@ const (
 	DefaultEvictLow  = 90
 )
 
-// noted is by how much the last use of an object may lie behind its last read in the order.
+// noted returns how long before the last read of an object its recorded last use may lie.
 func (e Eviction) noted() time.Duration {
 	if e.MinAge > 0 {
 		return max(IdleMargin, min(longestUnnoted, e.MinAge/10))
@@ -50,8 +50,8 @@ func (e Eviction) noted() time.Duration {
 	return longestUnnoted
 }
 
-// Before returns before when what is evicted now was used, as noted: as reads are noted late, a
-// bit longer ago than MinAge.
+// Before returns the instant before which an object was last used if it may be evicted now. It
+// lies a bit more than MinAge back, because reads are noted late.
 func (e Eviction) Before(now lethe.Time) lethe.Time {
 	if e.MinAge == 0 {
 		return now
@@ -59,12 +59,12 @@ func (e Eviction) Before(now lethe.Time) lethe.Time {
 	return now.Add(-e.MinAge - e.noted() - IdleMargin)
 }
 
-// EvictAhead is how many objects a write that needs room looks at before the first goes, so that
-// none goes for a write that has no room then.
+// EvictAhead is how many objects a write that needs room looks at before it evicts the first. A
+// write that cannot get its room then evicts none.
 const EvictAhead = 5000
 
-// KeptAge is how long ago an object was used at least that the next evictions pass over, as a hold
-// keeps it: no transaction takes as long to write one that counts as used before.
+// KeptAge is the least age of the last use of a held object that later evictions skip. No
+// transaction that records an earlier use takes that long.
 const KeptAge = 10 * time.Minute
 
 // lacksRoom is lethe.ErrQuotaExceeded of a bucket that can make the room (Evict).

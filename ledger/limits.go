@@ -201,8 +201,8 @@ func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
 	}
 }
 
-// Explains reports whether the limit, as it is now, can explain why the state is tripped: a
-// person must be asked, or the hour has not passed.
+// Explains reports whether the limit, as it is configured now, still explains why the state is
+// tripped: a person must be asked, or the hour has not passed.
 func (l Limit) Explains(g LimitState) bool {
 	if g.TrippedUntil == lethe.Forever {
 		return l.Share > 0 || l.Ask > 0

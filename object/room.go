@@ -10,8 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// A write that needs room in a full bucket makes it in batches of its own, at most so many, and
-// for half of Options.Patience at most. What is evicted stays so, whatever becomes of the write.
+// A write that needs room in a full bucket evicts in batches: at most so many, and for at most
+// half of Options.Patience. Evicted objects do not come back if the write fails.
 const (
 	evictBatch = 100 // objects
 	evictSteps = 50
@@ -27,9 +27,9 @@ func copiedIn(c ledger.Commit) string {
 	return ""
 }
 
-// withRoom runs a transaction that needs room in a bucket. While it is refused for want of room
-// that the bucket can make, it makes it and runs the transaction again. What the write
-// replaces stays, and what it copies from the same bucket, the key from.
+// withRoom runs a transaction that needs room in a bucket. If it is refused for want of room, and
+// the bucket can evict, withRoom makes the room and runs the transaction again. It evicts neither
+// the object that the write replaces nor from, the key in the same bucket that it copies.
 func (s *Store) withRoom(ctx context.Context, from string, run func(context.Context) error) error {
 	err := run(ctx)
 	asks, lacks := ledger.RoomFor(err)

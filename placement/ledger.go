@@ -31,9 +31,9 @@ type InlineLedger interface {
 	MoveToLedger(ctx context.Context, content lethe.ID, b ledger.Body) (int, error)
 }
 
-// QueueLedger hands out queued subjects. A content is queued by the transaction
-// that makes it due: it is new and a factor of more than one is kept, a copy
-// becomes suspect or ceases to be, or an upload joins as one more copy.
+// QueueLedger hands out queued subjects. The transaction that makes a content due
+// also queues it: the content is new and more than one copy is wanted, a copy becomes
+// suspect or stops being so, or an upload adds one more copy.
 type QueueLedger interface {
 	// ClaimPlacements stamps subjects that are due with a fence, for the lease.
 	ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (ledger.Placements, error)

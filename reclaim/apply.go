@@ -76,9 +76,9 @@ type Application struct {
 	Each func([]plan.Result)
 }
 
-// Apply has a routine take the items of a plan that it still would take, as a run
-// of its own that is recorded, at the routine's rate, and while no other pass of it
-// runs in this process.
+// Apply has a routine act on the items of a plan that are still due. It is a run of
+// its own, recorded, and at the routine's rate. No other pass of the routine runs in
+// this process meanwhile.
 func (l *Loop) Apply(ctx context.Context, a Application) (map[string]int64, error) {
 	s, p, err := l.planner(a.Routine)
 	if err != nil {

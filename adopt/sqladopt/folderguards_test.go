@@ -107,7 +107,7 @@ func TestGuardsStopARun(t *testing.T) {
 		name, sql, query, want string
 	}{
 		{"nothing lives", `DELETE FROM topics`, "", "returns nothing"},
-		{"far fewer live", `DELETE FROM topics WHERE sequence LIKE 'x%'`, "", "2, at the last run it were 5"},
+		{"far fewer live", `DELETE FROM topics WHERE sequence LIKE 'x%'`, "", "2, and 5 at the last run"},
 		{"the query fails", `ALTER TABLE topics RENAME TO gone`, "", `"topics" does not exist`},
 		{"a name is NULL", `INSERT INTO topics VALUES ('c', NULL)`, "", "NULL"},
 		{"names are too short", "", `SELECT name FROM topics`, "3 segments"},

@@ -43,7 +43,7 @@ var stages = map[string]string{
 	"Expire": "condemn", "Purge": "condemn", "CondemnIntent": "condemn", "Promote": "promote", "ReleaseIntent": "release",
 }
 
-// claimed are those that end a claim, which stays if they have no effect.
+// claimed are the transactions that end a claim, which stays if they have no effect.
 var claimed = []string{"CondemnIntent", "Promote", "ReleaseIntent"}
 
 // unrecorded reports a transaction that failed, or may have failed, after bytes

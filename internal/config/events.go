@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
-// Events is who is told when objects come and go. Buckets name the targets.
+// Events has the targets that are notified when objects come and go. Buckets name the targets.
 type Events struct {
 	Targets    []EventTarget `yaml:"targets"`
 	MaxWaiting int64         `yaml:"max_waiting"` // events of one target, dead letters included

@@ -10,11 +10,8 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// Evict ends up to a batch of a bucket's objects, the one that was used longest ago first, until
-// there is the room that is asked for and the low mark is reached: ErrNoSuchBucket, ErrUnpaired,
-// and ErrClock where a clock in doubt decides what is old enough. It does nothing where there is
-// room already, a bucket does not evict or is being put in order, or what may go would not make the
-// room. What a hold keeps is passed over until a hold is released.
+// Evict ends up to a batch of a bucket's objects, as sqlledger's does. It also skips held objects
+// until a hold is released.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err

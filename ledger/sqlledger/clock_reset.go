@@ -19,9 +19,9 @@ var (
 // These statements move what was stamped while the clock was ahead to now (?1). Whatever
 // counts from there then counts from now: stale claims, silent writers, undo windows, trust
 // of copies. Allowances of a person end. ?2 is the end of a late window that begins now.
-// What is due or may land after that was stamped ahead, or is a retry that only comes
-// sooner. The end of no object moves, unless a read has set it: the last one of those that are
-// counted, or one of an object with an idle time.
+// A later instant than that was stamped ahead, or is a retry that now comes sooner. The end of an
+// object moves only if a read has set it: the last of its counted reads, or a read of an object
+// with an idle time.
 var (
 	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
 	resetsNow = []string{

@@ -112,8 +112,8 @@ func (t *tx) body(no int64, digest string) (b ledger.Body, err error) {
 	return b, t.Failed(err)
 }
 
-// intactBody reports whether inline bytes are there and match their sum. What is referred to
-// without bytes has to be (docs/protocol.md, rule 20).
+// intactBody reports whether inline bytes are there and match their sum: a condition for a
+// reference without an upload (docs/protocol.md, rule 20).
 func (t *tx) intactBody(no int64, k ledger.ContentKey) (bool, error) {
 	b, err := t.body(no, k.Digest)
 	return err == nil && b.Check(k.Size) == nil, err

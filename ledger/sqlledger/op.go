@@ -36,8 +36,8 @@ func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 	return t.Must(1, fmt.Errorf("operation %s was recorded before: look up its outcome", op), recordOp, op, what, object, t.Now)
 }
 
-// recorded returns once the record is there, in a transaction that asks nothing else after it.
-// What is on its way together with COMMIT, Outcome cannot wait for.
+// recorded returns once the record is there, in a transaction that sends no further query. Outcome
+// could not wait for a record that is sent together with COMMIT.
 func (t *tx) recorded() error {
 	if t.op == "" || !t.concurrentWriters() {
 		return nil

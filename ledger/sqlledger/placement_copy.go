@@ -101,7 +101,7 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	if err := t.Must(1, gone, lock, owner); err != nil {
 		return ledger.Blob{}, err
 	}
-	// What was read before the lock may be stale, or have another owner by now.
+	// Rows that were read before the lock may be stale, or have another owner by now.
 	now, err := t.oneBlob(sourceBlob, id)
 	if err == nil && (now == nil || now.ContentID != src.ContentID || now.UploadID != src.UploadID) {
 		err = gone

@@ -8,9 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What is due counts by the front of an index, unless there are holds or rules that are being
-// reapplied: then each due row is looked at, as some of them are held, or due only by a rule
-// that is not in force.
+// Due rows are counted by the front of an index. If there are holds, or rules that are being
+// reapplied, each due row is read: it may be held, or due only by a rule that is not in force.
 const (
 	heldThere = `(EXISTS (SELECT 1 FROM holds h WHERE h.bucket_id = due.bucket_id AND h.scope IN (1, 3) AND h.key = due.key)
 			OR EXISTS (SELECT 1 FROM holds h WHERE h.bucket_id = due.bucket_id AND h.scope = 2 AND substr(due.key, 1, length(h.key)) = h.key))`

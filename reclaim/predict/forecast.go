@@ -154,10 +154,10 @@ func (f *Forecaster) Forecasts() []Forecast { return f.out }
 // TTL returns what goes by its own time to live, before any rule ends it.
 func (f *Forecaster) TTL() Forecast { return f.ttl }
 
-// Read returns what goes as it was read for the last time.
+// Read returns what goes because its last permitted read has happened.
 func (f *Forecaster) Read() Forecast { return f.read }
 
-// Idle returns what goes as nobody reads it for its idle time.
+// Idle returns what goes because it is not read for its idle time.
 func (f *Forecaster) Idle() Forecast { return f.idle }
 
 // Abandoned returns the uploads that are aborted as abandoned, before any rule aborts them.

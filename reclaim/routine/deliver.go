@@ -43,14 +43,14 @@ type Sender interface {
 
 // Delivery is the bounds of delivery.
 type Delivery struct {
-	// Lease is how long a claim lasts. A batch is sent for half of it at most, and for turn, and a
-	// request takes a quarter of it at most, so that what was sent is settled within the claim.
+	// Lease is how long a claim lasts. A batch is sent for at most half of it, and for at most
+	// turn. A request takes at most a quarter, so that sent events are settled within the claim.
 	Lease time.Duration
-	// BackoffMin and BackoffMax bound how long a target rests that was not reached. An event
-	// that failed waits twice as long, so that another one is tried first.
+	// BackoffMin and BackoffMax bound how long a target rests after it was not reached. A failed
+	// event waits twice as long, so that another one is tried first.
 	BackoffMin, BackoffMax time.Duration
-	// GiveUp is the age at which an event that the target refuses becomes a dead letter, and
-	// one that it has not answered although it took others. MaxAge is that of any that fails.
+	// GiveUp is the age at which an event becomes a dead letter if the target refuses it, or
+	// does not answer it but takes others. MaxAge is the age for every other failed event.
 	GiveUp, MaxAge time.Duration
 	// Most is how many events of a target are kept.
 	Most int64
@@ -258,9 +258,9 @@ func (s *sending) unsent(list []ledger.Event) {
 	}
 }
 
-// sent notes the result of one event, and reports whether what follows it may be sent: it was
-// delivered. What follows one that is given up waits until the ledger has that: the claim may be
-// taken over before, and the event then arrive after all.
+// sent notes the result of one event, and reports whether the events after it may be sent: it was
+// delivered. Behind an event that is given up they wait until the ledger has recorded that. Before
+// that the claim may be taken over, and the event may still arrive.
 func (s *sending) sent(e ledger.Event, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -162,9 +162,9 @@ func (s Summary) Brief() Brief {
 	return b
 }
 
-// Grown returns by how much a prefix has grown, the empty one being the bucket. least
-// reports that it has grown by more, or by so much: the brief lacks it. ok is false if
-// nothing is known, as of what is not counted by itself: a part of a name, or what is too deep.
+// Grown returns by how much a prefix has grown; the empty one is the whole bucket. least
+// reports that the brief lacks the prefix, so that it has grown by at least that much. ok is
+// false if nothing is known: the prefix ends within a name, or lies too deep to be counted.
 func (b Brief) Grown(prefix string, now Amount) (by Amount, least, ok bool) {
 	was := b.Amount
 	if prefix != "" && (!strings.HasSuffix(prefix, "/") || strings.Count(prefix, "/") > MaxDepth) {
