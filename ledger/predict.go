@@ -27,9 +27,9 @@ type Ending struct {
 	Rule string // ID of the rule, where one ends it
 }
 
-// Ends returns the end of an object by itself (its time to live, its last read or its idle time),
-// and by the rules in force. It reads no stamp, so it is right for rules that are not applied to the object
-// yet. Of equal ends that by itself counts, as in Expire.
+// Ends returns the earlier of the object's own end (its time to live, its last read or its idle
+// time) and its end by the rules in force. It reads no stamp, so it also holds for rules that are
+// not applied to the object yet. Of two equal ends the object's own counts, as in Expire.
 func (o *Object) Ends(rs lifecycle.Rules) Ending {
 	e := Ending{At: earliest(o.TTLAt, o.idleDue())}
 	e.By, _ = o.stamped(0).itself(e.At)

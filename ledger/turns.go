@@ -23,8 +23,8 @@ type Turns struct {
 	End  bool     // no bucket follows
 }
 
-// TakeTurns takes from each bucket its share of limit rows. What a bucket does not use goes
-// to those after it. The rows of the buckets alternate, so that a caller who takes fewer
+// TakeTurns takes from each bucket its share of limit rows. Buckets get what those before them
+// do not use. The rows of the buckets alternate, so that a caller who takes fewer
 // takes equally from all. A limit of 0 or less is none.
 func TakeTurns[T any](turns []Turn, limit int, take func(Turn, int) ([]T, error)) ([]T, error) {
 	lists := make([][]T, len(turns))

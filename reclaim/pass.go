@@ -68,8 +68,8 @@ func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker stri
 }
 
 // leaves reports whether a run that ended at its limit left something. A full last
-// batch only shows that there may be more. What holds keep does not count: it is
-// deferred when a pass comes to it.
+// batch only shows that there may be more. Held rows do not count: a pass
+// defers them when it comes to them.
 func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	if !run.atLimit.Load() || ctx.Err() != nil {
 		return nil

@@ -67,7 +67,7 @@ func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]by
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// What was read during a change may be the old state.
+	// A document that was read during a change may be the old one.
 	if c.changes == seen {
 		if len(c.by) >= maxDocuments {
 			clear(c.by)

@@ -14,7 +14,7 @@ import (
 )
 
 // Rows of other tables, or of the same, go with a row by foreign keys with ON DELETE CASCADE.
-// What is held among them keeps the row above.
+// A held row among them keeps the row above.
 
 const (
 	// cascades lists such foreign keys: the table above, and the one below.

@@ -91,7 +91,7 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	return s, nil
 }
 
-// cascading returns an error if contents go with rows by a foreign key: nobody would know of
+// cascading returns an error if contents go with rows by a foreign key: nothing would name
 // their objects then.
 func cascading(t *tx, c adopt.Collection, s *shape) error {
 	if c.Contents == nil || c.Rows.Status != nil && c.Rows.Status.Deleted != "" {

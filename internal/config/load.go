@@ -109,7 +109,7 @@ func decoded(f *yamlfile.File) (*Config, error) {
 }
 
 // applyEnviron applies the environment's settings; an empty variable is
-// ignored. What it sets no longer comes from the file.
+// ignored. Settings from there no longer count as the file's.
 func (c *Config) applyEnviron(environ []string, file *yamlfile.File, from Sources) (problems Problems) {
 	values := map[string]string{}
 	for _, e := range environ {

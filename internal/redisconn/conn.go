@@ -1,6 +1,6 @@
 // Package redisconn connects to Redis or Valkey: one server, a cluster, or the
-// master that sentinels name. What uses it is an optimisation (the content
-// cache, wake-ups, the lock around claiming) and has to work without it. A slow
+// master that sentinels name. Its users are optimisations (the content
+// cache, wake-ups, the lock around claiming) and have to work without it. A slow
 // command is cancelled, and after a few failures commands fail at once, without
 // touching the network, until the server responds again.
 package redisconn

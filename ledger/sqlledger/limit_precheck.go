@@ -46,7 +46,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 
 // PrecheckLimits trips limits before the first object goes, so that a mistaken rule is noticed
 // while nothing is lost. It reads the oldest million due objects and returns the limits that
-// it tripped. What it lets pass is still counted when it goes. Each limit trips in a
+// it tripped. Objects that it lets pass are still counted when they go. Each limit trips in a
 // transaction that reads what is due then. An allowance of a person is used up first.
 func (db *DB) PrecheckLimits(ctx context.Context, l ledger.Limits) (tripped []ledger.LimitState, err error) {
 	var beyond []limitKey

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// What has ended by idleness is locked as well, for unkeepKeys.
+	// Objects that have ended by idleness are locked as well, for unkeepKeys.
 	findVisible = underKeys(`o.key, o.id, o.content_id, o.size, o.etag, o.modified_at, o.reads_left, CASE WHEN `+visibleAt(`o.`, `?3`)+` THEN 1 ELSE 0 END`,
 		`(`+visibleAt(`o.`, `?3`)+` OR o.idle_for <> 0 AND o.idle_at <= ?3)`, sqldb.Exclusive)
 	visibleKeys = underKeys(`o.key`, visibleAt(`o.`, `?3`), ``)

@@ -281,8 +281,8 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	return weights, err
 }
 
-// ExpireBacklog counts objects that have an end, due and later. What no pass has deferred yet
-// for a hold counts as held, and what only a rule ends that is not in force does not count.
+// ExpireBacklog counts objects that have an end, due and later. Held ones that no pass has deferred
+// yet count as held. Objects that only a rule ends which is not in force do not count.
 func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
 		b, err = t.queued(expireQueue, bounded(0))

@@ -20,7 +20,7 @@ var (
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 	// As bucketsNamed, without locks.
 	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
-	// What is deferred is not later, but due and kept.
+	// A deferred entry is due and kept, so it is not counted as later.
 	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1 AND purge_at < 9223372036854775807`))
 
 	pruneOps = register(`DELETE FROM ops WHERE id IN (

@@ -175,8 +175,8 @@ func (l *limits) has(ctx context.Context, k key, s *counted) (int64, error) {
 	return b.Objects, err
 }
 
-// keeps returns why a limit keeps a row, and takes it from what goes if none does. What a limit
-// has deferred stays while it is tripped, even if the limit is not set any more.
+// keeps returns why a limit keeps a row. If none does, it counts the row against its limit. Rows
+// that a limit has deferred stay while it is tripped, even if it is no longer configured.
 func (l *limits) keeps(d ledger.Due, part ledger.DuePart) string {
 	k := keyOf(d)
 	s, g := l.by[k], l.states[k]

@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// settleTime bounds how long results are recorded after a stop was requested. What
-// was deleted should be settled; if it is not, it is deleted again without harm.
+// settleTime bounds how long results are recorded after a stop was requested. A
+// deleted blob that is not settled is deleted again, without harm.
 const settleTime = 10 * time.Second
 
 func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, add reclaim.Add) ([]ledger.SettleItem, error) {

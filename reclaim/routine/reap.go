@@ -24,7 +24,7 @@ type ReapLedger interface {
 	ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error)
 	// Promote commits a proven intent in its writer's place: ErrFenced,
 	// ErrPreconditionFailed if it was superseded meanwhile (nothing changed), and
-	// the errors of Commit. What the writer has in flight may land late. The sums
+	// the errors of Commit. Bytes that the writer has in flight may land late. The sums
 	// are those of the proving bytes, kept if the writer recorded none.
 	Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (ledger.Committed, error)
 	// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.

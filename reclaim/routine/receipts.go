@@ -165,8 +165,8 @@ func (w *ChainWalk) step(ctx context.Context) (head receipt.Head, more bool, err
 	return head, true, w.checker.Next(s, pages)
 }
 
-// moved reports whether old segments were dropped since the walk began. What the
-// walk has compared may be gone then, and it begins anew.
+// moved reports whether old segments were dropped since the walk began. Then
+// segments that the walk has compared may be gone, and it begins anew.
 func (w *ChainWalk) moved(ctx context.Context) (bool, error) {
 	first, err := w.Ledger.Seals(ctx, 0, 1)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // AgeLedger reports whether its clock is in doubt.
 type AgeLedger = predict.Clock
 
-// unlessBehind makes a step refuse while the clock is in doubt (predict.Doubt). What was condemned
-// already is dead by any clock and needs no such check. Nil is never in doubt.
+// unlessBehind makes a step refuse while the clock is in doubt (predict.Doubt). Condemned blobs
+// are dead by any clock and need no such check. A nil clock is never in doubt.
 func unlessBehind(c AgeLedger, step reclaim.Step) reclaim.Step {
 	if c == nil {
 		return step

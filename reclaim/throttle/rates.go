@@ -169,7 +169,7 @@ func (r *rates) divide(now time.Time, instances int) {
 	}
 }
 
-// set changes a rate. What is not used is kept for a second.
+// set changes a rate. Unused permits are kept for a second.
 func set(l *rate.Limiter, now time.Time, perSecond float64) {
 	if perSecond == 0 {
 		l.SetLimitAt(now, rate.Inf)

@@ -48,8 +48,8 @@ func (a *Adoption) succeeded(tell func(routine string, at lethe.Time)) {
 	}
 }
 
-// suspend removes the routines of a collection from the loop. What is in
-// quarantine is still restored: its absence may be the problem.
+// suspend removes the routines of a collection from the loop. Objects
+// in quarantine are still restored: their absence may be the problem.
 func (a *Adoption) suspend(name string) {
 	keep := ""
 	if q := a.quarantines[name]; q != nil {

@@ -56,8 +56,8 @@ func (c *checkpointer) loop() {
 	}
 }
 
-// run copies what it can, and reports whether that was all. What fails is tried again at the
-// next one, and by the writer once the log is at its limit.
+// run copies what it can, and reports whether that was all. The next run tries the rest again, and
+// so does the writer once the log is at its limit.
 func (c *checkpointer) run() (whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
