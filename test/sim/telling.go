@@ -153,7 +153,7 @@ func (w *World) tellAll(n *node) error {
 	if err := w.tellWaiting(n); err != nil {
 		return err
 	}
-	w.inbox.sound = true
+	w.inbox.sound, w.inbox.away = true, 0 // one try is all that an event beyond MaxAge has
 	if _, err := (&seam{w: w, in: w.ledger}).RequeueEvents(context.Background(), ledger.EventSelection{Target: "app"}); err != nil {
 		return err
 	}
