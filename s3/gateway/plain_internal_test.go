@@ -15,7 +15,8 @@ import (
 )
 
 // TestSecurityPlainRequestsSkipNothing checks that versitygw's routes of objects, which plain
-// requests skip, ask for no other header than the one that plain looks for.
+// requests skip, ask for no other header than the one that plain looks for, and that the last
+// ones, which they take, ask for nothing.
 func TestSecurityPlainRequestsSkipNothing(t *testing.T) {
 	gateway, err := s3api.New(NewBackend(BackendOptions{Store: s3.Store{}}), oneRoot, "us-east-1", &oneKey{}, nil, nil, nil, nil, s3api.WithQuiet())
 	if err != nil {
@@ -24,8 +25,10 @@ func TestSecurityPlainRequestsSkipNothing(t *testing.T) {
 	app := (*fiber.App)(reflect.ValueOf(gateway).Elem().FieldByName("app").UnsafePointer())
 	// X-Amz-Copy-Source: refused by reads; to copy a part, and an object.
 	want, headers := map[string]int{"GET": 1, "HEAD": 1, "PUT": 2}, map[string]int{}
+	asks := map[string]bool{} // by method: the handler before the last matches something
 	for _, r := range slices.Concat(app.Stack()...) {
-		for _, h := range r.Handlers {
+		matches := false
+		for i, h := range r.Handlers {
 			name := runtime.FuncForPC(reflect.ValueOf(h).Pointer()).Name()
 			switch {
 			case want[r.Method] == 0 || !strings.HasPrefix(r.Path, objectPath):
@@ -34,6 +37,15 @@ func TestSecurityPlainRequestsSkipNothing(t *testing.T) {
 			case !strings.Contains(name, ".MatchQueryArgs.") && !strings.Contains(name, ".ProcessHandlers."):
 				t.Errorf("%s %s has the handler %s", r.Method, r.Path, name)
 			}
+			if r.Path == objectPath && i == len(r.Handlers)-1 {
+				asks[r.Method] = matches
+			}
+			matches = strings.Contains(name, ".Match")
+		}
+	}
+	for method := range want {
+		if asks[method] {
+			t.Errorf("the last route of %s asks for something", method)
 		}
 	}
 	if !maps.Equal(headers, want) {

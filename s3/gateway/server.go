@@ -195,7 +195,9 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 		return nil, fmt.Errorf("s3: gateway: %w", err)
 	}
 	s.operations = gateway.Router.Ctrl
-	s.verifier = &verifier{root: auth.Account{Access: root.Access, Secret: root.Secret, Role: auth.RoleAdmin}, region: o.Region, iam: iam}
+	if o.accounts == nil {
+		s.verifier = newVerifier(auth.Account{Access: root.Access, Secret: root.Secret, Role: auth.RoleAdmin}, o.Region, iam)
+	}
 	return gateway, nil
 }
 

@@ -22,8 +22,20 @@ type verifier struct {
 	root   auth.Account
 	region string
 	iam    auth.IAMService
-	// last is the key by which a request was verified last.
+	// last is the key by which a request was admitted last.
 	last atomic.Pointer[signingKey]
+}
+
+// lookupTime bounds the verifier's look for a key, after which versitygw looks as well.
+const lookupTime = time.Second
+
+func newVerifier(root auth.Account, region string, iam auth.IAMService) *verifier {
+	if keys, ok := iam.(*keyring); ok {
+		quick := *keys
+		quick.timeout = min(quick.timeout, lookupTime)
+		iam = &quick
+	}
+	return &verifier{root: root, region: region, iam: iam}
 }
 
 // signingKey is the key that is derived from a secret for a day.
@@ -47,12 +59,14 @@ func (v *verifier) admit(ctx fiber.Ctx) {
 	account := v.root
 	if s.access != v.root.Access {
 		var err error
-		if account, err = v.iam.GetUserAccount(s.access); err != nil {
+		if account, err = v.iam.GetUserAccount(s.access); err != nil || account.Secret == "" {
 			return
 		}
 	}
-	want := hex.EncodeToString(mac(v.key(account.Secret, s.day), s.text))
+	key := v.key(account.Secret, s.day)
+	want := hex.EncodeToString(mac(key.key, s.text))
 	if subtle.ConstantTimeCompare([]byte(want), []byte(s.signature)) == 1 {
+		v.last.Store(key)
 		utils.ContextKeyAuthenticated.Set(ctx, true)
 		utils.ContextKeyIsRoot.Set(ctx, s.access == v.root.Access)
 		utils.ContextKeyAccount.Set(ctx, account)
@@ -100,7 +114,8 @@ func (v *verifier) parse(ctx fiber.Ctx) (s signature, ok bool) {
 func (s *signature) parseAuthorization(header, scope string) (names string, ok bool) {
 	rest, known := strings.CutPrefix(header, "AWS4-HMAC-SHA256 Credential=")
 	s.access, rest, ok = strings.Cut(rest, "/"+scope+",")
-	if !known || !ok || s.access == "" || strings.ContainsAny(s.access, "/=, ") || strings.HasPrefix(s.access, "ASIA") {
+	odd := func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/=,", c) }
+	if !known || !ok || s.access == "" || strings.ContainsFunc(s.access, odd) || strings.HasPrefix(s.access, "ASIA") {
 		return "", false
 	}
 	if rest, ok = strings.CutPrefix(strings.TrimPrefix(rest, " "), "SignedHeaders="); !ok {
@@ -178,16 +193,15 @@ func simplePath(path []byte) bool {
 }
 
 // key returns the signing key of a secret for a day.
-func (v *verifier) key(secret, day string) []byte {
+func (v *verifier) key(secret, day string) *signingKey {
 	if k := v.last.Load(); k != nil && k.secret == secret && k.day == day {
-		return k.key
+		return k
 	}
 	key := mac([]byte("AWS4"+secret), day)
 	for _, part := range []string{v.region, "s3", "aws4_request"} {
 		key = mac(key, part)
 	}
-	v.last.Store(&signingKey{secret, day, key})
-	return key
+	return &signingKey{secret, day, key}
 }
 
 func mac(key []byte, text string) []byte {

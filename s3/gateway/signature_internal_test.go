@@ -25,7 +25,11 @@ import (
 type oneKey struct{ keyring }
 
 func (*oneKey) GetUserAccount(access string) (auth.Account, error) {
-	if access != "key" && access != "ASIAkey" {
+	switch access {
+	case "key", "ASIAkey":
+	case "bare": // has no secret
+		return auth.Account{Access: access, Role: auth.RoleUserPlus}, nil
+	default:
 		return auth.Account{}, auth.ErrNoSuchUser
 	}
 	return auth.Account{Access: access, Secret: "of " + access, Role: auth.RoleUserPlus}, nil
@@ -33,12 +37,17 @@ func (*oneKey) GetUserAccount(access string) (auth.Account, error) {
 
 var oneRoot = middlewares.RootUserConfig{Access: "root", Secret: "of root"}
 
-func newVerifier() *verifier {
-	return &verifier{root: auth.Account{Access: "root", Secret: "of root", Role: auth.RoleAdmin}, region: "us-east-1", iam: &oneKey{}}
+func testVerifier() *verifier {
+	return newVerifier(auth.Account{Access: "root", Secret: "of root", Role: auth.RoleAdmin}, "us-east-1", &oneKey{})
 }
 
 // signedBy returns a request as an SDK sends it.
 func signedBy(t *testing.T, access, path string, change func(*http.Request)) []byte {
+	t.Helper()
+	return signedWith(t, aws.Credentials{AccessKeyID: access, SecretAccessKey: "of " + access}, path, change)
+}
+
+func signedWith(t *testing.T, by aws.Credentials, path string, change func(*http.Request)) []byte {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:9000"+path, nil)
 	if err != nil {
@@ -50,8 +59,7 @@ func signedBy(t *testing.T, access, path string, change func(*http.Request)) []b
 	if change != nil {
 		change(r)
 	}
-	err = v4.NewSigner().SignHTTP(context.Background(), aws.Credentials{AccessKeyID: access, SecretAccessKey: "of " + access},
-		r, r.Header.Get("X-Amz-Content-Sha256"), "s3", "us-east-1", lethe.SystemClock{}.Now().Time())
+	err = v4.NewSigner().SignHTTP(context.Background(), by, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", "us-east-1", lethe.SystemClock{}.Now().Time())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +82,7 @@ func received(t *testing.T, app *fiber.App, raw []byte) (fiber.Ctx, bool) {
 }
 
 func TestSecurityReadsOfSDKsAreAdmitted(t *testing.T) {
-	v, app := newVerifier(), fiber.New()
+	v, app := testVerifier(), fiber.New()
 	for _, access := range []string{"root", "key", "root"} {
 		for _, path := range []string{"/bucket/a/key-1_2.3~", "/bucket/k?x-id=GetObject"} {
 			ctx, _ := received(t, app, signedBy(t, access, path, nil))
@@ -89,15 +97,16 @@ func TestSecurityReadsOfSDKsAreAdmitted(t *testing.T) {
 
 // TestSecurityVersitygwDecidesOnTheRest checks that what is not simple is left to versitygw.
 func TestSecurityVersitygwDecidesOnTheRest(t *testing.T) {
-	v, app := newVerifier(), fiber.New()
+	v, app := testVerifier(), fiber.New()
 	set := func(name string, values ...string) func(*http.Request) {
 		return func(r *http.Request) { r.Header[name] = values }
 	}
 	// Only who signed these is unknown, or not who says so.
-	judged := map[string]bool{"of an unknown key": true, "with another secret": true}
+	judged := map[string]bool{"of an unknown key": true, "with another secret": true, "without a secret": true}
 	for name, raw := range map[string][]byte{
 		"of an unknown key": signedBy(t, "other", "/b/k", nil), "of a session": signedBy(t, "ASIAkey", "/b/k", nil),
 		"with a session token": signedBy(t, "root", "/b/k", set("X-Amz-Security-Token", "x")),
+		"without a secret":     signedWith(t, aws.Credentials{AccessKeyID: "bare"}, "/b/k", nil),
 		"with a query":         signedBy(t, "root", "/b/k?partNumber=1", nil), "with two": signedBy(t, "root", "/b/k?x-id=GetObject&x-id=GetObject", nil),
 		"with an escaped path": signedBy(t, "root", "/b/a%20b", nil), "with spaces": signedBy(t, "root", "/b/k", set("X-Amz-Meta-A", "a  b")),
 		"with two values": signedBy(t, "root", "/b/k", set("Amz-Sdk-Request", "a", "b")), "with a body": signedBy(t, "root", "/b/k", set("X-Amz-Content-Sha256", strings.Repeat("0", 64))),
@@ -119,7 +128,7 @@ func TestSecurityVersitygwDecidesOnTheRest(t *testing.T) {
 // TestSecurityAdmitsNoMoreThanVersitygw changes each byte of requests, signs what is left to
 // be signed, and asks versitygw as well.
 func TestSecurityAdmitsNoMoreThanVersitygw(t *testing.T) {
-	v, app := newVerifier(), fiber.New()
+	v, app := testVerifier(), fiber.New()
 	theirs := middlewares.VerifyV4Signature(oneRoot, &oneKey{}, "us-east-1", false, true, false)
 	asked := 0
 	for _, raw := range [][]byte{signedBy(t, "key", "/b/k?x-id=GetObject", nil), signedBy(t, "root", "/b/a/b", func(r *http.Request) { r.Header.Set("Range", "bytes=0-1") })} {
@@ -134,7 +143,7 @@ func TestSecurityAdmitsNoMoreThanVersitygw(t *testing.T) {
 				if !ok || !known {
 					continue
 				}
-				right := hex.EncodeToString(mac(v.key(secret, s.day), s.text))
+				right := hex.EncodeToString(mac(v.key(secret, s.day).key, s.text))
 				header := strings.Replace(string(ctx.Request().Header.Peek("Authorization")), "Signature="+s.signature, "Signature="+right, 1)
 				ctx.Request().Header.Set("Authorization", header)
 				asked++
