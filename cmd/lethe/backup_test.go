@@ -97,6 +97,26 @@ func (w *world) writeOn() (stop func()) {
 // What was moved to another backend after the backup is missing where the restored ledger looks,
 // and an orphan where it lies: it is the last copy, and stays.
 func TestBytesMovedSinceTheBackupStay(t *testing.T) {
+	w := restoredAfterAMove(t)
+	w.start()
+	w.finds("missing", "check")
+	w.ok("backend", "accept", "main")
+	w.ok("backend", "accept", "other")
+	w.finds("orphan", "reconcile")
+	w.clock.Advance(49 * time.Hour)
+	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "held_back 1") || strings.Contains(out, "condemned") {
+		t.Errorf("the walk found %s", out)
+	}
+	w.remove("first", "a")
+	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "condemned 1") {
+		t.Errorf("once nothing is lost the walk found %s", out)
+	}
+}
+
+// restoredAfterAMove returns a world without a server whose ledger is from before an object moved
+// from main to other.
+func restoredAfterAMove(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, "store.inline=none", "backends=[{name: main, kind: dir, path: blobs}, {name: other, kind: dir, path: others}]").start()
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
@@ -110,18 +130,20 @@ func TestBytesMovedSinceTheBackupStay(t *testing.T) {
 	w.there("first", "a")
 	w.stop()
 	w.ok("restore", "--replace", file)
+	return w
+}
+
+// They stay also if the backend that they were moved from has left the configuration: nobody can
+// say that its blobs are lost.
+func TestBytesMovedFromABackendThatWasRemovedStay(t *testing.T) {
+	w := restoredAfterAMove(t)
+	w.settings = append(w.settings, "backends=[{name: other, kind: dir, path: others}]")
 	w.start()
-	w.finds("missing", "check")
-	w.ok("backend", "accept", "main")
 	w.ok("backend", "accept", "other")
 	w.finds("orphan", "reconcile")
 	w.clock.Advance(49 * time.Hour)
 	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "held_back 1") || strings.Contains(out, "condemned") {
 		t.Errorf("the walk found %s", out)
-	}
-	w.remove("first", "a")
-	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "condemned 1") {
-		t.Errorf("once nothing is lost the walk found %s", out)
 	}
 }
 

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"golang.org/x/time/rate"
@@ -21,7 +23,7 @@ func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding))
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Only:  only, DryRun: dry, Grace: s.safety.OrphanGrace, Page: c.Batch, Parallel: c.Workers,
 		MostOrphans: s.Config.Reclaim.Orphans.Most, MostShare: s.Config.Reclaim.Orphans.MostShare,
-		Events: s.watch.reconciling(), Report: report, Lost: s.lostSinceBackup,
+		Events: s.watch.reconciling(), Report: report, Misses: s.missesBytes,
 	}
 	if c.RatePerSecond > 0 {
 		o.Call = rate.NewLimiter(rate.Limit(c.RatePerSecond), c.RatePerSecond).Wait
@@ -29,23 +31,31 @@ func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding))
 	return reconcile.New(o)
 }
 
-// lostSinceBackup counts the blobs that are lost, if a person has ever accepted a backend: only
-// a ledger that was restored may miss what it moved itself.
-func (s *Store) lostSinceBackup(ctx context.Context) (n int64, err error) {
+// missesBytes returns why orphans may be bytes that the ledger misses, or nothing. Only a ledger
+// that was restored, as a person's acceptance shows, may miss what it moved itself; with one
+// backend it moved nothing. What lies on a backend that no walk comes to may be lost as well.
+func (s *Store) missesBytes(ctx context.Context) (why string, err error) {
 	list, err := s.Ledger.Backends(ctx)
 	accepted := slices.ContainsFunc(list, func(b ledger.Backend) bool { return b.Accepted > 0 })
-	if err != nil || !accepted {
-		return 0, err
+	if err != nil || !accepted || len(list) == 1 {
+		return "", err
 	}
-	names := make([]string, len(list))
-	for i, b := range list {
-		names[i] = b.ID
+	totals, err := s.Ledger.Totals(ctx)
+	if err != nil {
+		return "", err
 	}
-	d, err := s.Ledger.Depths(ctx, ledger.DepthQuery{Backends: names})
-	for _, x := range d.Suspects {
-		n += x.Lost
+	for _, t := range totals {
+		if t.Backend != ledger.InLedger && t.Blobs > 0 && s.Backends[t.Backend] == nil {
+			return fmt.Sprintf("the ledger has blobs on backend %s, which is not in the configuration: configure it, with an empty folder if it is gone", t.Backend), nil
+		}
 	}
-	return n, err
+	d, err := s.Ledger.Depths(ctx, ledger.DepthQuery{Backends: slices.Sorted(maps.Keys(s.Backends))})
+	for id, x := range d.Suspects {
+		if x.Lost > 0 || x.Count >= ledger.MaxSuspects {
+			return "blobs on backend " + id + " are lost: put them back, or delete their objects, those in the trash as well", err
+		}
+	}
+	return "", err
 }
 
 // reconciling returns the events of package reconcile.

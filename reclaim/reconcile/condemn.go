@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -70,7 +69,7 @@ func (w *walk) mayCondemn(ctx context.Context, add reclaim.Add) (bool, error) {
 			"If not, raise reclaim.orphans.most_share", orphans, keys)
 	}
 	if why == "" {
-		why, err = w.lost(ctx)
+		why, err = w.misses(ctx)
 	}
 	if why == "" || err != nil {
 		return err == nil, err
@@ -82,15 +81,14 @@ func (w *walk) mayCondemn(ctx context.Context, add reclaim.Add) (bool, error) {
 	return false, nil
 }
 
-// lost returns why orphans may be bytes that the ledger misses: a restored one names those that
+// misses returns why orphans may be bytes that the ledger misses: a restored one names those that
 // were moved to another backend since as they lay there before.
-func (w *walk) lost(ctx context.Context) (why string, err error) {
-	if w.o.Lost == nil {
+func (w *walk) misses(ctx context.Context) (why string, err error) {
+	if w.o.Misses == nil {
 		return "", nil
 	}
-	n, err := w.o.Lost(ctx)
-	if n > 0 {
-		why = words.Plural(n, "blob is", "blobs are") + " lost, and orphans may be the bytes, moved to this backend after the backup: put them back, or delete their objects"
+	if why, err = w.o.Misses(ctx); why != "" {
+		why = "orphans may be bytes that were moved to this backend after the backup: " + why
 	}
 	return why, err
 }

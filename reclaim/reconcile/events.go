@@ -19,7 +19,7 @@ const (
 	Healing   = "healing"    // missing or damaged blobs with a sound copy
 	Healed    = "healed"     // found by an earlier walk, sound by now
 	Skipped   = "skipped"    // differences beyond what one walk checks
-	HeldBack  = "held_back"  // orphans that were not condemned because they are too many
+	HeldBack  = "held_back"  // orphans that were not condemned, as they may be no orphans
 	RipeCount = "would_condemn"
 	Unread    = "unread" // backends with rows that no walk comes to: the configuration lacks them
 )

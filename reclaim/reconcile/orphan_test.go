@@ -236,16 +236,16 @@ func TestTooManyOrphans(t *testing.T) {
 func TestOrphansBesideLosses(t *testing.T) {
 	w := newWorld(t)
 	w.plant()
-	lost, why := int64(1), ""
-	w.set = func(o *reconcile.Options) { o.Lost = func(context.Context) (int64, error) { return lost, nil } }
+	lost, why := "a blob is lost", ""
+	w.set = func(o *reconcile.Options) { o.Misses = func(context.Context) (string, error) { return lost, nil } }
 	w.events.HeldBack = func(_ string, _ int64, because string) { why = because }
 	w.run()
 	w.later(grace)
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.HeldBack: 1})
-	if !strings.Contains(why, "1 blob is lost") {
+	if !strings.Contains(why, "after the backup: a blob is lost") {
 		w.Errorf("why is %q", why)
 	}
-	lost = 0
+	lost = ""
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.Condemned: 1})
 }
 

@@ -50,9 +50,9 @@ type Options struct {
 	MostOrphans int
 	MostShare   float64
 
-	// Lost, if set, returns how many blobs are missing or damaged without a sound copy, whose bytes
-	// orphans may be. While there are any, no orphan is condemned.
-	Lost func(ctx context.Context) (int64, error)
+	// Misses, if set, returns why orphans may be bytes that the ledger misses elsewhere. No orphan
+	// is condemned unless it returns "".
+	Misses func(ctx context.Context) (why string, err error)
 
 	Events *Events
 	// Would, if set, receives what a dry run would change. It is called from one
