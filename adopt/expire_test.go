@@ -57,6 +57,7 @@ type stubborn struct {
 	rows          []string
 	held, refused map[string]bool
 	blind         bool // holds match no row
+	rotates       bool // rows that lived again come last
 	holds         map[string]bool
 	steps         int
 }
@@ -87,11 +88,14 @@ func (s *stubborn) Claim(_ context.Context, limit int) (Claim, error) {
 
 func (s *stubborn) Settle(_ context.Context, c Claim, _ time.Duration) (out Settled, _ error) {
 	for _, r := range c.Rows {
+		others := slices.DeleteFunc(slices.Clone(s.rows), func(key string) bool { return key == r.Key })
 		if s.held[r.Key] {
-			s.holds[r.Key], out.Held = true, out.Held+1
+			if s.holds[r.Key], out.Held = true, out.Held+1; s.rotates {
+				s.rows = append(others, r.Key)
+			}
 			continue
 		}
-		s.rows, out.Gone = slices.DeleteFunc(s.rows, func(key string) bool { return key == r.Key }), out.Gone+1
+		s.rows, out.Gone = others, out.Gone+1
 	}
 	return out, nil
 }
@@ -116,7 +120,7 @@ func TestPassesEnd(t *testing.T) {
 	for _, c := range []struct {
 		what, held, refused, left string
 		batch                     int
-		take, blind               bool
+		take, blind, rotates      bool
 	}{
 		{what: "refused claims", refused: "adh", left: "adh", batch: 8},
 		{what: "refused, and not held", refused: "adh", blind: true, batch: 8},
@@ -124,9 +128,10 @@ func TestPassesEnd(t *testing.T) {
 		{what: "rows that may not be taken, and are not held", refused: "adh", blind: true, batch: 8, take: true},
 		{what: "held at the end of a claim", held: "abcd", left: "abcd", batch: 2},
 		{what: "held, and claimed again", held: "abcd", blind: true, batch: 2},
+		{what: "held, and claimed again in another order", held: rows, blind: true, rotates: true, batch: 2},
 		{what: "held, and others go with them", held: "a", left: "a", blind: true, batch: 8},
 	} {
-		s := &stubborn{rows: strings.Split(rows, ""), held: map[string]bool{}, refused: map[string]bool{}, holds: map[string]bool{}, blind: c.blind}
+		s := &stubborn{rows: strings.Split(rows, ""), held: map[string]bool{}, refused: map[string]bool{}, holds: map[string]bool{}, blind: c.blind, rotates: c.rotates}
 		for _, key := range rows {
 			s.held[string(key)], s.refused[string(key)] = strings.ContainsRune(c.held, key), strings.ContainsRune(c.refused, key)
 		}

@@ -63,7 +63,7 @@ type Records interface {
 	// may not, after all others.
 	Release(ctx context.Context, c Claim) (int, error)
 	// Recover makes up to limit rows whose claim is older than age live again. If some of them
-	// may not, it goes on with all others, and fails with a *Refusal then.
+	// may not, it goes on with all others, by limit, and fails with a *Refusal then.
 	Recover(ctx context.Context, age time.Duration, limit int) (int, error)
 	// Due counts the rows that Claim would take.
 	Due(ctx context.Context) (Backlog, error)

@@ -87,22 +87,25 @@ func (r *Refusal) rest(ctx context.Context, holds RowHolder, events *Events, col
 	return err
 }
 
-// repetition is the first row of the last step of a pass in which none went, as holds keep
-// all of it.
-type repetition struct{ key string }
+// repetition is the first rows of the steps of a pass since one went, if holds kept all of a step.
+type repetition map[string]bool
 
-// of fails if a step begins as the one before it did, and none went in either. Claim does not
-// know the hold that keeps the row then, and the pass would not end.
-func (r *repetition) of(rows []Row, s Settled) error {
-	before := r.key
-	r.key = ""
-	if s.Gone > 0 || s.Held+s.Refused == 0 {
+// of fails if a step begins as another one did, and none went since. Claim does not know the hold
+// that keeps the row then, and the pass would not end.
+func (r repetition) of(rows []Row, s Settled) error {
+	switch {
+	case s.Gone > 0:
+		clear(r)
+		return nil
+	case s.Held+s.Refused == 0:
 		return nil
 	}
-	if r.key = rows[0].Key; r.key != before {
-		return nil
+	key := rows[0].Key
+	if r[key] {
+		return fmt.Errorf("row %s is claimed again although a hold keeps it: report this, with the types and the collation of its key", Brief(key))
 	}
-	return fmt.Errorf("row %s is claimed again although a hold keeps it: report this, with the types and the collation of its key", Brief(r.key))
+	r[key] = true
+	return nil
 }
 
 // add adds the outcome of other rows.

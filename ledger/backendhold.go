@@ -1,6 +1,9 @@
 package ledger
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // RelocatedReason begins the reason for which a relocated ledger holds all deletes: one of the
 // two places is a copy.
@@ -21,7 +24,7 @@ func (b Backend) HeldByPerson(reason string) BackendHold {
 		return BackendHold{}
 	case b.HeldFor != HeldForLedger:
 		return BackendHold{For: HeldByPerson, Reason: reason}
-	case strings.Contains(b.Held, reason):
+	case slices.Contains(strings.Split(b.Held, "; "), reason):
 		return BackendHold{For: HeldForLedger, Reason: b.Held}
 	}
 	return BackendHold{For: HeldForLedger, Reason: b.Held + "; " + reason}

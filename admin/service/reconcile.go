@@ -54,6 +54,9 @@ func (s *Service) Reconcile(ctx context.Context, req api.ReconcileRequest, emit 
 	}
 	counts := countsBut(done[r.Name()], reclaim.Items)
 	if unread > 0 && err == nil {
+		if counts == nil { // no walk was made
+			counts = map[string]int64{}
+		}
 		counts[reconcile.Unread] = unread
 	}
 	return api.ReconcileResult{Counts: counts}, err

@@ -187,7 +187,7 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 }
 
 // maxKept bounds the rows that Recover passes over, to find those behind them.
-const maxKept = 10_000
+const maxKept = 3_000
 
 // Recover implements adopt.Records.
 func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, first error) {
