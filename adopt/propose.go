@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lethe-storage/lethe/internal/words"
@@ -107,13 +108,13 @@ func leftOut(tables []TableInfo, described []string) string {
 		})
 		switch {
 		case t.end() != "" && len(t.Key) != 1:
-			compound = append(compound, t.Name)
+			compound = append(compound, comment(t.Name))
 		case t.end() != "", slices.Contains(described, t.Name):
 		case t.Unread != "":
-			unread = append(unread, t.Name+" ("+t.Unread+")")
+			unread = append(unread, comment(t.Name)+" ("+comment(t.Unread)+")")
 		case referred && t.column(countNames) != "": // the contents of another
 		default:
-			endless = append(endless, t.Name)
+			endless = append(endless, comment(t.Name))
 		}
 	}
 	text := ""
@@ -198,7 +199,7 @@ func (p proposal) rows(t TableInfo) string {
 	has := p.contents(t)
 	if other := p.taken(has.prefix); other != "" {
 		return fmt.Sprintf("  # %s is not described: its objects lie below %s, beside or in what the collection of %s has, and\n"+
-			"  # each has a prefix of its own. Where no object is of both, describe it in a file of its own.\n", t.Name, has.prefix, other)
+			"  # each has a prefix of its own. Where no object is of both, describe it in a file of its own.\n", comment(t.Name), comment(has.prefix), other)
 	}
 	name := p.collection(t.Name)
 	fmt.Fprintf(&b, "  %s:\n", name)
@@ -227,7 +228,7 @@ func (p proposal) rows(t TableInfo) string {
 	if has.prefix != "" {
 		b.WriteString("    bucket: main\n" + p.prefix(name, has.prefix, "what the keys of all its objects begin with") +
 			"    guard: trigger               # lethe adopt guard install; without one objects stay\n" +
-			or(p.copies(t), "    # cache: [\"prefix:{"+t.Key[0]+"}\"]  # keys of copies in Redis\n"))
+			or(p.copies(t), "    # cache: ["+strconv.Quote("prefix:{"+t.Key[0]+"}")+"]  # keys of copies in Redis\n"))
 	}
 	return b.String()
 }
@@ -238,7 +239,7 @@ func proposeClaim(statements []string) string {
 	var b strings.Builder
 	b.WriteString("      # Two columns more let copies leave the cache before their row goes. This makes them:\n")
 	for _, line := range statements {
-		b.WriteString("      #   " + line + "\n")
+		b.WriteString("      #   " + comment(line) + "\n")
 	}
 	b.WriteString("      # status: {column: deletion_status, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}\n")
 	b.WriteString("      # initiated: deletion_initiated_at\n")
@@ -264,17 +265,17 @@ func (p proposal) contents(t TableInfo) belongings {
 		if len(keys) == 0 && count == "" {
 			continue
 		}
-		object := keysOf{template: "{" + to.Key[0] + "}", reason: "the key in the bucket: a column, or a template such as content/{" + to.Key[0] + "}"}
+		object := keysOf{template: "{" + to.Key[0] + "}", reason: "the key in the bucket: a column, or a template such as " + comment("content/{"+to.Key[0]+"}")}
 		if len(keys) > 0 {
 			object = keys[0]
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "      content: %-17s # a foreign key to %s\n", scalar(c.Name), to.Name)
+		fmt.Fprintf(&b, "      content: %-17s # a foreign key to %s\n", scalar(c.Name), comment(to.Name))
 		fmt.Fprintf(&b, "    contents:\n      table: %s\n      key: %s\n", scalar(to.Name), scalar(to.Key[0]))
 		if count != "" {
 			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", scalar(count))
 		}
-		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
+		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), comment(object.reason))
 		if with := p.sharedWith(object.objects, t, to); with != "" {
 			fmt.Fprintf(&b, "    # %s may name the same objects, and is not asked before they go: does it need them?\n", with)
 		}
@@ -291,10 +292,10 @@ func (p proposal) owned(t TableInfo) belongings {
 	for _, k := range p.keys(t) {
 		if folder := commonFolder(k.objects); len(objects) > 0 && len(k.objects) > 0 && commonFolder(append(slices.Clone(objects), k.objects...)) == noFolder {
 			apart += fmt.Sprintf("      # %s names objects below %s (%s). A collection has one prefix:\n"+
-				"      # describe those by one of kind keys (docs/adopting-keys.md).\n", k.column, folder, k.reason)
+				"      # describe those by one of kind keys (docs/adopting-keys.md).\n", comment(k.column), comment(folder), comment(k.reason))
 			continue
 		}
-		own, why = append(own, fmt.Sprintf("%q", k.template)), append(why, k.column+": "+k.reason)
+		own, why = append(own, fmt.Sprintf("%q", k.template)), append(why, comment(k.column+": "+k.reason))
 		objects = append(objects, k.objects...)
 	}
 	if len(own) == 0 {
@@ -326,7 +327,7 @@ func (p proposal) sharedWith(objects []string, tables ...TableInfo) string {
 				return slices.Contains(objects, v) || t.end() == "" && strings.HasPrefix(v, folder) && slices.Contains(p.index[v], v)
 			})
 			if named && len(objects) > 0 && !own[name] && !own[t.Refers[c.Name]] {
-				return name + "." + c.Name
+				return comment(name + "." + c.Name)
 			}
 		}
 	}
@@ -339,7 +340,7 @@ func rowsAlone(t TableInfo) string {
 		"      # Do they have objects? Name those (objects: [\"folder/{column}\"], bucket, prefix, guard), or nobody\n" +
 		"      # knows their keys any more once the rows are gone.\n"
 	if t.Unread != "" {
-		text += "      # Its rows could not be looked at: " + t.Unread + "\n"
+		text += "      # Its rows could not be looked at: " + comment(t.Unread) + "\n"
 	}
 	return text
 }

@@ -205,14 +205,14 @@ func (p proposal) folder(list []layout) string {
 		for i, o := range list {
 			queries = append(queries, strings.Replace(o.table.keyQuery(o.name), "SELECT ", "SELECT '' || ", 1)) // texts, whatever their types
 			if i > 0 {
-				live += fmt.Sprintf("        # %s: %s, too. Leave it out only if these are not folders of its rows.\n", o.table.Name, o.reason)
+				live += fmt.Sprintf("        # %s: %s, too. Leave it out only if these are not folders of its rows.\n", comment(o.table.Name), comment(o.reason))
 			}
 		}
 		live += "        query: " + scalar(strings.Join(queries, " UNION ALL ")) + "\n"
 		depth = fmt.Sprintf("      depth: %d\n", l.depth)
 	}
 	return p.alive(l.table.Name, "folders", l.prefix) +
-		fmt.Sprintf("      # %s has no end, and %s.\n      # A folder that no row names is marked, and removed after the retention.\n", l.table.Name, l.reason) +
+		fmt.Sprintf("      # %s has no end, and %s.\n      # A folder that no row names is marked, and removed after the retention.\n", comment(l.table.Name), comment(l.reason)) +
 		depth + "      live:\n" + live + endlessTimes
 }
 
@@ -243,7 +243,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 	var all []naming
 	for _, t := range rest {
 		for _, k := range p.index.columns(t) {
-			all = grouped(all, naming{[]string{t.Name}, []string{t.Name + "." + k.column + ": " + k.reason}, k.objects})
+			all = grouped(all, naming{[]string{t.Name}, []string{comment(t.Name + "." + k.column + ": " + k.reason)}, k.objects})
 		}
 	}
 	for _, n := range all {
@@ -251,7 +251,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 		described = append(described, n.tables...)
 		if other := p.taken(prefix); other != "" {
 			text += fmt.Sprintf("  # %s. They lie below %s, beside or in what the collection\n  # of %s has: leave them to it if no row here needs what it deletes, or describe them by kind keys in a file of its own (docs/adopting-keys.md).\n",
-				strings.Join(n.reasons, "; "), prefix, other)
+				strings.Join(n.reasons, "; "), comment(prefix), other)
 			continue
 		}
 		queries, reasons := p.index.namers(tables, prefix)
@@ -287,7 +287,7 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", t.text(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
 					}
 					queries = append(queries, query)
-					reasons = append(reasons, fmt.Sprintf("%s.%s: %d of %d sampled values name keys in the bucket", t.Name, c.Name, len(keys), len(c.Values)))
+					reasons = append(reasons, fmt.Sprintf("%s: %d of %d sampled values name keys in the bucket", comment(t.Name+"."+c.Name), len(keys), len(c.Values)))
 				}
 			}
 		}

@@ -34,11 +34,21 @@ func legal(name string) string {
 }
 
 // quotedInYAML matches texts that YAML does not take for themselves without quotes.
-var quotedInYAML = regexp.MustCompile(`(?i)^[^a-z_]|: |:$| #|\s$|[[:cntrl:]]|^(?:null|true|false|yes|no|on|off|y|n)$`)
+var quotedInYAML = regexp.MustCompile(`(?i)^[^a-z_]|: |:$| #|\s$|[\p{Cc}\x{2028}\x{2029}]|^(?:null|true|false|yes|no|on|off|y|n)$`)
 
 // scalar returns a text as YAML has it.
 func scalar(text string) string {
 	if quotedInYAML.MatchString(text) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+var control = regexp.MustCompile(`[\p{Cc}\x{2028}\x{2029}]`)
+
+// comment returns a text as a comment has it: a line break in a name would end the comment.
+func comment(text string) string {
+	if control.MatchString(text) {
 		return strconv.Quote(text)
 	}
 	return text
