@@ -76,20 +76,26 @@ func Identifier(parts ...string) string {
 }
 
 // reserved are the words that PostgreSQL, MariaDB or SQLite take for something else than a
-// name. PostgreSQL takes user for its own user, without an error.
-var reserved = strings.Fields(`accessible action add all alter analyse analyze and any array as asc asymmetric authorization
-	before between binary both by call cascade case cast change char character check collate collation column commit
-	condition constraint continue convert create cross current_catalog current_date current_role current_schema
-	current_time current_timestamp current_user cursor database databases dec decimal declare default deferrable delayed
-	delete desc describe deterministic distinct distinctrow div do double drop dual each else elseif enclosed end escape
-	escaped except exists exit explain false fetch float for force foreign freeze from full fulltext function general
-	generated grant group grouping groups having if ignore ilike in index infile initially inner inout insensitive insert
-	int integer intersect interval into is isnull iterate join key keys kill lateral lead leading leave left like limit
-	linear lines load localtime localtimestamp lock long loop match mod modifies natural not nothing notnull null numeric
-	of offset on only optimize option or order out outer outfile over overlaps partition placing position precision
-	primary procedure purge range rank read reads real recursive references regexp release rename repeat replace require
-	resignal restrict return returning revoke right rlike row row_number rows schema schemas select sensitive separator
-	session_user set show signal similar smallint some spatial specific sql ssl starting symmetric system table
-	tablesample terminated then to trailing transaction trigger true undo union unique unlock unsigned update usage use
-	user using utc_date utc_time utc_timestamp values varchar variadic varying verbose virtual when where while window
-	with write xor zerofill`)
+// name. PostgreSQL takes user and system_user for its own user, without an error.
+var reserved = strings.Fields(`accessible action add all alter analyse analyze and any array as asc asensitive asymmetric authorization
+	autoincrement before between bigint binary blob both by call cascade case cast change char character check collate collation column
+	commit concurrently condition constraint continue convert create cross current_catalog current_date current_role
+	current_schema current_time current_timestamp current_user cursor database databases day_hour day_microsecond
+	day_minute day_second dec decimal declare default deferrable delayed delete delete_domain_id desc describe
+	deterministic distinct distinctrow div do do_domain_ids double drop dual each else elseif enclosed end escape escaped
+	except exists exit explain false fetch float float4 float8 for force foreign freeze from full fulltext function
+	general generated grant group grouping groups having high_priority hour_microsecond hour_minute hour_second if ignore
+	ignore_domain_ids ilike in index infile initially inner inout insensitive insert int int1 int2 int3 int4 int8 integer
+	intersect interval into is isnull iterate join key keys kill lateral lead leading leave left like limit linear lines
+	load localtime localtimestamp lock long longblob longtext loop low_priority master_demote_to_replica
+	master_demote_to_slave master_ssl_verify_server_cert match maxvalue mediumblob mediumint mediumtext middleint
+	minute_microsecond minute_second mod modifies natural no_write_to_binlog not nothing notnull null numeric of offset on
+	only optimize option optionally or order out outer outfile over overlaps page_checksum parse_vcol_expr partition
+	placing portion position precision primary procedure purge raise range rank read read_write reads real recursive
+	ref_system_id references regexp release rename repeat replace require resignal restrict return returning revoke right
+	rlike row row_number rows schema schemas second_microsecond select sensitive separator session_user set show signal
+	similar smallint some spatial specific sql sql_big_result sql_calc_found_rows sql_small_result sqlexception sqlstate
+	sqlwarning ssl starting stats_auto_recalc stats_persistent stats_sample_pages straight_join symmetric system
+	system_user table tablesample terminated then tinyblob tinyint tinytext to trailing transaction trigger true undo
+	union unique unlock unsigned update usage use user using utc_date utc_time utc_timestamp values varbinary varchar
+	varcharacter variadic varying verbose virtual when where while window with write xor year_month zerofill`)
