@@ -377,12 +377,12 @@ func (p proposal) below(named []string) string {
 }
 
 // prefix returns the line of a collection's prefix, which no other may meet from now on.
-func (p proposal) prefix(collection, prefix, comment string) string {
+func (p proposal) prefix(collection, prefix, why string) string {
 	if prefix == noFolder {
 		prefix += collection + "/"
 	}
 	p.prefixes[prefix] = collection
-	return fmt.Sprintf("    prefix: %-20s # %s\n", scalar(prefix), comment)
+	return fmt.Sprintf("    prefix: %-20s # %s\n", scalar(prefix), why)
 }
 
 // noFolder is the placeholder where keys have no folder in common.

@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -12,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // progressEvery is the interval of progress in a stream.
@@ -64,25 +63,14 @@ func (s *Service) Check(ctx context.Context, req api.CheckRequest, emit func(api
 // unreadable is the kind of a problem that hides what there is.
 const unreadable = "unreadable"
 
-// unread reports the backends that the ledger has blobs on and the configuration lacks, and
-// returns how many there are: a walk over the backends does not come to them.
-func (s *Service) unread(totals []ledger.Total, emit func(api.Event)) (n int64) {
-	blobs, bytes := map[string]int64{}, map[string]int64{}
-	for _, t := range totals {
-		if t.Backend != ledger.InLedger && s.o.Backends[t.Backend] == nil {
-			blobs[t.Backend] += t.Blobs
-			bytes[t.Backend] += t.Bytes
-		}
+// unread reports the backends that no walk comes to, and returns how many there are.
+func (s *Service) unread(totals []ledger.Total, emit func(api.Event)) int64 {
+	list := reconcile.UnreadBackends(totals, s.o.Backends)
+	for _, t := range list {
+		emit(api.Event{Problem: &api.Problem{Kind: unreadable, Backend: t.Backend, Name: t.Backend, Detail: fmt.Sprintf(
+			"it is not in the configuration: its %s of %s were not compared", words.Plural(t.Blobs, "blob", "blobs"), words.Size(t.Bytes))}})
 	}
-	for _, id := range slices.Sorted(maps.Keys(blobs)) {
-		if blobs[id] == 0 {
-			continue
-		}
-		n++
-		emit(api.Event{Problem: &api.Problem{Kind: unreadable, Backend: id, Name: id, Detail: fmt.Sprintf(
-			"it is not in the configuration: its %s of %s were not compared", words.Plural(blobs[id], "blob", "blobs"), words.Size(bytes[id]))}})
-	}
-	return n
+	return int64(len(list))
 }
 
 // alone returns a loop of one routine, so that its run is recorded as others

@@ -165,7 +165,7 @@ func (c *Collection) sameKind(t *tx) error {
 	if err := t.row(unended, c.name, all).Scan(&n); err != nil || n == 0 {
 		return err
 	}
-	return fmt.Errorf("%s to be deleted by a description of %s as %s: let \"lethe adopt run\" delete what waits, with that one, and try again",
+	return fmt.Errorf("%s to be deleted by a description of %s as %s: let \"lethe adopt run\" delete what waits, with that one in mode reclaim, and try again",
 		wording.Plural(n, "object waits", "objects wait"), c.name, was)
 }
 

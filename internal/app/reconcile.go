@@ -44,10 +44,8 @@ func (s *Store) missesBytes(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	for _, t := range totals {
-		if t.Backend != ledger.InLedger && t.Blobs > 0 && s.Backends[t.Backend] == nil {
-			return fmt.Sprintf("the ledger has blobs on backend %s, which is not in the configuration: configure it, with an empty folder if it is gone", t.Backend), nil
-		}
+	if unread := reconcile.UnreadBackends(totals, s.Backends); len(unread) > 0 {
+		return fmt.Sprintf("the ledger has blobs on backend %s, which is not in the configuration: configure it, with an empty folder if it is gone", unread[0].Backend), nil
 	}
 	d, err := s.Ledger.Depths(ctx, ledger.DepthQuery{Backends: slices.Sorted(maps.Keys(s.Backends))})
 	for id, x := range d.Suspects {
