@@ -22,6 +22,10 @@ const (
 	lookPages = 500
 )
 
+// tailPages is how many pages the last checkpoint before a restart of the log copies at most, as
+// the writer waits for it: some milliseconds.
+const tailPages = 500
+
 const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 
 // checkpointer copies the write-ahead log back into the file beside the writer. In a COMMIT,
@@ -32,6 +36,9 @@ type checkpointer struct {
 	ended  chan struct{}
 	mu     sync.Mutex // held during a checkpoint, as SQLite refuses a second one
 	s      *sqldb.Session
+	copied int // pages of the log, by the last run
+	// step is how many of them that run copied: about what the next one finds.
+	step   atomic.Int64
 	failed atomic.Pointer[error] // of a checkpoint, until it is looked at
 }
 
@@ -76,9 +83,15 @@ func (c *checkpointer) run() (whole bool) {
 	if err != nil {
 		c.failed.Store(&err)
 		_ = c.s.Close()
-		c.s = nil
+		c.s, c.copied = nil, 0
+		c.step.Store(0)
 		return false
 	}
+	if copied < c.copied { // the log was restarted
+		c.copied = 0
+	}
+	c.step.Store(int64(copied - c.copied))
+	c.copied = copied
 	return pages == copied
 }
 

@@ -52,7 +52,7 @@ func (g *group) run() {
 			g.singly()
 			return
 		}
-		if g.kept > 0 && (lethe.Monotonic{}).Now().Sub(g.began) > g.w.groupTime {
+		if g.kept > 0 && g.full() {
 			break
 		}
 	}
@@ -63,6 +63,12 @@ func (g *group) run() {
 	for _, m := range g.ran {
 		m.answer(m.err)
 	}
+}
+
+// full reports whether a group takes no further members: its time is up, or requests wait for a
+// group of batches.
+func (g *group) full() bool {
+	return g.k == Batch && g.w.queue.length(Request) > 0 || (lethe.Monotonic{}).Now().Sub(g.began) > g.w.groupTime
 }
 
 // join runs a member inside the group's transaction; false if the transaction is gone. The

@@ -71,8 +71,8 @@ func (w *writer) due() bool {
 }
 
 // bound blocks reads briefly if the log is long, and writes all of it back, so that the next
-// write restarts it. Most is written back before. If a long read or a backup prevents it, it
-// tries again later.
+// write restarts it. Most is written back before, beside the writer, unless the log is twice as
+// long as it may be. If a long read or a backup prevents it, it tries again later.
 func (w *writer) bound() {
 	l := &w.log
 	info, err := os.Stat(w.f.path + "-wal")
@@ -81,6 +81,10 @@ func (w *writer) bound() {
 	}
 	now := lethe.Monotonic{}.Now()
 	if now < l.next {
+		return
+	}
+	if info.Size() <= 2*l.limit && w.f.c.step.Load() > tailPages {
+		w.f.c.due()
 		return
 	}
 	w.f.c.run()

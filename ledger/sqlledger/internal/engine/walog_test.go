@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -81,6 +82,47 @@ func TestABackupDoesNotHoldReadsOff(t *testing.T) {
 			t.Error("the restart is tried after each write")
 		}
 	})
+}
+
+// TestALongLogIsCopiedBesideTheWriter: what has to be copied before a long log can be restarted
+// does not hold writes up.
+func TestALongLogIsCopiedBesideTheWriter(t *testing.T) {
+	const limit = 1 << 20
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	path := filePath(t)
+	e := openTest(t, path, Options{})
+	if err := write(ctx, e, func(t *Tx) error {
+		t.e.File.w.log = walog{limit: limit, every: time.Microsecond}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c := e.File.c
+	long := func() {
+		t.Helper()
+		if err := write(ctx, e, func(t *Tx) error {
+			_, err := t.Exec(addNote+` ON CONFLICT (id) DO UPDATE SET what = excluded.what`, "a", strings.Repeat("x", limit))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.mu.Lock() // a checkpoint is under way
+	unlock := sync.OnceFunc(c.mu.Unlock)
+	defer unlock()
+	c.step.Store(tailPages + 1)
+	long()
+	long() // it waits for no checkpoint
+	unlock()
+	for c.step.Load() > tailPages {
+		runtime.Gosched()
+	}
+	long()
+	on(t, e, func() {}) // the end of that transaction is over
+	if whole := c.run(); !whole {
+		t.Error("the log is not copied back")
+	}
 }
 
 // reading is a read under way, which ends when the next one has begun, or when

@@ -372,6 +372,33 @@ func TestQueueTakesTurns(t *testing.T) {
 	}
 }
 
+// TestARequestWaitsForOneBatch: batches that wait do not join the group of one that runs while
+// requests wait.
+func TestARequestWaitsForOneBatch(t *testing.T) {
+	e := openTest(t, filePath(t), Options{GroupTime: time.Hour})
+	release := hold(t, e)
+	var order []string
+	var wg sync.WaitGroup
+	begin := func(k Kind, name string) {
+		wg.Go(func() {
+			if err := e.Write(context.Background(), k, Job{Do: func(*Tx) error { order = append(order, name); return nil }}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	begin(Batch, "batch")
+	for e.File.w.queue.length(Batch) != 1 {
+		runtime.Gosched()
+	}
+	begin(Request, "request")
+	awaitQueue(e, 1)
+	release()
+	wg.Wait()
+	if want := []string{"request", "batch"}; !slices.Equal(order, want) {
+		t.Errorf("%v ran, not %v", order, want)
+	}
+}
+
 func TestCloseEndsWhatWasBegun(t *testing.T) {
 	path := filePath(t)
 	e, err := open(path, Options{})
