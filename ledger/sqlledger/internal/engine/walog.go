@@ -13,8 +13,10 @@ const (
 	walLimit = 64 << 20
 	// walEvery is how often a restart is tried while a reader prevents it.
 	walEvery = 5 * time.Second
-	// walWait is how long a restart blocks reads at most.
-	walWait = 100 * time.Millisecond
+	// walWait is how long a restart holds up reads and writes at most, until the log is twice as
+	// long as it may be, and walFarWait from then on.
+	walWait    = 10 * time.Millisecond
+	walFarWait = 100 * time.Millisecond
 )
 
 // walog bounds the write-ahead log. SQLite restarts the log only if all of it is copied back
@@ -83,13 +85,17 @@ func (w *writer) bound() {
 	if now < l.next {
 		return
 	}
-	if info.Size() <= 2*l.limit && w.f.c.step.Load() > tailPages {
-		w.f.c.due()
-		return
+	wait := walFarWait
+	if info.Size() <= 2*l.limit {
+		if w.f.c.step.Load() > tailPages {
+			w.f.c.due()
+			return
+		}
+		wait = walWait
 	}
 	w.f.c.run()
 	whole := false
-	if w.f.r.pause(walWait) {
+	if w.f.r.pause(wait) {
 		whole = w.f.c.run()
 		w.f.r.resume(maxReaders)
 	}
