@@ -14,7 +14,8 @@ import (
 
 // Legal holds do not require a bucket with object lock, as S3 does: there are
 // no versions to lock, and a held key cannot be deleted, replaced or expired.
-// Buckets are not reported as locked.
+// Buckets are not reported as locked. A hold outlives the object that clients see: whoever set it
+// can release it once that has ended, as the hold keeps its bytes, and other objects from its key.
 
 // PutObjectLegalHold sets or removes the legal hold of a key. The operator's
 // holds stay.
@@ -28,10 +29,10 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return err
 	}
-	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
-		return b.fail(o, err)
-	}
 	was, err := b.legalHold(o.ctx, n.bucket, n.key)
+	if err == nil && (on || !was) {
+		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key})
+	}
 	if err != nil {
 		return b.fail(o, err)
 	}
@@ -60,10 +61,10 @@ func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
-		return nil, b.fail(o, err)
-	}
 	on, err := b.legalHold(o.ctx, n.bucket, n.key)
+	if err == nil && !on {
+		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key})
+	}
 	if err != nil {
 		return nil, b.fail(o, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -62,6 +63,30 @@ func TestLegalHold(t *testing.T) {
 	}
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
 	s.must(err)
+}
+
+// A legal hold keeps the bytes of an object that has ended, and its key from others. Clients, who
+// do not see the object any more, can still release the hold.
+func TestLegalHoldOfAnEndedObject(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "body", map[string]string{"ttl": "1h"})
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))
+	w.clock.Advance(2 * time.Hour)
+	put := func() error {
+		_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), Body: strings.NewReader("new")})
+		return err
+	}
+	s.denied("overwrite", put())
+	got, err := s.GetObjectLegalHold(s.ctx, &awss3.GetObjectLegalHoldInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.must(err)
+	if got.LegalHold.Status != types.ObjectLockLegalHoldStatusOn {
+		t.Errorf("the legal hold is %s", got.LegalHold.Status)
+	}
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
+	for _, status := range []types.ObjectLockLegalHoldStatus{types.ObjectLockLegalHoldStatusOn, types.ObjectLockLegalHoldStatusOff} {
+		s.fails(s.legalHold("k", status), 404, "NoSuchKey")
+	}
+	s.must(put())
 }
 
 // A bucket that is not deleted for its holds keeps its uploads.
