@@ -21,6 +21,14 @@ func (s BucketSettings) Check() error {
 	return s.checkEviction()
 }
 
+// CheckSeen returns ErrPreconditionFailed unless the settings are those seen, if any are given.
+func (s BucketSettings) CheckSeen(seen []BucketSettings) error {
+	if len(seen) > 0 && seen[0] != s {
+		return fmt.Errorf("the bucket has other settings by now: %w", lethe.ErrPreconditionFailed)
+	}
+	return nil
+}
+
 // CheckQuota returns ErrQuotaExceeded if the bucket, with the totals in b, would exceed its
 // quota by growing so; RoomFor tells whether it can make the room. A change that shrinks it is
 // never refused.

@@ -84,13 +84,33 @@ func ttlText(d time.Duration) string {
 }
 
 // SetBucket changes a bucket's settings. It fails with ErrNoSuchBucket.
-// Existing objects keep their time to live.
+// Existing objects keep their time to live. What others change meanwhile stays.
 func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket, error) {
-	b, err := s.o.Objects.Bucket(ctx, c.Name)
-	if err != nil {
-		return api.Bucket{}, err
+	const tries = 10
+	for n := 1; ; n++ {
+		b, err := s.o.Objects.Bucket(ctx, c.Name)
+		if err != nil {
+			return api.Bucket{}, err
+		}
+		set, err := changeSettings(c, b.BucketSettings)
+		if err != nil {
+			return api.Bucket{}, err
+		}
+		b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set, b.BucketSettings)
+		if n < tries && errors.Is(err, lethe.ErrPreconditionFailed) {
+			continue
+		}
+		if err != nil {
+			return api.Bucket{}, err
+		}
+		out := bucketOf(b)
+		s.audit(ctx, "bucket_configured", "operator", slog.Any("bucket", out))
+		return out, nil
 	}
-	set := b.BucketSettings
+}
+
+// changeSettings applies a change to the settings of a bucket: ErrBadRequest.
+func changeSettings(c api.BucketChange, set ledger.BucketSettings) (ledger.BucketSettings, error) {
 	for _, d := range []struct {
 		name string
 		text *string
@@ -100,11 +120,11 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 		{"default_idle", c.DefaultIdle, &set.DefaultIdle}, {"max_idle", c.MaxIdle, &set.MaxIdle},
 	} {
 		if err := parseDuration(d.text, d.to); err != nil {
-			return api.Bucket{}, fmt.Errorf("%w: %s: %w", api.ErrBadRequest, d.name, err)
+			return set, fmt.Errorf("%w: %s: %w", api.ErrBadRequest, d.name, err)
 		}
 	}
 	if err := withinLongest(c, set); err != nil {
-		return api.Bucket{}, err
+		return set, err
 	}
 	if c.QuotaBytes != nil {
 		set.QuotaBytes = *c.QuotaBytes
@@ -113,23 +133,18 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 		set.QuotaObjects = *c.QuotaObjects
 	}
 	if err := set.Check(); errors.Is(err, lethe.ErrInvalidTTL) {
-		return api.Bucket{}, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
+		return set, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
 	}
 	if set.QuotaBytes < 0 || set.QuotaObjects < 0 {
-		return api.Bucket{}, fmt.Errorf("%w: a quota must not be negative; 0 is none", api.ErrBadRequest)
+		return set, fmt.Errorf("%w: a quota must not be negative; 0 is none", api.ErrBadRequest)
 	}
 	if err := changeEviction(c, &set.Evict); err != nil {
-		return api.Bucket{}, err
+		return set, err
 	}
 	if err := set.Check(); err != nil {
-		return api.Bucket{}, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
+		return set, fmt.Errorf("%w: %w", api.ErrBadRequest, err)
 	}
-	if b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set); err != nil {
-		return api.Bucket{}, err
-	}
-	out := bucketOf(b)
-	s.audit(ctx, "bucket_configured", "operator", slog.Any("bucket", out))
-	return out, nil
+	return set, nil
 }
 
 // withinLongest refuses a change after which the default of an end is longer than the longest:

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -37,12 +38,44 @@ func TestDefaultsAreWithinTheLongest(t *testing.T) {
 	}
 }
 
-// bucketSetter returns what changes settings of a bucket.
-func bucketSetter(t *testing.T) func(api.BucketChange) (api.Bucket, error) {
+// Of two changes of a bucket at the same time none undoes the other.
+func TestChangesOfABucketMeet(t *testing.T) {
+	undo, quota := "7d", int64(9)
+	var other func() // another change, once this one has read the settings
+	set := bucketSetter(t, func(of *object.Ledger) { of.Buckets = readFirst{of.Buckets, func() { other() }} })
+	other = func() {
+		other = func() {}
+		if _, err := set(api.BucketChange{Undo: &undo}); err != nil {
+			t.Error(err)
+		}
+	}
+	if b, err := set(api.BucketChange{QuotaObjects: &quota}); err != nil || b.Undo != undo || b.QuotaObjects != quota {
+		t.Errorf("%+v, %v; want both changes", b, err)
+	}
+}
+
+// readFirst is a ledger of buckets where something happens after each read of a bucket.
+type readFirst struct {
+	object.BucketLedger
+	then func()
+}
+
+func (r readFirst) Bucket(ctx context.Context, name string) (ledger.Bucket, error) {
+	b, err := r.BucketLedger.Bucket(ctx, name)
+	r.then()
+	return b, err
+}
+
+// bucketSetter returns what changes settings of a bucket, over a ledger that the functions change.
+func bucketSetter(t *testing.T, over ...func(*object.Ledger)) func(api.BucketChange) (api.Bucket, error) {
 	t.Helper()
 	c := newCounting(t)
 	c.fill("small", "a/", 1, 0)
-	objects, err := object.New(object.Options{Ledger: ledgertest.ForObjects(c.db), Backends: map[string]blob.Store{"main": memblob.New(memblob.Options{})}, StoreID: "s"})
+	of := ledgertest.ForObjects(c.db)
+	for _, change := range over {
+		change(&of)
+	}
+	objects, err := object.New(object.Options{Ledger: of, Backends: map[string]blob.Store{"main": memblob.New(memblob.Options{})}, StoreID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,10 @@ func bucketSettings(w *world) {
 	b := must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
 	equal(w, "settings", b.BucketSettings, s)
 	equal(w, "bucket", must(w.Bucket(w.ctx, bucketName))(w), b)
-	w.configure(ledger.BucketSettings{})
+	w.unchanged(func() {
+		w.fails(refused(w.ConfigureBucket(w.ctx, bucketName, s, ledger.BucketSettings{})), lethe.ErrPreconditionFailed)
+	})
+	must(w.ConfigureBucket(w.ctx, bucketName, ledger.BucketSettings{}, s))(w)
 	equal(w, "settings", must(w.Bucket(w.ctx, bucketName))(w).BucketSettings, ledger.BucketSettings{})
 	for _, bad := range []ledger.BucketSettings{{DefaultTTL: -1}, {MaxTTL: -1}, {QuotaBytes: -1}, {QuotaObjects: -1}, {Undo: -1}} {
 		w.unchanged(func() {

@@ -89,8 +89,9 @@ func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucke
 	return out, nil
 }
 
-// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket.
-func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (ledger.Bucket, error) {
+// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket; ErrPreconditionFailed unless they
+// are those seen, if any are given.
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen ...ledger.BucketSettings) (ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Bucket{}, err
 	}
@@ -100,6 +101,9 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 		return ledger.Bucket{}, err
 	}
 	b, err := db.find(name)
+	if err == nil {
+		err = b.CheckSeen(seen)
+	}
 	if err != nil {
 		return ledger.Bucket{}, err
 	}
