@@ -157,3 +157,38 @@ type Standing struct {
 	Objects []string
 	More    bool
 }
+
+// Found asks to place a lost blob where its bytes were found: under the name of an orphan, which
+// was read to its end.
+type Found struct {
+	Lost    lethe.ID // live, suspect, without a sound copy
+	Orphan  lethe.ID // the name without a row
+	Backend string   // of the orphan
+	Epoch   int64    // of the pairing with the backend, as checked
+	Size    int64    // of what was read
+	Digest  string   // hex SHA-256 of what was read
+	Blocks  lethe.BlockSums
+	Ago     time.Duration // since the read began
+}
+
+// Check returns an error unless the orphan may be the copy of the lost blob: ErrContentGone if that
+// is not lost, ErrDigestMismatch if the bytes are others, and those of OrphanRequest.Check.
+func (f Found) Check(lost Blob, copies int, b Backend, doubt string) error {
+	switch {
+	case !lost.Suspect || copies > 0:
+		return fmt.Errorf("blob %s is not lost: %w", lost.ID, lethe.ErrContentGone)
+	case lost.Size != f.Size || lost.Digest != f.Digest:
+		return fmt.Errorf("orphan %s has other bytes than blob %s: %w", f.Orphan, lost.ID, lethe.ErrDigestMismatch)
+	}
+	if err := f.Blocks.Check(f.Size); err != nil {
+		return err
+	}
+	return OrphanRequest{Backend: f.Backend, Epoch: f.Epoch}.Check(b, doubt)
+}
+
+// Copy returns the orphan as a copy of the lost blob.
+func (f Found) Copy(lost Blob, now lethe.Time) Blob {
+	b := CopyIntent{ID: f.Orphan, Backend: f.Backend}.Copy(lost, now)
+	b.State, b.Block, b.VerifiedAt = lethe.Live, f.Blocks.Size, now.Add(-f.Ago)
+	return b
+}

@@ -183,7 +183,7 @@ func Run(t *testing.T, open Open) {
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"backends", backendTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"receipts", receiptTests()}, {"events", eventTests()}, {"place", append(placeTests(), placeRaces()...)},
-		{"walks", walkTests()}, {"blocks", blockTests()}, {"usage", usageTests()},
+		{"walks", walkTests()}, {"found", foundTests()}, {"blocks", blockTests()}, {"usage", usageTests()},
 		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},
 	}
 	for _, g := range groups {

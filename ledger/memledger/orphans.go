@@ -1,6 +1,7 @@
 package memledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,6 +84,54 @@ func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanReques
 	}}
 	db.insert(row)
 	out.Blobs = append(out.Blobs, row.Blob)
+}
+
+// TakeOrphan makes an orphan the copy of a lost blob: ErrContentGone, ErrDigestMismatch,
+// ErrBackendMismatch, ErrFenced, ErrClock.
+func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Blob{}, err
+	}
+	defer db.mu.Unlock()
+	if err := db.trustClock(); err != nil {
+		return ledger.Blob{}, err
+	}
+	lost, err := db.copied(f.Lost)
+	if err != nil {
+		return ledger.Blob{}, err
+	}
+	on, copies := db.backend(f.Backend), 0
+	if on == nil {
+		return ledger.Blob{}, noBackend(f.Backend)
+	}
+	if lost.ContentID != "" {
+		copies = len(db.soundCopies(lost.ContentID, lost.Segment, lost.ID))
+	}
+	err = f.Check(lost.Blob, copies, on.Backend, db.limitState(limitKey{ledger.LimitClock, f.Backend}).Reason)
+	if err == nil && db.byID[f.Orphan] != nil {
+		err = fmt.Errorf("memledger: orphan %s has a row: %w", f.Orphan, lethe.ErrFenced)
+	}
+	part, gone := db.partHeld(lost)
+	if err = cmp.Or(err, gone); err != nil {
+		return ledger.Blob{}, err
+	}
+	b := &blob{backend: on, Blob: f.Copy(lost.Blob, db.now)}
+	b.keepBlocks(&b.Blob, f.Blocks)
+	if part == nil {
+		b.Replica = db.nextReplica(db.contentOf(b.ContentID))
+		db.place(b.ContentID)
+	}
+	db.insert(b)
+	if part != nil {
+		part.BlobID = b.ID
+		db.condemn(lost, death{reason: lethe.ReasonRebalance, at: db.now})
+	}
+	for _, x := range slices.Clone(db.findingsOf(f.Backend)) {
+		if x.Kind == ledger.FoundOrphan && x.Key == lethe.BlobKey(db.store.ID, f.Orphan) {
+			db.walking.findings.drop(x)
+		}
+	}
+	return b.Blob, nil
 }
 
 // Standings returns what depends on each of the blobs that are live.

@@ -39,6 +39,9 @@ type FindingLedger interface {
 	// CondemnOrphans gives orphans a row, condemned, if all conditions hold in that
 	// transaction: ErrBackendMismatch, ErrClock, ErrFenced.
 	CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error)
+	// TakeOrphan makes an orphan whose bytes were read the copy of a lost blob:
+	// ErrContentGone, ErrDigestMismatch, ErrBackendMismatch, ErrClock, ErrFenced.
+	TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, error)
 	// Standings returns, for the blobs that are live, what depends on them.
 	Standings(ctx context.Context, blobs []lethe.ID, limit int) ([]ledger.Standing, error)
 }

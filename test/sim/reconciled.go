@@ -169,6 +169,10 @@ func (s *seam) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledg
 	})
 }
 
+func (s *seam) TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, error) {
+	return write(s, "take-orphan", f.Backend, scope{}, func() (ledger.Blob, error) { return s.in.TakeOrphan(s.lasting(ctx), f) })
+}
+
 // What only looks, looks without an effect.
 
 func (s *seam) Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error) {
