@@ -10,6 +10,7 @@ import (
 // reconciling is the metrics of walks over backends.
 type reconciling struct {
 	found  *prometheus.CounterVec
+	taken  *prometheus.CounterVec
 	broken *prometheus.CounterVec
 }
 
@@ -21,6 +22,7 @@ var reconcileKinds = []string{
 
 func (m *Metrics) reconciles() {
 	m.reconcile.found = m.counter("reconcile_found_total", "What walks over backends found, by kind: orphans, condemned, foreign, elsewhere, missing, wrong_size, lost, healing, healed, held_back.", "backend", "kind")
+	m.reconcile.taken = m.counter("reconcile_taken_total", "Orphans that had the bytes of lost blobs, and became their copies.", "backend")
 	m.reconcile.broken = m.counter("reconcile_broken_total", "Walks over a backend that were cut off; the next run takes them up.", "backend")
 }
 
@@ -46,3 +48,6 @@ func tellWalk(tell teller, b api.BackendStatus) {
 
 // ReconcileBroken counts an interrupted walk.
 func (m *Metrics) ReconcileBroken(backend string) { m.reconcile.broken.WithLabelValues(backend).Inc() }
+
+// OrphanTaken counts an orphan that became the copy of a lost blob.
+func (m *Metrics) OrphanTaken(backend string) { m.reconcile.taken.WithLabelValues(backend).Inc() }

@@ -84,6 +84,11 @@ func (w *observer) reconciling() *reconcile.Events {
 			w.audit("orphans_condemned", string(lethe.ReasonOrphan), slog.String("backend", backend),
 				slog.Int("count", len(ids)), slog.Int64("bytes", bytes), w.ids("blobs", ids))
 		},
+		Taken: func(ch reconcile.Change) {
+			w.metrics.OrphanTaken(ch.Backend)
+			w.audit("orphan_taken", "its bytes are those of a lost blob", slog.String("backend", ch.Backend), slog.String("key", ch.Key),
+				slog.String("lost", string(ch.For)), slog.Int64("bytes", ch.Size))
+		},
 		HeldBack: func(backend string, orphans int64, why string) {
 			w.audit("orphans_held_back", why, slog.String("backend", backend), slog.Int64("orphans", orphans))
 		},

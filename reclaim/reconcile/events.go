@@ -20,6 +20,8 @@ const (
 	Healed    = "healed"     // found by an earlier walk, sound by now
 	Skipped   = "skipped"    // differences beyond what one walk checks
 	HeldBack  = "held_back"  // orphans that were not condemned, as they may be no orphans
+	Taken     = "taken"      // orphans that are lost blobs, and have a row now
+	WouldTake = "would_take"
 	RipeCount = "would_condemn"
 	Unread    = "unread" // backends with rows that no walk comes to: the configuration lacks them
 )
@@ -43,6 +45,8 @@ type Events struct {
 	Dangling func(l Loss)
 	// Condemned: orphans were condemned.
 	Condemned func(backend string, blobs []ledger.Blob)
+	// Taken: an orphan has the bytes of a lost blob, and is its copy now.
+	Taken func(Change)
 	// HeldBack: orphans were not condemned, and why.
 	HeldBack func(backend string, orphans int64, why string)
 }
@@ -68,6 +72,12 @@ func (e *Events) dangling(l Loss) {
 func (e *Events) condemned(backend string, blobs []ledger.Blob) {
 	if e != nil && e.Condemned != nil && len(blobs) > 0 {
 		e.Condemned(backend, blobs)
+	}
+}
+
+func (e *Events) taken(ch Change) {
+	if e != nil && e.Taken != nil {
+		e.Taken(ch)
 	}
 }
 

@@ -247,7 +247,7 @@ func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
 	for _, l := range losses {
 		if w.may(l.Finding.Key) && !(w.o.DryRun && l.Blob.Suspect) { // one that is suspect already
 			ids = append(ids, l.Blob.ID)
-			changes = append(changes, Change{l.Finding, l.Copies})
+			changes = append(changes, Change{Finding: l.Finding, Copies: l.Copies})
 		}
 	}
 	switch {

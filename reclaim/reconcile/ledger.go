@@ -61,4 +61,6 @@ type Pairing interface {
 	// Check returns ErrBackendMismatch if they do not belong together, or an
 	// operator has to decide that. Another error means that the check failed.
 	Check(ctx context.Context, backend string) error
+	// Admit also returns an error until no other ledger can delete there: ErrNotQuiet.
+	Admit(ctx context.Context, backend string) error
 }

@@ -141,6 +141,7 @@ func (s *synthetic) BlobStubs(_ context.Context, after lethe.ID, limit int) ([]l
 }
 
 func (s *synthetic) Check(context.Context, string) error { return nil }
+func (s *synthetic) Admit(context.Context, string) error { return nil }
 
 func (s *synthetic) BeginWalk(_ context.Context, w ledger.WalkStart) (ledger.Walk, error) {
 	return ledger.Walk{ID: w.ID, Backend: w.Backend}, nil

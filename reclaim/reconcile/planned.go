@@ -50,6 +50,8 @@ func (r *Routine) toEnd(ctx context.Context, add reclaim.Add) error {
 func itemOf(ch Change) plan.Item {
 	i := plan.Item{Do: name, Kind: "dangling", ID: ch.Key, Backend: ch.Backend, Size: ch.Size}
 	switch {
+	case ch.For != "":
+		i.Kind, i.Why = "orphan", "it has the bytes of lost blob "+string(ch.For)+": taken as its copy"
 	case ch.Kind == ledger.FoundOrphan:
 		i.Kind, i.Blobs, i.Frees = "orphan", 1, ch.Size
 		i.Why = "an orphan that two walks saw: condemned"

@@ -51,7 +51,7 @@ type Options struct {
 	MostShare   float64
 
 	// Misses, if set, returns why orphans may be bytes that the ledger misses elsewhere. No orphan
-	// is condemned unless it returns "".
+	// is condemned unless it returns "", and they are searched for what is lost if it does not.
 	Misses func(ctx context.Context) (why string, err error)
 
 	Events *Events
@@ -70,10 +70,12 @@ type Options struct {
 // Place is a key of a backend.
 type Place struct{ Backend, Key string }
 
-// Change is what a walk does about a finding: it condemns an orphan, or marks a
-// dangling blob suspect.
+// Change is what a run does about a finding: it condemns an orphan, takes it for a
+// lost blob, or marks a dangling blob suspect.
 type Change struct {
 	ledger.Finding
+	// For is the lost blob whose bytes an orphan has.
+	For lethe.ID
 	// Copies are the other copies of a dangling blob, from which it is healed.
 	Copies int
 }
@@ -125,22 +127,35 @@ func (*Routine) WhySafe() string {
 // Plan returns nothing: only a walk shows whether there is something to do.
 func (*Routine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
-// Pass walks over one backend after the other. One that fails does not block the
+// part is what a pass does on one backend.
+type part struct {
+	backend string
+	step    reclaim.Step
+}
+
+// parts are those of a pass: a walk over each backend, and then, as all that is missing is known,
+// the search for it.
+func (r *Routine) parts() (list []part) {
+	backends := slices.Sorted(maps.Keys(r.o.Stores))
+	if len(r.o.Only) > 0 {
+		backends = r.o.Only
+	}
+	for _, b := range backends {
+		list = append(list, part{b, r.walk(b).step})
+	}
+	for _, b := range backends {
+		list = append(list, part{b, (&search{o: r.o, backend: b}).step})
+	}
+	return list
+}
+
+// Pass works on one backend after the other. One that fails does not block the
 // others; the pass fails in the end.
 func (r *Routine) Pass(string) reclaim.Step {
-	todo := slices.Sorted(maps.Keys(r.o.Stores))
-	if len(r.o.Only) > 0 {
-		todo = slices.Clone(r.o.Only)
-	}
-	var at *walk
+	todo := r.parts()
 	var failures []error
 	return func(ctx context.Context, add reclaim.Add) (bool, error) {
-		if at == nil && len(todo) > 0 {
-			at, todo = r.walk(todo[0]), todo[1:]
-		}
-		if at == nil {
-			return false, errors.Join(failures...)
-		}
+		at := todo[0]
 		more, err := at.step(ctx, add)
 		if ctx.Err() != nil {
 			return false, ctx.Err() // the failure proves nothing
@@ -151,9 +166,9 @@ func (r *Routine) Pass(string) reclaim.Step {
 			failures = append(failures, err)
 		}
 		if err != nil || !more {
-			at = nil
+			todo = todo[1:]
 		}
-		if at == nil && len(todo) == 0 {
+		if len(todo) == 0 {
 			return false, errors.Join(failures...)
 		}
 		return true, nil

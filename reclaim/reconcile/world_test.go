@@ -118,10 +118,20 @@ func (w *world) run() map[string]int64 {
 // put stores an object as a writer does, on main, with a copy on spare if asked.
 func (w *world) put(key, body string, copies int) lethe.ID {
 	w.Helper()
+	id, content := w.putIn(bucket, key, body)
+	if copies > 1 {
+		w.copied(id, content, body)
+	}
+	return id
+}
+
+// putIn stores an object on main.
+func (w *world) putIn(bucket, key, body string) (id, content lethe.ID) {
+	w.Helper()
 	size := int64(len(body))
 	sum := sha256.Sum256([]byte(body))
 	digest := hex.EncodeToString(sum[:])
-	id := w.id()
+	id = w.id()
 	_, err := w.ledger.Begin(w.ctx, ledger.Intent{ID: id, Backend: "main", Size: size})
 	w.must(err)
 	w.must(w.main.Put(w.ctx, w.key(id), strings.NewReader(body), size))
@@ -131,10 +141,7 @@ func (w *world) put(key, body string, copies int) lethe.ID {
 		Blobs:   []ledger.Uploaded{{Blob: id, Size: size, Digest: digest}},
 	})
 	w.must(err)
-	if copies > 1 {
-		w.copied(id, out.Object.ContentID, body)
-	}
-	return id
+	return id, out.Object.ContentID
 }
 
 // copied makes one more copy of a blob on spare, as placement does.
@@ -171,6 +178,7 @@ func (w *world) want(have map[string]int64, want map[string]int64) {
 	for _, name := range []string{
 		reconcile.Orphans, reconcile.Condemned, reconcile.Foreign, reconcile.Elsewhere, reconcile.Missing, reconcile.WrongSize,
 		reconcile.Lost, reconcile.Healing, reconcile.Healed, reconcile.Skipped, reconcile.HeldBack, reconcile.RipeCount,
+		reconcile.Taken, reconcile.WouldTake,
 	} {
 		if have[name] != want[name] {
 			w.Errorf("%s is %d, want %d (of %v)", name, have[name], want[name], have)

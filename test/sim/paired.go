@@ -115,6 +115,9 @@ func (p *nodePairing) Check(ctx context.Context, id string) error {
 	return p.ask(ctx, id, p.g.Check)
 }
 
+// Admit is Check: a node waits for no beat.
+func (p *nodePairing) Admit(ctx context.Context, id string) error { return p.Check(ctx, id) }
+
 // admit is what Clean asks before its first delete.
 func (p *nodePairing) admit() func(context.Context, string) error {
 	if !p.w.paired() {
