@@ -21,12 +21,22 @@ const (
 	LimitClock   LimitKind = "clock"   // the clocks of ledger and backend differ; by backend
 )
 
+// Sibling returns the kind that ends objects of the same bucket; empty for other subjects.
+func (k LimitKind) Sibling() LimitKind {
+	switch k {
+	case LimitRules:
+		return LimitTTL
+	case LimitTTL:
+		return LimitRules
+	}
+	return ""
+}
+
 // Limit bounds the deletions of one kind from one subject within an hour of the ledger's
 // clock. A zero field bounds nothing.
 type Limit struct {
 	// Share is the percentage that may go of the objects that the subject has, and of those
-	// that the limit has let go within the hour: what ends by another kind meanwhile lowers
-	// it. Floor is how many may go in any case, so that a small bucket may lose all. Ask is
+	// that went within the hour, by this limit or its sibling (LimitKind.Sibling). Floor is how many may go in any case, so that a small bucket may lose all. Ask is
 	// how many may go at most. Beyond Share or Ask a person decides.
 	Share int
 	Floor int64
@@ -72,8 +82,8 @@ func HourOf(at lethe.Time) int64 { return int64(at) / hourMicros }
 // another one counts in the later hour of that one.
 func (g LimitState) hour(now lethe.Time) int64 { return max(g.Hour, HourOf(now)) }
 
-// taken returns how many went within the hour.
-func (g LimitState) taken(now lethe.Time) int64 {
+// Taken returns how many went within the hour.
+func (g LimitState) Taken(now lethe.Time) int64 {
 	if g.Hour != g.hour(now) {
 		return 0
 	}
@@ -92,7 +102,7 @@ func (g LimitState) Left(now lethe.Time, l Limit, has int64) int64 {
 	}
 	left := g.untilAsked(now, l, has)
 	if l.PerHour > 0 {
-		left = min(left, l.PerHour-g.taken(now))
+		left = min(left, l.PerHour-g.Taken(now))
 	}
 	return max(left, 0)
 }
@@ -109,7 +119,7 @@ func (g LimitState) Take(now lethe.Time, l Limit, has, want int64) int64 {
 
 // untilAsked returns how many may go before a person must be asked.
 func (g LimitState) untilAsked(now lethe.Time, l Limit, has int64) int64 {
-	n, left := g.taken(now), int64(math.MaxInt64)
+	n, left := g.Taken(now), int64(math.MaxInt64)
 	if l.Ask > 0 {
 		left = l.Ask - n
 	}
@@ -120,7 +130,7 @@ func (g LimitState) untilAsked(now lethe.Time, l Limit, has int64) int64 {
 }
 
 func (g LimitState) share(now lethe.Time, l Limit, has int64) int64 {
-	had := has + g.taken(now)
+	had := has + g.Taken(now)
 	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
 }
 
@@ -132,7 +142,7 @@ func (g LimitState) WouldTrip(now lethe.Time, l Limit, has, due int64) bool {
 
 // Spend counts n deletions.
 func (g *LimitState) Spend(now lethe.Time, n int64) {
-	g.Hour, g.N = g.hour(now), g.taken(now)+n
+	g.Hour, g.N = g.hour(now), g.Taken(now)+n
 	if now < g.FreeUntil && g.FreeN > 0 {
 		g.FreeN -= n
 	}
@@ -179,7 +189,7 @@ func isAre(n int64) string {
 // Trip trips the limit: want more were about to go, of a subject that has so many. It resets
 // by itself only if no person must be asked: when the hour ends.
 func (g *LimitState) Trip(now lethe.Time, l Limit, has, want int64) {
-	n := g.taken(now)
+	n := g.Taken(now)
 	free, asks := now < g.FreeUntil, want > g.untilAsked(now, l, has)
 	g.TrippedAt, g.TrippedUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
 	if !asks {
@@ -236,6 +246,10 @@ func (l Limits) Of(k LimitKind) Limit {
 	}
 	return Limit{}
 }
+
+// Counts reports whether deletions of a kind are counted: its own limit bounds them, or its
+// sibling's is a share of what there was.
+func (l Limits) Counts(k LimitKind) bool { return l.Of(k).On() || l.Of(k.Sibling()).Share > 0 }
 
 // Allowance is what a person allows beyond a limit: N more until an instant (any number if N
 // is negative). The zero value restarts the limit's count now.

@@ -159,10 +159,14 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict
 	if err != nil {
 		return out, err
 	}
-	limit := ledger.LimitState{Kind: ledger.LimitRules, Subject: string(bucket.ID)}
+	limit, has := ledger.LimitState{Kind: ledger.LimitRules, Subject: string(bucket.ID)}, b.Objects
 	for _, g := range list {
-		if g.Kind == limit.Kind && g.Subject == limit.Subject {
+		switch {
+		case g.Subject != limit.Subject:
+		case g.Kind == limit.Kind:
 			limit = g
+		case g.Kind == limit.Kind.Sibling():
+			has += g.Taken(now)
 		}
 	}
 	due, held := int64(0), int64(0)
@@ -170,7 +174,7 @@ func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *predict
 		due += r.Today.Objects
 		held += r.HeldToday
 	}
-	out = append(out, s.verdict(limit, now, held, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: b.Objects}))
+	out = append(out, s.verdict(limit, now, held, api.Verdict{At: toTime(f.Midnight()), Due: due, Has: has}))
 	if when, most, kept := f.Peak(); most > 0 {
 		out = append(out, s.verdict(limit, max(when, now), kept, api.Verdict{At: toTime(when), Due: most, Has: b.Objects - due}))
 	}

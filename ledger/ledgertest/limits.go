@@ -25,6 +25,7 @@ func limitTests() []test {
 		{name: "deletes and purges have limits", run: otherLimits},
 		{name: "what may land late waits while the clock is in doubt", run: doubtWaits},
 		{name: "a share is of what was there", run: shareOf},
+		{name: "a share counts what ended by the sibling kind", run: shareWithSibling},
 		{name: "an hour that has begun does not end again", run: hourStays},
 		{name: "a hold is changed only as it was seen", run: seenHold},
 	}
@@ -301,4 +302,27 @@ func seenHold(w *world) {
 	equal(w, "held for", must(w.Backends(w.ctx))(w)[0].HeldFor, ledger.HeldByPerson)
 	w.ok(w.HoldBackend(w.ctx, disk, ""))
 	equal(w, "held for nothing", must(w.Backends(w.ctx))(w)[0].HeldFor, "")
+}
+
+// shareWithSibling: what ends by its own time does not lower the share of what a rule ends, also
+// where only one of the two is limited.
+func shareWithSibling(w *world) {
+	for i := range 8 {
+		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
+	}
+	for i := range 4 {
+		w.put(fmt.Sprint("z", i), fmt.Sprint("body", i))
+	}
+	rules := lifecycle.Rules{{ID: "all", Prefix: "k", Days: 1}}
+	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rules, By: "operator"}))(w)
+	must(w.ReapplyRules(w.ctx, 0))(w)
+	w.manyDue("t", 8)
+	w.later(48 * time.Hour)
+	b := ledger.Batch{Limit: 8, Limits: ledger.Limits{Rules: ledger.Limit{Share: 45}}}
+	equal(w, "prechecked", len(must(w.PrecheckLimits(w.ctx, b.Limits))(w)), 0)
+	equal(w, "ended by themselves", must(w.Expire(w.ctx, b))(w).Objects, 8)
+	equal(w, "prechecked again", len(must(w.PrecheckLimits(w.ctx, b.Limits))(w)), 0)
+	r := must(w.Expire(w.ctx, b))(w)
+	equal(w, "ended by the rule", r.Objects, 8)
+	equal(w, "tripped", len(r.Tripped), 0)
 }

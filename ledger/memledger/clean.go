@@ -44,7 +44,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger
 	if len(out.Blobs) == 0 {
 		return out, nil
 	}
-	db.spend(limitKey{ledger.LimitDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
+	db.spend(limitKey{ledger.LimitDeletes, r.Backend}, ledger.Limits{Deletes: r.Deletes}, int64(len(out.Blobs)))
 	slices.SortFunc(out.Blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
 	})

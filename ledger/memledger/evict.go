@@ -161,7 +161,7 @@ func (db *DB) evict(b *bucket, r ledger.EvictRequest, going []*object, out *ledg
 	}
 	may := fits
 	if r.Room == (ledger.Room{}) && r.Batch.Only == nil {
-		n, tripped := db.spend(limitKey{ledger.LimitTTL, string(b.ID)}, r.Batch.Limits.TTL, int64(fits))
+		n, tripped := db.spend(limitKey{ledger.LimitTTL, string(b.ID)}, r.Batch.Limits, int64(fits))
 		if may = int(n); tripped != nil {
 			out.Tripped = append(out.Tripped, *tripped)
 		}

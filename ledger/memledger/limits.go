@@ -29,7 +29,8 @@ func (db *DB) limitState(at limitKey) ledger.LimitState {
 
 func (db *DB) saveLimit(g ledger.LimitState) { db.limits[limitKey{g.Kind, g.Subject}] = &g }
 
-// has returns how much a limit's subject has, if the limit needs it.
+// has returns how much a limit's subject has, with what the sibling let go within the hour, if the
+// limit needs it.
 func (db *DB) has(at limitKey, l ledger.Limit) (n int64) {
 	if l.Share == 0 {
 		return 0
@@ -41,9 +42,9 @@ func (db *DB) has(at limitKey, l ledger.Limit) (n int64) {
 		return n
 	}
 	if b := db.bucketByID(lethe.ID(at.subject)); b != nil {
-		return b.Objects
+		n = b.Objects
 	}
-	return 0
+	return n + db.limitState(limitKey{at.kind.Sibling(), at.subject}).Taken(db.now)
 }
 
 func (db *DB) bucketByID(id lethe.ID) *bucket {
@@ -56,15 +57,25 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 
 // spend counts as many of want deletions as the limit lets go; if those are not all the
 // limit trips.
-func (db *DB) spend(at limitKey, l ledger.Limit, want int64) (may int64, tripped *ledger.LimitState) {
-	if !l.On() {
+func (db *DB) spend(at limitKey, l ledger.Limits, want int64) (may int64, tripped *ledger.LimitState) {
+	if !l.Counts(at.kind) {
 		return want, nil
 	}
-	g, has := db.limitState(at), db.has(at, l)
-	if g.Tripped(db.now) {
+	return db.spendOf(at, l.Of(at.kind), db.has(at, l.Of(at.kind)), want)
+}
+
+// spendOf is spend of a subject that has so many. A limit that is not set only counts.
+func (db *DB) spendOf(at limitKey, l ledger.Limit, has, want int64) (may int64, tripped *ledger.LimitState) {
+	g := db.limitState(at)
+	switch {
+	case !l.On():
+		g.Spend(db.now, want)
+		may = want
+	case g.Tripped(db.now):
 		return 0, nil
+	default:
+		may, tripped = g.Admit(db.now, l, has, want)
 	}
-	may, tripped = g.Admit(db.now, l, has, want)
 	db.saveLimit(g)
 	return may, tripped
 }
@@ -83,9 +94,17 @@ func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (g
 	for _, o := range taken {
 		want[o.limitKey(db.now)]++
 	}
+	keys := slices.SortedFunc(maps.Keys(want), compareLimitKeys)
+	had := map[limitKey]int64{}
+	for _, at := range keys {
+		had[at] = db.has(at, l.Of(at.kind)) // before the first counts, as one may be the sibling of another
+	}
 	may := map[limitKey]int64{}
-	for _, at := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
-		n, tripped := db.spend(at, l.Of(at.kind), want[at])
+	for _, at := range keys {
+		if may[at] = want[at]; !l.Counts(at.kind) {
+			continue
+		}
+		n, tripped := db.spendOf(at, l.Of(at.kind), had[at], want[at])
 		if may[at] = n; tripped != nil {
 			out.Tripped = append(out.Tripped, *tripped)
 		}

@@ -172,7 +172,7 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, erro
 	if n := len(d.rows); n < len(rows) {
 		out.More, out.LastDue = true, rows[n-1].PurgeAt
 	}
-	may, tripped := db.spend(limitKey{kind: ledger.LimitPurge}, b.Limits.Purge, int64(len(d.rows)))
+	may, tripped := db.spend(limitKey{kind: ledger.LimitPurge}, b.Limits, int64(len(d.rows)))
 	if tripped != nil {
 		out.Tripped = append(out.Tripped, *tripped)
 	}

@@ -74,7 +74,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out le
 		if err != nil || len(out.Blobs) == 0 {
 			return err
 		}
-		if _, _, err := t.spend(ledger.LimitDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
+		if _, _, err := t.spend(ledger.LimitDeletes, r.Backend, ledger.Limits{Deletes: r.Deletes}, int64(len(out.Blobs))); err != nil {
 			return err
 		}
 		sortBlobs(out.Blobs, func(b ledger.Blob) lethe.Time { return b.DueAt })

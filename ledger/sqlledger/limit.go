@@ -25,8 +25,10 @@ var (
 		FROM limits ORDER BY kind, subject`)
 	passedLimits = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE tripped_at > 0 AND tripped_until <= ?1 ORDER BY kind, subject`)
 	dropLimits   = register(`DELETE FROM limits WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
-	bucketHas    = register(`SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1`)
-	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
+	// In one statement, so that what another transaction removes is counted on one side.
+	bucketHas = register(`SELECT (SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1)
+		+ (SELECT coalesce(sum(n), 0) FROM limits WHERE kind = ?2 AND subject = ?1 AND hour >= ?3)`)
+	backendHas = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
 )
 
 // limitState returns a limit's state, the zero value if it never counted, and locks it until the
@@ -57,31 +59,44 @@ func scanLimit(r sqldb.Scanner) (g ledger.LimitState, err error) {
 
 func scanLimitRow(r *sql.Rows) (ledger.LimitState, error) { return scanLimit(r) }
 
-// has returns how much a limit's subject has, if the limit needs it.
+// has returns how much a limit's subject has, with what the sibling let go within the hour, if the
+// limit needs it.
 func (t *tx) has(g ledger.LimitState, l ledger.Limit) (n int64, err error) {
 	if l.Share == 0 {
 		return 0, nil
 	}
-	query := bucketHas
+	query, args := bucketHas, []any{g.Subject, g.Kind.Sibling(), ledger.HourOf(t.Now)}
 	if g.Kind == ledger.LimitDeletes {
-		query = backendHas
+		query, args = backendHas, args[:1]
 	}
-	return n, t.Failed(t.Row(query, g.Subject).Scan(&n))
+	return n, t.Failed(t.Row(query, args...).Scan(&n))
 }
 
 // spend counts as many of want deletions as the limit lets go. If those are not all the
 // limit trips; tripped is set only if it tripped just now.
-func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limit, want int64) (may int64, tripped *ledger.LimitState, err error) {
-	if !l.On() {
+func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limits, want int64) (may int64, tripped *ledger.LimitState, err error) {
+	if !l.Counts(kind) {
 		return want, nil, nil
 	}
 	g, err := t.limitState(kind, subject)
 	if err != nil {
 		return 0, nil, err
 	}
-	has, err := t.has(g, l)
-	if err != nil || g.Tripped(t.Now) {
+	has, err := t.has(g, l.Of(kind))
+	if err != nil {
 		return 0, nil, err
+	}
+	return t.spendOf(g, l.Of(kind), has, want)
+}
+
+// spendOf is spend of a subject that has so many. A limit that is not set only counts.
+func (t *tx) spendOf(g ledger.LimitState, l ledger.Limit, has, want int64) (may int64, tripped *ledger.LimitState, err error) {
+	switch {
+	case !l.On():
+		g.Spend(t.Now, want)
+		return want, nil, t.saveLimit(g)
+	case g.Tripped(t.Now):
+		return 0, nil, nil
 	}
 	may, tripped = g.Admit(t.Now, l, has, want)
 	return may, tripped, t.saveLimit(g)
@@ -115,9 +130,23 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 	for _, d := range taken {
 		want[limitKeyOf(d)]++
 	}
+	keys := slices.SortedFunc(maps.Keys(want), compareLimitKeys)
+	states, had := map[limitKey]ledger.LimitState{}, map[limitKey]int64{}
+	for _, b := range keys {
+		// All before the first counts, as one may be the sibling of another.
+		if states[b], err = t.limitState(b.kind, b.subject); err != nil {
+			return nil, err
+		}
+		if had[b], err = t.has(states[b], l.Of(b.kind)); err != nil {
+			return nil, err
+		}
+	}
 	may := map[limitKey]int64{}
-	for _, b := range slices.SortedFunc(maps.Keys(want), compareLimitKeys) {
-		n, tripped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
+	for _, b := range keys {
+		if may[b] = want[b]; !l.Counts(b.kind) {
+			continue
+		}
+		n, tripped, err := t.spendOf(states[b], l.Of(b.kind), had[b], want[b])
 		if err != nil {
 			return nil, err
 		}

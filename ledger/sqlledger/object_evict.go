@@ -232,7 +232,7 @@ func (e *eviction) spendOn(taken []dueRow) (int, error) {
 	if e.Room != (ledger.Room{}) || e.Batch.Only != nil {
 		return len(taken), nil
 	}
-	may, tripped, err := e.spend(ledger.LimitTTL, string(e.bucket.ID), e.Batch.Limits.TTL, int64(len(taken)))
+	may, tripped, err := e.spend(ledger.LimitTTL, string(e.bucket.ID), e.Batch.Limits, int64(len(taken)))
 	if tripped != nil {
 		e.out.Tripped = append(e.out.Tripped, *tripped)
 	}

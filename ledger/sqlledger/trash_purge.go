@@ -56,7 +56,7 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 		if len(taken) < len(found) {
 			out.More, out.LastDue = true, taken[len(taken)-1].Due
 		}
-		may, tripped, err := t.spend(ledger.LimitPurge, "", b.Limits.Purge, int64(len(taken)))
+		may, tripped, err := t.spend(ledger.LimitPurge, "", b.Limits, int64(len(taken)))
 		if tripped != nil {
 			out.Tripped = append(out.Tripped, *tripped)
 		}

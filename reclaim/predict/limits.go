@@ -162,17 +162,18 @@ func (l *limits) decide(ctx context.Context) error {
 	return nil
 }
 
-// has returns how many objects the subject of a share has, if its limit asks. A bucket that was
-// deleted has none but those that are due.
+// has returns how many objects the subject of a share has, with what the sibling let go within the
+// hour, if its limit asks. A bucket that was deleted has none but those that are due.
 func (l *limits) has(ctx context.Context, k key, s *counted) (int64, error) {
 	if l.p.Limits.Of(k.kind).Share == 0 {
 		return 0, nil
 	}
+	gone := l.states[key{k.kind.Sibling(), k.subject}].Taken(l.now)
 	b, err := l.p.Ledger.Bucket(ctx, s.bucket)
 	if errors.Is(err, lethe.ErrNoSuchBucket) || err == nil && string(b.ID) != k.subject {
-		return l.rows[lethe.ID(k.subject)], nil
+		return l.rows[lethe.ID(k.subject)] + gone, nil
 	}
-	return b.Objects, err
+	return b.Objects + gone, err
 }
 
 // keeps returns why a limit keeps a row. If none does, it counts the row against its limit. Rows
