@@ -140,9 +140,12 @@ func (g LimitState) WouldTrip(now lethe.Time, l Limit, has, due int64) bool {
 	return due > 0 && !g.Tripped(now) && g.Take(now, l, has, due) == 0
 }
 
-// Spend counts n deletions.
+// Count counts n deletions that no limit bounds.
+func (g *LimitState) Count(now lethe.Time, n int64) { g.Hour, g.N = g.hour(now), g.Taken(now)+n }
+
+// Spend counts n deletions, also against what a person allowed.
 func (g *LimitState) Spend(now lethe.Time, n int64) {
-	g.Hour, g.N = g.hour(now), g.Taken(now)+n
+	g.Count(now, n)
 	if now < g.FreeUntil && g.FreeN > 0 {
 		g.FreeN -= n
 	}

@@ -69,7 +69,7 @@ func (db *DB) spendOf(at limitKey, l ledger.Limit, has, want int64) (may int64, 
 	g := db.limitState(at)
 	switch {
 	case !l.On():
-		g.Spend(db.now, want)
+		g.Count(db.now, want)
 		may = want
 	case g.Tripped(db.now):
 		return 0, nil

@@ -93,7 +93,7 @@ func (t *tx) spend(kind ledger.LimitKind, subject string, l ledger.Limits, want 
 func (t *tx) spendOf(g ledger.LimitState, l ledger.Limit, has, want int64) (may int64, tripped *ledger.LimitState, err error) {
 	switch {
 	case !l.On():
-		g.Spend(t.Now, want)
+		g.Count(t.Now, want)
 		return want, nil, t.saveLimit(g)
 	case g.Tripped(t.Now):
 		return 0, nil, nil

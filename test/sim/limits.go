@@ -92,14 +92,30 @@ func (o *oracle) within(before View, step Step, sc scope) error {
 	if !o.w.limited() {
 		return nil
 	}
-	limits := o.w.limitsNow()
-	for at, k := range o.departed(before, step, sc) {
+	limits, went := o.w.limitsNow(), o.departed(before, step, sc)
+	had := map[limitKey]int64{}
+	for at := range went {
+		had[at] = has(before, at) + o.bySibling(at)
+	}
+	for at, k := range went {
 		t, l := o.tally(at.kind, at.subject), limitOf(limits, at.kind)
-		if err := t.take(o.w.now, l, has(before, at), k); err != nil {
+		if !l.On() && limitOf(limits, at.kind.Sibling()).Share > 0 {
+			t.count(o.w.now, k)
+			continue
+		}
+		if err := t.take(o.w.now, l, had[at], k); err != nil {
 			return broken("%d %s of %q: %w", k, at.kind, at.subject, err)
 		}
 	}
 	return nil
+}
+
+// bySibling is what the sibling let go within the hour.
+func (o *oracle) bySibling(at limitKey) int64 {
+	if t := o.tallies[limitKey{at.kind.Sibling(), at.subject}]; t != nil && t.hour == hourOf(o.w.now) {
+		return t.n
+	}
+	return 0
 }
 
 // departed counts what went in a step by whose limit it is under. A plan was decided
@@ -172,9 +188,7 @@ func (t *tally) take(now lethe.Time, l ledger.Limit, has, k int64) error {
 	if !l.On() {
 		return nil
 	}
-	if hour := hourOf(now); hour != t.hour {
-		t.hour, t.n = hour, 0
-	}
+	t.count(now, 0)
 	free := now < t.freeUntil
 	switch {
 	case now < t.stopped:
@@ -191,6 +205,14 @@ func (t *tally) take(now lethe.Time, l ledger.Limit, has, k int64) error {
 	}
 	t.n += k
 	return nil
+}
+
+// count counts k that went.
+func (t *tally) count(now lethe.Time, k int64) {
+	if hour := hourOf(now); hour != t.hour {
+		t.hour, t.n = hour, 0
+	}
+	t.n += k
 }
 
 // asks is how many may go in the hour before a person is asked.
@@ -230,7 +252,7 @@ func (o *oracle) prechecked(stopped []ledger.LimitState) error {
 		if t.hour != hourOf(o.w.now) {
 			t.n = 0
 		}
-		asks := t.n+n > t.asks(l, has(o.view, at))
+		asks := t.n+n > t.asks(l, has(o.view, at)+o.bySibling(at))
 		switch free := o.w.now < t.freeUntil; {
 		case !l.On() || o.w.now < t.stopped:
 		case stops[at] && (free && t.free != 0 || !free && !asks && (l.PerHour == 0 || t.n < l.PerHour)):
