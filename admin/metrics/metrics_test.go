@@ -90,6 +90,7 @@ func used() *Metrics {
 	m.Found(reclaim.Problem{Kind: "missing"})
 	m.Reconciled("main", map[string]int64{"orphans": 1})
 	m.ReconcileBroken("main")
+	m.OrphanTaken("main")
 	m.RunEnded(ledger.Run{Routine: "expire", Outcome: "failed: for a reason that is no label", Counts: map[string]int64{"limited": 1}})
 	m.Write("committed")
 	m.Deduped(5)
