@@ -154,6 +154,13 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		}
 		out = append(out, others...)
 	}
+	if c.c.Cleans() {
+		waits, err := c.otherMeaning(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, waits...)
+	}
 	if c.c.HasObjects() && !c.c.Cleans() {
 		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger, or guard: quarantine"})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -135,8 +136,19 @@ type sorted struct {
 	out           adopt.Marked
 }
 
-// Mark implements adopt.Contents.
-func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
+// Mark implements adopt.Contents. Where the description is new it is recorded before.
+func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (adopt.Marked, error) {
+	out, err := c.markDue(ctx, r)
+	if !errors.Is(err, errMeaning) {
+		return out, err
+	}
+	if err := c.write(ctx, "record the description", c.describe); err != nil {
+		return out, err
+	}
+	return c.markDue(ctx, r)
+}
+
+func (c *Collection) markDue(ctx context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	err = c.write(ctx, "mark contents", func(t *tx) error {
 		out = adopt.Marked{}
 		h, err := c.holding(t)
@@ -169,19 +181,18 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 }
 
 // mayMark returns ErrUnguarded without a guard, unless objects are only moved, and an error if
-// two contents may share an object.
+// two contents may share an object, or if what waits may be of another description.
 func (c *Collection) mayMark(t *tx) error {
 	if err := c.apartByClass(t); err != nil {
 		return err
 	}
-	if c.c.Guard == adopt.QuarantineGuard {
-		return nil
+	if c.c.Guard != adopt.QuarantineGuard {
+		guarded, err := c.db.engine.guarded(t, c)
+		if err != nil || !guarded {
+			return cmp.Or(err, adopt.ErrUnguarded)
+		}
 	}
-	guarded, err := c.db.engine.guarded(t, c)
-	if err != nil || !guarded {
-		return cmp.Or(err, adopt.ErrUnguarded)
-	}
-	return nil
+	return c.means(t)
 }
 
 // take locks up to limit contents that are due: first condemned ones, which are
@@ -401,10 +412,11 @@ func (c *Collection) InGrace(ctx context.Context) (out adopt.Backlog, err error)
 // begun.
 func (c *Collection) Left(ctx context.Context) (n int64, err error) {
 	err = c.read(ctx, "count what is left", func(t *tx) error {
-		least := 1 // attempts
-		if c.c.Contents == nil {
-			least = 0
+		was, err := c.recorded(t)
+		if err != nil {
+			return err
 		}
+		least := 1 - ofLethe(cmp.Or(was, c.meaning())) // attempts
 		return t.row(`SELECT count(*) FROM {lethe}condemned WHERE collection = ?1 AND state IN (1, 2) AND attempts >= ?2`, c.name, least).Scan(&n)
 	})
 	return n, err

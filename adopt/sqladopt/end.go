@@ -109,7 +109,7 @@ func (c *Collection) mayEnd(t *tx, e *contentEnd, zero []content) (map[string]bo
 		return nil, err
 	}
 	switch err := c.mayMark(t); {
-	case errors.Is(err, adopt.ErrUnguarded), errors.Is(err, errMixed):
+	case errors.Is(err, adopt.ErrUnguarded), errors.Is(err, errMixed), errors.Is(err, errMeaning):
 		return nil, nil // Mark reports it
 	case err != nil:
 		return nil, err

@@ -78,6 +78,10 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 
 func (c *Collection) install(ctx context.Context, version string) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
+		// As a transaction that marks: the collection first.
+		if _, err := c.lock(t, lockAlone); err != nil {
+			return err
+		}
 		// PostgreSQL refuses concurrent replacements of a function.
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
@@ -91,10 +95,14 @@ func (c *Collection) install(ctx context.Context, version string) error {
 				return fmt.Errorf("%w, with the description by which the guard is on %s, or once that table is dropped", err, elsewhere)
 			}
 		}
-		if err := c.sameKind(t); err != nil {
+		if err := c.mayMean(t); err != nil {
 			return err
 		}
 		if err := t.drop(outdated); err != nil {
+			return err
+		}
+		// Where statements on triggers commit, others of the application came between.
+		if err := c.describe(t); err != nil {
 			return err
 		}
 		return t.script(c.guardText(c.db.engine.guard(c), version))

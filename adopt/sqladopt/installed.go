@@ -11,7 +11,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
-	wording "github.com/lethe-storage/lethe/internal/words"
 )
 
 // installed is a trigger or a function of a guard in the database, of any
@@ -142,32 +141,6 @@ func (c *Collection) otherGuards(ctx context.Context) (out []adopt.Finding, err 
 
 const standing = `SELECT count(*), coalesce(max(CASE WHEN d.state = 3 THEN d.due_at ELSE 0 END), 0) FROM {lethe}condemned d
 	WHERE d.collection = ?1 AND d.state IN (2, 3) AND NOT (d.state = 3 AND d.due_at <= ?2)`
-
-const unended = `SELECT count(*) FROM {lethe}condemned d WHERE d.collection = ?1 AND (d.state = 2 OR d.state = 1 AND (d.attempts > 0 OR ?2 = 1))`
-
-// sameKind returns an error if the installed guard is of rows that own objects and this one of
-// contents, or the other way round, while objects are to be deleted of which Lethe alone knows:
-// by their new description nothing would name them.
-func (c *Collection) sameKind(t *tx) error {
-	list, err := t.installed(c.db.engine, c.name)
-	if err != nil || len(list) == 0 || list[0].table == "" {
-		return err
-	}
-	owned := slices.ContainsFunc(list, func(x installed) bool { return strings.HasSuffix(x.text, `_left"`) })
-	if there, err := c.db.engine.has(t, "condemned"); owned == (c.c.Contents == nil) || err != nil || !there {
-		return err
-	}
-	was, all := "contents", 0
-	if owned {
-		was, all = "rows with objects", 1
-	}
-	var n int64
-	if err := t.row(unended, c.name, all).Scan(&n); err != nil || n == 0 {
-		return err
-	}
-	return fmt.Errorf("%s to be deleted by a description of %s as %s: let \"lethe adopt run\" delete what waits, with that one in mode reclaim, and try again",
-		wording.Plural(n, "object waits", "objects wait"), c.name, was)
-}
 
 // quiet returns an error while objects of a collection may yet be deleted:
 // after a change of the guard a row could name one of them.

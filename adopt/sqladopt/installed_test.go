@@ -179,12 +179,23 @@ func TestGuardOfAnotherKindComesLater(t *testing.T) {
 			if err := errors.Join(s.exec("INSERT INTO files (id, name) VALUES ('a', 'a')"), s.exec("DELETE FROM files")); err != nil {
 				t.Fatal(err)
 			}
+			const waits = "1 object waits for a description of pastes as rows with objects, and this one is of contents"
 			err := s.reopen(contents).InstallGuard(ctx)
-			if err == nil || !strings.HasPrefix(Reason(err).Error(), "1 object waits to be deleted by a description of pastes as rows with objects") {
+			if err == nil || !strings.HasPrefix(Reason(err).Error(), waits) {
 				t.Errorf("installed: %v", err)
 			}
 			if yes, err := owner.Guarded(ctx); err != nil || !yes {
 				t.Errorf("guarded as before: %v, %v", yes, err)
+			}
+			if err := owner.RemoveGuard(ctx); err != nil {
+				t.Fatal(err)
+			}
+			err = s.reopen(contents).InstallGuard(ctx)
+			if err == nil || !strings.HasPrefix(Reason(err).Error(), waits) {
+				t.Errorf("installed after the other was removed: %v", err)
+			}
+			if n, err := s.reopen(contents).Left(ctx); err != nil || n != 1 {
+				t.Errorf("%d objects that Lethe alone knows, %v", n, err)
 			}
 			if err := errors.Join(s.exec("DELETE FROM "+s.db.runner.Dialect.Expand("{lethe}condemned")), s.reopen(contents).InstallGuard(ctx)); err != nil {
 				t.Error(err)

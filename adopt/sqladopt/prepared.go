@@ -39,7 +39,7 @@ func tablesOf(c adopt.Collection) (rows, contents string) {
 
 // verdicts are errors that say what other workers, triggers or counts did. They come often,
 // and other tables are not their reason.
-var verdicts = []error{errLost, errMarked, errCounted, errKept, errHeldBelow}
+var verdicts = []error{errLost, errMarked, errCounted, errKept, errHeldBelow, errMeaning}
 
 // changed adds adopt.ErrChanged to an error of a transaction if the tables changed: a
 // statement that was made for others may fail in any way.

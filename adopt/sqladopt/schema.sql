@@ -50,6 +50,12 @@ CREATE TABLE IF NOT EXISTS {lethe}condemned (
 CREATE INDEX IF NOT EXISTS {index}condemned_due ON {lethe}condemned (collection, state, due_at);
 {object index}
 
+-- What the contents in condemned stand for, by the description under which they wait.
+CREATE TABLE IF NOT EXISTS {lethe}meanings (
+    collection {key text} PRIMARY KEY,
+    meaning    text NOT NULL
+);
+
 -- Copies to be dropped from the cache once more, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}cache_due (
     id         {identity},

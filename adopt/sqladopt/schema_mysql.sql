@@ -58,6 +58,12 @@ CREATE TABLE IF NOT EXISTS {lethe}guards (
     version    varbinary(255) NOT NULL
 ) ENGINE = InnoDB;
 
+-- What the contents in condemned stand for, by the description under which they wait.
+CREATE TABLE IF NOT EXISTS {lethe}meanings (
+    collection varbinary(255) PRIMARY KEY,
+    meaning    longtext NOT NULL
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
+
 -- Copies to be dropped from the cache once more, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}cache_due (
     id         bigint AUTO_INCREMENT PRIMARY KEY,
