@@ -41,7 +41,8 @@ const (
 	// countAnywhere records in the former whether rows are held, in whichever collection.
 	countAnywhere = `UPDATE {lethe}collections SET holds = CASE WHEN EXISTS (SELECT 1 FROM {lethe}holds WHERE scope IN (1, 2)) THEN 1 ELSE 0 END WHERE name = ''`
 	// heldRows counts the rows of a table that are there and held.
-	heldRows = `SELECT count(*) FROM (SELECT {held key} AS id FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands + `) AS t JOIN %s r ON r.%s = %s`
+	heldRows = `SELECT count(*) FROM ` + heldIDs + ` JOIN %s r ON r.%s = %s`
+	heldIDs  = `(SELECT {held key} AS id FROM {lethe}holds WHERE collection = ?1 AND scope = 2 AND ` + stands + `) AS t`
 	// remaining counts rows.
 	remaining = `SELECT count(*) FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 )
@@ -223,10 +224,15 @@ func (c *Collection) heldCounts(t *tx, held []below) (counts []heldCount, err er
 			return nil, err
 		}
 		key := of.columns[b.key]
-		text := fmt.Sprintf(heldRows, b.place, sqldb.Quoted(b.key), cmp.Or(key.seek, c.db.engine.value("t.id", key)))
+		text := fmt.Sprintf(heldRows, b.place, sqldb.Quoted(b.key), c.heldID(key))
 		counts = append(counts, heldCount{text, b.name})
 	}
 	return counts, nil
+}
+
+// heldID returns the value of a held key.
+func (c *Collection) heldID(key column) string {
+	return cmp.Or(key.seek, c.db.engine.value("t.id", key))
 }
 
 // stillHeld returns the counts.

@@ -79,6 +79,19 @@ func (a albumsDB) left(table string) (keys []string) {
 	return keys
 }
 
+// plans expects the rows that would go.
+func (a albumsDB) plans(table string, want ...string) {
+	a.t.Helper()
+	var keys []string
+	err := a.of(table).Ended(a.t.Context(), func(p Planned) error {
+		keys = append(keys, p.ID)
+		return nil
+	})
+	if err != nil || !slices.Equal(keys, want) {
+		a.t.Errorf("of %s would go %q, %v, want %q", table, keys, err, want)
+	}
+}
+
 // What a hold covers does not go with a row above it, of the same table or another one;
 // all else does.
 func TestHoldsKeepRowsAbove(t *testing.T) {
@@ -104,7 +117,9 @@ func TestHoldsKeepRowsAbove(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		a.plans("albums", "2")
 		want("albums", 1, 1, "1", "3")
+		a.plans("pages", "32")
 		want("pages", 1, 1, "10", "30", "31")
 		if keys := a.left("photos"); !slices.Equal(keys, []string{"a"}) {
 			t.Errorf("photos left are %q", keys)
@@ -122,6 +137,7 @@ func TestHoldsKeepRowsAbove(t *testing.T) {
 		if _, _, err := a.of("photos").AddHold(ctx, adopt.Hold{Scope: adopt.HoldCollection}); err != nil {
 			t.Fatal(err)
 		}
+		a.plans("albums")
 		want("albums", 0, 0, "1", "3")
 		if err := a.of("photos").ReleaseHold(ctx, adopt.Hold{Scope: adopt.HoldCollection}); err != nil {
 			t.Fatal(err)

@@ -10,5 +10,5 @@
 // contents.go, confirm.go, references.go, recount.go, quarantine.go; owned.go for objects
 // of rows. The other kinds: folders.go and keys.go. check*.go compare a description with
 // the database. runs.go, seals.go, holds.go, meaning.go and troubles.go keep Lethe's own tables;
-// planned.go and explain*.go read for plans and explanations.
+// planned.go, heldabove.go and explain*.go read for plans and explanations.
 package sqladopt

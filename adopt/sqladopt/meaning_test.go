@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,9 @@ func TestKeysOfAnotherDescription(t *testing.T) {
 				}
 				if found, err := byID.Check(ctx); err != nil || !strings.Contains(findings(found), waits) {
 					t.Errorf("found %s, %v", findings(found), err)
+				}
+				if err := byID.Going(ctx, func(p Planned) error { return errors.New("would go: " + p.ID) }); err != nil {
+					t.Error(err)
 				}
 				// By its own description it stays, and waits no more.
 				if m, err := byHash.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || m.Kept != 1 {

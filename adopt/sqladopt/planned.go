@@ -113,16 +113,35 @@ type query struct {
 	scan func(*sql.Rows, *Planned) error
 }
 
-// Ended calls fn for each expired row, the oldest first.
+// Ended calls fn for each expired row, the oldest first, unless held ones would go with it.
 func (c *Collection) Ended(ctx context.Context, fn func(Planned) error) error {
+	above, everything, err := c.heldAbove(ctx)
+	if err != nil || everything {
+		return err
+	}
+	free := func(p Planned) error {
+		if above[p.ID] {
+			return nil
+		}
+		return fn(p)
+	}
 	return c.each(ctx, "list rows", query{endedRows, func(t *tx) []any { return []any{c.end(t)} },
-		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Due) }}, fn)
+		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Due) }}, free)
 }
 
-// Going calls fn for each content that would be condemned now.
+// Going calls fn for each content that would be condemned now: none of what waits by another
+// description.
 func (c *Collection) Going(ctx context.Context, fn func(Planned) error) error {
 	var list []Planned
-	err := c.each(ctx, "list contents", query{goingRows, func(t *tx) []any { return []any{c.name, t.now} },
+	was := ""
+	err := c.read(ctx, "look under which description contents wait", func(t *tx) (err error) {
+		was, err = c.recorded(t)
+		return err
+	})
+	if err != nil || was != "" && was != c.meaning() {
+		return err
+	}
+	err = c.each(ctx, "list contents", query{goingRows, func(t *tx) []any { return []any{c.name, t.now} },
 		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Object, &p.Due, &p.state, &p.attempts) }}, collect(&list))
 	if err != nil {
 		return err

@@ -125,6 +125,7 @@ var sqliteInstead = map[string]string{
 	explainReceipts: strings.Replace(explainReceipts, receiptNames, sqliteReceiptNames, 1),
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 	cascades:        sqliteCascades,
+	cascadeKeys:     sqliteCascadeKeys,
 }
 
 const sqliteReceiptNames = `EXISTS (SELECT 1 FROM json_each("keys") AS k WHERE k.value = json_extract(?2, '$[0]'))`

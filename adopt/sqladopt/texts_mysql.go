@@ -21,7 +21,8 @@ var mysqlTexts = map[string]string{
 		FROM (SELECT DISTINCT collection, object FROM {lethe}condemned WHERE collection = ?2 AND content IN (SELECT id FROM {ids 1})) AS d
 		ON DUPLICATE KEY UPDATE at = VALUES(at)`,
 
-	cascades: mysqlCascades,
+	cascades:    mysqlCascades,
+	cascadeKeys: mysqlCascadeKeys,
 
 	schemaSQL:      mysqlSchema,
 	insertAdoption: `INSERT IGNORE INTO {lethe}adoption (one, version, created_at) VALUES (1, ?1, ?2)`,
