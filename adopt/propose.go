@@ -19,6 +19,9 @@ type TableInfo struct {
 	Refers  map[string]string // column to the table of its foreign key
 	// Unread is why its rows could not be sampled.
 	Unread string
+	// Parted: it has partitions. Dotted: a dot in its name, or in that of its schema, which
+	// a file cannot have.
+	Parted, Dotted bool
 }
 
 // ColumnInfo is a column with its type and sampled values.
@@ -39,7 +42,7 @@ type Surroundings struct {
 	Objects, Copies []string
 	// ClaimColumns returns the statements that add the columns of a claim to a
 	// table. It is never nil.
-	ClaimColumns func(table, end string) []string
+	ClaimColumns func(t TableInfo, end string) []string
 }
 
 var (
@@ -77,6 +80,8 @@ func Propose(tables []TableInfo, s Surroundings) string {
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
 	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]string{}, map[string]bool{}}
+	dotted := slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return !t.Dotted })
+	tables = slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return t.Dotted })
 	for _, t := range tables {
 		p.tables[t.Name] = t
 	}
@@ -95,6 +100,9 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("  # looked at (--bucket, --path): describe yours as docs/adopting.md says.\n  {}\n")
 	}
 	b.WriteString(leftOut(tables, endless))
+	for _, t := range dotted {
+		b.WriteString("# Not described, as a file cannot have the dot in its name: " + comment(t.Name) + ". A query of keys has to have what it names.\n")
+	}
 	return b.String()
 }
 
@@ -222,7 +230,7 @@ func (p proposal) rows(t TableInfo) string {
 		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", scalar(status)), "check its values")
 		line(6, "initiated", scalar(initiated), "when a claim began")
 	} else {
-		b.WriteString(proposeClaim(p.around.ClaimColumns(t.Name, end)))
+		b.WriteString(proposeClaim(p.around.ClaimColumns(t, end)))
 	}
 	b.WriteString(has.text)
 	if has.prefix != "" {

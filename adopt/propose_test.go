@@ -9,7 +9,7 @@ import (
 )
 
 func proposed(s adopt.Surroundings, tables ...adopt.TableInfo) string {
-	s.ClaimColumns = func(string, string) []string { return nil }
+	s.ClaimColumns = func(adopt.TableInfo, string) []string { return nil }
 	return adopt.Propose(tables, s)
 }
 

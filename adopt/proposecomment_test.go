@@ -26,7 +26,7 @@ func TestProposalOfNamesWithLineBreaks(t *testing.T) {
 	} {
 		text := adopt.Propose(tables, adopt.Surroundings{
 			Objects:      []string{"files/one.txt", "files/two.txt", "files/three.txt", "trees/first/x", "trees/second/x", "trees/third/x"},
-			ClaimColumns: func(table, _ string) []string { return []string{"ALTER TABLE " + table} },
+			ClaimColumns: func(of adopt.TableInfo, _ string) []string { return []string{"ALTER TABLE " + of.Name} },
 		})
 		if strings.Contains(text, "\nBROKEN") || !strings.Contains(text, `a\nBROKEN`) {
 			t.Errorf("%s:\n%s", name, text)

@@ -313,8 +313,8 @@ func (t TableInfo) keyQuery(template string) string {
 	return "SELECT " + strings.Join(parts, " || ") + " FROM " + Identifier(strings.Split(t.Name, ".")...)
 }
 
-// text returns the expression of a column's values as they were sampled: MariaDB's binary ones
-// in hexadecimal.
+// text returns the expression of a column's values as they were sampled: MariaDB's binary ones,
+// and SQLite's blobs, in hexadecimal.
 func (t TableInfo) text(column string) string {
 	binary := slices.ContainsFunc(t.Columns, func(c ColumnInfo) bool { return c.Name == column && strings.HasSuffix(c.Kind, "binary") })
 	if binary {

@@ -24,7 +24,7 @@ func values(form string, n int) (out []string) {
 // proposed returns the proposal for tables and some keys.
 func proposed(t *testing.T, s Surroundings, tables ...TableInfo) (*Description, string) {
 	t.Helper()
-	s.ClaimColumns = func(string, string) []string { return nil }
+	s.ClaimColumns = func(TableInfo, string) []string { return nil }
 	text := Propose(tables, s)
 	d, err := Parse([]byte(text), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
 	if err != nil {

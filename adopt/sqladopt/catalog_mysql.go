@@ -66,6 +66,8 @@ func (mysql) look(t *tx, name string) (out relation, err error) {
 		return out, err
 	case len(kinds) == 0:
 		return out, noTable("there is no table %s, or %w", name, errUnseen)
+	case kinds[0][0] == "SYSTEM VERSIONED":
+		return out, fmt.Errorf("table %s keeps its history (WITH SYSTEM VERSIONING), and what goes would stay there: it can only be named by the query of a collection of keys or folders", name)
 	case kinds[0][0] != "BASE TABLE":
 		return out, fmt.Errorf("%s is a %s: name the table itself", name, strings.ToLower(kinds[0][0]))
 	case kinds[0][1] != "InnoDB":
@@ -230,7 +232,7 @@ func (m mysql) tables(t *tx) (out []adopt.TableInfo, err error) {
 		if !ok {
 			i = len(out)
 			places[name] = i
-			out = append(out, adopt.TableInfo{Name: name, Refers: map[string]string{}})
+			out = append(out, adopt.TableInfo{Name: name, Dotted: strings.Contains(name, "."), Refers: map[string]string{}})
 		}
 		c.Kind = cmp.Or(standardTypes[c.Kind], c.Kind)
 		out[i].Columns = append(out[i].Columns, c)

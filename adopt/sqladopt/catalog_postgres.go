@@ -156,6 +156,7 @@ func (p postgres) has(t *tx, name string) (yes bool, err error) {
 // allTables lists the application's tables, each with its columns, its primary key and
 // its foreign keys of one column as JSON.
 const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END,
+	c.relkind = 'p', (position('.' IN c.relname) > 0 OR position('.' IN n.nspname) > 0 AND NOT pg_table_is_visible(c.oid)),
 	(SELECT json_agg(json_build_object('Name', a.attname, 'Kind', format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL)) ORDER BY a.attnum)
 		FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
 	(SELECT coalesce(json_agg(a.attname), '[]') FROM pg_constraint k
@@ -173,7 +174,7 @@ const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname EL
 func (p postgres) tables(t *tx) ([]adopt.TableInfo, error) {
 	return all(t, func(r *sql.Rows) (x adopt.TableInfo, err error) {
 		var columns, key, refers []byte
-		if err := r.Scan(&x.Name, &columns, &key, &refers); err != nil {
+		if err := r.Scan(&x.Name, &x.Parted, &x.Dotted, &columns, &key, &refers); err != nil {
 			return x, err
 		}
 		for _, part := range []struct {

@@ -20,6 +20,9 @@ const (
 	numerics = "NUMERIC"
 )
 
+// proposedBlob is the standard type of blobs, which a proposal uses.
+const proposedBlob = "varbinary"
+
 // affinity returns the affinity of a declared type, by SQLite's rules.
 func affinity(declared string) string {
 	declared = strings.ToUpper(declared)
@@ -144,11 +147,14 @@ func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
 	}
 	var out []adopt.TableInfo
 	for _, name := range names {
-		x := adopt.TableInfo{Name: name, Refers: map[string]string{}}
+		x := adopt.TableInfo{Name: name, Dotted: strings.Contains(name, "."), Refers: map[string]string{}}
 		_, err := all(t, func(r *sql.Rows) (struct{}, error) {
 			var c adopt.ColumnInfo
 			var key int
 			err := r.Scan(&c.Name, &c.Kind, &key)
+			if affinity(c.Kind) == blobs {
+				c.Kind = proposedBlob
+			}
 			x.Columns = append(x.Columns, c)
 			if key > 0 {
 				x.Key = append(x.Key, c.Name)
@@ -169,6 +175,9 @@ func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
 			return nil, err
 		}
 		for i, c := range x.Columns {
+			if x.Dotted {
+				continue // it would be read as a table of a schema
+			}
 			if x.Columns[i].Kind, err = proposedKind(t, name, c); err != nil {
 				return nil, err
 			}

@@ -120,7 +120,7 @@ type housing interface {
 	lacks(t *tx, n needs) ([]string, error)
 	// claimColumns returns the statements that add the columns of a claim to a
 	// table, and their indexes.
-	claimColumns(table, end string) []string
+	claimColumns(of adopt.TableInfo, end string) []string
 	// prepare runs before tables are created: one at a time, and not among a
 	// ledger's.
 	prepare(t *tx) error

@@ -120,6 +120,8 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 // described returns a fact of a receipt, described for the collection.
 func (c *Collection) described(f Fact, key string) Fact {
 	switch st := c.c.Rows.Status; {
+	case f.What == meaning(receipt.Object, key) && c.c.Guard == adopt.QuarantineGuard:
+		f.What = "the object of content " + adopt.Brief(key) + " left its place: it was moved into quarantine, or deleted before the file had one"
 	case f.What == meaning(receipt.Row, key) && st != nil && st.Deleted != "":
 		f.What = "row " + adopt.Brief(key) + " ended; it is kept as " + st.Deleted
 	case f.What == meaning(receipt.Object, key) && c.c.Contents == nil:

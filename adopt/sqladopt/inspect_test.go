@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -253,20 +254,30 @@ func TestQueriesThatWrite(t *testing.T) {
 func TestClaimColumnsOfOddNames(t *testing.T) {
 	url := servers.Postgres(t)
 	conn := connect(t, url, `CREATE SCHEMA "Team A"; CREATE TABLE "Team A"."order" (id bigint PRIMARY KEY, "expiresAt" timestamptz)`)
-	for _, statement := range strings.SplitAfter(strings.Join(openDB(t, url).ClaimColumns("Team A.order", "expiresAt"), "\n"), ";\n") {
+	for _, statement := range strings.SplitAfter(strings.Join(openDB(t, url).ClaimColumns(adopt.TableInfo{Name: "Team A.order"}, "expiresAt"), "\n"), ";\n") {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
 	server := servers.MariaDB(t)
 	pool := newMySQLPool(t, server)
-	for _, statement := range append([]string{"CREATE TABLE `order` (id bigint PRIMARY KEY, `key` datetime)"}, strings.Join((mysql{}).claimColumns("order", "key"), "\n")) {
+	connect(t, url, `CREATE TABLE public.parted (id bigint, expires_at timestamptz) PARTITION BY LIST (id)`)
+	parted, err := openDB(t, url).Tables(t.Context())
+	if err != nil || len(parted) != 2 {
+		t.Fatal(parted, err)
+	}
+	for _, statement := range strings.SplitAfter(strings.Join(openDB(t, url).ClaimColumns(parted[slices.IndexFunc(parted, func(x adopt.TableInfo) bool { return x.Parted })], "expires_at"), "\n"), ";\n") {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	for _, statement := range append([]string{"CREATE TABLE `order` (id bigint PRIMARY KEY, `key` datetime)"}, strings.Join((mysql{}).claimColumns(adopt.TableInfo{Name: "order"}, "key"), "\n")) {
 		if _, err := pool.ExecContext(t.Context(), statement); err != nil {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
 	_, app := liteDB(t, `CREATE TABLE "order" (id integer PRIMARY KEY, "group" integer)`)
-	liteExec(t, app, strings.Join(sqlite{}.claimColumns("order", "group"), "\n"))
+	liteExec(t, app, strings.Join(sqlite{}.claimColumns(adopt.TableInfo{Name: "order"}, "group"), "\n"))
 }
 
 // A table of any kind may name objects, also one that lies elsewhere or that keeps its history.
@@ -279,6 +290,10 @@ func TestTablesOfEachKind(t *testing.T) {
 	maria := mariadb.database()
 	script(t, maria, "CREATE TABLE far (object_key varchar(9)) WITH SYSTEM VERSIONING")
 	script(t, maria, "CREATE TABLE near (object_key varchar(9))")
+	_, err := maria.Collection(t.Context(), "far", adopt.Collection{Rows: adopt.Rows{Table: "far", Key: "object_key", End: "object_key"}})
+	if err == nil || !strings.Contains(err.Error(), "table far keeps its history") {
+		t.Error(err)
+	}
 	for name, c := range map[string]struct {
 		db   *DB
 		want string
@@ -297,5 +312,38 @@ func TestTablesOfEachKind(t *testing.T) {
 		if text := adopt.Propose(tables, adopt.Surroundings{}); strings.Contains(text, "could not be read: far (") != (name == "PostgreSQL") {
 			t.Errorf("%s: proposed is\n%s", name, text)
 		}
+	}
+}
+
+// A table with a dot in its name is told of, and not taken for one of a schema.
+func TestTablesWithADot(t *testing.T) {
+	const dotted = `CREATE TABLE "a.b" (id integer PRIMARY KEY, expires_at bigint, object_key varchar(99))`
+	url := servers.Postgres(t)
+	connect(t, url, dotted)
+	lite, _ := liteDB(t, dotted)
+	maria := (&mysqlSite{t: t, url: servers.MariaDB(t)}).database()
+	script(t, maria, dotted)
+	for name, db := range map[string]*DB{"PostgreSQL": openDB(t, url), "MariaDB": maria, "SQLite": lite} {
+		tables, err := db.Tables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := adopt.Propose(tables, adopt.Surroundings{ClaimColumns: db.ClaimColumns})
+		if strings.Contains(text, "table:") || !strings.Contains(text, "the dot in its name: a.b.") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// Blobs are compared in hexadecimal, as statements write them.
+func TestSampledBlobs(t *testing.T) {
+	db, _ := liteDB(t, "CREATE TABLE files (id blob PRIMARY KEY); INSERT INTO files VALUES (x'01ffab')")
+	tables, err := db.Tables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A proposal writes such a column so as well.
+	if c := tables[0].Columns[0]; c.Kind != "varbinary" || !slices.Equal(c.Values, []string{"01ffab"}) {
+		t.Errorf("%+v", c)
 	}
 }

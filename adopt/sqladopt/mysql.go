@@ -116,9 +116,9 @@ func untested(version string) []adopt.Finding {
 	}}
 }
 
-func (mysql) claimColumns(table, end string) []string {
+func (mysql) claimColumns(of adopt.TableInfo, end string) []string {
 	clients := func(name string) string { return strings.ReplaceAll(adopt.Identifier(name), `"`, "`") }
-	table, end = clients(table), clients(end)
+	table, end := clients(of.Name), clients(end)
 	return []string{
 		"ALTER TABLE " + table + " ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'",
 		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),",

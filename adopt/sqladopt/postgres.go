@@ -155,14 +155,18 @@ func (postgres) index(table, columns, where string) string {
 	return "CREATE INDEX CONCURRENTLY ON " + table + " (" + columns + ")" + where
 }
 
-func (postgres) claimColumns(table, end string) []string {
-	table, end = adopt.Identifier(strings.Split(table, ".")...), adopt.Identifier(end)
+func (postgres) claimColumns(of adopt.TableInfo, end string) []string {
+	table, end := adopt.Identifier(strings.Split(of.Name, ".")...), adopt.Identifier(end)
+	index := "CREATE INDEX CONCURRENTLY ON "
+	if of.Parted {
+		index = "CREATE INDEX ON "
+	}
 	return []string{
 		"ALTER TABLE " + table + " ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'",
 		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),",
 		"    ADD COLUMN deletion_initiated_at timestamptz NULL;",
-		"CREATE INDEX CONCURRENTLY ON " + table + " (" + end + ") WHERE deletion_status = 'NOT_EXPIRED' AND " + end + " IS NOT NULL;",
-		"CREATE INDEX CONCURRENTLY ON " + table + " (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';",
+		index + table + " (" + end + ") WHERE deletion_status = 'NOT_EXPIRED' AND " + end + " IS NOT NULL;",
+		index + table + " (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';",
 	}
 }
 

@@ -131,7 +131,7 @@ var sqliteInstead = map[string]string{
 const sqliteReceiptNames = `EXISTS (SELECT 1 FROM json_each("keys") AS k WHERE k.value = json_extract(?2, '$[0]'))`
 
 func (sqlite) text(expression string, c column) string {
-	if c.base == blobs {
+	if c.base == blobs || c.base == proposedBlob {
 		return "CASE WHEN " + expression + " IS NOT NULL THEN lower(hex(" + expression + ")) END"
 	}
 	text := "CAST(" + expression + " AS TEXT)"
@@ -240,9 +240,8 @@ func (sqlite) index(table, columns, where string) string {
 	return "CREATE INDEX " + sqldb.Quoted(strings.Join(parts, "_")) + " ON " + table + " (" + columns + ")" + where
 }
 
-func (s sqlite) claimColumns(table, end string) []string {
-	index := adopt.Identifier(table + "_claimed")
-	table = adopt.Identifier(table)
+func (s sqlite) claimColumns(of adopt.TableInfo, end string) []string {
+	index, table := adopt.Identifier(of.Name+"_claimed"), adopt.Identifier(of.Name)
 	return []string{
 		"ALTER TABLE " + table + " ADD COLUMN deletion_status text NOT NULL DEFAULT 'NOT_EXPIRED'",
 		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED'));",

@@ -432,7 +432,7 @@ func TestSQLiteProposeAndRemove(t *testing.T) {
 // The statements that add the columns of a claim to a table are valid.
 func TestSQLiteClaimColumns(t *testing.T) {
 	db, app := liteDB(t, "CREATE TABLE links (id integer PRIMARY KEY, ends integer)")
-	liteExec(t, app, strings.Join(db.ClaimColumns("links", "ends"), "\n"))
+	liteExec(t, app, strings.Join(db.ClaimColumns(adopt.TableInfo{Name: "links"}, "ends"), "\n"))
 	_, err := db.Collection(t.Context(), "links", adopt.Collection{Rows: adopt.Rows{
 		Table: "links", Key: "id", End: "ends", Unit: "s", Initiated: "deletion_initiated_at",
 		Status: &adopt.Status{Column: "deletion_status", Live: "NOT_EXPIRED", Claimed: "DELETION_IN_PROGRESS"},

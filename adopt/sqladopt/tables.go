@@ -13,7 +13,9 @@ import (
 
 // ClaimColumns returns the statements that add the columns of a claim to a
 // table whose rows expire by a column. A person should read them first.
-func (db *DB) ClaimColumns(table, end string) []string { return db.engine.claimColumns(table, end) }
+func (db *DB) ClaimColumns(of adopt.TableInfo, end string) []string {
+	return db.engine.claimColumns(of, end)
+}
 
 // naming matches the types whose values may name objects.
 var naming = regexp.MustCompile(`char|text|uuid|binary|blob|bytea|^(big|medium|small|tiny)?int(eger)?$`)
@@ -49,6 +51,9 @@ func (db *DB) Tables(ctx context.Context) (out []adopt.TableInfo, err error) {
 		return nil, err
 	}
 	for i := range out {
+		if out[i].Dotted {
+			continue // it would be read as a table of a schema
+		}
 		switch err := db.sample(ctx, &out[i]); {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
