@@ -44,7 +44,7 @@ const (
 )
 
 // end returns the instant up to which rows have expired.
-func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c.Rows.Keep)) }
+func (c *Collection) end(t *tx) lethe.Time { return c.c.Rows.EndedBy(t.now) }
 
 // Claim implements adopt.Records.
 func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
