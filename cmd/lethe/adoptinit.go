@@ -86,7 +86,7 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 
 // someCopies returns keys of a cache.
 func someCopies(ctx context.Context, url string) (keys []string, err error) {
-	conn, err := redisconn.Open(redisconn.Options{URL: url, Timeout: 5 * time.Second})
+	conn, err := redisconn.Open(redisconn.Options{URL: url, Kind: redisconn.KindOf(url), Timeout: 5 * time.Second})
 	if err != nil {
 		return nil, err
 	}

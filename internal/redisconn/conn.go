@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -34,6 +35,20 @@ const (
 	Cluster  = "cluster"  // the same, more nodes as ?addr=host:port&addr=host:port
 	Sentinel = "sentinel" // the same with the sentinels' addresses and ?master_name=name
 )
+
+// KindOf returns the kind that the form of a URL shows.
+func KindOf(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return Single // Open reports it
+	case u.Query().Has("master_name"):
+		return Sentinel
+	case u.Query().Has("addr"):
+		return Cluster
+	}
+	return Single
+}
 
 // Options are the server's address and timeouts.
 type Options struct {

@@ -113,11 +113,32 @@ func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt
 		}
 	}
 	if len(c.Cache) > 0 {
-		if err := a.copies().Drop(ctx, []string{"lethe:check"}); err != nil {
-			found = append(found, adopt.Finding{Problem: true, What: "the cache does not answer: " + err.Error(), Do: "correct redis, or start it"})
+		more, err := a.checkCache(ctx, c.Cache)
+		if found = append(found, more...); err != nil {
+			return found, err
 		}
 	}
 	return found, nil
+}
+
+// checkCache drops copies that no row has, two of each template in one call: rights may be to
+// some keys only, and a node of a cluster takes alone keys that lie together.
+func (a *Adoption) checkCache(ctx context.Context, templates []string) ([]adopt.Finding, error) {
+	var keys []string
+	for _, text := range templates {
+		t, err := adopt.ParseTemplate(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, value := range []string{"lethe:check", "lethe:check again"} {
+			keys = append(keys, t.Fill(slices.Repeat([]string{value}, len(t.Columns()))))
+		}
+	}
+	if err := a.copies().Drop(ctx, keys); err != nil {
+		return []adopt.Finding{{Problem: true, What: "the cache does not drop copies: " + err.Error(),
+			Do: "correct redis, or start it, or let its user UNLINK these keys; of a cluster, name another node as well (redis://host:6379?addr=other:6379)"}}, ctx.Err()
+	}
+	return nil, nil
 }
 
 // checkNames checks a collection of keys or folders.
