@@ -142,7 +142,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 	m.each(begun.Copy, func(key string) error { return m.copy(ctx, key) })
 	m.each(m.left(begun.Copy), func(key string) error { return m.verify(ctx, key) })
 	m.each(begun.Remove, func(key string) error { return m.again(ctx, key) })
-	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.Landed()})
+	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), m.terms())
 	if err != nil {
 		return err
 	}

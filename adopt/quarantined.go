@@ -116,6 +116,9 @@ type QuarantineRecords interface {
 	// Want records a request to restore an object although nothing refers to
 	// it. It reports whether the object is recorded.
 	Want(ctx context.Context, key string) (bool, error)
+	// Found records copies of which there is no record, as in quarantine from now on, if
+	// something refers to their objects, or anyway. It returns how many.
+	Found(ctx context.Context, copies []FoundObject, t Terms, anyway bool) (int, error)
 	// InQuarantine counts the recorded objects.
 	InQuarantine(ctx context.Context) (Backlog, error)
 }

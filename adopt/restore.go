@@ -34,7 +34,9 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 		if err := c.page(ctx, page.Objects, false); err != nil || !last {
 			return !last, err
 		}
-		return false, q.sweep(ctx, page.Now)
+		found, err := q.sweep(ctx, page.Now)
+		after, last = "", found == 0 // what was found is copied back
+		return !last, err
 	}
 }
 
@@ -47,6 +49,11 @@ func (q *Quarantine) Has(key string) bool {
 // Restore copies an object back although nothing refers to it.
 func (q *Quarantine) Restore(ctx context.Context, key string) error {
 	known, err := q.Rows.Want(ctx, key)
+	if err == nil && !known {
+		if known, err = q.recall(ctx, key); known {
+			known, err = q.Rows.Want(ctx, key)
+		}
+	}
 	if err != nil {
 		return err
 	}

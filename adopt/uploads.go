@@ -102,18 +102,22 @@ const (
 )
 
 // sweep aborts abandoned uploads of copies: recorded ones, and others below the
-// prefix of the quarantine, where only Lethe writes.
-func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) error {
+// prefix of the quarantine, where only Lethe writes. It returns how many copies it found
+// there that something refers to, and that had no record.
+func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) (found int, err error) {
 	if _, err := q.Abort(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	store, ok := q.Copies.(blob.Unfinished)
-	if !ok || q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
-		return nil
+	if q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
+		return 0, nil
 	}
-	if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("look for unfinished copies: %w", err)
+	if store, ok := q.Copies.(blob.Unfinished); ok {
+		if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return 0, fmt.Errorf("look for unfinished copies: %w", err)
+		}
 	}
-	q.swept = q.Boot.Now()
-	return nil
+	if found, err = q.recallNamed(ctx); err == nil {
+		q.swept = q.Boot.Now()
+	}
+	return found, err
 }

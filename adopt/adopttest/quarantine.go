@@ -32,6 +32,7 @@ func quarantineTests() []test {
 		{name: "what may be referred to without an upload is not purged", run: purgesUnknown, in: in},
 		{name: "a copy that is not needed is purged", run: purgesSpare, in: in},
 		{name: "without counts a row restores", run: restores, in: Variant{Quarantine: true, Uncounted: true}},
+		{name: "copies without a record are recorded if something refers to them", run: recalls, in: in},
 		{name: "objects on record come in pages", run: heldPages, in: in},
 		{name: "an upload is recorded by who has the object", run: uploadsOnce, in: in},
 		{name: "uploads of silent workers are told", run: uploadsSilent, in: in},
@@ -297,6 +298,25 @@ func restoresWanted(w *world) {
 	w.App.Pass(2 * terms.Retention)
 	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Purging})
 	w.taken(adopt.ClaimRequest{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+}
+
+// recalls: the database was restored from a backup, and the record of moves is lost.
+func recalls(w *world) {
+	w.put("x", Never, "row")
+	found := func(anyway bool, contents ...string) int {
+		w.Helper()
+		return must(w.Quarantine.Found(w.ctx, sighted("1", contents...), terms, anyway))(w)
+	}
+	equal(w, "found", found(false, "x", "y"), 1)
+	equal(w, "found again", found(false, "x", "y"), 0)
+	equal(w, "state", w.record("x").State, adopt.Quarantined)
+	equal(w, "state", w.record("y").State, 0)
+	equal(w, "found anyway", found(true, "x", "y"), 1)
+	w.ended(w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Restoring}, "x"), objectsOf("x"), adopt.Restored, "x")
+	w.App.Pass(terms.Retention - margin)
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Purging})
+	w.App.Pass(margin)
+	w.taken(adopt.ClaimRequest{Keys: objectsOf("x", "y"), For: adopt.Purging}, "y")
 }
 
 func restoresAlone(w *world) {

@@ -166,6 +166,23 @@ func (r Quarantine) Want(_ context.Context, key string) (bool, error) {
 	return true, nil
 }
 
+// Found implements adopt.QuarantineRecords.
+func (r Quarantine) Found(_ context.Context, copies []adopt.FoundObject, g adopt.Terms, anyway bool) (n int, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, c := range copies {
+		if referred, _ := db.named(c.Key); db.moved[c.Key] == nil && (referred || anyway) {
+			db.moved[c.Key] = &Quarantined{QuarantinedObject: adopt.QuarantinedObject{
+				Key: c.Key, Copy: c.Copy, Size: c.Size, State: adopt.Quarantined, Since: now, Until: now.Add(g.Retention), Late: now.Add(g.Late),
+			}}
+			n++
+		}
+	}
+	return n, nil
+}
+
 // InQuarantine implements adopt.QuarantineRecords.
 func (r Quarantine) InQuarantine(context.Context) (out adopt.Backlog, err error) {
 	db := r.db

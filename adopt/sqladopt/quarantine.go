@@ -63,9 +63,14 @@ const (
 	newMoves   = insertMoves + `DO NOTHING`
 	beginMoves = insertMoves + `(collection, "key") DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
 			fence = excluded.fence, due_at = excluded.due_at, since_at = excluded.since_at, until_at = 0, late_at = 0, wanted = 0`
-	takeHeld = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
-	moved    = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
-	heldPage = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+	// insertFound knows no bytes that a copy was made of.
+	insertFound = `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at, until_at, late_at)
+		SELECT ?2, t.key, t.copy, t.size, t.tag, 2, 0, 0, ?3, ?4, ?5 FROM ` + "{rows 1: key text, copy text, size bigint, tag text}" + ` WHERE TRUE
+		ON CONFLICT DO NOTHING`
+	recordedKeys = `SELECT "key" FROM {lethe}quarantined WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	takeHeld     = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	moved        = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	heldPage     = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
 		WHERE collection = ?1 AND "key" > ?2 ORDER BY "key" LIMIT ?3`
 	heldRowsOf = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
 		WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2}) ORDER BY "key" ` + sqldb.Exclusive
@@ -290,6 +295,35 @@ func (q *Quarantine) Want(ctx context.Context, key string) (known bool, err erro
 		return q.onKeys(t, dropMarks, contents) // else it would be moved again
 	})
 	return known, err
+}
+
+// Found implements adopt.QuarantineRecords.
+func (q *Quarantine) Found(ctx context.Context, copies []adopt.FoundObject, g adopt.Terms, anyway bool) (n int, err error) {
+	keys := make([]string, len(copies))
+	for i, c := range copies {
+		keys[i] = c.Key
+	}
+	err = q.write(ctx, "record copies that were found", func(t *tx) error {
+		n = 0
+		known, err := all(t, text, recordedKeys, q.name, sqldb.JSON(keys))
+		if err != nil || len(known) == len(copies) {
+			return err
+		}
+		named, err := q.named(t, keys)
+		if err != nil {
+			return err
+		}
+		fresh := slices.DeleteFunc(slices.Clone(copies), func(c adopt.FoundObject) bool {
+			return slices.Contains(known, c.Key) || !anyway && !named[c.Key]
+		})
+		if len(fresh) == 0 {
+			return nil
+		}
+		added, err := t.exec(insertFound, sqldb.JSON(fresh), q.name, t.now, t.now.Add(g.Retention), t.now.Add(g.Late))
+		n = int(added)
+		return err
+	})
+	return n, err
 }
 
 // InQuarantine implements adopt.QuarantineRecords.

@@ -124,6 +124,10 @@ func (m moves) Aborted(ctx context.Context, u adopt.Upload) error {
 
 func (m moves) Want(ctx context.Context, key string) (bool, error) { return m.db.Want(ctx, key) }
 
+func (m moves) Found(ctx context.Context, copies []adopt.FoundObject, g adopt.Terms, anyway bool) (int, error) {
+	return write(m.w, "found-copies", fmt.Sprint(copies), func() (int, error) { return m.db.Found(ctx, copies, g, anyway) })
+}
+
 func (m moves) InQuarantine(ctx context.Context) (adopt.Backlog, error) {
 	return m.db.InQuarantine(ctx)
 }

@@ -78,6 +78,37 @@ func TestQuarantineCopiesBack(t *testing.T) {
 	}
 }
 
+// A backup of the database has rows whose objects were moved later, and no record of that: they
+// are copied back. What nothing refers to is copied back on request.
+func TestQuarantineAfterARestoredBackup(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "x", "y")
+	f.row("a")
+	f.passes(map[string]int64{"objects": 2})
+	f.left("a", "kept/files/x", "kept/files/y")
+	f.exec(`DELETE FROM lethe.quarantined`)
+	f.exec(`DELETE FROM lethe.orphans`)
+	f.row("x")
+	var err error
+	if f.Adoption, err = Open(t.Context(), f.whole, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	f.cares(map[string]int64{"restored": 1})
+	f.left("a", "x", "kept/files/x", "kept/files/y")
+	q, err := f.Quarantine(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Restore(t.Context(), "files/z"); err == nil || !strings.Contains(err.Error(), "is not in quarantine") {
+		t.Errorf("what never was there is restored: %v", err)
+	}
+	if err := q.Restore(t.Context(), "files/y"); err != nil {
+		t.Error(err)
+	}
+	f.left("a", "x", "y", "kept/files/x", "kept/files/y")
+}
+
 // What the application put meanwhile is newer than the copy: it is kept.
 func TestQuarantineSparesNewer(t *testing.T) {
 	f := newVault(t)
