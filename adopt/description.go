@@ -121,11 +121,15 @@ const defaultBatch = 1000
 
 // BatchSize returns the number of rows in a transaction. With a rate it is 50
 // ms worth of it, to keep transactions short; a few rows take a quarter of a
-// second's worth, since statements for a handful cost more than they save.
+// second's worth, since statements for a handful cost more than they save. A run with a limit
+// takes whole batches.
 func (c Collection) BatchSize() int {
 	size := cmp.Or(c.Batch, defaultBatch)
 	if c.RatePerSecond > 0 {
 		size = min(size, max(c.RatePerSecond/20, min(c.RatePerSecond/4, fewRows), 1))
+	}
+	if c.Limit > 0 {
+		size = int(max(1, c.Limit/((c.Limit-1)/int64(size)+1))) // steps of one size that fit
 	}
 	return size
 }

@@ -27,6 +27,19 @@ func TestBatchesOfARate(t *testing.T) {
 	}
 }
 
+// The batches of a run with a limit fit into it.
+func TestBatchesOfALimit(t *testing.T) {
+	for _, c := range []struct {
+		batch int
+		limit int64
+		want  int
+	}{{0, 10, 10}, {0, 1000, 1000}, {0, 10_000, 1000}, {30, 100, 25}, {3, 7, 2}, {0, 1, 1}, {0, 1001, 500}} {
+		if got := (Collection{Batch: c.batch, Limit: c.limit}).BatchSize(); got != c.want {
+			t.Errorf("batch %d, limit %d: %d rows in a transaction, want %d", c.batch, c.limit, got, c.want)
+		}
+	}
+}
+
 // A description that sets nothing works as the texts do: 1,000 rows at a time,
 // from midnight, and rows in progress go back after two hours.
 func TestDefaultsOfTheTexts(t *testing.T) {

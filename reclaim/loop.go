@@ -41,6 +41,9 @@ type Scheduled struct {
 	// tell (Backlogged), is not Limited.
 	Most  int64
 	Takes string
+	// Step is the most that one step takes: a run then never takes more than Most, and
+	// ends where a whole step does not fit. 0: it is not known.
+	Step int64
 	// Rate is called after each step with the items done, and waits as long as a
 	// rate limit requires. Nil: no limit.
 	Rate func(ctx context.Context, items int) error

@@ -93,6 +93,26 @@ func TestARunTakesNoMoreThanOneMay(t *testing.T) {
 	}
 }
 
+// Where it is known what a step takes, no run takes more than it may, with any number of workers.
+func TestARunOfKnownStepsTakesNoMoreThanItMay(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		most, step int64
+		workers    int
+		least      int64
+	}{{30, 10, 1, 30}, {35, 10, 1, 30}, {10, 10, 4, 10}, {100, 10, 4, 70}} {
+		endless := routine{"endless", func(_ context.Context, add reclaim.Add) (bool, error) {
+			add(reclaim.Items, c.step)
+			return true, nil
+		}}
+		got, err := w.Loop(reclaim.Scheduled{Routine: endless, Timetable: never{}, Most: c.most, Step: c.step, Workers: c.workers}).Once(w.Ctx, nil)
+		w.Must(err)
+		if n := got["endless"]; n[reclaim.Items] < c.least || n[reclaim.Items] > c.most || n[reclaim.Limited] != 1 {
+			t.Errorf("%+v: it took %v", c, n)
+		}
+	}
+}
+
 // inOrder is a routine whose second worker begins when its first has come to an end.
 type inOrder struct {
 	routine

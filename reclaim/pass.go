@@ -30,9 +30,15 @@ const Limited = "limited"
 // ends at its limit, if its worker would have continued: before the first step
 // that is not known.
 func (s Scheduled) spent(run *recorder, knows bool) bool {
-	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
+	if s.Most <= 0 {
 		return false
 	}
+	// Before what was taken is read: a step in progress counts in full.
+	begun := run.steps.Add(s.Step)
+	if run.counts.Get(cmp.Or(s.Takes, Items))+max(1, begun) <= s.Most {
+		return false
+	}
+	run.steps.Add(-s.Step)
 	if knows {
 		run.atLimit.Store(true)
 	}
@@ -48,10 +54,14 @@ func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker stri
 		}
 		before := own.Get(Items)
 		var err error
-		if more, err = s.Controller.Run(ctx, func() (did, more bool, err error) {
+		more, err = s.Controller.Run(ctx, func() (did, more bool, err error) {
 			more, err = step(ctx, own.Add)
 			return own.Get(Items) > before, more, err
-		}); err != nil && ctx.Err() != nil {
+		})
+		if s.Most > 0 {
+			run.steps.Add(-s.Step)
+		}
+		if err != nil && ctx.Err() != nil {
 			return nil // the window closed, or the process stops: interrupted, not failed
 		}
 		if err != nil {

@@ -42,7 +42,8 @@ type recorder struct {
 	mu      sync.Mutex
 	run     ledger.Run
 	started bool
-	atLimit atomic.Bool // the run ends at its limit
+	atLimit atomic.Bool  // the run ends at its limit
+	steps   atomic.Int64 // what the steps in progress may take, of a run with a limit
 }
 
 // errTakenOver ends a run that another instance has ended as stale.

@@ -235,7 +235,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	expire := a.expire(name, rows)
 	out := []reclaim.Scheduled{{
 		Routine:   borrow(name, expire),
-		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
+		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Step: int64(batch), Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
@@ -262,7 +262,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	}
 	out = append(out, reclaim.Scheduled{
 		Routine:   borrow(name, clean),
-		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Step: int64(batch), Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
 	})
 	more, err := a.quarantineRoutines(ctx, name)
 	return append(out, more...), err

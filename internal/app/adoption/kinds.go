@@ -88,7 +88,7 @@ func (k ofRecords) items(ctx context.Context, yield func(plan.Item) error) error
 
 func (k ofRecords) applied(ctx context.Context, name string, items *itemGroups) (reclaim.Scheduled, error) {
 	next := func() ([]string, error) { return items.ids(k.c.BatchSize()) }
-	s := reclaim.Scheduled{Workers: 1, Most: k.c.Limit, Rate: throttle.PerSecond[int](k.c.RatePerSecond, k.c.BatchSize())}
+	s := reclaim.Scheduled{Workers: 1, Most: k.c.Limit, Step: int64(k.c.BatchSize()), Rate: throttle.PerSecond[int](k.c.RatePerSecond, k.c.BatchSize())}
 	whole := k.a.expire(k.name, k.rows)
 	of := func(keys []string) adoptRoutine { return k.a.expire(k.name, k.rows.Only(keys)) }
 	if name != whole.Name() {
