@@ -41,6 +41,7 @@ func (a *Adoption) Unknown(names []string, key string) error {
 		said += fmt.Sprintf("; %s could not be asked (%v)", name, a.Unusable[name])
 	}
 	var prefixes []string
+	folder := ""
 	for _, name := range a.whole.Names() {
 		c := a.whole.Collections[name]
 		if c.Prefix == "" {
@@ -60,9 +61,14 @@ func (a *Adoption) Unknown(names []string, key string) error {
 			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q", said, name, c.Prefix)
 		case below:
 			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q: ask for that collection", said, name, c.Prefix)
+		case asked[name] && c.Kind == adopt.OfFolders:
+			folder = fmt.Sprintf("%s; as a folder of collection %s it would be %q", said, name, adopt.Brief(c.Prefix+strings.TrimSuffix(key, "/")+"/"))
 		case asked[name]:
 			prefixes = append(prefixes, fmt.Sprintf("%q of %s", c.Prefix, name))
 		}
+	}
+	if folder != "" {
+		return fmt.Errorf("%s, and no run has recorded it as one without a row", folder)
 	}
 	if len(prefixes) == 0 || !strings.Contains(key, "/") {
 		return fmt.Errorf("%s", said)

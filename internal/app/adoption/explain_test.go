@@ -71,6 +71,9 @@ func TestExplainFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	explains(t, one, "topics", "old/topics/t", "folder old/topics/t was removed")
+	if err := one.Unknown([]string{"topics"}, "young/topics/t"); !strings.Contains(err.Error(), `it would be "sequences/young/topics/t/"`) || strings.Contains(err.Error(), "outside") {
+		t.Errorf("of a folder that is not recorded is said %v", err)
+	}
 }
 
 // For an unknown key the error has the place where it would be.
