@@ -34,6 +34,8 @@ type Ledger interface {
 	PlacementLedger
 	routine.TallyLedger
 	reconcile.Ledger
+	// Walks returns the newest walks over a backend, newest first.
+	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
 }
 
 // EngineLedger is what the engine and those who operate it need of a ledger together.

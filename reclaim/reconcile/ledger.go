@@ -27,8 +27,6 @@ type WalkLedger interface {
 	// FinishWalk ends a walk. If the walk compared everything, findings that it did
 	// not meet are dropped: ErrFenced.
 	FinishWalk(ctx context.Context, e ledger.WalkEnd) (ledger.WalkEnded, error)
-	// Walks returns the newest walks over a backend, newest first.
-	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
 }
 
 // FindingLedger records what walks found, and acts on it.

@@ -175,10 +175,6 @@ func (s *seam) TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, err
 
 // What only looks, looks without an effect.
 
-func (s *seam) Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error) {
-	return s.in.Walks(ctx, backend, limit)
-}
-
 func (s *seam) Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error) {
 	return s.in.Findings(ctx, q)
 }
