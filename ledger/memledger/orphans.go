@@ -93,11 +93,8 @@ func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, erro
 		return ledger.Blob{}, err
 	}
 	defer db.mu.Unlock()
-	if err := db.trustClock(); err != nil {
-		return ledger.Blob{}, err
-	}
 	lost, err := db.copied(f.Lost)
-	if err != nil {
+	if err = cmp.Or(db.trustClock(), err); err != nil {
 		return ledger.Blob{}, err
 	}
 	on, copies := db.backend(f.Backend), 0

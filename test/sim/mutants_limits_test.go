@@ -28,10 +28,10 @@ var limitMutants = []mutant{
 		file: "ledger/limits.go", old: "	if g.Hour != g.hour(now) {", new: "	if false {",
 	}, {
 		name: "limits: what a person allowed is not counted", rule: "a row says what went within its hour", within: 2000, in: sim.Limited,
-		file: "ledger/limits.go", old: "	g.Hour, g.N = g.hour(now), g.taken(now)+n\n", new: "	if now >= g.FreeUntil {\n		g.Hour, g.N = g.hour(now), g.taken(now)+n\n	}\n",
+		file: "ledger/limits.go", old: "	g.Count(now, n)\n", new: "	if now >= g.FreeUntil {\n		g.Count(now, n)\n	}\n",
 	}, {
 		name: "limits: a claim counts what it asked for", rule: "a row says what went within its hour", within: 500, known: 13, in: sim.Limited, sqlite: true,
-		file: "ledger/sqlledger/blob_clean.go", old: "r.Deletes, int64(len(out.Blobs))); err != nil {", new: "r.Deletes, limit); err != nil {",
+		file: "ledger/sqlledger/blob_clean.go", old: "ledger.Limits{Deletes: r.Deletes}, int64(len(out.Blobs))); err != nil {", new: "ledger.Limits{Deletes: r.Deletes}, limit); err != nil {",
 	},
 }
 
