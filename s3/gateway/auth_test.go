@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -285,6 +286,69 @@ func TestWrongDigests(t *testing.T) {
 	}
 	s.missing("k")
 	s.leftNothing(before)
+}
+
+// TestPutsAreWhatWasSigned sends puts that were signed and then changed.
+func TestPutsAreWhatWasSigned(t *testing.T) {
+	s := newSite(t)
+	body := bytes.Repeat([]byte("body"), 50_000)
+	before, right, longer := w.disk.Len(), sum(body), func(n int64) func(*http.Request) {
+		return func(r *http.Request) { r.ContentLength = n }
+	}
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	for name, c := range map[string]struct {
+		payload string
+		change  func(*http.Request)
+		code    string
+	}{
+		"with another body":             {sum([]byte("other")), header("Expect", "100-continue"), "XAmzContentSHA256Mismatch"},
+		"with a hash in capitals":       {strings.ToUpper(right), func(*http.Request) {}, "XAmzContentSHA256Mismatch"},
+		"with another signature":        {right, func(r *http.Request) { r.Header.Set("Authorization", r.Header.Get("Authorization")+"0") }, "SignatureDoesNotMatch"},
+		"with another type":             {right, header("Content-Type", "text/html"), "SignatureDoesNotMatch"},
+		"with another hash":             {sum([]byte("other")), header("X-Amz-Content-Sha256", right), "SignatureDoesNotMatch"},
+		"without its hash":              {right, header("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD"), "SignatureDoesNotMatch"},
+		"with a tag":                    {right, header("X-Amz-Tagging", "a=b"), "AccessDenied"},
+		"of another day":                {right, header("X-Amz-Date", "20260102T150405Z"), "RequestTimeTooSkewed"},
+		"by nobody":                     {right, func(r *http.Request) { r.Header.Del("Authorization") }, "AccessDenied"},
+		"with another MD5":              {right, header("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="), "BadDigest"},
+		"that ends early":               {sum([]byte("other")), longer(300_000), "XAmzContentSHA256Mismatch"},
+		"that ends early as signed":     {right, longer(300_000), "IncompleteBody"},
+		"that ends early, and unsigned": {"UNSIGNED-PAYLOAD", longer(300_000), "IncompleteBody"},
+		"of more than 5 GiB":            {right, longer(5<<30 + 1), "EntityTooLarge"},
+	} {
+		r := s.raw(http.MethodPut, "/k", body)
+		r.Header.Set("Content-Type", "text/plain")
+		c.change(signed(r, root, c.payload))
+		var out bytes.Buffer
+		// It fails where the body ends early.
+		_ = r.Write(&out)
+		if answer := s.talk(out.Bytes()); !strings.Contains(answer, "<Code>"+c.code+"</Code>") {
+			t.Errorf("%s: %s", name, answer)
+		}
+	}
+	s.missing("k")
+	s.leftNothing(before)
+	r := s.raw(http.MethodPut, "/k", body)
+	header("Expect", "100-continue")(r)
+	if status, _, answer := s.send(signed(r, root, right)); status != http.StatusOK {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// talk sends bytes to the server, and returns all that it answers.
+func (s *site) talk(out []byte) string {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	s.must(err)
+	defer conn.Close()
+	_, err = conn.Write(out)
+	s.must(err)
+	s.must(conn.(*net.TCPConn).CloseWrite())
+	answer, err := io.ReadAll(conn)
+	s.must(err)
+	return string(answer)
 }
 
 // Hole 11: no body is read into memory without a bound.

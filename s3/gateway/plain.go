@@ -31,7 +31,7 @@ func (s *Server) route(app *fiber.App) error {
 			if !plain(ctx) {
 				return ctx.Next()
 			}
-			if method != http.MethodPut && s.verifier != nil {
+			if s.verifier != nil {
 				s.verifier.admit(ctx)
 			}
 			return act(ctx)

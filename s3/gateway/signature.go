@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,9 +18,9 @@ import (
 	"github.com/versity/versitygw/s3api/utils"
 )
 
-// verifier admits reads whose signature is right, in a fraction of the time that versitygw
-// takes. It knows only requests that are their own canonical form. versitygw decides on any
-// other one, and on any that is not admitted, and says why.
+// verifier admits reads and puts whose signature is right, in a fraction of the time that
+// versitygw takes. It knows only requests that are their own canonical form. versitygw decides
+// on any other one, and on any that is not admitted, and says why.
 type verifier struct {
 	root   auth.Account
 	region string
@@ -48,6 +51,8 @@ const (
 	signatureTime = "20060102T150405Z"
 	unsignedBody  = "UNSIGNED-PAYLOAD"
 	emptyBody     = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	// largestPut is the largest body that versitygw takes, in bytes.
+	largestPut = 5 << 30
 )
 
 // admit tells versitygw who has signed the request, if that is certain.
@@ -70,12 +75,26 @@ func (v *verifier) admit(ctx fiber.Ctx) {
 		utils.ContextKeyAuthenticated.Set(ctx, true)
 		utils.ContextKeyIsRoot.Set(ctx, s.access == v.root.Access)
 		utils.ContextKeyAccount.Set(ctx, account)
+		if ctx.Method() == fiber.MethodPut {
+			utils.ContextKeyBodyReader.Set(ctx, signedBody(ctx.Request().BodyStream(), s.payload))
+		}
 	}
+}
+
+// signedBody returns a body that ends with versitygw's error unless it is the one that was signed.
+func signedBody(body io.Reader, payload string) io.Reader {
+	if payload == unsignedBody {
+		return body
+	}
+	// It fails only for a kind of hash that it does not know.
+	r, _ := utils.NewHashReader(body, payload, utils.HashTypeSha256Hex)
+	return r
 }
 
 // signature is what a request says of its own.
 type signature struct {
 	access, day, signature string
+	payload                string // the body's SHA-256, or unsignedBody
 	text                   string // which is signed
 }
 
@@ -85,8 +104,10 @@ func (v *verifier) parse(ctx fiber.Ctx) (s signature, ok bool) {
 	date, path := string(h.Peek("X-Amz-Date")), ctx.Request().URI().PathOriginal()
 	at, err := time.Parse(signatureTime, date)
 	if err != nil || len(date) != len(signatureTime) || utils.ValidateDate(at) != nil || !simplePath(path) ||
-		len(h.Peek(fiber.HeaderContentLength)) > 0 || len(h.Peek(fiber.HeaderTransferEncoding)) > 0 ||
 		len(h.Peek("X-Amz-Security-Token")) > 0 || ctx.Locals(localPath) != nil {
+		return s, false
+	}
+	if s.payload, ok = simpleBody(ctx); !ok {
 		return s, false
 	}
 	s.day = date[:8]
@@ -96,18 +117,34 @@ func (v *verifier) parse(ctx fiber.Ctx) (s signature, ok bool) {
 		return s, false
 	}
 	query, ok := plainQuery(ctx.Request().URI().QueryArgs())
-	payload := string(h.Peek("X-Amz-Content-Sha256"))
-	if !ok || payload != unsignedBody && payload != emptyBody {
+	if !ok {
 		return s, false
 	}
 	text, ok := appendHeaders([]byte(string(h.Method())+"\n"+string(path)+"\n"+query+"\n"), h, names)
 	if !ok {
 		return s, false
 	}
-	text = append(text, "\n"+names+"\n"+payload...)
+	text = append(text, "\n"+names+"\n"+s.payload...)
 	sum := sha256.Sum256(text)
 	s.text = "AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(sum[:])
 	return s, true
+}
+
+// simpleBody returns the header that says what the body is. ok is false unless a put has a body
+// of a length that S3 takes, which is no stream of chunks, and a read has none.
+func simpleBody(ctx fiber.Ctx) (payload string, ok bool) {
+	h := &ctx.Request().Header
+	payload = string(h.Peek("X-Amz-Content-Sha256"))
+	length, n := string(h.Peek(fiber.HeaderContentLength)), h.ContentLength()
+	switch {
+	case len(h.Peek(fiber.HeaderTransferEncoding)) > 0:
+		return "", false
+	case ctx.Method() != fiber.MethodPut:
+		return payload, length == "" && (payload == unsignedBody || payload == emptyBody)
+	}
+	sum, err := hex.DecodeString(payload)
+	return payload, (payload == unsignedBody || err == nil && len(sum) == sha256.Size) &&
+		0 < n && int64(n) <= largestPut && length == strconv.Itoa(n) && ctx.Request().BodyStream() != nil
 }
 
 // parseAuthorization returns the names of the signed headers.
@@ -159,15 +196,21 @@ func appendHeaders(text []byte, h *fasthttp.RequestHeader, names string) (_ []by
 	return text, host && needed == 0
 }
 
-// simpleName reports whether a signed header is one of those of SDKs that the web server keeps
-// as they were sent.
+// simpleNames are headers that SDKs sign, beside their own. The web server keeps them as they
+// were sent, or versitygw sees them as it does.
+var simpleNames = []string{
+	"accept-encoding", "cache-control", "content-disposition", "content-encoding", "content-language", "content-length", "content-md5",
+	"content-type", "expires", "if-match", "if-none-match", "range",
+}
+
+// simpleName reports whether a signed header is one of those.
 func simpleName(name string) bool {
 	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return false
 		}
 	}
-	return strings.HasPrefix(name, "x-amz-") || strings.HasPrefix(name, "amz-sdk-") || name == "range" || name == "accept-encoding"
+	return strings.HasPrefix(name, "x-amz-") || strings.HasPrefix(name, "amz-sdk-") || slices.Contains(simpleNames, name)
 }
 
 // simpleValue reports whether a header's value is its own canonical form.

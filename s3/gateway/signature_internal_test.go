@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -63,17 +67,39 @@ func signedWith(t *testing.T, by aws.Credentials, path string, change func(*http
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := httputil.DumpRequestOut(r, false)
+	raw, err := httputil.DumpRequestOut(r, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return raw
 }
 
+// putBody is the body of puts.
+const putBody = "a body"
+
+// putOf makes a request a put of putBody, whose SHA-256 is signed.
+func putOf(r *http.Request) {
+	sum := sha256.Sum256([]byte(putBody))
+	r.Method, r.Body, r.ContentLength = http.MethodPut, io.NopCloser(strings.NewReader(putBody)), int64(len(putBody))
+	r.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+	r.Header.Set("Content-Type", "text/plain; charset=utf-8")
+}
+
+// unsignedPut makes a request a put of putBody, whose SHA-256 is not signed.
+func unsignedPut(r *http.Request) {
+	putOf(r)
+	r.Header.Set("X-Amz-Content-Sha256", unsignedBody)
+}
+
 // received returns the context of a request; false if it is none.
 func received(t *testing.T, app *fiber.App, raw []byte) (fiber.Ctx, bool) {
 	var rc fasthttp.RequestCtx
-	if rc.Request.Header.Read(bufio.NewReader(bytes.NewReader(raw))) != nil {
+	from := bufio.NewReader(bytes.NewReader(raw))
+	if rc.Request.Header.Read(from) != nil {
+		return nil, false
+	}
+	// As the web server is set to read it.
+	if rc.Request.Header.IsPut() && rc.Request.ContinueReadBodyStream(from, 1<<20, false) != nil {
 		return nil, false
 	}
 	ctx := app.AcquireCtx(&rc)
@@ -81,12 +107,17 @@ func received(t *testing.T, app *fiber.App, raw []byte) (fiber.Ctx, bool) {
 	return ctx, true
 }
 
-func TestSecurityReadsOfSDKsAreAdmitted(t *testing.T) {
+func TestSecurityRequestsOfSDKsAreAdmitted(t *testing.T) {
 	v, app := testVerifier(), fiber.New()
 	for _, access := range []string{"root", "key", "root"} {
-		for _, path := range []string{"/bucket/a/key-1_2.3~", "/bucket/k?x-id=GetObject"} {
-			ctx, _ := received(t, app, signedBy(t, access, path, nil))
+		for path, change := range map[string]func(*http.Request){
+			"/bucket/a/key-1_2.3~": nil, "/bucket/k?x-id=GetObject": nil, "/bucket/k": putOf, "/bucket/k?x-id=PutObject": unsignedPut,
+		} {
+			ctx, _ := received(t, app, signedBy(t, access, path, change))
 			v.admit(ctx)
+			if body, err := bodyFor(ctx); change != nil && (body != putBody || err != nil) {
+				t.Errorf("%s: the body is %q, %v", path, body, err)
+			}
 			acct, _ := utils.ContextKeyAccount.Get(ctx).(auth.Account)
 			if root := utils.ContextKeyIsRoot.Get(ctx) == true; !utils.ContextKeyAuthenticated.IsSet(ctx) || acct.Access != access || root != (access == "root") {
 				t.Errorf("%s of %s: admitted as %q, root %v", path, access, acct.Access, root)
@@ -95,14 +126,34 @@ func TestSecurityReadsOfSDKsAreAdmitted(t *testing.T) {
 	}
 }
 
+// bodyFor returns what versitygw's handler reads of an admitted request.
+func bodyFor(ctx fiber.Ctx) (string, error) {
+	r, ok := utils.ContextKeyBodyReader.Get(ctx).(io.Reader)
+	if !ok {
+		return "", nil
+	}
+	body, err := io.ReadAll(r)
+	return string(body), err
+}
+
 // TestSecurityVersitygwDecidesOnTheRest checks that what is not simple is left to versitygw.
 func TestSecurityVersitygwDecidesOnTheRest(t *testing.T) {
 	v, app := testVerifier(), fiber.New()
 	set := func(name string, values ...string) func(*http.Request) {
 		return func(r *http.Request) { r.Header[name] = values }
 	}
-	// Only who signed these is unknown, or not who says so.
-	judged := map[string]bool{"of an unknown key": true, "with another secret": true, "without a secret": true}
+	also := func(change func(*http.Request)) func(*http.Request) {
+		return func(r *http.Request) { putOf(r); change(r) }
+	}
+	put := signedBy(t, "root", "/b/k", putOf)
+	changed := func(old, now string) []byte { return bytes.Replace(put, []byte(old), []byte(now), 1) }
+	day := lethe.SystemClock{}.Now().Time().Format("20060102")
+	tomorrow := bytes.ReplaceAll(put, []byte(day), []byte(lethe.SystemClock{}.Now().Time().Add(24*time.Hour).Format("20060102")))
+	// Only who signed these is unknown, or not who says so, or something else was signed.
+	judged := map[string]bool{
+		"of an unknown key": true, "with another secret": true, "without a secret": true, "to put another type": true, "to put elsewhere": true,
+		"to put with another signature": true, "to put with another hash": true,
+	}
 	for name, raw := range map[string][]byte{
 		"of an unknown key": signedBy(t, "other", "/b/k", nil), "of a session": signedBy(t, "ASIAkey", "/b/k", nil),
 		"with a session token": signedBy(t, "root", "/b/k", set("X-Amz-Security-Token", "x")),
@@ -113,6 +164,15 @@ func TestSecurityVersitygwDecidesOnTheRest(t *testing.T) {
 		"with a length":          bytes.Replace(signedBy(t, "root", "/b/k", nil), []byte("\r\nHost"), []byte("\r\nContent-Length: 0\r\nHost"), 1),
 		"with an unsigned field": bytes.Replace(signedBy(t, "root", "/b/k", nil), []byte("\r\nHost"), []byte("\r\nX-Amz-Meta-A: b\r\nHost"), 1),
 		"with another secret":    bytes.Replace(signedBy(t, "root", "/b/k", nil), []byte("Credential=root/"), []byte("Credential=key/"), 1),
+
+		"to put in chunks": signedBy(t, "root", "/b/k", also(set("X-Amz-Content-Sha256", unsignedChunks))), "to put what it does not say": signedBy(t, "root", "/b/k", also(set("X-Amz-Content-Sha256", ""))),
+		"to put half a hash": signedBy(t, "root", "/b/k", also(set("X-Amz-Content-Sha256", strings.Repeat("0", 62)))), "to put no hash": signedBy(t, "root", "/b/k", also(set("X-Amz-Content-Sha256", strings.Repeat("g", 64)))),
+		"to put any length":      signedBy(t, "root", "/b/k", also(func(r *http.Request) { r.ContentLength = -1 })),
+		"to put nothing":         signedBy(t, "root", "/b/k", also(func(r *http.Request) { r.Body, r.ContentLength = http.NoBody, 0 })),
+		"to put an unsigned tag": changed("Content-Type", "X-Amz-Tagging: a=b\r\nContent-Type"),
+		"to put another type":    changed("text/plain", "text/html"), "to put elsewhere": changed("/b/k", "/b/l"), "to put tomorrow": tomorrow,
+		"to put without a name": changed("Authorization", "X-Authorization"), "to put with another signature": changed("Signature=", "Signature=0"),
+		"to put with another hash": changed("X-Amz-Content-Sha256: ", "X-Amz-Content-Sha256: "+strings.Repeat("0", 64)+"\r\nX-Old: "),
 	} {
 		ctx, ok := received(t, app, raw)
 		if !ok {
@@ -126,34 +186,55 @@ func TestSecurityVersitygwDecidesOnTheRest(t *testing.T) {
 }
 
 // TestSecurityAdmitsNoMoreThanVersitygw changes each byte of requests, signs what is left to
-// be signed, and asks versitygw as well.
+// be signed, and asks versitygw as well. What is read of a put's body has to be the same.
 func TestSecurityAdmitsNoMoreThanVersitygw(t *testing.T) {
 	v, app := testVerifier(), fiber.New()
-	theirs := middlewares.VerifyV4Signature(oneRoot, &oneKey{}, "us-east-1", false, true, false)
-	asked := 0
-	for _, raw := range [][]byte{signedBy(t, "key", "/b/k?x-id=GetObject", nil), signedBy(t, "root", "/b/a/b", func(r *http.Request) { r.Header.Set("Range", "bytes=0-1") })} {
+	asked := map[string]int{}
+	for _, raw := range [][]byte{
+		signedBy(t, "key", "/b/k?x-id=GetObject", nil), signedBy(t, "root", "/b/a/b", func(r *http.Request) { r.Header.Set("Range", "bytes=0-1") }),
+		signedBy(t, "key", "/b/k?x-id=PutObject", putOf), signedBy(t, "root", "/b/k", unsignedPut),
+	} {
 		for i := range raw {
 			for _, with := range []string{"", "a", "Z", "0", " ", "  ", "\t", ";", ",", "/", "%", "?", "=", "-", "\r\n ", "\r\nX-Amz-", ".5Z", string(raw[i]) + string(raw[i])} {
-				ctx, ok := received(t, app, append(append(append([]byte{}, raw[:i]...), with...), raw[i+1:]...))
+				now := append(append(append([]byte{}, raw[:i]...), with...), raw[i+1:]...)
+				ours, ok := received(t, app, now)
 				if !ok {
 					continue
 				}
-				s, ok := v.parse(ctx)
-				secret, known := map[string]string{"root": "of root", "key": "of key"}[s.access]
-				if !ok || !known {
+				theirs, _ := received(t, app, now)
+				if !signAgain(v, ours, theirs) {
 					continue
 				}
-				right := hex.EncodeToString(mac(v.key(secret, s.day).key, s.text))
-				header := strings.Replace(string(ctx.Request().Header.Peek("Authorization")), "Signature="+s.signature, "Signature="+right, 1)
-				ctx.Request().Header.Set("Authorization", header)
-				asked++
-				if err := theirs(ctx); err != nil {
-					t.Fatalf("byte %d as %q: we admit what versitygw refuses with %v:\n%s", i, with, err, ctx.Request().Header.RawHeaders())
+				put := ours.Method() == http.MethodPut
+				asked[ours.Method()]++
+				v.admit(ours)
+				if err := middlewares.VerifyV4Signature(oneRoot, &oneKey{}, "us-east-1", put, true, false)(theirs); err != nil || !utils.ContextKeyAuthenticated.IsSet(ours) {
+					t.Fatalf("byte %d as %q: we admit what versitygw refuses with %v:\n%s", i, with, err, ours.Request().Header.RawHeaders())
+				}
+				got, err := bodyFor(ours)
+				want, wantErr := bodyFor(theirs)
+				if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("byte %d as %q: read %q, %v, want %q, %v", i, with, got, err, want, wantErr)
 				}
 			}
 		}
 	}
-	if asked < 1000 {
-		t.Errorf("%d requests were simple enough to be compared, want more", asked)
+	if asked[http.MethodGet] < 1000 || asked[http.MethodPut] < 1000 {
+		t.Errorf("so many requests were simple enough to be compared: %v, want more", asked)
 	}
+}
+
+// signAgain gives both forms of a request the right signature, if it is simple.
+func signAgain(v *verifier, forms ...fiber.Ctx) bool {
+	for _, ctx := range forms {
+		s, ok := v.parse(ctx)
+		secret, known := map[string]string{"root": "of root", "key": "of key"}[s.access]
+		if !ok || !known {
+			return false
+		}
+		right := hex.EncodeToString(mac(v.key(secret, s.day).key, s.text))
+		header := strings.Replace(string(ctx.Request().Header.Peek("Authorization")), "Signature="+s.signature, "Signature="+right, 1)
+		ctx.Request().Header.Set("Authorization", header)
+	}
+	return true
 }
