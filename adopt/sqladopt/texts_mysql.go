@@ -52,6 +52,8 @@ var mysqlTexts = map[string]string{
 		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM {rows 1: key text, copy text, size bigint, tag text}
 		ON DUPLICATE KEY UPDATE copy = VALUES(copy), size = VALUES(size), tag = VALUES(tag), state = 1,
 			fence = VALUES(fence), due_at = VALUES(due_at), since_at = VALUES(since_at), until_at = 0, late_at = 0, wanted = 0`,
+	insertFound: `INSERT IGNORE INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at, until_at, late_at)
+		SELECT ?2, t.key, t.copy, t.size, t.tag, 2, 0, 0, ?3, ?4, ?5 FROM {rows 1: key text, copy text, size bigint, tag text}`,
 	// In bytes, as its keys are.
 	livingKeys: `SELECT count(DISTINCT {named key}), (` + lastRows + `) FROM {named}
 		WHERE substr({named key}, 1, length(?2)) = ?2 AND {named key} <> ?2`,
