@@ -14,6 +14,10 @@ import (
 // walLimit. A page that was written several times meanwhile is copied back once.
 const checkpointPages = 8000
 
+// mixedPages is the same while requests are served beside batches: the flush of a checkpoint holds
+// up those of the log.
+const mixedPages = 1000
+
 const (
 	// growthPages is how many pages the file grows at most before a checkpoint is asked for:
 	// half of the ballast has to suffice for it once the disk is full.
@@ -93,6 +97,15 @@ func (c *checkpointer) run() (whole bool) {
 	c.step.Store(int64(copied - c.copied))
 	c.copied = copied
 	return pages == copied
+}
+
+// idle reports whether no checkpoint is under way.
+func (c *checkpointer) idle() bool {
+	if !c.mu.TryLock() {
+		return false
+	}
+	c.mu.Unlock()
+	return true
 }
 
 // failure returns the error of a checkpoint since it was called last, if any.

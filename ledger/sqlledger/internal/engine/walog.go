@@ -29,6 +29,8 @@ type walog struct {
 	// In pages, when the last checkpoint was asked for: what was written, and the file. looked
 	// is what was written when that was looked at.
 	written, size, looked int64
+	// ran is which kinds of groups there were since then.
+	ran [2]bool
 }
 
 // tend asks for a checkpoint when enough was written, and restarts a long log. It is called
@@ -64,11 +66,15 @@ func (w *writer) due() bool {
 		return false
 	}
 	l.looked = written
+	step := int64(checkpointPages)
+	if l.ran == [2]bool{true, true} {
+		step = mixedPages
+	}
 	size, err := filePages(w.s)
-	if l.size = min(l.size, size); err != nil || written-l.written < checkpointPages && size-l.size < growthPages {
+	if l.size = min(l.size, size); err != nil || written-l.written < step && size-l.size < growthPages {
 		return false
 	}
-	l.written, l.size = written, size
+	l.written, l.size, l.ran = written, size, [2]bool{}
 	return true
 }
 
@@ -87,7 +93,7 @@ func (w *writer) bound() {
 	}
 	wait := walFarWait
 	if info.Size() <= 2*l.limit {
-		if w.f.c.step.Load() > tailPages {
+		if w.f.c.step.Load() > tailPages || !w.f.c.idle() {
 			w.f.c.due()
 			return
 		}

@@ -125,6 +125,31 @@ func TestALongLogIsCopiedBesideTheWriter(t *testing.T) {
 	}
 }
 
+// TestCheckpointsAreSmallWhileRequestsMeetBatches: they hold requests up less.
+func TestCheckpointsAreSmallWhileRequestsMeetBatches(t *testing.T) {
+	ctx := context.Background()
+	e := openTest(t, filePath(t), Options{})
+	asked := func(k Kind, text string) (asked bool) {
+		t.Helper()
+		var before, after int64
+		on(t, e, func() { before = e.File.w.log.written })
+		if err := e.Write(ctx, k, Job{Do: func(t *Tx) error {
+			_, err := t.Exec(addNote+` ON CONFLICT (id) DO UPDATE SET what = excluded.what`, "a", strings.Repeat(text, 4096*(mixedPages+100)))
+			return err
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		on(t, e, func() { after = e.File.w.log.written })
+		return after != before
+	}
+	if asked(Request, "a") {
+		t.Error("requests alone have small checkpoints")
+	}
+	if !asked(Batch, "b") {
+		t.Error("requests beside a batch have no small checkpoint")
+	}
+}
+
 // reading is a read under way, which ends when the next one has begun, or when
 // reads are held off.
 type reading struct{ next, ended chan struct{} }

@@ -125,6 +125,7 @@ func (w *writer) turn(k Kind) int {
 	}
 	g.run()
 	w.groups.Add(1)
+	w.log.ran[k] = true
 	w.tend()
 	return len(g.ran)
 }
