@@ -95,6 +95,9 @@ func (c *Collection) install(ctx context.Context, version string) error {
 				return fmt.Errorf("%w, with the description by which the guard is on %s, or once that table is dropped", err, elsewhere)
 			}
 		}
+		if err := c.keepShown(t); err != nil {
+			return err
+		}
 		if err := c.mayMean(t); err != nil {
 			return err
 		}

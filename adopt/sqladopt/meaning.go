@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
 	wording "github.com/lethe-storage/lethe/internal/words"
@@ -31,6 +33,9 @@ const (
 	meansObjects = "rows with objects"
 	meansFolders = "rows with folders"
 )
+
+// meansContents is the meaning of contents whose key nobody recorded.
+const meansContents = "contents"
 
 // errMeaning reports that what waits may be of another description. Nothing was done.
 var errMeaning = errors.New("what waits has not been compared with the description yet")
@@ -67,6 +72,35 @@ func (c *Collection) recorded(t *tx) (string, error) {
 	return list[0], nil
 }
 
+// shown returns the meaning that the installed guard shows if it is of another kind; no other
+// can be told where none was recorded, as in an installation of before.
+func (c *Collection) shown(t *tx) (string, error) {
+	list, err := t.installed(c.db.engine, c.name)
+	if err != nil || len(list) == 0 || list[0].table == "" {
+		return "", err
+	}
+	owned := slices.ContainsFunc(list, func(x installed) bool { return strings.HasSuffix(x.text, `_left"`) })
+	switch there, err := c.db.engine.has(t, "condemned"); {
+	case err != nil || !there || owned == (c.c.Contents == nil):
+		return "", err
+	case owned:
+		return meansObjects, nil
+	}
+	return meansContents, nil
+}
+
+// keepShown records the meaning that the installed guard shows, before it is dropped.
+func (c *Collection) keepShown(t *tx) error {
+	was, err := c.recorded(t)
+	if err != nil || was != "" {
+		return err
+	}
+	if was, err = c.shown(t); err == nil && was != "" {
+		_, err = t.exec(insertMeaning, c.name, was)
+	}
+	return err
+}
+
 // means returns errMeaning unless what waits is of this description. The collection is locked.
 func (c *Collection) means(t *tx) error {
 	list, err := all(t, text, readMeaning, c.name)
@@ -79,6 +113,9 @@ func (c *Collection) means(t *tx) error {
 // waitsOtherwise describes what waits and has another meaning; empty if nothing does.
 func (c *Collection) waitsOtherwise(t *tx) (what string, err error) {
 	was, err := c.recorded(t)
+	if err == nil && was == "" {
+		was, err = c.shown(t)
+	}
 	if err != nil || was == "" || was == c.meaning() {
 		return "", err
 	}

@@ -129,6 +129,47 @@ func TestFirstDescription(t *testing.T) {
 	})
 }
 
+// Where none was recorded the guard that is installed shows the kind.
+func TestKindOfTheFirstDescription(t *testing.T) {
+	onEngines(t, strings.ReplaceAll(twoKeys, "'h', 'n'", "'files/h', 'n'")+";"+ownerTable, func(t *testing.T, db *DB) {
+		ctx := context.WithoutCancel(t.Context())
+		d := byKey(t, db, "hash", adopt.TriggerGuard).c
+		d.Prefix, d.Contents.Object = "files/", "{hash}"
+		open := func(d adopt.Collection) *Collection {
+			t.Helper()
+			c, err := db.Collection(ctx, "pastes", d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		contents, owner := open(d), open(ownerDescription(false))
+		forget := func() { script(t, db, db.runner.Dialect.Expand("DELETE FROM {lethe}meanings")) }
+		if err := contents.InstallGuard(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n, _, err := contents.Find(ctx, "", 9, 0); err != nil || n != 1 {
+			t.Fatalf("found %d, %v", n, err)
+		}
+		forget()
+		if err := owner.InstallGuard(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := owner.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour}); err != nil || len(m.Contents) != 0 {
+			t.Errorf("marked %+v, %v", m, err)
+		}
+		script(t, db, "INSERT INTO files (id, name) VALUES ('a', 'a'); DELETE FROM files")
+		forget()
+		const waits = "1 object waits for a description of pastes as rows with objects"
+		if found, err := contents.Check(ctx); err != nil || !strings.Contains(findings(found), waits) {
+			t.Errorf("found %s, %v", findings(found), err)
+		}
+		if err := contents.InstallGuard(ctx); err == nil || !strings.HasPrefix(Reason(err).Error(), waits) {
+			t.Errorf("installed: %v", err)
+		}
+	})
+}
+
 // A content that nothing refers to waits under its key. Where rows own objects that key is an
 // object's, which would go.
 func TestContentsAreNoObjects(t *testing.T) {
