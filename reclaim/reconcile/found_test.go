@@ -93,3 +93,13 @@ func TestNothingIsTakenUnasked(t *testing.T) {
 		t.Errorf("applied %+v", done)
 	}
 }
+
+// TestNoBackendIsNothingToDo: nor is a pass that has ended.
+func TestNoBackendIsNothingToDo(t *testing.T) {
+	step := reconcile.New(reconcile.Options{}).Pass("")
+	for range 2 {
+		if more, err := step(t.Context(), (&reclaim.Counts{}).Add); more || err != nil {
+			t.Errorf("%v, %v", more, err)
+		}
+	}
+}

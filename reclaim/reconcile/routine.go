@@ -155,6 +155,9 @@ func (r *Routine) Pass(string) reclaim.Step {
 	todo := r.parts()
 	var failures []error
 	return func(ctx context.Context, add reclaim.Add) (bool, error) {
+		if len(todo) == 0 {
+			return false, nil
+		}
 		at := todo[0]
 		more, err := at.step(ctx, add)
 		if ctx.Err() != nil {
