@@ -45,7 +45,7 @@ func (w *walk) did(list ...Change) { w.tell(w.o.Did, list...) }
 
 // may reports whether a key may be changed.
 func (w *walk) may(key string) bool {
-	return w.o.Chosen == nil || w.o.Chosen[Place{w.backend, key}]
+	return w.o.Chosen == nil || w.o.Chosen[Place{w.backend, key, false}]
 }
 
 // chosen are the only keys of the backend that may be changed; nil: all may.
@@ -55,7 +55,7 @@ func (w *walk) chosen() []string {
 	}
 	out := []string{}
 	for p := range w.o.Chosen {
-		if p.Backend == w.backend {
+		if p.Backend == w.backend && !p.Take {
 			out = append(out, p.Key)
 		}
 	}

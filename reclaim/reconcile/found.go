@@ -49,7 +49,7 @@ func (s *search) step(ctx context.Context, add reclaim.Add) (more bool, err erro
 	}
 	for _, f := range page {
 		s.after = f.Key
-		if s.o.Chosen != nil && !s.o.Chosen[Place{s.backend, f.Key}] || len(s.lost[f.Size]) == 0 {
+		if s.o.Chosen != nil && !s.o.Chosen[Place{s.backend, f.Key, true}] || len(s.lost[f.Size]) == 0 {
 			continue
 		}
 		if err := s.try(ctx, add, f, epoch); err != nil {
@@ -148,6 +148,8 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 		switch {
 		case errors.Is(err, lethe.ErrContentGone): // deleted, or healed meanwhile
 			s.forget(lost)
+		case errors.Is(err, lethe.ErrFenced): // the orphan has a row by now, or the pairing changed
+			return nil
 		case err != nil:
 			return fmt.Errorf("take orphan %s for blob %s: %w", id, lost.ID, err)
 		default:

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -92,6 +93,27 @@ func TestNothingIsTakenUnasked(t *testing.T) {
 	if done[0].Outcome != plan.Done || w.state(id) != lethe.Live {
 		t.Errorf("applied %+v", done)
 	}
+}
+
+// TestWhatIsToBeTakenIsNotCondemned: a plan names an orphan as the copy of a lost blob, and nothing is
+// lost when it is applied.
+func TestWhatIsToBeTakenIsNotCondemned(t *testing.T) {
+	w := restored(t)
+	id := w.moved(w.put("a", "bytes", 1), "bytes")
+	set := w.set
+	w.set = func(*reconcile.Options) {}
+	w.run()
+	w.set = set
+	var items []plan.Item
+	w.must(w.routine().Items(w.ctx, func(i plan.Item) error { items = append(items, i); return nil }))
+	w.set = func(*reconcile.Options) {}
+	w.later(49 * time.Hour)
+	done, err := w.routine().Apply(w.ctx, "", items, (&reclaim.Counts{}).Add)
+	w.must(err)
+	if len(done) != 1 || done[0].Outcome == plan.Done || w.state(id) != 0 {
+		t.Errorf("applied %+v, state %v", done, w.state(id))
+	}
+	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.Condemned: 1, reconcile.Missing: 1, reconcile.Lost: 1})
 }
 
 // TestNoBackendIsNothingToDo: nor is a pass that has ended.

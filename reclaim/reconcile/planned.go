@@ -12,8 +12,12 @@ import (
 
 var _ reclaim.Planner = (*Routine)(nil)
 
-// name is the routine's name, and that of its items in plans.
-const name = "reconcile"
+const (
+	// name is the routine's name, and that of its items in plans.
+	name = "reconcile"
+	// kindFound is the kind of orphans that are taken for lost blobs.
+	kindFound = "found"
+)
 
 // Items walks over the backends as a dry run does, and passes what a walk would
 // change to yield.
@@ -51,7 +55,7 @@ func itemOf(ch Change) plan.Item {
 	i := plan.Item{Do: name, Kind: "dangling", ID: ch.Key, Backend: ch.Backend, Size: ch.Size}
 	switch {
 	case ch.For != "":
-		i.Kind, i.Why = "orphan", "it has the bytes of lost blob "+string(ch.For)+": taken as its copy"
+		i.Kind, i.Why = kindFound, "it has the bytes of lost blob "+string(ch.For)+": taken as its copy"
 	case ch.Kind == ledger.FoundOrphan:
 		i.Kind, i.Blobs, i.Frees = "orphan", 1, ch.Size
 		i.Why = "an orphan that two walks saw: condemned"
@@ -63,6 +67,8 @@ func itemOf(ch Change) plan.Item {
 	return i
 }
 
+func placeOf(i plan.Item) Place { return Place{i.Backend, i.ID, i.Kind == kindFound} }
+
 // Apply walks over the backends of the items, and changes nothing else, as far as
 // the walk still would.
 func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, add reclaim.Add) ([]plan.Result, error) {
@@ -71,19 +77,21 @@ func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, add re
 	o.DryRun, o.Would, o.Chosen = false, nil, map[Place]bool{}
 	for _, i := range items {
 		backends[i.Backend] = true
-		o.Chosen[Place{i.Backend, i.ID}] = true
+		o.Chosen[placeOf(i)] = true
 	}
 	o.Only = slices.Sorted(maps.Keys(backends))
-	o.Did = func(ch Change) { done[Place{ch.Backend, ch.Key}] = true }
+	o.Did = func(ch Change) { done[Place{ch.Backend, ch.Key, ch.For != ""}] = true }
 	o.Report = func(f ledger.Finding) {
-		if p := (Place{f.Backend, f.Key}); o.Chosen[p] {
-			found[p] = f.Detail
+		for _, take := range []bool{false, true} {
+			if p := (Place{f.Backend, f.Key, take}); o.Chosen[p] {
+				found[p] = f.Detail
+			}
 		}
 	}
 	err := New(o).toEnd(ctx, add)
 	out := make([]plan.Result, 0, len(items))
 	for _, i := range items {
-		p := Place{i.Backend, i.ID}
+		p := placeOf(i)
 		detail, seen := found[p]
 		switch {
 		case done[p]:

@@ -68,7 +68,10 @@ type Options struct {
 }
 
 // Place is a key of a backend.
-type Place struct{ Backend, Key string }
+type Place struct {
+	Backend, Key string
+	Take         bool // only as the copy of a lost blob
+}
 
 // Change is what a run does about a finding: it condemns an orphan, takes it for a
 // lost blob, or marks a dangling blob suspect.
