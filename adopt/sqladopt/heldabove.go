@@ -75,6 +75,23 @@ func ways(list []cascade, from, to string, before []cascade) (out [][]cascade) {
 	return out
 }
 
+// leading returns the cascades from which a table is reached.
+func leading(list []cascade, to string) (out []cascade) {
+	ends := []string{to}
+	for i := 0; i < len(ends); i++ {
+		for _, k := range list {
+			if !strings.EqualFold(k.below, ends[i]) {
+				continue
+			}
+			out = append(out, k)
+			if !slices.ContainsFunc(ends, func(e string) bool { return strings.EqualFold(e, k.above) }) {
+				ends = append(ends, k.above)
+			}
+		}
+	}
+	return out
+}
+
 // heldAbove returns the keys of the rows with which held ones would go, and whether all rows
 // stay for that. It knows a held row of the same table as far as one foreign key down.
 func (c *Collection) heldAbove(ctx context.Context) (keys map[string]bool, everything bool, err error) {
@@ -102,7 +119,7 @@ func (c *Collection) heldAbove(ctx context.Context) (keys map[string]bool, every
 			return err
 		}
 		for _, b := range h.below {
-			for _, way := range ways(links, c.place, b.place, nil) {
+			for _, way := range ways(leading(links, b.place), c.place, b.place, nil) {
 				if err := c.keysAbove(t, b, way, keys); err != nil {
 					return err
 				}
