@@ -82,7 +82,7 @@ func (c *Collection) install(ctx context.Context, version string) error {
 		if _, err := c.lock(t, lockAlone); err != nil {
 			return err
 		}
-		// PostgreSQL refuses concurrent replacements of a function.
+		// The tables at once, in one order: locks that come one by one may meet the application's.
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
 		}

@@ -100,8 +100,8 @@ var table = []mutant{
 		pairs: []string{"guarded: Mark + guarded: RemoveGuard"},
 	}, {
 		name: "guards are installed beside each other", file: "guard.go",
-		old: "PostgreSQL refuses concurrent replacements of a function.\n		if err := c.db.engine.seal(t, c); err != nil {", new: "PostgreSQL refuses concurrent replacements of a function.\n		if err := error(nil); err != nil {",
-		pairs: []string{"guarded: InstallGuard + guarded: InstallGuard"},
+		old: "The tables at once, in one order: locks that come one by one may meet the application's.\n		if err := c.db.engine.seal(t, c); err != nil {", new: "The tables at once, in one order: locks that come one by one may meet the application's.\n		if err := error(nil); err != nil {",
+		equivalent: "PostgreSQL refuses concurrent replacements of a function, and the collection is locked before",
 	}, {
 		name: "the guard holds no content", file: "guard_postgres.sql",
 		old: "FOR KEY SHARE;", new: ";",
