@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 )
 
@@ -52,4 +54,19 @@ func TestEndsBefore1990RemoveNothing(t *testing.T) {
 			t.Errorf("check: %+v, %v", found, err)
 		}
 	})
+}
+
+// While the clocks of a zone are about to be set back, an end in the hour that comes again has
+// not passed.
+func TestEndsInARepeatedHourStay(t *testing.T) {
+	at := func(hour, minute int) lethe.Time {
+		return lethe.FromTime(time.Date(2031, time.October, 26, hour, minute, 0, 0, time.UTC))
+	}
+	c := &Collection{c: adopt.Collection{Rows: adopt.Rows{Zone: "Europe/Berlin"}}}
+	if end := c.end(&tx{now: at(0, 30)}); end >= at(0, 0) {
+		t.Errorf("ends up to %v have passed", end)
+	}
+	if end := c.end(&tx{now: at(1, 0)}); end != at(1, 0) {
+		t.Errorf("ends up to %v have passed", end)
+	}
 }
