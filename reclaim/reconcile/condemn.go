@@ -17,7 +17,7 @@ func (w *walk) condemn() func(context.Context, reclaim.Add) (bool, error) {
 		if w.o.DryRun {
 			return w.precheck(ctx, add)
 		}
-		epoch, err := w.epoch(ctx)
+		epoch, err := w.o.epoch(ctx, w.backend)
 		if err != nil {
 			return false, err
 		}
@@ -95,13 +95,13 @@ func (w *walk) misses(ctx context.Context) (why string, err error) {
 
 // epoch is the backend's epoch, read before the pairing is checked: orphans are
 // condemned only under an epoch that was checked.
-func (w *walk) epoch(ctx context.Context) (int64, error) {
-	backends, err := w.o.Ledger.Backends(ctx)
+func (o Options) epoch(ctx context.Context, backend string) (int64, error) {
+	backends, err := o.Ledger.Backends(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, b := range backends {
-		if b.ID == w.backend {
+		if b.ID == backend {
 			return b.Epoch, nil
 		}
 	}

@@ -3,8 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +41,7 @@ func (s *search) step(ctx context.Context, add reclaim.Add) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
-	epoch, err := (&walk{o: s.o, backend: s.backend}).epoch(ctx)
+	epoch, err := s.o.epoch(ctx, s.backend)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +121,7 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 	}
 	block := cmp.Or(s.lost[f.Size][0].Block, lethe.BlockSize)
 	began := s.o.Clock.Now()
-	digest, sums, err := s.read(ctx, f, block)
+	have, err := s.read(ctx, f, block)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -134,7 +132,7 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 		return nil
 	}
 	for _, lost := range slices.Clone(s.lost[f.Size]) {
-		if lost.Digest != digest {
+		if lost.Digest != have.Digest {
 			continue
 		}
 		if s.o.DryRun {
@@ -142,7 +140,7 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 			return nil
 		}
 		_, err := s.o.Ledger.TakeOrphan(ctx, ledger.Found{
-			Lost: lost.ID, Orphan: id, Backend: s.backend, Epoch: epoch, Size: f.Size, Digest: digest, Blocks: sums,
+			Lost: lost.ID, Orphan: id, Backend: s.backend, Epoch: epoch, Size: f.Size, Digest: have.Digest, Blocks: have.Blocks,
 			Ago: s.o.Clock.Now().Sub(began),
 		})
 		switch {
@@ -160,22 +158,21 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 	return nil
 }
 
-// read returns the digest of an orphan's bytes, and the sums of its blocks.
-func (s *search) read(ctx context.Context, f ledger.Finding, block int64) (digest string, _ lethe.BlockSums, err error) {
+// read reads an orphan to its end, which is where it was when a walk found it.
+func (s *search) read(ctx context.Context, f ledger.Finding, block int64) (blob.Sums, error) {
 	if err := s.o.Call(ctx); err != nil {
-		return "", lethe.BlockSums{}, err
+		return blob.Sums{}, err
 	}
 	in, err := s.o.Stores[s.backend].Get(ctx, f.Key, 0, -1)
 	if err != nil {
-		return "", lethe.BlockSums{}, err
+		return blob.Sums{}, err
 	}
 	defer in.Close()
-	sum, blocks := sha256.New(), lethe.NewBlockHash(block)
-	n, err := io.Copy(io.MultiWriter(sum, blocks), io.LimitReader(in, f.Size+1))
-	if err == nil && n != f.Size {
+	have, err := blob.SumsOf(io.LimitReader(in, f.Size+1), block)
+	if err == nil && have.Size != f.Size {
 		err = fmt.Errorf("it had %d bytes when it was found, and has others now", f.Size)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), blocks.Sums(), err
+	return have, err
 }
 
 func (s *search) took(add reclaim.Add, f ledger.Finding, lost ledger.Blob) {

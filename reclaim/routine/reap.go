@@ -2,11 +2,8 @@ package routine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -163,26 +160,17 @@ func (r *Reap) prove(ctx context.Context, in ledger.ClaimedIntent) (bool, lethe.
 	if errors.Is(err, blob.ErrNotExist) {
 		return false, none, nil
 	}
-	return err == nil && have.size == want.Size && have.digest == want.Digest, have.blocks, err
-}
-
-// sums describe bytes that were read.
-type sums struct {
-	size   int64
-	digest string // hex SHA-256
-	blocks lethe.BlockSums
+	return err == nil && have.Size == want.Size && have.Digest == want.Digest, have.Blocks, err
 }
 
 // readSums reads what lies under a key to its end.
-func readSums(ctx context.Context, store blob.Store, key string, block int64) (sums, error) {
+func readSums(ctx context.Context, store blob.Store, key string, block int64) (blob.Sums, error) {
 	body, err := store.Get(ctx, key, 0, -1)
 	if err != nil {
-		return sums{}, err
+		return blob.Sums{}, err
 	}
 	defer body.Close()
-	digest, blocks := sha256.New(), lethe.NewBlockHash(block)
-	n, err := io.Copy(io.MultiWriter(digest, blocks), body)
-	return sums{n, hex.EncodeToString(digest.Sum(nil)), blocks.Sums()}, err
+	return blob.SumsOf(body, block)
 }
 
 // ignoreFenced drops the error of a lost claim: another worker has the item now.

@@ -333,10 +333,10 @@ func (v *Verify) inspect(ctx context.Context, b ledger.Blob) *reclaim.Problem {
 	switch {
 	case err != nil:
 		p.Kind, p.Detail = "unreadable", err.Error()
-	case have.digest != b.Digest:
-		p.Kind, p.Detail = "damaged", "digest "+have.digest+", should be "+b.Digest
+	case have.Digest != b.Digest:
+		p.Kind, p.Detail = "damaged", "digest "+have.Digest+", should be "+b.Digest
 	default:
-		p.Kind, p.Detail, err = v.sums(ctx, b, have.blocks)
+		p.Kind, p.Detail, err = v.sums(ctx, b, have.Blocks)
 		if err != nil {
 			p.Kind, p.Detail = "unreadable", err.Error()
 		}
