@@ -129,7 +129,8 @@ func (c Collection) BatchSize() int {
 		size = min(size, max(c.RatePerSecond/20, min(c.RatePerSecond/4, fewRows), 1))
 	}
 	if c.Limit > 0 {
-		size = int(max(1, c.Limit/((c.Limit-1)/int64(size)+1))) // steps of one size that fit
+		steps := (c.Limit + int64(size) - 1) / int64(size)
+		size = int(c.Limit / steps) // steps of one size that fit
 	}
 	return size
 }

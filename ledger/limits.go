@@ -36,8 +36,9 @@ func (k LimitKind) Sibling() LimitKind {
 // clock. A zero field bounds nothing.
 type Limit struct {
 	// Share is the percentage that may go of the objects that the subject has, and of those
-	// that went within the hour, by this limit or its sibling (LimitKind.Sibling). Floor is how many may go in any case, so that a small bucket may lose all. Ask is
-	// how many may go at most. Beyond Share or Ask a person decides.
+	// that went within the hour, by this limit or its sibling (LimitKind.Sibling). Floor is
+	// how many may go in any case, so that a small bucket may lose all. Ask is how many may
+	// go at most. Beyond Share or Ask a person decides.
 	Share int
 	Floor int64
 	Ask   int64

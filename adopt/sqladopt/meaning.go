@@ -34,7 +34,7 @@ const (
 	meansFolders = "rows with folders"
 )
 
-// meansContents is the meaning of contents whose key nobody recorded.
+// meansContents is the meaning of contents of which no key was recorded.
 const meansContents = "contents"
 
 // errMeaning reports that what waits may be of another description. Nothing was done.

@@ -65,7 +65,7 @@ const (
 			fence = excluded.fence, due_at = excluded.due_at, since_at = excluded.since_at, until_at = 0, late_at = 0, wanted = 0`
 	// insertFound knows no bytes that a copy was made of.
 	insertFound = `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at, until_at, late_at)
-		SELECT ?2, t.key, t.copy, t.size, t.tag, 2, 0, 0, ?3, ?4, ?5 FROM ` + "{rows 1: key text, copy text, size bigint, tag text}" + ` WHERE TRUE
+		SELECT ?2, t.key, t.copy, t.size, t.tag, 2, 0, 0, ?3, ?4, ?5 FROM {rows 1: key text, copy text, size bigint, tag text} WHERE TRUE
 		ON CONFLICT DO NOTHING`
 	recordedKeys = `SELECT "key" FROM {lethe}quarantined WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	takeHeld     = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
