@@ -32,8 +32,8 @@ func byKey(t *testing.T, db *DB, key string, guard adopt.GuardKind) *Collection 
 	return c
 }
 
-// failedOnce makes the delete of the object of h one that has failed once, and is due again.
-func failedOnce(t *testing.T, db *DB, c *Collection) {
+// guardedMark installs the guard, if it is one, and marks the contents that nothing refers to.
+func guardedMark(t *testing.T, c *Collection) (adopt.Marked, error) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	if c.c.Guard == adopt.TriggerGuard {
@@ -44,7 +44,14 @@ func failedOnce(t *testing.T, db *DB, c *Collection) {
 	if _, _, err := c.Find(ctx, "", 9, 0); err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour})
+	return c.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour})
+}
+
+// failedOnce makes the delete of the object of h one that has failed once, and is due again.
+func failedOnce(t *testing.T, db *DB, c *Collection) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	m, err := guardedMark(t, c)
 	if err != nil || len(m.Contents) != 1 {
 		t.Fatalf("marked %+v, %v", m, err)
 	}
@@ -94,15 +101,7 @@ func TestKeysOfAnotherDescription(t *testing.T) {
 func marksAnew(t *testing.T, db *DB, c *Collection) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	if c.c.Guard == adopt.TriggerGuard {
-		if err := c.InstallGuard(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := c.Find(ctx, "", 9, 0); err != nil {
-		t.Fatal(err)
-	}
-	m, err := c.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour})
+	m, err := guardedMark(t, c)
 	if err != nil || len(m.Contents) != 1 || m.Contents[0].Content != "1" {
 		t.Errorf("marked %+v, %v", m, err)
 	}

@@ -39,8 +39,10 @@ func (w *world) manyDue(prefix string, n int) {
 	}
 }
 
-func ruleTrips(w *world) {
-	for i := range 10 {
+// putRuled puts n objects that a rule ends after a day, and four that it does not.
+func (w *world) putRuled(n int) {
+	w.Helper()
+	for i := range n {
 		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
 	}
 	for i := range 4 {
@@ -49,6 +51,10 @@ func ruleTrips(w *world) {
 	rules := lifecycle.Rules{{ID: "all", Prefix: "k", Days: 1}}
 	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rules, By: "operator"}))(w)
 	must(w.ReapplyRules(w.ctx, 0))(w)
+}
+
+func ruleTrips(w *world) {
+	w.putRuled(10)
 	w.later(48 * time.Hour)
 	limits := ledger.Limits{Rules: ledger.Limit{Share: 60}}
 	tripped := must(w.PrecheckLimits(w.ctx, limits))(w)
@@ -307,15 +313,7 @@ func seenHold(w *world) {
 // shareWithSibling: what ends by its own time does not lower the share of what a rule ends, also
 // where only one of the two is limited.
 func shareWithSibling(w *world) {
-	for i := range 8 {
-		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
-	}
-	for i := range 4 {
-		w.put(fmt.Sprint("z", i), fmt.Sprint("body", i))
-	}
-	rules := lifecycle.Rules{{ID: "all", Prefix: "k", Days: 1}}
-	must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rules, By: "operator"}))(w)
-	must(w.ReapplyRules(w.ctx, 0))(w)
+	w.putRuled(8)
 	w.manyDue("t", 8)
 	w.later(48 * time.Hour)
 	b := ledger.Batch{Limit: 8, Limits: ledger.Limits{Rules: ledger.Limit{Share: 45}}}

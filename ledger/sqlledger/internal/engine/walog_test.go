@@ -17,12 +17,7 @@ func TestReadersDoNotKeepTheLogGrowing(t *testing.T) {
 	ctx := context.Background()
 	path := filePath(t)
 	e := openTest(t, path, Options{})
-	if err := write(ctx, e, func(t *Tx) error {
-		t.e.File.w.log = walog{limit: limit, every: time.Microsecond}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	on(t, e, func() { e.File.w.log = walog{limit: limit, every: time.Microsecond} })
 	long := int64(0)
 	last := overlap(e, nil)
 	for i := range writes {
@@ -92,12 +87,7 @@ func TestALongLogIsCopiedBesideTheWriter(t *testing.T) {
 	defer cancel()
 	path := filePath(t)
 	e := openTest(t, path, Options{})
-	if err := write(ctx, e, func(t *Tx) error {
-		t.e.File.w.log = walog{limit: limit, every: time.Microsecond}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	on(t, e, func() { e.File.w.log = walog{limit: limit, every: time.Microsecond} })
 	c := e.File.c
 	long := func() {
 		t.Helper()
