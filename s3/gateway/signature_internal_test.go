@@ -77,11 +77,15 @@ func signedWith(t *testing.T, by aws.Credentials, path string, change func(*http
 // putBody is the body of puts.
 const putBody = "a body"
 
+func hashOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
 // putOf makes a request a put of putBody, whose SHA-256 is signed.
 func putOf(r *http.Request) {
-	sum := sha256.Sum256([]byte(putBody))
 	r.Method, r.Body, r.ContentLength = http.MethodPut, io.NopCloser(strings.NewReader(putBody)), int64(len(putBody))
-	r.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+	r.Header.Set("X-Amz-Content-Sha256", hashOf(putBody))
 	r.Header.Set("Content-Type", "text/plain; charset=utf-8")
 }
 
@@ -197,31 +201,58 @@ func TestSecurityAdmitsNoMoreThanVersitygw(t *testing.T) {
 		for i := range raw {
 			for _, with := range []string{"", "a", "Z", "0", " ", "  ", "\t", ";", ",", "/", "%", "?", "=", "-", "\r\n ", "\r\nX-Amz-", ".5Z", string(raw[i]) + string(raw[i])} {
 				now := append(append(append([]byte{}, raw[:i]...), with...), raw[i+1:]...)
-				ours, ok := received(t, app, now)
-				if !ok {
-					continue
-				}
-				theirs, _ := received(t, app, now)
-				if !signAgain(v, ours, theirs) {
-					continue
-				}
-				put := ours.Method() == http.MethodPut
-				asked[ours.Method()]++
-				v.admit(ours)
-				if err := middlewares.VerifyV4Signature(oneRoot, &oneKey{}, "us-east-1", put, true, false)(theirs); err != nil || !utils.ContextKeyAuthenticated.IsSet(ours) {
-					t.Fatalf("byte %d as %q: we admit what versitygw refuses with %v:\n%s", i, with, err, ours.Request().Header.RawHeaders())
-				}
-				got, err := bodyFor(ours)
-				want, wantErr := bodyFor(theirs)
-				if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-					t.Fatalf("byte %d as %q: read %q, %v, want %q, %v", i, with, got, err, want, wantErr)
-				}
+				asked[admitsNoMore(t, v, app, now)]++
 			}
 		}
 	}
 	if asked[http.MethodGet] < 1000 || asked[http.MethodPut] < 1000 {
 		t.Errorf("so many requests were simple enough to be compared: %v, want more", asked)
 	}
+}
+
+// admitsNoMore signs what is left to be signed of a request, and asks versitygw as well. It returns
+// the method; none if the request is not simple.
+func admitsNoMore(t *testing.T, v *verifier, app *fiber.App, raw []byte) (method string) {
+	t.Helper()
+	ours, ok := received(t, app, raw)
+	if !ok {
+		return ""
+	}
+	theirs, _ := received(t, app, raw)
+	if !signAgain(v, ours, theirs) {
+		return ""
+	}
+	v.admit(ours)
+	put := ours.Method() == http.MethodPut
+	err := middlewares.VerifyV4Signature(oneRoot, &oneKey{}, "us-east-1", put, true, false)(theirs)
+	if err != nil || !utils.ContextKeyAuthenticated.IsSet(ours) {
+		t.Fatalf("we admit what versitygw refuses with %v:\n%q", err, raw)
+	}
+	got, err := bodyFor(ours)
+	want, wantErr := bodyFor(theirs)
+	if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+		t.Fatalf("read %q, %v, want %q, %v, of:\n%q", got, err, want, wantErr, raw)
+	}
+	return ours.Method()
+}
+
+// FuzzSignature does the same with any request that has a time and an authorization.
+func FuzzSignature(f *testing.F) {
+	v, app := testVerifier(), fiber.New()
+	const names = "host;x-amz-content-sha256;x-amz-date"
+	for _, seed := range []struct{ target, headers, names, hash, body string }{
+		{"GET /b/k?x-id=GetObject", "", names, emptyBody, ""}, {"HEAD /b/a/b", "Range: bytes=0-1\r\n", "host;range;x-amz-content-sha256;x-amz-date", unsignedBody, ""},
+		{"PUT /b/k?x-id=PutObject", "Content-Length: 6\r\n", "content-length;" + names, unsignedBody, putBody},
+		{"PUT /b/k", "Content-Length: 6\r\nContent-Type: a/b\r\nx-amz-meta-a: b\r\n", "content-length;content-type;" + names + ";x-amz-meta-a", hashOf(putBody), putBody},
+	} {
+		f.Add(seed.target, seed.headers, seed.names, seed.hash, seed.body)
+	}
+	f.Fuzz(func(t *testing.T, target, headers, names, hash, body string) {
+		now := lethe.SystemClock{}.Now().Time().UTC().Format(signatureTime)
+		admitsNoMore(t, v, app, fmt.Appendf(nil, "%s HTTP/1.1\r\nHost: a:1\r\nX-Amz-Date: %s\r\nX-Amz-Content-Sha256: %s\r\n"+
+			"Authorization: AWS4-HMAC-SHA256 Credential=root/%s/us-east-1/s3/aws4_request, SignedHeaders=%s, Signature=0\r\n%s\r\n%s",
+			target, now, hash, now[:8], names, headers, body))
+	})
 }
 
 // signAgain gives both forms of a request the right signature, if it is simple.
