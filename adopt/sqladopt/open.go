@@ -135,9 +135,9 @@ func (db *DB) fits(t *tx) error {
 	case err != nil:
 		return err
 	case have > schemaVersion:
-		return fmt.Errorf("Lethe's tables have version %d, this lethe knows %d: use a newer lethe", have, schemaVersion)
+		return fmt.Errorf("the tables of Lethe have version %d, this lethe knows %d: use a newer lethe", have, schemaVersion)
 	case have < schemaVersion:
-		return fmt.Errorf("Lethe's tables have version %d, which no release has had: let the lethe that made them take them away (\"lethe adopt remove\"), and begin anew", have)
+		return fmt.Errorf("the tables of Lethe have version %d, which no release has had: let the lethe that made them take them away (\"lethe adopt remove\"), and begin anew", have)
 	}
 	return nil
 }

@@ -41,15 +41,6 @@ var sites = []site{
 	{name: "guarded", counted: true, bound: true, status: true}, // without marks that stand
 }
 
-func siteOf(name string) site {
-	for _, s := range sites {
-		if s.name == name {
-			return s
-		}
-	}
-	panic("there is no site " + name)
-}
-
 func (s site) rows() string    { return s.name + "_rows" }
 func (s site) content() string { return s.name + "_content" }
 

@@ -24,7 +24,6 @@ type folderSite struct {
 	folderOracle
 
 	marking sync.Mutex // markers are put several at once
-	markers uint64
 }
 
 // Names of folders: those that the application makes and removes, and those that it

@@ -92,23 +92,6 @@ func (b *browser) watch(event any) {
 	}
 }
 
-// expect forgets the problems that contain a text: the test provoked them.
-func (b *browser) expect(text string) {
-	b.w.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var rest []string
-	for _, p := range b.problems {
-		if !strings.Contains(p, text) {
-			rest = append(rest, p)
-		}
-	}
-	if len(rest) == len(b.problems) {
-		b.w.t.Errorf("the browser did not complain of %q", text)
-	}
-	b.problems = rest
-}
-
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.w.t.Helper()
 	ctx := b.ctx
