@@ -198,8 +198,8 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	if _, err := io.ReadFull(s.o.Random, nonce[:]); err != nil {
 		return c, fmt.Errorf("random source: %w", err)
 	}
-	t := &trial{s: s, c: &c, name: s.o.Prefix + ownFolder + "probe/" + hex.EncodeToString(nonce[:])}
-	for _, step := range []func(context.Context) error{t.put, t.list, t.complete, t.remove} {
+	t := &trial{s: s, c: &c, name: s.probes() + hex.EncodeToString(nonce[:])}
+	for _, step := range []func(context.Context) error{t.put, t.list, t.complete, t.remove, t.sweep} {
 		if err := step(ctx); err != nil {
 			t.tidy(ctx)
 			return c, fmt.Errorf("probe of bucket %s: %w", s.o.Bucket, err)
@@ -210,6 +210,9 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	}
 	return c, nil
 }
+
+// probes is the folder of the objects of probes.
+func (s *Store) probes() string { return s.o.Prefix + ownFolder + "probe/" }
 
 // reach lists, which every access key must be allowed to. The response shows
 // whether the bucket exists.
@@ -234,7 +237,11 @@ type trial struct {
 	c         *Capabilities
 	name      string
 	versioned bool
+	remains   []string // of probes whose processes were killed
 }
+
+// probeLasts is longer than a probe takes.
+const probeLasts = time.Hour
 
 var probeBody = []byte("lethe probes what this service can do; this may be removed")
 
@@ -291,8 +298,29 @@ func (t *trial) list(ctx context.Context) error {
 	if err != nil {
 		return t.failed("list", ctx, judge(ctx, err))
 	}
+	var now lethe.Time // by the service's clock
 	for _, object := range out.Contents {
+		if object.Key != nil && *object.Key == t.name && object.LastModified != nil {
+			now = lethe.FromTime(*object.LastModified)
+		}
 		t.c.StartAfter = t.c.StartAfter || object.Key != nil && *object.Key == t.name
+	}
+	for _, object := range out.Contents {
+		remains := object.Key != nil && object.LastModified != nil && strings.HasPrefix(*object.Key, t.s.probes())
+		if remains && now.Sub(lethe.FromTime(*object.LastModified)) > probeLasts {
+			t.remains = append(t.remains, *object.Key)
+		}
+	}
+	return nil
+}
+
+// sweep removes what killed processes left: in a bucket that is another program's nothing else
+// does. What cannot be removed now is seen again.
+func (t *trial) sweep(ctx context.Context) error {
+	for _, name := range t.remains {
+		if t.versioned || t.s.deleteObject(ctx, name) != nil {
+			break
+		}
 	}
 	return nil
 }

@@ -13,10 +13,9 @@ import (
 )
 
 // SweepUnfinished implements blob.Unfinished: it aborts multipart uploads below the
-// prefix that were begun before the instant, by the service's clock, and removes
-// objects of probes as old. Uploads in flight in this process are left alone; those
-// of another one only by their age. Bytes are those of the parts. MinIO lists no
-// uploads by prefix, and removes them itself.
+// prefix that were begun before the instant, by the service's clock. Uploads in flight
+// in this process are left alone; those of another one only by their age. Bytes are
+// those of the parts. MinIO lists no uploads by prefix, and removes them itself.
 func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, bytes int64, err error) {
 	in := &s3.ListMultipartUploadsInput{Bucket: &s.o.Bucket, Prefix: &s.o.Prefix, EncodingType: types.EncodingTypeUrl}
 	for {
@@ -25,7 +24,7 @@ func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, 
 		cancel()
 		if err != nil {
 			if v := judge(ctx, err); v.certain && v.is(unable...) {
-				return n, bytes, s.sweepProbes(ctx, before)
+				return n, bytes, nil
 			}
 			return n, bytes, s.reading("list uploads below", s.o.Prefix, judge(ctx, err))
 		}
@@ -39,7 +38,7 @@ func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, 
 			}
 		}
 		if out.IsTruncated == nil || !*out.IsTruncated {
-			return n, bytes, s.sweepProbes(ctx, before)
+			return n, bytes, nil
 		}
 		if same(in.KeyMarker, out.NextKeyMarker) && same(in.UploadIdMarker, out.NextUploadIdMarker) {
 			return n, bytes, fmt.Errorf("s3blob: list uploads below %s: it is truncated, but has no continuation", s.o.Prefix)
@@ -131,24 +130,4 @@ func (s *Store) partsSize(ctx context.Context, name string, id *string) (sum int
 func (s *Store) ofProbe(name string) bool {
 	folder := s.o.Prefix + ownFolder
 	return len(name) > len(folder) && name[:len(folder)] == folder
-}
-
-// sweepProbes removes remains of interrupted probes.
-func (s *Store) sweepProbes(ctx context.Context, before lethe.Time) error {
-	folder := s.o.Prefix + ownFolder
-	asked, cancel := s.bounded(ctx, 0)
-	defer cancel()
-	out, err := s.client.ListObjectsV2(asked, &s3.ListObjectsV2Input{Bucket: &s.o.Bucket, Prefix: &folder})
-	if err != nil {
-		return s.reading("list", folder, judge(ctx, err))
-	}
-	for _, object := range out.Contents {
-		if object.Key == nil || !s.ofProbe(*object.Key) || object.LastModified == nil || lethe.FromTime(*object.LastModified) >= before {
-			continue
-		}
-		if err := s.deleteObject(ctx, *object.Key); err != nil {
-			return s.changing("delete", *object.Key, judge(ctx, err))
-		}
-	}
-	return nil
 }
