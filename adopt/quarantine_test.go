@@ -62,6 +62,69 @@ func TestQuarantineSweepsCopies(t *testing.T) {
 	}
 }
 
+// listed is copies of which there is no record, and counts those that were listed.
+type listed struct {
+	uploads
+	copies, seen int
+}
+
+func (l *listed) List(_ context.Context, _, after string, fn func(blob.Info) error) error {
+	for i := range l.copies {
+		if key := fmt.Sprintf("a%04d", i); key > after {
+			l.seen++
+			if err := fn(blob.Info{Key: key}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// found is a record in which no copy was yet.
+type found struct {
+	nothingHeld
+	calls [][]adopt.FoundObject
+}
+
+func (f *found) Found(_ context.Context, copies []adopt.FoundObject, _ adopt.Terms, _ bool) (int, error) {
+	f.calls = append(f.calls, copies)
+	return 0, nil
+}
+
+// A step looks at some copies, and the pass at all of them, each once an hour.
+func TestQuarantineLooksForCopiesInSteps(t *testing.T) {
+	rows, copies := &found{}, &listed{copies: 205}
+	q := &adopt.Quarantine{Rows: rows, Copies: copies, Boot: &clock{1}, Batch: 9}
+	for _, want := range []int{3, 1} { // passes: 90, 90 and 25 copies; the record only
+		steps, pass := 0, q.Pass("w")
+		for more := true; more; steps++ {
+			before := copies.seen
+			var err error
+			if more, err = pass(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if n := copies.seen - before; n > 90 {
+				t.Errorf("one step looked at %d copies", n)
+			}
+		}
+		if steps != want {
+			t.Errorf("a pass took %d steps, want %d", steps, want)
+		}
+	}
+	keys := map[string]bool{}
+	for _, call := range rows.calls {
+		for _, c := range call {
+			keys[c.Key] = true
+		}
+		if len(call) > 9 {
+			t.Errorf("%d were recorded at once", len(call))
+		}
+	}
+	if len(keys) != copies.copies || copies.seen != copies.copies {
+		t.Errorf("%d copies of %d were looked at, %d listed", len(keys), copies.copies, copies.seen)
+	}
+}
+
 // shelf is objects, or copies, of a service that fails on request.
 type shelf struct {
 	bytes map[string]string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe/blob"
 )
@@ -11,39 +12,48 @@ import (
 // A database that was restored from a backup has rows again whose objects were moved since, and
 // no record of that. What lies below the prefix of the quarantine is found by listing it.
 
-// recallNamed records the copies without a record whose objects something refers to. Others may
-// be of another description: they stay.
-func (q *Quarantine) recallNamed(ctx context.Context) (found int, err error) {
+// recallBatches is how many batches of copies one step looks at: some services list all before
+// them again.
+const recallBatches = 10
+
+// recallNamed looks at the next copies after one of them, and records those without a record whose
+// objects something refers to. Others may be of another description: they stay. It returns how
+// many it recorded, and the last it looked at, empty at the end.
+func (q *Quarantine) recallNamed(ctx context.Context, after string) (found int, last string, err error) {
 	store, ok := q.Copies.(Lister)
 	if !ok {
-		return 0, nil
+		return 0, "", nil
 	}
 	var copies []FoundObject
-	record := func() error {
-		n, err := q.Rows.Found(ctx, copies, q.terms(), false)
-		found, copies = found+n, copies[:0]
-		return err
-	}
-	err = store.List(ctx, q.Prefix, "", func(i blob.Info) error {
+	err = store.List(ctx, q.Prefix, after, func(i blob.Info) error {
 		if q.Has(i.Key) {
 			copies = append(copies, q.copyOf(i.Key, i.Size))
 		}
-		if len(copies) < max(1, q.Batch) {
+		if len(copies) < recallBatches*max(1, q.Batch) {
 			return nil
 		}
-		return record()
+		last = i.Key
+		return errPage
 	})
-	if err == nil && len(copies) > 0 {
-		err = record()
+	if errors.Is(err, errPage) {
+		err = nil
+	}
+	for batch := range slices.Chunk(copies, max(1, q.Batch)) {
+		if err != nil {
+			break
+		}
+		var n int
+		n, err = q.Rows.Found(ctx, batch, q.terms(), false)
+		found += n
 	}
 	if err != nil {
 		err = fmt.Errorf("look for copies without a record: %w", err)
 	}
-	return found, err
+	return found, last, err
 }
 
-// recall records the copy of an object, and reports whether there is one.
-func (q *Quarantine) recall(ctx context.Context, key string) (bool, error) {
+// recallOne records the copy of an object, and reports whether there is one.
+func (q *Quarantine) recallOne(ctx context.Context, key string) (bool, error) {
 	if !q.Has(key) {
 		return false, nil
 	}

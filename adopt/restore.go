@@ -16,28 +16,60 @@ func (q *Quarantine) Name() string { return "quarantine " + q.Collection }
 func (q *Quarantine) Plan(ctx context.Context) (Backlog, error) { return q.Rows.InQuarantine(ctx) }
 
 // Pass processes every recorded object: it copies back what is referenced
-// again, and deletes copies that are past their retention or not needed.
+// again, and deletes copies that are past their retention or not needed. Each hour
+// it looks for copies without a record as well.
 func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
-	after, last := "", false
-	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		if last {
-			return false, nil
-		}
-		page, err := q.Rows.Page(ctx, after, q.Batch)
-		if err != nil {
-			return false, err
-		}
-		if last = len(page.Objects) < q.Batch; !last {
-			after = page.Objects[len(page.Objects)-1].Key
-		}
-		c := &pageStep{Quarantine: q, add: add, now: page.Now}
-		if err := c.page(ctx, page.Objects, false); err != nil || !last {
-			return !last, err
-		}
-		found, err := q.sweep(ctx, page.Now)
-		after, last = "", found == 0 // what was found is copied back
-		return !last, err
+	p := &quarantinePass{Quarantine: q}
+	return p.step
+}
+
+// quarantinePass is a pass in progress.
+type quarantinePass struct {
+	*Quarantine
+	after   string // the last recorded object, or listed copy, that was looked at
+	listing bool   // copies are looked at
+	listed  bool   // all of them were
+	found   int    // copies without a record whose objects something refers to
+}
+
+func (p *quarantinePass) step(ctx context.Context, add func(string, int64)) (bool, error) {
+	if p.listing {
+		return p.recall(ctx)
 	}
+	page, err := p.Rows.Page(ctx, p.after, p.Batch)
+	if err != nil {
+		return false, err
+	}
+	c := &pageStep{Quarantine: p.Quarantine, add: add, now: page.Now}
+	if err := c.page(ctx, page.Objects, false); err != nil {
+		return false, err
+	}
+	if len(page.Objects) == p.Batch {
+		p.after = page.Objects[len(page.Objects)-1].Key
+		return true, nil
+	}
+	if p.after = ""; p.listed {
+		return false, nil
+	}
+	due, err := p.sweep(ctx, page.Now)
+	if err != nil || !due {
+		return false, err
+	}
+	return p.recall(ctx)
+}
+
+// recall looks for copies without a record. What is found is copied back.
+func (p *quarantinePass) recall(ctx context.Context) (more bool, err error) {
+	n, after, err := p.recallNamed(ctx, p.after)
+	if err != nil {
+		return false, err
+	}
+	p.found, p.after, p.listing = p.found+n, after, after != ""
+	if p.listing {
+		return true, nil
+	}
+	p.listed, p.swept = true, p.Boot.Now()
+	return p.found > 0, nil
 }
 
 // Has reports whether a whole key belongs to the collection.
@@ -50,7 +82,7 @@ func (q *Quarantine) Has(key string) bool {
 func (q *Quarantine) Restore(ctx context.Context, key string) error {
 	known, err := q.Rows.Want(ctx, key)
 	if err == nil && !known {
-		if known, err = q.recall(ctx, key); known {
+		if known, err = q.recallOne(ctx, key); known {
 			known, err = q.Rows.Want(ctx, key)
 		}
 	}

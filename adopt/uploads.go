@@ -101,23 +101,19 @@ const (
 	sweepEvery = time.Hour
 )
 
-// sweep aborts abandoned uploads of copies: recorded ones, and others below the
-// prefix of the quarantine, where only Lethe writes. It returns how many copies it found
-// there that something refers to, and that had no record.
-func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) (found int, err error) {
+// sweep aborts abandoned uploads of copies: recorded ones, and once an hour others below the
+// prefix of the quarantine, where only Lethe writes. It reports whether the hour is over.
+func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) (due bool, err error) {
 	if _, err := q.Abort(ctx); err != nil {
-		return 0, err
+		return false, err
 	}
 	if q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
-		return 0, nil
+		return false, nil
 	}
 	if store, ok := q.Copies.(blob.Unfinished); ok {
 		if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return 0, fmt.Errorf("look for unfinished copies: %w", err)
+			return false, fmt.Errorf("look for unfinished copies: %w", err)
 		}
 	}
-	if found, err = q.recallNamed(ctx); err == nil {
-		q.swept = q.Boot.Now()
-	}
-	return found, err
+	return true, nil
 }
