@@ -218,3 +218,29 @@ func TestHoldsOnPrefixesAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A hold names the row that the database finds by its key, however that is written: SQLite takes
+// " 7" for 7.
+func TestSQLiteHoldsFindTheirRow(t *testing.T) {
+	db, app := liteDB(t, `CREATE TABLE t (k integer PRIMARY KEY, ends integer); INSERT INTO t VALUES (7, 1500000000)`)
+	c, err := db.Collection(t.Context(), "t", adopt.Collection{Rows: adopt.Rows{Table: "t", Key: "k", End: "ends", Unit: "s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{" 7", "7 ", "+7", "07", "7"} {
+		held, _, err := c.AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: key, By: "test"})
+		if err != nil || held.Key != "7" {
+			t.Errorf("%q holds %q, %v", key, held.Key, err)
+		}
+		if took, err := c.Take(t.Context(), 10, 0); err != nil || took.Gone != 0 {
+			t.Errorf("%q was held: %+v, %v", key, took, err)
+		}
+		if err := c.ReleaseHold(t.Context(), adopt.Hold{Scope: adopt.HoldRow, Key: key}); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+		liteExec(t, app, `INSERT OR REPLACE INTO t VALUES (7, 1500000000)`)
+	}
+}

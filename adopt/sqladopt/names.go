@@ -27,6 +27,9 @@ var (
 	_ adopt.Cached   = (*Collection)(nil)
 )
 
+// Place returns the qualified name of the table of rows, as the database has it.
+func (c *Collection) Place() string { return c.place }
+
 // words are the names of a collection, by their placeholders.
 type words map[string]string
 
@@ -118,10 +121,9 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{earliest end}": s.end.at.open + strconv.FormatInt(int64(implausible), 10) + s.end.at.close, "{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
 	w["{sound}"] = s.sound(c)
-	if key.variants {
-		w["{canonical key}"] = fmt.Sprintf("coalesce((SELECT max(%s) FROM %s r WHERE r.%s = %s), %s)",
-			w["{r key}"], w["{rows}"], w["{key}"], db.engine.value("?1", key), w["{canonical key}"])
-	}
+	// The text of the row that the database finds, which takes " 7" for 7.
+	w["{canonical key}"] = fmt.Sprintf("coalesce((SELECT max(%s) FROM %s r WHERE r.%s = %s), %s)",
+		w["{r key}"], w["{rows}"], w["{key}"], db.engine.value("?1", key), w["{canonical key}"])
 	if c.Rows.Status != nil {
 		db.claimWords(w, c, s)
 	}
