@@ -141,7 +141,7 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noPut, Do: "nothing could be marked"})
 	}
 	if len(out) == 0 && ages(c) {
-		skewed, err := a.checkClock(ctx, store)
+		skewed, err := a.checkClock(ctx, store, c)
 		if err != nil {
 			return nil, err
 		}
@@ -162,15 +162,17 @@ func ages(c adopt.Collection) bool {
 }
 
 // checkClock compares the bucket's clock with the database's. A clock that
-// cannot be read now is no finding: another check may be reading it.
-func (a *Adoption) checkClock(ctx context.Context, store bucket) ([]adopt.Finding, error) {
+// cannot be read now is no finding: another check may be reading it. If it is behind by
+// min_age, no object is too young to be an orphan.
+func (a *Adoption) checkClock(ctx context.Context, store bucket, c adopt.Collection) ([]adopt.Finding, error) {
 	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	at, err := adopt.BackendNow(ctx, store)
 	if skew := at.Sub(now); err == nil && skew.Abs() > clockSkew {
-		return []adopt.Finding{{What: fmt.Sprintf("the bucket's clock differs from the database's by %s; the ages of objects go by the bucket's", skew.Round(time.Second)),
+		blind := c.Kind == adopt.OfKeys && -skew >= c.Keys.Rules().MinAge
+		return []adopt.Finding{{Problem: blind, What: fmt.Sprintf("the bucket's clock differs from the database's by %s; the ages of objects go by the bucket's", skew.Round(time.Second)),
 			Do: "set both by NTP, or make min_age and grace.object_age longer by that"}}, nil
 	}
 	return nil, ctx.Err()

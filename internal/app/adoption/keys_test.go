@@ -276,20 +276,24 @@ func (l lagging) Stat(ctx context.Context, key string) (blob.Info, error) {
 }
 
 // Objects of a bucket whose clock is behind look older than they are: a check
-// reports that.
+// reports that. By min_age it is a problem: uploads in progress look like orphans.
 func TestCheckReadsTheBucketsClock(t *testing.T) {
-	f := newFiles(t, nil)
+	hour := adopt.Duration(time.Hour)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.MinAge = &hour })
 	f.put("a")
 	f.row("a")
 	store, err := f.Adoption.bucket(t.Context(), "files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, by := range []time.Duration{0, 5 * time.Minute} {
+	for _, by := range []time.Duration{0, 5 * time.Minute, 2 * time.Hour} {
 		f.buckets.open[folder{"files", "files/"}] = lagging{store, by}
 		found, err := f.Check(t.Context())
 		if told := strings.Contains(fmt.Sprint(found), "the bucket's clock differs from the database's by -"); err != nil || told != (by > 0) {
 			t.Errorf("behind by %s: %v, %v", by, found, err)
+		}
+		if blind := adopt.Problems(found["files"]); blind != (by > time.Hour) {
+			t.Errorf("behind by %s: %+v", by, found["files"])
 		}
 	}
 	f.left("a")
