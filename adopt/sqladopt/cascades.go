@@ -66,6 +66,19 @@ func tablesBelow(t *tx, place string) (found []string, err error) {
 	return found, err
 }
 
+// TakesBelow reports whether rows of another collection go with rows that this one takes away.
+func (c *Collection) TakesBelow(ctx context.Context, other *Collection) (yes bool, err error) {
+	if c.endRows() == keepRows {
+		return false, nil
+	}
+	err = c.read(ctx, "look for foreign keys", func(t *tx) error {
+		tables, err := tablesBelow(t, c.place)
+		yes = slices.ContainsFunc(tables, func(place string) bool { return strings.EqualFold(place, other.place) })
+		return err
+	})
+	return yes, err
+}
+
 // below is a collection of held rows which may go with others.
 type below struct {
 	name, place, key string

@@ -105,7 +105,10 @@ func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt
 	if err != nil {
 		return found, err
 	}
-	found = append(found, database...)
+	removals, err := a.checkRemovals(ctx, name)
+	if found = slices.Concat(found, removals, database); err != nil {
+		return found, err
+	}
 	if c.HasObjects() {
 		more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
 		if found = append(found, more...); err != nil {
@@ -119,6 +122,33 @@ func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt
 		}
 	}
 	return found, nil
+}
+
+// checkRemovals finds collections whose rows another one takes away, or takes along: those are
+// neither counted down in the contents, nor kept by the holds, of the one that they are of.
+func (a *Adoption) checkRemovals(ctx context.Context, name string) (out []adopt.Finding, err error) {
+	c, rows := a.Description.Collections[name], a.collections[name]
+	for _, other := range a.Description.Names() {
+		o, theirs := a.Description.Collections[other], a.collections[other]
+		switch {
+		case other == name || theirs == nil:
+		case rows.Place() == theirs.Place() && (o.Mode == adopt.Reclaim || c.Mode != adopt.Reclaim):
+			out = append(out, adopt.Finding{Problem: true,
+				What: fmt.Sprintf("collection %s takes rows of %s as well, which are not counted down here, stay in this cache, and are not kept by holds of this collection", other, c.Rows.Table),
+				Do:   "let one collection take them, and describe the other objects of its rows as a collection of keys"})
+		case o.Contents != nil && o.Contents.Count != "":
+			below, err := rows.TakesBelow(ctx, theirs)
+			if err != nil {
+				return nil, err
+			}
+			if below {
+				out = append(out, adopt.Finding{Problem: true,
+					What: fmt.Sprintf("rows of collection %s go with these by a foreign key with ON DELETE CASCADE, and are not counted down in %s: their objects would stay", other, o.Contents.Table),
+					Do:   "leave out contents.count of " + other + ", so that references are looked up, or make the foreign key RESTRICT"})
+			}
+		}
+	}
+	return out, nil
 }
 
 // checkCache drops copies that no row has, two of each template in one call: rights may be to

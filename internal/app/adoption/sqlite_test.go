@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,4 +156,64 @@ func TestSQLite(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// Rows that two collections take away are counted down by one of them, and what the other one
+// counts would stay for ever. One that only reports is no obstacle to the other.
+func TestOneCollectionTakesTheRowsOfATable(t *testing.T) {
+	s := newLiteSite(t)
+	if _, err := s.app.ExecContext(t.Context(), `CREATE TABLE thumbs (hash text PRIMARY KEY, ref_count integer NOT NULL);
+		ALTER TABLE pastes ADD thumb text REFERENCES thumbs`); err != nil {
+		t.Fatal(err)
+	}
+	for mode, wrong := range map[adopt.Mode][]string{adopt.Reclaim: {"pastes", "thumbs"}, adopt.Report: {"thumbs"}} {
+		c := s.whole.Collections["pastes"]
+		c.Mode, c.Prefix, c.Rows.Table, c.Rows.Content = mode, "thumbs/", "PASTES", "thumb"
+		c.Contents = &adopt.Table{Table: "thumbs", Key: "hash", Count: "ref_count", Object: "thumbs/{hash}"}
+		found := s.beside("thumbs", c)
+		for _, name := range []string{"pastes", "thumbs"} {
+			shared := slices.ContainsFunc(found[name], func(f adopt.Finding) bool { return f.Problem && strings.Contains(f.What, "are not kept by holds") })
+			if shared != slices.Contains(wrong, name) {
+				t.Errorf("thumbs in mode %s: of %s is found %+v", mode, name, found[name])
+			}
+		}
+	}
+}
+
+// Rows that go with those of another collection are not counted down, and their objects would stay.
+func TestNoCollectionTakesCountedRowsAlong(t *testing.T) {
+	s := newLiteSite(t)
+	if _, err := s.app.ExecContext(t.Context(), `CREATE TABLE albums (id integer PRIMARY KEY, ends text);
+		ALTER TABLE pastes ADD album integer REFERENCES albums ON DELETE CASCADE`); err != nil {
+		t.Fatal(err)
+	}
+	albums := adopt.Collection{Mode: adopt.Reclaim, Rows: adopt.Rows{Table: "albums", Key: "id", End: "ends", Zone: "UTC"}}
+	for _, count := range []string{"ref_count", ""} {
+		s.whole.Collections["pastes"].Contents.Count = count
+		found := s.beside("albums", albums)
+		along := slices.ContainsFunc(found["albums"], func(f adopt.Finding) bool {
+			return f.Problem && strings.Contains(f.What, "not counted down in content")
+		})
+		if along != (count != "") {
+			t.Errorf("with the count %q is found %+v", count, found["albums"])
+		}
+	}
+}
+
+// beside checks the description with another collection.
+func (s *liteSite) beside(name string, c adopt.Collection) map[string][]adopt.Finding {
+	s.t.Helper()
+	d := *s.whole
+	d.Collections = maps.Clone(d.Collections)
+	d.Collections[name] = c
+	a, err := Open(s.t.Context(), &d, Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	found, err := a.Check(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
 }
