@@ -58,6 +58,7 @@ func (k *keeper) keep(a *actor) {
 // add sets a hold, and notes what it was told of deletes under way.
 func (k *keeper) add(h adopt.Hold) (adopt.Hold, error) {
 	return write(k.w, "add-hold", h.String(), func() (adopt.Hold, error) {
+		k.w.landNow("release-hold")
 		h, under, err := k.db.AddHold(context.Background(), h)
 		k.w.counts["deletes under way of what is held"] += under.Objects + under.Folders
 		k.until[h] = k.w.now

@@ -135,3 +135,14 @@ func TestSameSeedSameTrace(t *testing.T) {
 		}
 	}
 }
+
+// TestSchedulesFoundBefore runs seeds that once failed.
+func TestSchedulesFoundBefore(t *testing.T) {
+	for s, site := range map[uint64]adoptsim.Site{
+		6000720: adoptsim.Records, // a hold is set while the release of an equal one is on its way
+	} {
+		if r := adoptsim.Run(adoptsim.Config{Seed: s, Site: site}); r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+}

@@ -354,11 +354,25 @@ func (w *world) advance(to lethe.Time) {
 		l := w.late[0]
 		w.late = w.late[1:]
 		w.now = max(w.now, l.at)
-		w.note("lands late: %s %v", l.what, l.keys)
-		w.counts[l.what+" landed late"]++
-		l.apply()
+		w.land(l)
 	}
 	w.now = max(w.now, to)
+}
+
+func (w *world) land(l landing) {
+	w.note("lands late: %s %v", l.what, l.keys)
+	w.counts[l.what+" landed late"]++
+	l.apply()
+}
+
+// landNow lets transactions that are on their way land before one that needs their locks.
+func (w *world) landNow(what string) {
+	for _, l := range slices.Clone(w.late) {
+		if l.what == what {
+			w.late = slices.DeleteFunc(w.late, func(x landing) bool { return x.what == what && x.at == l.at })
+			w.land(l)
+		}
+	}
 }
 
 // later notes an effect that lands within the window: often soon, or right at its end.
