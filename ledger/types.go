@@ -18,16 +18,17 @@ type Store struct {
 
 // Backend is a place that holds bytes, as recorded in the ledger.
 type Backend struct {
-	ID        string // the operator's name for it
-	Quota     int64  // bytes; 0 means no quota
-	Epoch     int64  // last epoch confirmed on the backend (docs/protocol.md, rule 13)
-	Intended  int64  // epoch about to be written there; >= Epoch
-	Accepted  int64  // epoch under which a person last paired it with this ledger; 0: never
-	Held      string // why deletes on it are held, for people; empty: they are not
-	HeldFor   HeldFor
-	HeldSince lethe.Time // since when; another reason does not change it; 0: they are not held
-	Draining  bool       // it is being emptied: it gets no new writes
-	CreatedAt lethe.Time
+	ID         string     // the operator's name for it
+	Quota      int64      // bytes; 0 means no quota
+	Epoch      int64      // last epoch confirmed on the backend (docs/protocol.md, rule 13)
+	Intended   int64      // epoch about to be written there; >= Epoch
+	Accepted   int64      // epoch under which a person last paired it with this ledger; 0: never
+	AcceptedAt lethe.Time // when that was
+	Held       string     // why deletes on it are held, for people; empty: they are not
+	HeldFor    HeldFor
+	HeldSince  lethe.Time // since when; another reason does not change it; 0: they are not held
+	Draining   bool       // it is being emptied: it gets no new writes
+	CreatedAt  lethe.Time
 }
 
 // HeldFor is the kind of a hold on the deletes of a backend; empty: no hold.

@@ -169,16 +169,22 @@ type Found struct {
 	Digest  string   // hex SHA-256 of what was read
 	Blocks  lethe.BlockSums
 	Ago     time.Duration // since the read began
+	// Wait is how long before that a person must have given the backend to this ledger: until then
+	// deletes may take effect that another sent.
+	Wait time.Duration
 }
 
 // Check returns an error unless the orphan may be the copy of the lost blob: ErrContentGone if that
-// is not lost, ErrDigestMismatch if the bytes are others, and those of OrphanRequest.Check.
-func (f Found) Check(lost Blob, copies int, b Backend, doubt string) error {
+// is not lost, ErrDigestMismatch if the bytes are others, ErrFenced within Wait, and those of
+// OrphanRequest.Check.
+func (f Found) Check(lost Blob, copies int, b Backend, doubt string, now lethe.Time) error {
 	switch {
 	case !lost.Suspect || copies > 0:
 		return fmt.Errorf("blob %s is not lost: %w", lost.ID, lethe.ErrContentGone)
 	case lost.Size != f.Size || lost.Digest != f.Digest:
 		return fmt.Errorf("orphan %s has other bytes than blob %s: %w", f.Orphan, lost.ID, lethe.ErrDigestMismatch)
+	case now.Add(-f.Ago) < b.AcceptedAt.Add(f.Wait):
+		return fmt.Errorf("a delete that was sent before %s was accepted may yet take effect: %w", b.ID, lethe.ErrFenced)
 	}
 	if err := f.Blocks.Check(f.Size); err != nil {
 		return err

@@ -103,6 +103,10 @@ func TestBytesMovedSinceTheBackupAreTaken(t *testing.T) {
 	w.ok("backend", "accept", "main")
 	w.ok("backend", "accept", "other")
 	w.clock.Advance(2 * time.Minute)
+	if _, out, _ := w.lethe("reconcile"); strings.Contains(out, "taken") {
+		t.Errorf("a delete may yet land, and the walk found %s", out)
+	}
+	w.clock.Advance(time.Hour)
 	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "taken 1") || strings.Contains(out, "condemned") {
 		t.Errorf("the walk found %s", out)
 	}

@@ -24,6 +24,7 @@ func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding))
 		Only:  only, DryRun: dry, Grace: s.safety.OrphanGrace, Page: c.Batch, Parallel: c.Workers,
 		MostOrphans: s.Config.Reclaim.Orphans.Most, MostShare: s.Config.Reclaim.Orphans.MostShare,
 		Events: s.watch.reconciling(), Report: report, Misses: s.missesBytes,
+		Wait: s.safety.LateWindow + s.safety.DeleteTime(),
 	}
 	if c.RatePerSecond > 0 {
 		o.Call = rate.NewLimiter(rate.Limit(c.RatePerSecond), c.RatePerSecond).Wait

@@ -118,7 +118,7 @@ func accepts(w *world) {
 		}
 		// What was intended before may yet be accepted, and what is intended after it.
 		for _, n := range []int64{want.Intended - 1, want.Intended} {
-			want.Epoch, want.Accepted, want.Held, want.HeldFor, want.HeldSince = n, n, "", "", 0
+			want.Epoch, want.Accepted, want.AcceptedAt, want.Held, want.HeldFor, want.HeldSince = n, n, w.now(), "", "", 0
 			w.ok(w.AcceptEpoch(w.ctx, disk, n))
 			equal(w, "accepted", w.backendRow(disk), want)
 			w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, disk, n), lethe.ErrFenced) })

@@ -85,6 +85,11 @@ func foundRefused(w *world) {
 	must(w.DoubtClock(w.ctx, tape, "differs"))(w)
 	try(lethe.ErrClock, as)
 	must(w.DoubtClock(w.ctx, tape, ""))(w)
+	w.ok(w.IntendEpoch(w.ctx, w.backendRow(tape), 9))
+	w.ok(w.AcceptEpoch(w.ctx, tape, 9))
+	good.Epoch, good.Wait = 9, time.Hour
+	w.later(time.Hour)
+	try(lethe.ErrFenced, as) // the read began a second before the wait was over
 	must(w.MarkSound(w.ctx, []lethe.ID{good.Lost}, 0))(w)
 	try(lethe.ErrContentGone, as)
 }

@@ -92,7 +92,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 	if epoch < b.Epoch || epoch > b.Intended || epoch <= b.Accepted {
 		return fmt.Errorf("memledger: accept epoch %d of backend %s at %d, %d: %w", epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
 	}
-	b.Epoch, b.Accepted = epoch, epoch
+	b.Epoch, b.Accepted, b.AcceptedAt = epoch, epoch, db.now
 	b.hold(ledger.BackendHold{}, db.now)
 	return nil
 }

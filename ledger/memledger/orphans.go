@@ -104,7 +104,7 @@ func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (ledger.Blob, erro
 	if lost.ContentID != "" {
 		copies = len(db.soundCopies(lost.ContentID, lost.Segment, lost.ID))
 	}
-	err = f.Check(lost.Blob, copies, on.Backend, db.limitState(limitKey{ledger.LimitClock, f.Backend}).Reason)
+	err = f.Check(lost.Blob, copies, on.Backend, db.limitState(limitKey{ledger.LimitClock, f.Backend}).Reason, db.now)
 	if err == nil && db.byID[f.Orphan] != nil {
 		err = fmt.Errorf("memledger: orphan %s has a row: %w", f.Orphan, lethe.ErrFenced)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_since, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, accepted, accepted_at, held, held_kind, held_since, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
 	selectLife    = registerFor(sqldb.PostgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9)
+		VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
@@ -25,7 +25,7 @@ var (
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
 	intendEpoch = register(`UPDATE backends SET intended = ?4 WHERE id = ?1 AND intended = ?2 AND epoch = ?3 AND intended < ?4`)
-	acceptEpoch = register(`UPDATE backends SET epoch = ?2, accepted = ?2, held = '', held_kind = '', held_since = 0
+	acceptEpoch = register(`UPDATE backends SET epoch = ?2, accepted = ?2, accepted_at = ?3, held = '', held_kind = '', held_since = 0
 		WHERE id = ?1 AND epoch <= ?2 AND ?2 <= intended AND accepted < ?2`)
 	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_since = ` + heldSince(2, 4) + ` WHERE id = ?1`)
 	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_since = ` + heldSince(5, 7) + `
@@ -105,7 +105,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 		if _, err := t.lockBackend(backend); err != nil {
 			return err
 		}
-		return t.Must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
+		return t.Must(1, lethe.ErrFenced, acceptEpoch, backend, epoch, t.Now)
 	})
 }
 
@@ -173,6 +173,6 @@ func noBackend(id string) error {
 }
 
 func scanBackend(r sqldb.Scanner) (b ledger.Backend, err error) {
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.HeldSince, &b.Draining, &b.CreatedAt)
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.AcceptedAt, &b.Held, &b.HeldFor, &b.HeldSince, &b.Draining, &b.CreatedAt)
 	return b, err
 }

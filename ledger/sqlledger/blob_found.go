@@ -17,8 +17,8 @@ var insertFound = register(`INSERT INTO blobs (` + blobColumns + `)
 // are those. A lost part is replaced by it, and condemned; of a content, placement condemns the lost
 // copy beside the new one. ErrContentGone unless the blob is live, suspect and without a sound copy,
 // ErrDigestMismatch for other bytes, ErrBackendMismatch while deletes on the backend are held, ErrClock
-// while the clock is in doubt, ErrFenced if the pairing has changed or the orphan has a row. On an
-// error nothing has changed.
+// while the clock is in doubt, ErrFenced if the pairing has changed, the orphan has a row, or a
+// delete of it may yet take effect. On an error nothing has changed.
 func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (b ledger.Blob, err error) {
 	err = db.batch(ctx, "take orphan "+string(f.Orphan), func(t *tx) error {
 		lost, err := t.foundFor(f)
@@ -77,7 +77,7 @@ func (t *tx) foundFor(f ledger.Found) (lost ledger.Blob, err error) {
 	}
 	doubt, err := t.clockDoubt(f.Backend)
 	if err == nil {
-		err = f.Check(lost, copies, on, doubt)
+		err = f.Check(lost, copies, on, doubt, t.Now)
 	}
 	return lost, err
 }

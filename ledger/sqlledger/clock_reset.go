@@ -42,6 +42,7 @@ var (
 		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),
 		register(`UPDATE backends SET trusted_since = ?1 WHERE trusted_since > ?1`),
+		register(`UPDATE backends SET accepted_at = ?1 WHERE accepted_at > ?1`),
 		register(`UPDATE blobs SET beat_at = ?1 WHERE state = 1 AND beat_at > ?1`),
 		register(`UPDATE blobs SET claimed_at = ?1 WHERE fence <> 0 AND claimed_at > ?1`),
 		register(`UPDATE blobs SET died_at = ?1 WHERE died_at > ?1`),

@@ -17,7 +17,7 @@ func (w *walk) condemn() func(context.Context, reclaim.Add) (bool, error) {
 		if w.o.DryRun {
 			return w.precheck(ctx, add)
 		}
-		epoch, err := w.o.epoch(ctx, w.backend)
+		row, err := w.o.row(ctx, w.backend)
 		if err != nil {
 			return false, err
 		}
@@ -30,7 +30,7 @@ func (w *walk) condemn() func(context.Context, reclaim.Add) (bool, error) {
 			return w.finish(ctx, add)
 		}
 		out, err := w.o.Ledger.CondemnOrphans(ctx, ledger.OrphanRequest{
-			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))), Only: w.chosen(),
+			Walk: w.row.ID, Backend: w.backend, Epoch: row.Epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))), Only: w.chosen(),
 		})
 		if err != nil {
 			return false, err
@@ -93,19 +93,19 @@ func (w *walk) misses(ctx context.Context) (why string, err error) {
 	return why, err
 }
 
-// epoch is the backend's epoch, read before the pairing is checked: orphans are
+// row is the backend's row, read before the pairing is checked: orphans are
 // condemned only under an epoch that was checked.
-func (o Options) epoch(ctx context.Context, backend string) (int64, error) {
+func (o Options) row(ctx context.Context, backend string) (ledger.Backend, error) {
 	backends, err := o.Ledger.Backends(ctx)
 	if err != nil {
-		return 0, err
+		return ledger.Backend{}, err
 	}
 	for _, b := range backends {
 		if b.ID == backend {
-			return b.Epoch, nil
+			return b, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: the ledger does not know it", lethe.ErrBackendMismatch)
+	return ledger.Backend{}, fmt.Errorf("%w: the ledger does not know it", lethe.ErrBackendMismatch)
 }
 
 // ripen reads, for a dry run, which orphans were seen before, long enough ago.

@@ -17,11 +17,14 @@ import (
 
 // search looks for lost blobs among the orphans that the walks recorded on one backend. A
 // restored ledger misses what was moved since the backup: the copy has another name, on another
-// backend. Every orphan of a lost blob's size is read, and taken if its digest is the blob's.
+// backend. Every orphan of a lost blob's size is read once, and again to be taken if its digest is
+// the blob's.
 type search struct {
 	o        Options
 	backend  string
 	lost     map[int64][]ledger.Blob // by size; nil: not read yet
+	known    map[string]string       // digests of the orphans that the last pass met and has read, by key
+	met      map[string]string       // likewise of this pass
 	after    string                  // key of the last orphan
 	failures []error
 }
@@ -41,7 +44,7 @@ func (s *search) step(ctx context.Context, add reclaim.Add) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
-	epoch, err := s.o.epoch(ctx, s.backend)
+	row, err := s.o.row(ctx, s.backend)
 	if err != nil {
 		return false, err
 	}
@@ -50,7 +53,7 @@ func (s *search) step(ctx context.Context, add reclaim.Add) (more bool, err erro
 		if s.o.Chosen != nil && !s.o.Chosen[Place{s.backend, f.Key, true}] || len(s.lost[f.Size]) == 0 {
 			continue
 		}
-		if err := s.try(ctx, add, f, epoch); err != nil {
+		if err := s.try(ctx, add, f, row.Epoch); err != nil {
 			return false, err
 		}
 	}
@@ -67,6 +70,9 @@ func (s *search) may(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if why, err := s.o.Misses(ctx); why == "" || err != nil {
+		return false, err
+	}
+	if row, err := s.o.row(ctx, s.backend); err != nil || s.o.Clock.Now() < row.AcceptedAt.Add(s.o.Wait) {
 		return false, err
 	}
 	check := s.o.Pairing.Admit
@@ -119,6 +125,12 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 	if !ok {
 		return nil
 	}
+	if digest, ok := s.known[f.Key]; ok {
+		s.met[f.Key] = digest
+		if !slices.ContainsFunc(s.lost[f.Size], func(b ledger.Blob) bool { return b.Digest == digest }) {
+			return nil
+		}
+	}
 	block := cmp.Or(s.lost[f.Size][0].Block, lethe.BlockSize)
 	began := s.o.Clock.Now()
 	have, err := s.read(ctx, f, block)
@@ -131,6 +143,7 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 		s.failures = append(s.failures, fmt.Errorf("read orphan %s: %w", f.Key, err))
 		return nil
 	}
+	s.met[f.Key] = have.Digest
 	for _, lost := range slices.Clone(s.lost[f.Size]) {
 		if lost.Digest != have.Digest {
 			continue
@@ -141,7 +154,7 @@ func (s *search) try(ctx context.Context, add reclaim.Add, f ledger.Finding, epo
 		}
 		_, err := s.o.Ledger.TakeOrphan(ctx, ledger.Found{
 			Lost: lost.ID, Orphan: id, Backend: s.backend, Epoch: epoch, Size: f.Size, Digest: have.Digest, Blocks: have.Blocks,
-			Ago: s.o.Clock.Now().Sub(began),
+			Ago: s.o.Clock.Now().Sub(began), Wait: s.o.Wait,
 		})
 		switch {
 		case errors.Is(err, lethe.ErrContentGone): // deleted, or healed meanwhile

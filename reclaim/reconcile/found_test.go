@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -123,5 +124,42 @@ func TestNoBackendIsNothingToDo(t *testing.T) {
 		if more, err := step(t.Context(), (&reclaim.Counts{}).Add); more || err != nil {
 			t.Errorf("%v, %v", more, err)
 		}
+	}
+}
+
+// TestNothingIsTakenSoonAfterAcceptance: deletes that were sent before may land until the wait is over.
+func TestNothingIsTakenSoonAfterAcceptance(t *testing.T) {
+	w := restored(t)
+	set := w.set
+	w.set = func(o *reconcile.Options) { set(o); o.Wait = time.Hour }
+	w.moved(w.put("a", "bytes", 1), "bytes")
+	w.must(w.pairing.Accept(w.ctx, "spare"))
+	w.later(59 * time.Minute)
+	w.must(w.pairing.Advance(w.ctx, "spare"))
+	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.HeldBack: 1, reconcile.Missing: 1, reconcile.Lost: 1})
+	w.later(time.Minute)
+	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.HeldBack: 1, reconcile.Missing: 1, reconcile.Lost: 1, reconcile.Taken: 1})
+}
+
+// TestOrphansAreReadOnce: while a blob stays lost, runs of one routine read each orphan of its size once.
+func TestOrphansAreReadOnce(t *testing.T) {
+	w := restored(t)
+	reads := 0
+	w.stores["spare"] = blobtest.NewFaulty(w.spare, func(c blobtest.Call) blobtest.Fault {
+		if c.Op == blobtest.OpGet {
+			reads++
+		}
+		return blobtest.Fault{}
+	})
+	_, err := w.main.Delete(w.ctx, []string{w.key(w.put("a", "bytes", 1))})
+	w.must(err)
+	w.spare.Set(w.key(w.id()), []byte("other"))
+	r := w.routine()
+	for range 3 {
+		_, err := w.pass(r)
+		w.must(err)
+	}
+	if reads != 1 {
+		t.Errorf("the orphan was read %d times", reads)
 	}
 }

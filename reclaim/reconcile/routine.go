@@ -53,6 +53,9 @@ type Options struct {
 	// Misses, if set, returns why orphans may be bytes that the ledger misses elsewhere. No orphan
 	// is condemned unless it returns "", and they are searched for what is lost if it does not.
 	Misses func(ctx context.Context) (why string, err error)
+	// Wait is for how long after a person accepted a backend none is taken there: deletes may yet
+	// take effect that were sent before, of names that the ledger does not know.
+	Wait time.Duration
 
 	Events *Events
 	// Would, if set, receives what a dry run would change. It is called from one
@@ -108,10 +111,13 @@ func (o Options) withDefaults() Options {
 }
 
 // Routine is the routine "reconcile". It walks over everything, once at a time.
-type Routine struct{ o Options }
+type Routine struct {
+	o     Options
+	known map[string]map[string]string // what the last pass read of orphans, by backend and key: digests
+}
 
 // New makes the routine.
-func New(o Options) *Routine { return &Routine{o.withDefaults()} }
+func New(o Options) *Routine { return &Routine{o.withDefaults(), map[string]map[string]string{}} }
 
 // Name returns "reconcile", or "reconcile-dry" for a dry run, which does not count
 // as a success of the routine.
@@ -147,7 +153,9 @@ func (r *Routine) parts() (list []part) {
 		list = append(list, part{b, r.walk(b).step})
 	}
 	for _, b := range backends {
-		list = append(list, part{b, (&search{o: r.o, backend: b}).step})
+		s := &search{o: r.o, backend: b, known: r.known[b], met: map[string]string{}}
+		r.known[b] = s.met
+		list = append(list, part{b, s.step})
 	}
 	return list
 }

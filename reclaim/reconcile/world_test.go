@@ -97,8 +97,13 @@ func (w *world) routine() *reconcile.Routine {
 // try runs the routine to its end, and returns its counts.
 func (w *world) try() (map[string]int64, error) {
 	w.Helper()
+	return w.pass(w.routine())
+}
+
+// pass runs a routine to its end.
+func (w *world) pass(r *reconcile.Routine) (map[string]int64, error) {
 	counts := &reclaim.Counts{}
-	step := w.routine().Pass("worker")
+	step := r.Pass("worker")
 	for more := true; more; {
 		var err error
 		if more, err = step(w.ctx, counts.Add); err != nil {

@@ -41,7 +41,9 @@ type forks struct {
 	decided   int
 	asking    map[string]int // how many ask about a backend's epoch
 	looks     map[*actor]*look
-	gone      map[lethe.ID]bool // blobs that were deleted rightly although another ledger lists them
+	gone      map[lethe.ID]bool  // blobs that were deleted rightly although another ledger lists them
+	taken     map[lethe.ID]*side // orphans that a ledger took for blobs that it had lost
+	tardy     func() bool        // the next delete takes effect late, and nothing else fails
 }
 
 // forking is how a ledger becomes two.
@@ -115,7 +117,7 @@ func newForks(cfg Config) (*forks, error) {
 	w.forked = true
 	f := &forks{
 		World: w, rng: rand.New(rand.NewPCG(cfg.Seed, 9500)), kind: forking(hash2(cfg.Seed, 95) % uint64(forkings)),
-		away: map[string]*shelf{}, gone: map[lethe.ID]bool{}, looks: map[*actor]*look{}, asking: map[string]int{},
+		away: map[string]*shelf{}, gone: map[lethe.ID]bool{}, taken: map[lethe.ID]*side{}, looks: map[*actor]*look{}, asking: map[string]int{},
 	}
 	for _, id := range shelves {
 		w.disks[id] = memblob.New(memblob.Options{Clock: w})

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	forks = flag.Int("sim.forks", 300, "how many schedules of two ledgers over the same backends to run")
-	fork  = flag.Uint64("sim.fork", 0, "run only this seed of them, with its trace")
+	forks    = flag.Int("sim.forks", 300, "how many schedules of two ledgers over the same backends to run")
+	restores = flag.Int("sim.restores", 300, "how many schedules of a restored ledger to run")
+	fork     = flag.Uint64("sim.fork", 0, "run only this seed of them, with its trace")
 )
 
 // TestForks runs schedules in which a ledger becomes two that are alive at once.
@@ -41,4 +42,29 @@ func TestForks(t *testing.T) {
 	}
 	close(seeds)
 	wg.Wait()
+}
+
+// TestForksFoundBefore runs seeds that once failed.
+func TestForksFoundBefore(t *testing.T) {
+	for _, s := range []uint64{
+		6002799, // an epoch older than the confirmed one reaches a disk that was put in the backend's place
+	} {
+		if r := sim.RunForks(sim.Config{Seed: s}); r.Err != nil {
+			t.Errorf("-sim.fork=%d: %v", s, r.Err)
+		}
+	}
+}
+
+// TestRestored runs schedules in which a backup from before blobs were moved is restored.
+func TestRestored(t *testing.T) {
+	taken := 0
+	for s := *first; s < *first+uint64(*restores); s++ {
+		r := sim.RunRestored(sim.Config{Seed: s, Keep: true})
+		if taken += r.Taken; r.Err != nil {
+			t.Fatalf("seed %d: %v\n%s", s, r.Err, strings.Join(r.Trace, "\n"))
+		}
+	}
+	if taken < *restores/20 {
+		t.Errorf("in %d schedules %d orphans were taken, want a twentieth", *restores, taken)
+	}
 }

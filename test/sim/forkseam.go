@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -176,11 +175,12 @@ func (d *forkDisk) ended(fault Fault, err error) error {
 	return err
 }
 
-// confirmed says that the ledger has confirmed an epoch. Who was asked to write it before,
-// and does so on a disk that lies in the backend's place by now, gives that to the ledger:
-// nothing keeps that from happening (protocol.md names it), so that it does not happen here.
+// confirmed says that the ledger has confirmed an epoch, or one beyond it. Who was asked to
+// write it before, and does so on a disk that lies in the backend's place by now, gives that to
+// the ledger, or has it taken for an older copy: nothing keeps that from happening (protocol.md
+// names it), so that it does not happen here.
 func (d *forkDisk) confirmed(key string) bool {
-	return strings.HasSuffix(key, fmt.Sprintf("%019d", d.side.row(d.id).Epoch))
+	return d.f.isEpoch(key) && key <= d.f.epochKey(d.side.row(d.id).Epoch)
 }
 
 func (d *forkDisk) Put(ctx context.Context, key string, r io.Reader, size int64) error {
@@ -255,7 +255,7 @@ func (d *forkDisk) Delete(ctx context.Context, keys []string) ([]blob.Result, er
 	if !d.f.isEpoch(keys[0]) && shelf == d.f.disks[d.id] {
 		d.f.fail(d.f.deleting(d.side, d.id, keys))
 	}
-	if fault == Late || fault == Partial {
+	if fault == Late || fault == Partial || d.f.tardy != nil && !d.f.isEpoch(keys[0]) && d.f.tardy() {
 		d.f.later(fmt.Sprint("unlink ", keys), safety.LateWindow, func() { _, _ = shelf.Delete(context.Background(), keys) })
 		return nil, fmt.Errorf("sim: unlink: %w", blob.ErrUnknown)
 	}

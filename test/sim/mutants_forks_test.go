@@ -27,6 +27,14 @@ var forkMutants = []mutant{
 	}, {
 		name: "forks: another disk is taken for the backend once it was written to", rule: "13: a folder that was replaced is not the backend", within: 2000, forks: true,
 		file: "reclaim/pairing/pairing.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
+	}, {
+		name: "restored: an orphan is taken by its size", rule: "20: no reference without the bytes", within: 600, restored: true,
+		file: "reclaim/reconcile/found.go", old: "		if lost.Digest != have.Digest {", new: "		if lost.Size != have.Size {",
+		also: []edit{{"Size: f.Size, Digest: have.Digest, Blocks", "Size: f.Size, Digest: lost.Digest, Blocks"}},
+	}, {
+		name: "restored: an orphan is taken while a delete of it may land", rule: "9: deletes land late too", within: 600, restored: true,
+		file: "ledger/walktypes.go", old: "	case now.Add(-f.Ago) < b.AcceptedAt.Add(f.Wait):", new: "	case now.Add(-f.Ago) < b.AcceptedAt:",
+		elsewhere: map[string][]edit{"reclaim/reconcile/found.go": {{"s.o.Clock.Now() < row.AcceptedAt.Add(s.o.Wait)", "s.o.Clock.Now() < row.AcceptedAt"}}},
 	},
 }
 

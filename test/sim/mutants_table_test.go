@@ -27,6 +27,7 @@ type mutant struct {
 	predicts   bool // the quiet end begins with a prediction
 	inlines    bool // instances keep small contents in the ledger
 	forks      bool // schedules of two ledgers are searched
+	restored   bool // schedules of a restored ledger are searched
 }
 
 // edit replaces old, which must occur exactly once, by new.

@@ -183,7 +183,7 @@ func (m mutant) patched() mutation.Mutant {
 func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.predict="+strconv.FormatBool(m.predicts), "-sim.inline="+strconv.FormatBool(m.inlines), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.hunt-forks="+strconv.FormatBool(m.forks))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.predict="+strconv.FormatBool(m.predicts), "-sim.inline="+strconv.FormatBool(m.inlines), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.hunt-forks="+strconv.FormatBool(m.forks), "-sim.hunt-restored="+strconv.FormatBool(m.restored))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -202,6 +202,7 @@ var (
 	huntIn = flag.Uint("sim.in", 0, "hunt only in worlds that are of all these kinds")
 	known  = flag.Uint64("sim.known", 0, "the seed to hunt first")
 	among  = flag.Bool("sim.hunt-forks", false, "hunt in schedules of two ledgers")
+	after  = flag.Bool("sim.hunt-restored", false, "hunt in schedules of a restored ledger")
 )
 
 // TestHunt is what a mutant's binary runs.
@@ -212,6 +213,9 @@ func TestHunt(t *testing.T) {
 		run := sim.Run
 		if *among {
 			run = sim.RunForks
+		}
+		if *after {
+			run = sim.RunRestored
 		}
 		if r := run(c); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)

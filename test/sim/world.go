@@ -53,6 +53,7 @@ type Result struct {
 	Ops       int
 	Faults    []Cell // that acted: an answer is lost only of what was done
 	Trace     []string
+	Taken     int // orphans, by one of two ledgers
 	Reached
 	met      []met
 	lingered int
