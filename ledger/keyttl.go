@@ -14,6 +14,12 @@ type KeyTTL struct {
 	Max     time.Duration `json:"max,omitempty"`     // the longest; 0: unlimited
 }
 
+// KeyTTLChange sets a part of it: nil leaves a time as it is.
+type KeyTTLChange struct {
+	Key          string
+	Default, Max *time.Duration
+}
+
 // TTL returns how long the objects live that the key writes.
 func (k AccessKey) TTL() KeyTTL {
 	if k.DefaultTTL == 0 && k.MaxTTL == 0 {

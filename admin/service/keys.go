@@ -88,14 +88,21 @@ func keyTTL(k *ledger.AccessKey, byDefault, longest *string) error {
 }
 
 // SetKey changes the times to live of what a key writes from then on; what it wrote keeps its
-// end. It fails with ErrNoSuchAccessKey.
+// end. What is not given stays as it is. It fails with ErrNoSuchAccessKey.
 func (s *Service) SetKey(ctx context.Context, c api.KeyChange) (api.Key, error) {
 	k, err := s.o.Ledger.AccessKey(ctx, c.ID)
 	if err == nil {
 		err = keyTTL(&k, c.DefaultTTL, c.MaxTTL)
 	}
 	if err == nil {
-		k, err = s.o.Ledger.SetKeyTTL(ctx, ledger.KeyTTL{Key: k.ID, Default: k.DefaultTTL, Max: k.MaxTTL})
+		change := ledger.KeyTTLChange{Key: k.ID}
+		if c.DefaultTTL != nil {
+			change.Default = &k.DefaultTTL
+		}
+		if c.MaxTTL != nil {
+			change.Max = &k.MaxTTL
+		}
+		k, err = s.o.Ledger.SetKeyTTL(ctx, change)
 	}
 	if err != nil {
 		return api.Key{}, err

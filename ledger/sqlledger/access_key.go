@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -17,7 +18,7 @@ const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at,
 
 var (
 	insertKey = register(`INSERT INTO access_keys (` + keyColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`)
-	setKeyTTL = register(`UPDATE access_keys SET default_ttl = ?2, max_ttl = ?3 WHERE id = ?1`)
+	setKeyTTL = register(`UPDATE access_keys SET default_ttl = coalesce(?2, default_ttl), max_ttl = coalesce(?3, max_ttl) WHERE id = ?1`)
 	deleteKey = register(`DELETE FROM access_keys WHERE id = ?1`)
 	selectKey = register(`SELECT ` + keyColumns + ` FROM access_keys WHERE id = ?1`)
 	listKeys  = register(`SELECT ` + keyColumns + ` FROM access_keys ORDER BY id`)
@@ -45,11 +46,11 @@ func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.Acce
 	return k, err
 }
 
-// SetKeyTTL replaces how long objects live that a key writes from then on, and returns the
+// SetKeyTTL changes how long objects live that a key writes from then on, and returns the
 // key without its secret: ErrNoSuchAccessKey, ErrInvalidTTL.
-func (db *DB) SetKeyTTL(ctx context.Context, want ledger.KeyTTL) (k ledger.AccessKey, err error) {
+func (db *DB) SetKeyTTL(ctx context.Context, want ledger.KeyTTLChange) (k ledger.AccessKey, err error) {
 	err = db.write(ctx, "set times to live of access key "+want.Key, func(t *tx) error {
-		if err := t.Must(1, lethe.ErrNoSuchAccessKey, setKeyTTL, want.Key, micros(want.Default), micros(want.Max)); err != nil {
+		if err := t.Must(1, lethe.ErrNoSuchAccessKey, setKeyTTL, want.Key, given(want.Default), given(want.Max)); err != nil {
 			return err
 		}
 		if k, err = scanKey(t.Row(selectKey, want.Key)); err != nil {
@@ -59,6 +60,14 @@ func (db *DB) SetKeyTTL(ctx context.Context, want ledger.KeyTTL) (k ledger.Acces
 		return k.CheckTTL()
 	})
 	return k, err
+}
+
+// given is a duration, or NULL.
+func given(d *time.Duration) any {
+	if d == nil {
+		return nil
+	}
+	return micros(*d)
 }
 
 // RemoveAccessKey removes a credential: ErrNoSuchAccessKey. The buckets of its owner stay.

@@ -198,14 +198,16 @@ func TestAccessKeys(t *testing.T) {
 	if got.Secret != "s2" || fmt.Sprint(got.Buckets) != "[b c]" || !got.ReadOnly || !got.Settings || got.CreatedAt != k.CreatedAt {
 		t.Errorf("key %+v", got)
 	}
-	k, err = l.SetKeyTTL(l.ctx, ledger.KeyTTL{Key: "AK1", Default: time.Hour, Max: 2 * time.Hour})
+	k, err = l.SetKeyTTL(l.ctx, ledger.KeyTTLChange{Key: "AK1", Default: new(time.Hour)})
+	l.ok(err)
+	k, err = l.SetKeyTTL(l.ctx, ledger.KeyTTLChange{Key: "AK1", Max: new(2 * time.Hour)}) // the other stays
 	l.ok(err)
 	if k.ID != "AK1" || k.Secret != "" || k.TTL() != (ledger.KeyTTL{Key: "AK1", Default: time.Hour, Max: 2 * time.Hour}) {
 		t.Errorf("changed %+v", k)
 	}
-	_, err = l.SetKeyTTL(l.ctx, ledger.KeyTTL{Key: "nobody", Max: time.Hour})
+	_, err = l.SetKeyTTL(l.ctx, ledger.KeyTTLChange{Key: "nobody", Max: new(time.Hour)})
 	l.refused(err, lethe.ErrNoSuchAccessKey)
-	for _, bad := range []ledger.KeyTTL{{Key: "AK1", Default: 2 * time.Hour, Max: time.Hour}, {Key: "AK1", Max: -1000}, {Key: "AK2", Default: time.Hour}} {
+	for _, bad := range []ledger.KeyTTLChange{{Key: "AK1", Max: new(time.Minute)}, {Key: "AK1", Max: new(time.Duration(-1000))}, {Key: "AK2", Default: new(time.Hour)}} {
 		_, err = l.SetKeyTTL(l.ctx, bad)
 		l.refused(err, lethe.ErrInvalidTTL)
 	}

@@ -179,7 +179,7 @@ func lists() []action {
 			return wrap(a.db.AddAccessKey(a.ctx, ledger.AccessKey{ID: "another", Secret: fmt.Sprint(a.slot)}))
 		}},
 		{name: "SetKeyTTL", changes: "keys", run: func(a *act) (any, error) {
-			return wrap(a.db.SetKeyTTL(a.ctx, ledger.KeyTTL{Key: "key", Max: time.Duration(1+a.slot) * time.Hour}))
+			return wrap(a.db.SetKeyTTL(a.ctx, ledger.KeyTTLChange{Key: "key", Max: new(time.Duration(1+a.slot) * time.Hour)}))
 		}},
 		{name: "RemoveAccessKey", changes: "keys", run: func(a *act) (any, error) { return none(a.db.RemoveAccessKey(a.ctx, "key")) }},
 		{name: "AddAdminToken", changes: "tokens", run: func(a *act) (any, error) {
