@@ -69,6 +69,8 @@ func TestErrorsHideSecrets(t *testing.T) {
 		"backends: [{name: a, s3: {secret_key: hunter2, x: 1}}]\n",
 		"root: {secret: hunter2, x: 1}\n",
 		"root:\n  secrte: hunter2\n  secret: [\n",
+		"events:\n  targets:\n    - name: a\n      ulr: https://h/hunter2\n",
+		"events: {targets: [{name: a, url: 'https://h/hunter2', x: 1}]}\n",
 	} {
 		_, err := Parse("f", []byte(text))
 		if !errors.Is(err, ErrInvalid) {
@@ -107,11 +109,12 @@ func TestSecretFromAFile(t *testing.T) {
 	}
 }
 
-// An error about an address does not show the password in it.
+// An error about an address does not show the password, or the token of a webhook, in it.
 func TestPasswordsInAddressesDoNotShow(t *testing.T) {
 	for _, text := range []string{
 		"tracing:\n  endpoint: http://me:hunter2hunter2@collector:4318\n", "tracing: {endpoint: \"http://me:hunter2hunter2@collector\", sample_ratio: 7}\n",
 		"tracing:\n  endpoint: [http://me:hunter2hunter2@collector\n", "tracing:\n  endpiont: 'http://me:hunter2 hunter2@collector'\n",
+		"events:\n  targets:\n    - name: a\n      secret: 0123456789abcdef\n      url: https://h/hunter2#x\n",
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -99,8 +99,9 @@ func (d *File) hides(line int) bool {
 }
 
 // sensitive are words of lines that may have a secret; they include the
-// sections around secrets, for misspelt keys.
-var sensitive = []string{"secret", "root", "database", "redis", "postgres", "password"}
+// sections around secrets, for misspelt keys. The URL of a webhook may have a
+// token, and so may the arguments of a hook.
+var sensitive = []string{"secret", "root", "database", "redis", "postgres", "password", "targets", "hook"}
 
 // userInfo matches a URL with a name and a password.
 var userInfo = regexp.MustCompile(`//.*@`)
