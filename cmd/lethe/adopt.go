@@ -252,7 +252,7 @@ rows and contents: a transaction that refers to a content that is being deleted 
 		Use: "show FILE [COLLECTION...]", Short: "Write the statements that would install it", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withGuarded(cmd.Context(), args, func() error { return nil }, func(_ context.Context, a *adoption.Adoption, name string) error {
-				_, err := io.WriteString(c.out, a.Collection(name).GuardSQL()+"\n")
+				_, err := io.WriteString(c.exact(), a.Collection(name).GuardSQL()+"\n")
 				return err
 			})
 		},
