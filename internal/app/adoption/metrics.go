@@ -13,10 +13,18 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/netlimit"
 )
 
-// askTime bounds the queries of a scrape.
-const askTime = 20 * time.Second
+// Bounds of what anyone may ask who reaches the address of the metrics.
+const (
+	askTime     = 20 * time.Second // for the queries of a scrape
+	scrapes     = 4                // at a time: each queries the application's database
+	requestTime = 10 * time.Second // to send a request, or to receive the answer
+	idleTime    = 2 * time.Minute
+	maxHeader   = 64 << 10
+	perAddress  = 64 // connections of one address
+)
 
 var (
 	dueRows      = desc("due_rows", "Rows that have expired and are still there, counted up to a million.", "collection")
@@ -134,14 +142,19 @@ func (a *Adoption) Serve(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("metrics on %q, which has to be host:port such as 127.0.0.1:9104: %w", address, err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: scraped(registry), ReadTimeout: requestTime, WriteTimeout: askTime + requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	a.o.Log.Info("metrics", "address", listener.Addr().String())
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netlimit.Listen(listener, netlimit.Options{PerAddress: perAddress})); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// scraped serves metrics. Further scrapes at a time get 503.
+func scraped(from prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes}))
+	return mux
 }
