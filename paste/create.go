@@ -140,6 +140,8 @@ func (h *Handler) putRequest(s submission, token string) object.PutRequest {
 	digest, etag := sha256.Sum256(s.content), md5.Sum(s.content)
 	req := object.PutRequest{
 		Bucket: h.opt.Bucket, Size: int64(len(s.content)),
+		// The time that it takes must not tell what others have pasted.
+		Send:   true,
 		SHA256: hex.EncodeToString(digest[:]), MD5: hex.EncodeToString(etag[:]),
 		Attrs: ledger.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
 		TTL:   s.ttl, Reads: s.reads, Idle: s.idle, If: ledger.Precondition{IfNoneMatch: "*"},

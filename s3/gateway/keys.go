@@ -78,11 +78,15 @@ func (b *Backend) accessKey(req *request, id string) (ledger.AccessKey, error) {
 	return key, nil
 }
 
-// confined reports whether the signing key is restricted to some buckets: the
-// time that its puts take must not reveal what other buckets of the owner
-// contain.
-func (r *request) confined() bool {
-	return r.key != nil && !slices.Contains(r.key.Buckets, authz.AllBuckets)
+// confined reports whether the signing key is restricted to some buckets, or
+// nobody signed: the time that its puts take must not reveal what other buckets
+// of the owner contain.
+func (r *request) confined(ctx context.Context) bool {
+	if r.key == nil {
+		acct, _ := account(ctx)
+		return acct.Access == ""
+	}
+	return !slices.Contains(r.key.Buckets, authz.AllBuckets)
 }
 
 // keyTTL is how long objects live that the signing key writes.

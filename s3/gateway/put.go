@@ -52,7 +52,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
 		return res, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
-	r := object.PutRequest{Bucket: o.names.bucket, Key: o.names.key, Size: num(in.ContentLength), Send: o.req.confined()}
+	r := object.PutRequest{Bucket: o.names.bucket, Key: o.names.key, Size: num(in.ContentLength), Send: o.req.confined(ctx)}
 	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
 		return res, err
 	}
