@@ -40,6 +40,8 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 		{"101 grants", "PUT", "/k?acl", list(101), false},
 		{"a bucket's list", "PUT", "?acl", list(100), true},
 		{"a long list", "PUT", "?acl", list(1000), false},
+		{"notification rules of 600 KiB", "PUT", "?notification", "<NotificationConfiguration>" + strings.Repeat(" ", 600<<10) + "</NotificationConfiguration>", false},
+		{"of 500 KiB", "PUT", "?notification", "<NotificationConfiguration>" + strings.Repeat(" ", 500<<10) + "</NotificationConfiguration>", true},
 		{"nested elements", "POST", "/up?uploadId=" + up.id, nested(16), false},
 		{"very many elements", "POST", "/up?uploadId=" + up.id, completion(strings.Repeat("<a/>", 700_000)), false},
 		{"fewer", "POST", "/up?uploadId=" + up.id, nested(15), true},

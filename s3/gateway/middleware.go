@@ -35,7 +35,7 @@ const maxDocument = 8 << 20
 var rooms = map[string]int64{
 	"policy": authz.MaxPolicy,
 	"acl":    64 << 10, "cors": 64 << 10, "tagging": s3.MaxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
-	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
+	"lifecycle": 1 << 20, "notification": 512 << 10, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
 }
 
 // retryAfter is the delay, in seconds, after which an unavailable service may
