@@ -65,7 +65,8 @@ func (o *Operators) login(ctx context.Context, c caller, key, secret string) (ca
 	if key == "" {
 		return o.g.token(ctx, c, secret)
 	}
-	if wait, spent := o.g.failures.Spent(addressOf(c)); spent {
+	pair := sha256.Sum256([]byte(key + "\n" + secret))
+	if wait, spent := o.g.failures.Spent(addressOf(c)); spent && !o.g.good.has(pair) {
 		return c, tooMany(wait)
 	}
 	k, s := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(secret))
@@ -73,6 +74,7 @@ func (o *Operators) login(ctx context.Context, c caller, key, secret string) (ca
 	if same != 1 || o.g.access.RootKey == "" || o.g.access.RootSecret == "" {
 		return c, &denial{http.StatusUnauthorized, api.Error{Code: "unauthorized", Message: "the access key and its secret are not those of the root key"}, "unknown access key", 0}
 	}
+	o.g.good.add(pair)
 	return caller{rootName, api.Destroy, c.remote}, nil
 }
 
