@@ -67,6 +67,7 @@ type Adoption struct {
 	keys        map[string]*sqladopt.Keys
 	quarantines map[string]*adopt.Quarantine // of routines, by collection
 	suspended   suspensions
+	clock       clockWatch
 	changed     chan struct{} // a run found that tables changed
 	buckets     buckets
 	redis       *redisconn.Conn
@@ -190,7 +191,10 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", name, err)
 		}
-		a.Loop.Routines = append(a.Loop.Routines, routines...)
+		for _, r := range routines {
+			r.Routine = collected{byClock{r.Routine, a}, name}
+			a.Loop.Routines = append(a.Loop.Routines, r)
+		}
 	}
 	if len(a.Loop.Routines) > 0 {
 		for _, name := range a.Description.Names() {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/service"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/ledger"
@@ -59,7 +60,7 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 // refused writes an audit line for a run that was refused before it changed
 // anything, and lets Run end if tables changed.
 func (a *Adoption) refused(r ledger.Run, err error) {
-	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged} {
+	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged, lethe.ErrClock} {
 		if errors.Is(err, guard) {
 			a.audit("run_refused", err.Error(), slog.String("routine", r.Routine), slog.String("run", string(r.ID)))
 		}

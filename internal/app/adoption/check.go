@@ -15,7 +15,8 @@ import (
 const samples = 20
 
 // clockSkew is how far this machine's clock may differ from the database's,
-// which decides, without a finding.
+// which decides, without a finding. A database that is ahead by more than
+// clockJump is a problem: rows would go before their time.
 const clockSkew = time.Minute
 
 // Check tests what each collection relies on: its statements, its guard, its
@@ -197,7 +198,7 @@ func (a *Adoption) checkDatabase(ctx context.Context) ([]adopt.Finding, error) {
 	}
 	out, err := a.DB.Remarks(ctx)
 	if skew := a.o.Clock.Now().Sub(now); skew.Abs() > clockSkew {
-		out = append(out, adopt.Finding{What: fmt.Sprintf("this machine's clock differs from the database's by %s; the database's decides what has expired", skew.Round(time.Second)),
+		out = append(out, adopt.Finding{Problem: -skew > clockJump, What: fmt.Sprintf("this machine's clock differs from the database's by %s; the database's decides what has expired", skew.Round(time.Second)),
 			Do: "set both by NTP"})
 	}
 	return out, err
