@@ -88,7 +88,7 @@ func CheckDataDir(dir string) error {
 	if err := checkOwner(dir, folder, folder); err != nil {
 		return err
 	}
-	names := []string{lockName, credentialsName, tokenName, ledgerName + "-journal"}
+	names := []string{lockName, credentialsName, tokenName, ledgerName + "-journal", ledgerName + ".ballast"}
 	for _, suffix := range ledgerFiles {
 		names = append(names, ledgerName+suffix)
 	}

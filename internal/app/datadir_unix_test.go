@@ -34,7 +34,7 @@ func TestDataFolderWritableByOthersIsRefused(t *testing.T) {
 			return errors.Join(os.WriteFile(path, []byte("known\n"), 0o600), os.Chmod(path, 0o660))
 		}, "chmod go-w "},
 	}
-	for _, name := range []string{"lock", "ledger.db", "ledger.db-wal", "credentials", "admin.token"} {
+	for _, name := range []string{"lock", "ledger.db", "ledger.db-wal", "ledger.db.ballast", "credentials", "admin.token"} {
 		tests = append(tests, struct {
 			name   string
 			change func(dir string) error
