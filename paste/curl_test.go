@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/object"
 )
 
 // shell runs curl against a site.
@@ -45,6 +48,7 @@ func (s *shell) file(name, text string) {
 // TestCurlRoundTrip sends files as people do, and gets them back to the byte.
 func TestCurlRoundTrip(t *testing.T) {
 	s := newShell(t)
+	contents := map[lethe.ID]bool{}
 	for name, text := range map[string]string{
 		"text": "hello\nworld\n", "windows": "a\r\nb\r\n", "settings": "content=x\nttl=1h\n", "query": "a=b&c=%41\n",
 		"json": "{\"content\": \"x\"}\n", "binary": "\x00\x01\xff=&%", "large": strings.Repeat("0123456789abcde\n", 60_000),
@@ -61,10 +65,13 @@ func TestCurlRoundTrip(t *testing.T) {
 			if got := s.run(at); got != text {
 				t.Fatalf("%s: curl %v: %d bytes came back as %d: %.60q", name, args, len(text), len(got), got)
 			}
+			o, err := s.store.Head(t.Context(), object.GetRequest{Bucket: "pastes", Key: strings.TrimPrefix(at, s.URL+"/")})
+			s.must(err)
+			contents[o.ContentID] = true
 		}
 	}
-	if n := s.disk.Len(); n != 7 {
-		t.Errorf("%d blobs for 7 files sent in 4 ways each", n)
+	if n := len(contents); n != 7 {
+		t.Errorf("%d contents for 7 files sent in 4 ways each", n)
 	}
 }
 
