@@ -152,12 +152,18 @@ func (c *totals) writeBlobs(t *engine.Tx) error {
 type common struct {
 	totals
 	wrote totals // by the current member, which may still be rolled back
+	// buckets are those that members have read, by name. A statement that may change one
+	// empties it.
+	buckets map[string]ruled
 }
 
 func newCommon() engine.Group { return &common{} }
 
-// Reads implements engine.Group.
-func (c *common) Reads(query string) bool {
+// Runs implements engine.Group.
+func (c *common) Runs(query string) bool {
+	if len(c.buckets) > 0 && !strings.HasPrefix(query, "SELECT") && strings.Contains(query, "buckets") {
+		clear(c.buckets)
+	}
 	return !c.empty() && strings.Contains(query, "_counters")
 }
 
@@ -176,6 +182,7 @@ func (c *common) Kept() { c.wrote = totals{} }
 func (c *common) Undone() {
 	c.add(c.wrote)
 	c.wrote = totals{}
+	clear(c.buckets)
 }
 
 // Reasons of moves that are not reasons to condemn.

@@ -107,6 +107,49 @@ func TestGroupSharesItsCounters(t *testing.T) {
 	})
 }
 
+// TestGroupSharesBuckets: members see each bucket as the transaction has it, whoever read it before.
+func TestGroupSharesBuckets(t *testing.T) {
+	refused := errors.New("refused")
+	reads := func(undo *time.Duration) func(*tx) error {
+		return func(t *tx) error {
+			b, _, err := t.ruledBucket("b")
+			*undo = b.Undo
+			return err
+		}
+	}
+	sets := func(undo time.Duration) func(*tx) error {
+		return func(t *tx) error {
+			_, err := t.Exec(`UPDATE buckets SET undo = ?1 WHERE name = 'b'`, micros(undo))
+			return err
+		}
+	}
+	var saw [6]time.Duration
+	undone := func(n int) func(*tx) error {
+		return func(t *tx) error { return errors.Join(sets(time.Hour)(t), reads(&saw[n])(t), refused) }
+	}
+	known := func(t *tx) error {
+		if group, _ := t.Group.(*common); group == nil || len(group.buckets) != 1 {
+			return errors.New("the group has not kept the bucket")
+		}
+		return nil
+	}
+	ledgers(t, func(t *testing.T, db *DB) {
+		if _, err := db.CreateBucket(context.Background(), ledger.Bucket{Name: "b", Owner: "o"}); err != nil {
+			t.Fatal(err)
+		}
+		// The first member is undone alone, the other one by running the group anew.
+		fns := []func(*tx) error{undone(0), reads(&saw[1]), known, sets(time.Second), reads(&saw[2]), undone(3), reads(&saw[4]), sets(time.Minute), reads(&saw[5])}
+		for i, err := range together(t, db, fns...) {
+			if want := i == 0 || i == 5; errors.Is(err, refused) != want || err != nil && !want {
+				t.Errorf("write %d: %v", i, err)
+			}
+		}
+		if want := [6]time.Duration{time.Hour, 0, time.Second, time.Hour, time.Second, time.Minute}; saw != want {
+			t.Errorf("members saw %v instead of %v", saw, want)
+		}
+	})
+}
+
 // TestCountersThatCannotBeWritten: each member gets its own result, and those that can be
 // written are.
 func TestCountersThatCannotBeWritten(t *testing.T) {

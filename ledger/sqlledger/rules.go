@@ -56,13 +56,33 @@ func (c *textCache[T]) decode(text string) (rs T, err error) {
 	return rs, nil
 }
 
+// ruled is a bucket with its rules.
+type ruled struct {
+	ledger.Bucket
+	rules lifecycle.Rules
+}
+
 // ruledBucket returns a bucket with its rules, which cannot change before the transaction
-// ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
+// ends (docs/protocol.md, rule 21): ErrNoSuchBucket. The members of a group share what one has
+// read.
 func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if t.concurrentWriters() {
 		return t.rulesIn(name, t.Row(gatedBucket, name, gateOf("bucket", name)))
 	}
-	return t.rulesIn(name, t.Row(bucketWithRules, name))
+	group, grouped := t.Group.(*common)
+	if grouped {
+		if have, ok := group.buckets[name]; ok {
+			return have.Bucket, have.rules, nil
+		}
+	}
+	b, rs, err = t.rulesIn(name, t.Row(bucketWithRules, name))
+	if grouped && err == nil {
+		if group.buckets == nil {
+			group.buckets = map[string]ruled{}
+		}
+		group.buckets[name] = ruled{b, rs}
+	}
+	return b, rs, err
 }
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket, ErrRulesConfigured,

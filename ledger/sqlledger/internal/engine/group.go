@@ -147,6 +147,9 @@ func (g *group) alone(m *member) error {
 		return err
 	}
 	if _, err := g.w.runOne(m, g.shared); err != nil {
+		if g.shared != nil {
+			g.shared.Undone()
+		}
 		if s.Run("ROLLBACK") != nil {
 			g.w.reopen()
 		}

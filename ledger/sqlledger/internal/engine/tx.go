@@ -38,14 +38,16 @@ type Tx struct {
 	wrote bool
 }
 
-// Group is what the members of a group of writes put off, to write it once for all of them.
+// Group is what the members of a group of writes put off, to write it once for all of them, and
+// what one has read for the others.
 type Group interface {
-	// Reads reports whether a statement reads what is put off.
-	Reads(query string) bool
+	// Runs is told of each statement before it runs, and reports whether that reads what is put
+	// off.
+	Runs(query string) bool
 	// Flush writes it, before such a statement or before COMMIT.
 	Flush(*Tx) error
 	// Kept ends a member whose changes stay, Undone one that was rolled back, with whatever
-	// was flushed meanwhile.
+	// was flushed or read meanwhile.
 	Kept()
 	Undone()
 }
@@ -60,7 +62,7 @@ func (t *Tx) Aborted() error { return t.aborted }
 // what others of the group did.
 func (t *Tx) ready(query string) error {
 	t.wrote = t.wrote || !strings.HasPrefix(query, "SELECT")
-	if t.aborted == nil && t.Group != nil && t.Group.Reads(query) {
+	if t.aborted == nil && t.Group != nil && t.Group.Runs(query) {
 		t.aborted = t.Group.Flush(&Tx{ctx: t.ctx, Now: t.Now, e: t.e, s: t.s})
 	}
 	return t.aborted
