@@ -168,6 +168,9 @@ func (w *write) supersede(fence int64) error {
 		if err := t.forgetPromotions(blobsOf(w.c.Blobs)); err != nil {
 			return err
 		}
+		if !w.under.promotions {
+			return nil
+		}
 		return t.supersede(w.bucket.ID, key)
 	}
 	gone, err := all(t, sqldb.One[lethe.ID], takePromotions, w.bucket.ID, key)

@@ -44,7 +44,9 @@ type known struct {
 // takes a reference from.
 func (w *write) openContent() (c known, err error) {
 	t, k := w.t, w.key()
-	err = w.open.Scan(&c.id, &c.body)
+	if c = w.under.open; w.under.asked != nil {
+		err = w.under.asked.Scan(&c.id, &c.body)
+	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return known{}, t.Failed(err)
 	}

@@ -32,10 +32,8 @@ func (s byEngine) of(t *tx) string {
 const digestEnded = `NOT EXISTS (SELECT 1 FROM contents c WHERE c.id = d.content_id AND c.closed = 0)`
 
 var (
-	openContent = registerBoth(`SELECT c.id, c.body_no FROM digests d CROSS JOIN contents c
-		WHERE d.prefix = substr(?2, 1, 16) AND d.domain = ?1 AND c.id = d.content_id
-			AND c.domain = ?1 AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0`,
-		`SELECT id, body_no FROM contents
+	// openContent finds a content that takes references. SQLite has underKey.
+	openContent = registerFor(sqldb.PostgresName, `SELECT id, body_no FROM contents
 		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
 	// knownContent looks the domain up by itself. PostgreSQL may plan a join, while contents is
 	// small, by the whole index without the domain, and keep that plan.

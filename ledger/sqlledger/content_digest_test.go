@@ -151,7 +151,7 @@ func TestDigestsThatBeginAlike(t *testing.T) {
 func TestDigestPlans(t *testing.T) {
 	db := openMemory(t)
 	for text, want := range map[string]string{
-		openContent.file:  "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
+		underKey:          "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
 		knownContent.file: "SEARCH d USING PRIMARY KEY (prefix=? AND domain=?)",
 		pageDigests:       "SEARCH d USING PRIMARY KEY (prefix>?)",
 		sweepDigests:      "SEARCH d USING PRIMARY KEY (prefix>? AND prefix<?)",

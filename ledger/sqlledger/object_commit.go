@@ -15,7 +15,16 @@ import (
 	"github.com/lethe-storage/lethe/notification"
 )
 
-var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
+var (
+	selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
+	// underKey is openContent, and whether there is an object and a promotion under a key: most
+	// are new, and one look costs SQLite less than to remove nothing twice.
+	underKey = registerFor(sqldb.SQLiteName, `SELECT c.id, c.body_no, EXISTS (SELECT 1 FROM objects WHERE bucket_id = ?5 AND key = ?6),
+			EXISTS (SELECT 1 FROM promotions WHERE bucket_id = ?5 AND key = ?6)
+		FROM (SELECT 1) AS one LEFT JOIN digests d ON d.prefix = substr(?2, 1, 16) AND d.domain = ?1
+		LEFT JOIN contents c ON c.id = d.content_id
+			AND c.domain = ?1 AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0`)
+)
 
 // Commit makes an object (docs/protocol.md, rule 2): ErrInvalidKey, ErrNoSuchBucket,
 // ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone, ErrNoSuchKey (Source),
@@ -129,10 +138,36 @@ type write struct {
 	end    lethe.Time
 	idle   time.Duration
 	refs   refs
-	open   sqldb.Scanner // the answer of openContent
+	under  underneath
 
 	content   lethe.ID
 	duplicate bool
+}
+
+// underneath is what a commit finds before it changes anything.
+type underneath struct {
+	// object and promotions: there may be some under the key.
+	object, promotions bool
+	open               known         // takes references to the content
+	asked              sqldb.Scanner // the answer of openContent, in place of open; nil: that is known
+}
+
+// look asks what is under the key. PostgreSQL is asked for the content only, with the next
+// question.
+func (w *write) look() (err error) {
+	t, k, u := w.t, w.key(), &w.under
+	if t.Alone() {
+		var id sql.Null[lethe.ID]
+		var body sql.NullInt64
+		err = t.Row(underKey, k.Domain, k.Digest, k.Size, k.Kind, w.bucket.ID, w.c.Object.Key).Scan(&id, &body, &u.object, &u.promotions)
+		u.open = known{id: id.V, body: body.Int64}
+		return t.Failed(err)
+	}
+	u.object, u.promotions = true, true
+	if w.c.Source == nil {
+		u.asked = t.Ask(openContent, k.Domain, k.Digest, k.Size, k.Kind)
+	}
+	return nil
 }
 
 // takeKey removes the row under the locked key of a commit, if the precondition holds for it.
@@ -141,10 +176,10 @@ func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w
 		return nil, err
 	}
 	w = &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
-	if k := w.key(); c.Source == nil {
-		w.open = t.Ask(openContent.of(t), k.Domain, k.Digest, k.Size, k.Kind)
+	if err = w.look(); err == nil && w.under.object {
+		w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key)
 	}
-	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if t.sentOp != nil && t.sentOp.Rows == 0 {

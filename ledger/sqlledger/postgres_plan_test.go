@@ -223,7 +223,7 @@ func TestPostgresPlansOfNewLedger(t *testing.T) {
 		want  []string // in the plan
 	}{
 		{knownContent.server, 4, []string{`"Index Cond": "((domain = `}},
-		{openContent.server, 4, []string{`"Index Cond": "((domain = `}},
+		{openContent, 4, []string{`"Index Cond": "((domain = `}},
 		{takeObject, 2, []string{`"Index Cond": "((bucket_id = `}},
 		{statObject, 2, []string{`"Index Cond": "((bucket_id = `}},
 		{resolveObject, 2, []string{`"Index Cond": "((bucket_id = `, `"Index Cond": "((content_id = `}},

@@ -153,7 +153,7 @@ var mutants = []mutant{
 		equivalent: "the intents stay pending, their promotions are cleared by the write itself, and the reaper condemns them (the model's LEAVE_DUPLICATES reaches the same states)",
 	}, {
 		name: "every write is of its own", rule: "content is kept once", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/content_digest.go", old: "AND c.kind = ?4 AND c.closed = 0`,", new: "AND c.kind = ?4 AND c.closed = 2`,",
+		file: "ledger/sqlledger/object_commit.go", old: "AND c.kind = ?4 AND c.closed = 0`)", new: "AND c.kind = ?4 AND c.closed = 2`)",
 	}, {
 		name: "a sweep forgets the digests of living contents", rule: "content is kept once", within: 4000, sqlite: true,
 		file: "ledger/sqlledger/content_digest.go", old: "AND d.prefix <= ?2 AND `+digestEnded)", new: "AND d.prefix <= ?2`)",
