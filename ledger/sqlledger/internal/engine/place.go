@@ -79,6 +79,18 @@ func (e *Engine) Site(ctx context.Context) (Site, error) {
 	return FileSite(e.File.path)
 }
 
+// FileSite returns the marks of a file; nil if none are known.
+func FileSite(path string) (Site, error) {
+	born, inode, err := sqldb.FileMarks(path)
+	p := Site{}
+	for mark, value := range map[string]string{Born: born, Inode: inode} {
+		if value != "" {
+			p[mark] = value
+		}
+	}
+	return p, err
+}
+
 // serverSite returns the marks from PostgreSQL. Some managed servers do not give the server's
 // own mark, which is left out then.
 func (e *Engine) serverSite(ctx context.Context) (Site, error) {
