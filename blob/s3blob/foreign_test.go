@@ -3,7 +3,9 @@ package s3blob
 import (
 	"bytes"
 	"errors"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,4 +132,44 @@ func TestCopiesInParts(t *testing.T) {
 		}
 	}
 	noUploads(t, s)
+}
+
+// What Lethe puts for itself is listed only if asked for, and stays when remains of probes go. A
+// lifecycle rule does not refuse it.
+func TestOwnFolder(t *testing.T) {
+	at := servers.VersityGW(t)
+	o := optionsOf(at, at.Bucket(t))
+	o.Prefix, o.Foreign = "team/", true
+	s := openBucket(t, o)
+	for _, key := range []string{"a", ".lethe/epoch/1", ".lethe/probe/1"} {
+		if err := s.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := func(prefix string, want ...string) {
+		t.Helper()
+		var keys []string
+		err := s.List(t.Context(), prefix, "", func(i blob.Info) error {
+			keys = append(keys, i.Key)
+			return nil
+		})
+		if err != nil || !slices.Equal(keys, want) {
+			t.Errorf("%q lists %q, %v, want %q", prefix, keys, err, want)
+		}
+	}
+	lists("", "a")
+	lists(".lethe/", ".lethe/epoch/1", ".lethe/probe/1")
+	if _, _, err := s.SweepUnfinished(t.Context(), math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+	lists(".lethe/", ".lethe/epoch/1")
+	s.state.mu.Lock()
+	s.state.caps.NoPut = "a rule deletes objects"
+	s.state.mu.Unlock()
+	if err := s.Put(t.Context(), ".lethe/epoch/2", strings.NewReader("x"), 1); err != nil {
+		t.Error(err)
+	}
+	if err := s.Put(t.Context(), "b", strings.NewReader("x"), 1); !errors.Is(err, blob.ErrUnfit) {
+		t.Error(err)
+	}
 }

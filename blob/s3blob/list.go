@@ -128,7 +128,7 @@ func (w *walk) tell(name string, object types.Object) error {
 	}
 	key, ours := w.s.key(name)
 	switch {
-	case !ours || !strings.HasPrefix(key, w.prefix) || w.after != "" && key <= w.after:
+	case !ours && !strings.HasPrefix(w.prefix, ownFolder) || !strings.HasPrefix(key, w.prefix) || w.after != "" && key <= w.after:
 		return nil
 	case name <= w.last:
 		return w.wrong(fmt.Sprintf("%q follows", brieved(name)))

@@ -198,7 +198,7 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	if _, err := io.ReadFull(s.o.Random, nonce[:]); err != nil {
 		return c, fmt.Errorf("random source: %w", err)
 	}
-	t := &trial{s: s, c: &c, name: s.probes() + hex.EncodeToString(nonce[:])}
+	t := &trial{s: s, c: &c, name: s.o.Prefix + probeFolder + hex.EncodeToString(nonce[:])}
 	for _, step := range []func(context.Context) error{t.put, t.list, t.complete, t.remove, t.sweep} {
 		if err := step(ctx); err != nil {
 			t.tidy(ctx)
@@ -210,9 +210,6 @@ func (s *Store) probe(ctx context.Context) (Capabilities, error) {
 	}
 	return c, nil
 }
-
-// probes is the folder of the objects of probes.
-func (s *Store) probes() string { return s.o.Prefix + ownFolder + "probe/" }
 
 // reach lists, which every access key must be allowed to. The response shows
 // whether the bucket exists.
@@ -306,7 +303,7 @@ func (t *trial) list(ctx context.Context) error {
 		t.c.StartAfter = t.c.StartAfter || object.Key != nil && *object.Key == t.name
 	}
 	for _, object := range out.Contents {
-		remains := object.Key != nil && object.LastModified != nil && strings.HasPrefix(*object.Key, t.s.probes())
+		remains := object.Key != nil && object.LastModified != nil && t.s.ofProbe(*object.Key)
 		if remains && now.Sub(lethe.FromTime(*object.LastModified)) > probeLasts {
 			t.remains = append(t.remains, *object.Key)
 		}

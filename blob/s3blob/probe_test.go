@@ -372,7 +372,7 @@ func TestFirstProbeIsMadeUntilItSucceeds(t *testing.T) {
 func TestProbeRemovesTheRemainsOfKilledOnes(t *testing.T) {
 	s, n := faulty(t, func(o *Options) { o.Prefix, o.Foreign = "p/", true })
 	for _, name := range []string{"old", "older", "new"} {
-		key := s.probes() + name
+		key := s.o.Prefix + probeFolder + name
 		if _, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.o.Bucket, Key: &key, Body: bytes.NewReader(probeBody)}); err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +385,7 @@ func TestProbeRemovesTheRemainsOfKilledOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, stays := range map[string]bool{"old": false, "older": false, "new": true} {
-		if absent, err := s.absentName(t.Context(), s.probes()+name); err != nil || absent == stays {
+		if absent, err := s.absentName(t.Context(), s.o.Prefix+probeFolder+name); err != nil || absent == stays {
 			t.Errorf("%s: absent %v, %v", name, absent, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,11 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	if err := ctx.Err(); err != nil {
 		return notDone("put", key, err)
 	}
-	if err := s.may(ctx, forPut); err != nil {
+	use := forPut
+	if strings.HasPrefix(key, ownFolder) {
+		use = forDelete // it is soon replaced, whatever a lifecycle rule does
+	}
+	if err := s.may(ctx, use); err != nil {
 		return notDone("put", key, err)
 	}
 	unlock, err := s.lock(ctx, key)

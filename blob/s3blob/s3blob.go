@@ -33,9 +33,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// ownFolder, below the prefix, holds the objects of probes. No key can lie in it,
-// and it is not listed.
-const ownFolder = ".lethe/"
+// ownFolder, below the prefix, holds what Lethe puts among another program's objects, such
+// as those of probes. It is listed only if asked for by a prefix in it.
+const (
+	ownFolder   = ".lethe/"
+	probeFolder = ownFolder + "probe/"
+)
 
 // Store keeps blobs in a bucket. It is safe for concurrent use.
 type Store struct {

@@ -128,6 +128,6 @@ func (s *Store) partsSize(ctx context.Context, name string, id *string) (sum int
 
 // ofProbe reports whether a name is an object of a probe.
 func (s *Store) ofProbe(name string) bool {
-	folder := s.o.Prefix + ownFolder
+	folder := s.o.Prefix + probeFolder
 	return len(name) > len(folder) && name[:len(folder)] == folder
 }

@@ -160,8 +160,9 @@ func (s *Store) open(key string) (*os.File, entry, error) {
 
 // List calls fn for every file with the prefix in ascending byte order of keys,
 // after the key `after`. It holds the names of one folder and its parents in
-// memory. Links, devices and names that begin with a dot are omitted; other odd
-// names are listed as they are. An error means that it was not complete.
+// memory. Links, devices and names that begin with a dot are omitted, unless the
+// prefix leads into that folder; other odd names are listed as they are. An error
+// means that it was not complete.
 func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	if err := errors.Join(ctx.Err(), s.inPlace()); err != nil {
 		return fmt.Errorf("treeblob: list %q: %w", prefix, err)
@@ -224,7 +225,8 @@ func (w *walk) entries(folder string) ([]entry, error) {
 	}
 	var out []entry
 	for _, name := range names {
-		if strings.HasPrefix(name, ".") || name == "lost+found" && w.s.o.Prefix+folder == "" || !w.wants(folder+name) {
+		hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(w.prefix, folder+name+"/")
+		if hidden || name == "lost+found" && w.s.o.Prefix+folder == "" || !w.wants(folder+name) {
 			continue
 		}
 		if err := w.ctx.Err(); err != nil {

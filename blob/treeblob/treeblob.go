@@ -6,8 +6,9 @@
 // The layout of the other program is kept: there is no index, and temporary files
 // begin with a dot, so that it does not take them for its own. Symbolic links are
 // never followed, other file systems below the root never entered, names that begin
-// with a dot never listed. A folder that is empty after its last file was deleted
-// is removed as well, unless another program has changed it recently.
+// with a dot listed only below a prefix that has one. A folder that is empty after its
+// last file was deleted is removed as well, unless another program has changed it
+// recently.
 //
 // A disk that is not mounted leaves an empty folder in its place. While the folder
 // of the prefix is missing or empty, or the path leads to another root than was

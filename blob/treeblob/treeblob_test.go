@@ -248,3 +248,15 @@ func TestNotMounted(t *testing.T) {
 		})
 	}
 }
+
+// A folder whose name begins with a dot is listed only below a prefix that leads into it.
+func TestOwnFolder(t *testing.T) {
+	f := newTree(t)
+	f.plant("media/.lethe/epoch/1", "")
+	f.plant("media/.lethe/.hidden", "")
+	for prefix, want := range map[string]string{"": "keep", ".": "", ".lethe": "", ".lethe/": ".lethe/epoch/1", ".lethe/epoch/": ".lethe/epoch/1", ".lethe/probe/": ""} {
+		if keys := strings.Join(f.keys(prefix, ""), " "); keys != want {
+			t.Errorf("%q lists %q, want %q", prefix, keys, want)
+		}
+	}
+}
