@@ -26,7 +26,7 @@
 // reads it, propose*.go propose one. Routines: expire.go and watchdog.go work on
 // rows, clean.go on contents, folder*.go and keys.go on the other kinds,
 // quarantine*.go, uploads.go and restore.go on objects that are moved instead of
-// deleted; troubles.go reviews what stays wrong. aged.go, bucket.go and owned.go
-// are restrictions around a bucket's deletes. check.go and sample*.go compare a
-// description with the bucket.
+// deleted; troubles.go reviews what stays wrong; pairing.go decides whether bucket and
+// database belong together. aged.go, bucket.go and owned.go are restrictions around a
+// bucket's deletes. check.go and sample*.go compare a description with the bucket.
 package adopt

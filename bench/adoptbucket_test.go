@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/test/servers"
@@ -65,8 +66,8 @@ func (p *pastes) emptied() {
 	}
 	p.t.Helper()
 	left := 0
-	err := filepath.WalkDir(p.objects(), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
+	err := filepath.WalkDir(p.objects(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && !strings.Contains(path, "/.lethe/") {
 			left++
 		}
 		return err

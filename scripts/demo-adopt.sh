@@ -67,7 +67,7 @@ census() {
 	printf '   %s pastes, %s contents, %s objects, %s copies in Redis\n' \
 		"$("$bin/psql" -qAt "$PASTEBIN_DATABASE" -c 'SELECT count(*) FROM pastes')" \
 		"$("$bin/psql" -qAt "$PASTEBIN_DATABASE" -c 'SELECT count(*) FROM content')" \
-		"$(find "$dir/s3/pastes/content" -type f 2>/dev/null | wc -l)" \
+		"$(find "$dir/s3/pastes/content" -type f -not -path '*/.lethe/*' 2>/dev/null | wc -l)" \
 		"$(redis-cli -h 127.0.0.1 -p "$redis" dbsize)"
 }
 

@@ -205,6 +205,28 @@ func (m mysql) has(t *tx, name string) (yes bool, err error) {
 }
 
 const (
+	mysqlServer = `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('hostname', 'server_uid', 'server_uuid')`
+	mysqlPlace  = `SELECT DATABASE(), CONCAT('made ', coalesce(t.create_time, '')) FROM information_schema.tables t
+		WHERE t.table_schema = DATABASE() AND t.table_name = ?1`
+)
+
+// marks returns that of the database on its server, and that of the table. A container that is
+// made anew may change the first, and OPTIMIZE TABLE the second; a copy has neither, nor has
+// a standby.
+func (m mysql) marks(t *tx) ([]string, error) {
+	var at, made string
+	if err := t.row(mysqlPlace, m.o.Schema+"_pairings").Scan(&at, &made); err != nil {
+		return nil, err
+	}
+	server, err := all(t, func(r *sql.Rows) (value string, err error) {
+		var name string
+		err = r.Scan(&name, &value)
+		return value, err
+	}, mysqlServer)
+	return []string{strings.Join(append(server, at), " "), made}, err
+}
+
+const (
 	mysqlTables = `SELECT t.table_name, c.column_name, c.data_type, c.column_key = 'PRI' FROM information_schema.tables t
 		JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
 		WHERE t.table_schema = DATABASE() AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY t.table_name, c.ordinal_position`

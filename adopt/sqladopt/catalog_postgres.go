@@ -153,6 +153,24 @@ func (p postgres) has(t *tx, name string) (yes bool, err error) {
 	return yes, err
 }
 
+const (
+	postgresPlace = `SELECT CONCAT(d.oid, ' ', to_regclass(?1)::oid), has_function_privilege('pg_catalog.pg_control_system()', 'execute')
+		FROM pg_database d WHERE d.datname = current_database()`
+	postgresServer = `SELECT ' ' || system_identifier FROM pg_catalog.pg_control_system()`
+)
+
+// marks returns one: numbers of database and table, which VACUUM FULL keeps, and that of the
+// cluster, which its standbys share. Some managed servers do not give that.
+func (p postgres) marks(t *tx) ([]string, error) {
+	var place, server string
+	var may bool
+	err := t.row(postgresPlace, p.schema()+".pairings").Scan(&place, &may)
+	if err == nil && may {
+		err = t.row(postgresServer).Scan(&server)
+	}
+	return []string{place + server}, err
+}
+
 // allTables lists the application's tables, each with its columns, its primary key and
 // its foreign keys of one column as JSON.
 const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END,

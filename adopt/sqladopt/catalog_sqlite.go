@@ -138,6 +138,19 @@ func (s sqlite) has(t *tx, name string) (yes bool, err error) {
 	return yes, err
 }
 
+// marks returns one, of the file.
+func (sqlite) marks(t *tx) ([]string, error) {
+	var path string
+	if err := t.row(`SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+		return nil, err
+	}
+	born, inode, err := sqldb.FileMarks(path)
+	if mark := cmp.Or(born, inode); mark != "" {
+		return []string{mark}, err
+	}
+	return nil, err
+}
+
 // tables reports text columns that hold times as times.
 func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
 	names, err := all(t, text, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'

@@ -84,6 +84,10 @@ type census interface {
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables exists.
 	has(t *tx, name string) (bool, error)
+	// marks returns what tells this database from its copies, as far as it shows: a
+	// database without any of the marks that it had is a copy, or was moved. Lethe's
+	// tables exist.
+	marks(t *tx) ([]string, error)
 	// readsWhole reports whether a statement scans its table although every
 	// index may be used. It does not run the statement.
 	readsWhole(t *tx, tr trial) (bool, error)

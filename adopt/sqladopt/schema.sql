@@ -131,6 +131,17 @@ CREATE TABLE IF NOT EXISTS {lethe}troubles (
     PRIMARY KEY (collection, kind, "key")
 );
 
+-- Prefixes of buckets whose objects belong to this database, with their epochs
+-- (adopt.Pairing).
+CREATE TABLE IF NOT EXISTS {lethe}pairings (
+    place      {key text} PRIMARY KEY,
+    number     bigint NOT NULL,
+    nonce      text   NOT NULL,
+    next_nonce text   NOT NULL,  -- of the epoch after it; empty if none is begun
+    at         bigint NOT NULL,
+    marks      text   NOT NULL   -- of the database itself then, one a line
+);
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection text   PRIMARY KEY,

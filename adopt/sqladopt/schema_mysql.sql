@@ -139,6 +139,17 @@ CREATE TABLE IF NOT EXISTS {lethe}troubles (
     PRIMARY KEY (collection, kind, "key")
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
+-- Prefixes of buckets whose objects belong to this database, with their epochs
+-- (adopt.Pairing).
+CREATE TABLE IF NOT EXISTS {lethe}pairings (
+    place      varbinary(2800) PRIMARY KEY,
+    number     bigint   NOT NULL,
+    nonce      longtext NOT NULL,
+    next_nonce longtext NOT NULL,  -- of the epoch after it; empty if none is begun
+    at         bigint   NOT NULL,
+    marks      longtext NOT NULL   -- of the database itself then, one a line
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection varbinary(255) PRIMARY KEY,

@@ -21,6 +21,8 @@ var mysqlTexts = map[string]string{
 		FROM (SELECT DISTINCT collection, object FROM {lethe}condemned WHERE collection = ?2 AND content IN (SELECT id FROM {ids 1})) AS d
 		ON DUPLICATE KEY UPDATE at = VALUES(at)`,
 
+	insertPairing: `INSERT IGNORE INTO {lethe}pairings (place, number, nonce, next_nonce, at, marks) VALUES (?1, 0, '', '', 0, '')`,
+
 	cascades:    mysqlCascades,
 	cascadeKeys: mysqlCascadeKeys,
 

@@ -33,7 +33,7 @@ lethe. A file describes them. Nothing is deleted before a collection in it has
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptReceiptsCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptPlanCommand(), c.adoptApplyCommand(), c.adoptHoldCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptReceiptsCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptPlanCommand(), c.adoptApplyCommand(), c.adoptHoldCommand(), c.adoptAcceptCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 
@@ -166,6 +166,9 @@ func (c *cli) printChecked(file string, b adoption.Backlog, found []adopt.Findin
 		waiting = "not known before that is mended"
 	}
 	printf(c.out, "  %-8s %s\n", "due", waiting)
+	if b.Paired.Number > 0 {
+		printf(c.out, "  %-8s paired with this database, last %s\n", "bucket", epoch(b))
+	}
 }
 
 func (c *cli) adoptRunCommand() *cobra.Command {
@@ -176,7 +179,8 @@ func (c *cli) adoptRunCommand() *cobra.Command {
 		Long: `Reclaim by the timetables of the description, until SIGTERM or SIGINT. Any number
 of instances may run at once. Collections with "mode: report", and those whose check
 finds a problem, are left alone. Lethe's own tables are created in a schema of the
-same database.`,
+same database. Epoch objects below PREFIX.lethe/ pair the bucket with this database:
+a copy of it deletes nothing there.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := c.adoptLog()
@@ -326,7 +330,8 @@ what is being deleted, receipts, runs. Nothing of the application is touched. Cl
 rows are made live again first. Running instances have to be stopped before.
 
 It fails while objects are being deleted, with the time until then. It also fails while
-objects wait to be deleted that removed rows owned: only Lethe knows their keys.`,
+objects wait to be deleted that removed rows owned: only Lethe knows their keys; and if
+the bucket may belong to another database ("lethe adopt accept").`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change := adoptChange{Change: adoption.Change{Route: "remove"}, yes: yes, ask: always("Remove Lethe's tables and triggers?")}
@@ -339,7 +344,7 @@ objects wait to be deleted that removed rows owned: only Lethe knows their keys.
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "remove them although objects are to be deleted whose rows are gone: those stay in the bucket")
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove them although objects are to be deleted whose rows are gone, or the bucket may be another database's: it stays as it is")
 	yesFlag(cmd, &yes)
 	return cmd
 }

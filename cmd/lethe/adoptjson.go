@@ -23,11 +23,13 @@ type collectionJSON struct {
 	// Later is the objects without a reference that are not due yet.
 	Later int64 `json:"objects_later"`
 
-	Quarantined int64         `json:"quarantined"`
-	Holds       int           `json:"holds"`
-	Wrong       []string      `json:"wrong,omitempty"`
-	Problem     string        `json:"problem,omitempty"` // why nothing is known of it
-	Findings    []findingJSON `json:"findings,omitempty"`
+	Quarantined int64    `json:"quarantined"`
+	Holds       int      `json:"holds"`
+	Wrong       []string `json:"wrong,omitempty"`
+	Problem     string   `json:"problem,omitempty"` // why nothing is known of it
+	// EpochAt is when the pairing with the bucket was renewed; missing before the first run.
+	EpochAt  time.Time     `json:"epoch_at,omitzero"`
+	Findings []findingJSON `json:"findings,omitempty"`
 }
 
 // findingJSON is one finding of "adopt check".
@@ -41,6 +43,9 @@ func collectionOf(b adoption.Backlog, found []adopt.Finding) collectionJSON {
 	out := collectionJSON{
 		Collection: b.Collection, Kind: b.Kind, Mode: b.Mode, Rows: b.Rows.Due, Objects: b.Contents.Due, Folders: b.Folders.Due,
 		Orphans: b.Orphans.Due, Later: b.InGrace.Due, Quarantined: b.Quarantined.Due, Holds: len(b.Holds), Wrong: wrong(b), Problem: b.Problem,
+	}
+	if b.Paired.Number > 0 {
+		out.EpochAt = b.Paired.At.Time()
 	}
 	for _, f := range found {
 		out.Findings = append(out.Findings, findingJSON{f.Problem, f.What, f.Do})

@@ -56,9 +56,9 @@ func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"collection", "mode", "waits"}}
+	rows := [][]string{{"collection", "mode", "waits", "epoch"}}
 	for _, b := range backlogs {
-		rows = append(rows, []string{b.Collection, string(b.Mode), due(b)})
+		rows = append(rows, []string{b.Collection, string(b.Mode), due(b), epoch(b)})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
@@ -95,6 +95,14 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	}
 	printf(c.out, "\n")
 	return table(c.out, rows)
+}
+
+// epoch says when the pairing of a collection with its bucket was renewed.
+func epoch(b adoption.Backlog) string {
+	if b.Paired.Number == 0 {
+		return "-"
+	}
+	return words.When(b.Paired.At.Time(), b.Paired.Now.Time())
 }
 
 // due describes what waits in a collection, and what is held.

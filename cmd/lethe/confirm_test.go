@@ -54,7 +54,7 @@ var classes = map[string]class{
 	// The file defines what adopt run may destroy, as the configuration does
 	// for serve.
 	"adopt init": reads, "adopt check": reads, "adopt run": works, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
-	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
+	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks, "adopt accept": asks,
 	"adopt hold list": reads, "adopt receipts list": reads, "adopt receipts export": reads, "adopt receipts verify": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
 	"adopt quarantine list": reads, "adopt quarantine restore": harmless, "adopt quarantine purge": asks,
 }
@@ -172,7 +172,7 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	w := newWorld(t).start()
 	acting, _ := w.worth()
 	acting["restore"], acting["ledger accept"] = []string{filepath.Join(w.dir, "ledger.db"), "--replace"}, []string{}
-	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove", "adopt quarantine purge"} {
+	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove", "adopt accept", "adopt quarantine purge"} {
 		acting[name] = []string{"adopt.yaml"}
 	}
 	acting["adopt apply"], acting["adopt hold rm"] = append([]string{"adopt.yaml"}, acting["apply"]...), []string{"adopt.yaml", "pastes"}

@@ -214,6 +214,8 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 			Routine: borrow("", &adopt.Prune{Records: a.DB, Batch: defaultBatch}), Timetable: every(pruneEvery), Workers: 1,
 		}, reclaim.Scheduled{
 			Routine: collected{chainRoutine{a}, ""}, Timetable: every(sealEvery), Workers: 1, Solo: true,
+		}, reclaim.Scheduled{
+			Routine: collected{pairingRoutine{a}, ""}, Timetable: every(epochEvery), Workers: 1,
 		})
 	}
 	return nil

@@ -115,7 +115,9 @@ func (s *site) keys() (keys []string) {
 			s.t.Fatal(err)
 		}
 		for _, o := range page.Contents {
-			keys = append(keys, *o.Key)
+			if !ownObject(*o.Key) {
+				keys = append(keys, *o.Key)
+			}
 		}
 	}
 	return keys

@@ -58,14 +58,15 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 }
 
 // refused writes an audit line for a run that was refused before it changed
-// anything, and lets Run end if tables changed.
+// anything. If tables changed, or objects may belong to another database, Run ends: at its next
+// start the check says so.
 func (a *Adoption) refused(r ledger.Run, err error) {
-	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged, lethe.ErrClock} {
+	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged, adopt.ErrUnpaired, lethe.ErrClock} {
 		if errors.Is(err, guard) {
 			a.audit("run_refused", err.Error(), slog.String("routine", r.Routine), slog.String("run", string(r.ID)))
 		}
 	}
-	if errors.Is(err, adopt.ErrChanged) {
+	if errors.Is(err, adopt.ErrChanged) || errors.Is(err, adopt.ErrUnpaired) {
 		select {
 		case a.changed <- struct{}{}:
 		default: // Run knows it

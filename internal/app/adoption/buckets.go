@@ -20,8 +20,9 @@ import (
 // a store learns about its service, and its rate of deletes, belong to the
 // store.
 type buckets struct {
-	mu   sync.Mutex
-	open map[folder]bucket
+	mu       sync.Mutex
+	open     map[folder]bucket
+	pairings map[string]*adopt.Pairing // by collection
 }
 
 // folder is a prefix in the bucket of a collection.
@@ -62,7 +63,7 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, erro
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	if whole, ok := store.(blob.Store); ok && a.o.Spans.Backend != nil {
-		store = tracedBucket{intercept.New(whole, intercept.Observation{Watch: a.o.Spans.Backend(c.Bucket), Clock: a.o.Boot}), store}
+		store = hookedBucket{intercept.New(whole, intercept.Observation{Watch: a.o.Spans.Backend(c.Bucket), Clock: a.o.Boot}), store}
 	}
 	if a.buckets.open == nil {
 		a.buckets.open = map[folder]bucket{}
@@ -106,7 +107,7 @@ func unfit(b bucket) (noDelete, noPut string) {
 
 // untraced returns the bucket without tracing.
 func untraced(b bucket) bucket {
-	if traced, ok := b.(tracedBucket); ok {
+	if traced, ok := b.(hookedBucket); ok {
 		return traced.bucket
 	}
 	return b
@@ -140,7 +141,12 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 	case noPut != "" && c.Kind == adopt.OfFolders:
 		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noPut, Do: "nothing could be marked"})
 	}
-	if len(out) == 0 && ages(c) {
+	paired, err := a.checkPairing(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, paired...)
+	if !adopt.Problems(out) && ages(c) {
 		skewed, err := a.checkClock(ctx, store, c)
 		if err != nil {
 			return nil, err

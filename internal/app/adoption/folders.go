@@ -19,7 +19,7 @@ func (a *Adoption) Folders(ctx context.Context, name string) (*adopt.Folders, er
 		return nil, fmt.Errorf("there is no collection of folders %q", name)
 	}
 	c := a.Description.Collections[name]
-	bucket, err := a.bucket(ctx, name)
+	bucket, err := a.guarded(ctx, name, c.Prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,11 @@ func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quaranti
 	if c.Quarantine == nil {
 		return nil, fmt.Errorf("collection %q has no quarantine", name)
 	}
-	objects, err := a.bucket(ctx, name)
+	objects, err := a.guarded(ctx, name, c.Prefix)
 	if err != nil {
 		return nil, err
 	}
-	copies, err := a.below(ctx, name, c.Quarantine.Prefix)
+	copies, err := a.guarded(ctx, name, c.Quarantine.Prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quaranti
 // objects instead.
 func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, error) {
 	c := a.Description.Collections[name]
-	bucket, err := a.bucket(ctx, name)
+	bucket, err := a.guarded(ctx, name, c.Prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +156,16 @@ func (a *Adoption) checkTags(ctx context.Context, name string, copies bucket) ([
 }
 
 // nothingMoved returns an error while objects are in quarantine, or copies in
-// parts cannot be aborted: they would be forgotten.
-func (a *Adoption) nothingMoved(ctx context.Context) error {
+// parts cannot be aborted: they would be forgotten. Some collections are not looked at.
+func (a *Adoption) nothingMoved(ctx context.Context, except map[string]error) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {
 		return err
 	}
 	for _, name := range a.Description.Names() {
+		if except[name] != nil {
+			continue
+		}
 		held, err := a.quarantined(ctx, name)
 		if err != nil {
 			return err

@@ -32,6 +32,7 @@ type Backlog struct {
 	Quarantined adopt.Backlog
 	Holds       adopt.Holds // in force
 	Wrong       adopt.Troubles
+	Paired      adopt.Paired // the record of the epochs beside its objects
 	// Nearing is what waits to be deleted for good. Soon is within a day
 	// (within half the retention, if that is shorter).
 	Nearing sqladopt.Nearing
@@ -101,6 +102,11 @@ func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 			return err
 		}
 	}
+	if a.Description.Collections[b.Collection].Bucket != "" {
+		if b.Paired, err = a.DB.Paired(ctx, a.placeOf(b.Collection)); err != nil {
+			return err
+		}
+	}
 	if b.Wrong, err = a.troubles(ctx, b.Collection, s.compared["keys "+b.Collection].Counts); err != nil {
 		return err
 	}
@@ -150,14 +156,22 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 
 // Remove removes Lethe's tables and triggers from the database, after it made
 // claimed rows live again. Unless forced, it fails if it would forget keys of
-// objects that are yet to be deleted, or leave rows in progress.
+// objects that are yet to be deleted, leave rows in progress, or if objects may belong to
+// another database: then it leaves their bucket alone.
 func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 	if !forget {
 		for _, err := range a.Unusable {
 			return fmt.Errorf("%w: correct that first, or leave behind with --forget what lethe has begun with it: objects stay in the bucket, and rows in progress stay so", err)
 		}
 	}
-	if err := a.nothingMoved(ctx); err != nil {
+	unpaired, err := a.Unpaired(ctx, nil)
+	if err == nil && !forget {
+		err = theirs(unpaired)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.nothingMoved(ctx, unpaired); err != nil {
 		return err
 	}
 	if !forget {
@@ -174,12 +188,18 @@ func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 	}
 	for _, name := range a.Description.Names() {
 		k, err := a.kindOf(name)
+		if _, folders := k.(ofFolders); folders && unpaired[name] != nil {
+			continue
+		}
 		if err == nil {
 			err = k.withdraw(ctx)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if err := a.leave(ctx, unpaired); err != nil {
+		return err
 	}
 	return a.DB.Remove(ctx)
 }

@@ -45,22 +45,22 @@ func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
 	return err
 }
 
-// tracedBucket reports each call except opening, probing and closing.
-type tracedBucket struct {
+// hookedBucket is a bucket with a hook around each call except opening, probing and closing.
+type hookedBucket struct {
 	*intercept.Store
 	bucket bucket
 }
 
-// CopyForeign implements bucket: it unwraps a traced source.
-func (b tracedBucket) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
-	if traced, ok := from.(tracedBucket); ok {
-		from = traced.Store
+// CopyForeign implements bucket: it unwraps a source with a hook.
+func (b hookedBucket) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
+	if hooked, ok := from.(hookedBucket); ok {
+		from = hooked.Store
 	}
 	return b.Store.CopyForeign(ctx, from, seen, key, fresh)
 }
 
 // Probe implements bucket.
-func (b tracedBucket) Probe(ctx context.Context) error { return b.bucket.Probe(ctx) }
+func (b hookedBucket) Probe(ctx context.Context) error { return b.bucket.Probe(ctx) }
 
 // Close implements bucket.
-func (b tracedBucket) Close() error { return b.bucket.Close() }
+func (b hookedBucket) Close() error { return b.bucket.Close() }

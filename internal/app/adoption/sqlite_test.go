@@ -109,7 +109,9 @@ func (s *liteSite) keys() (keys []string) {
 		s.t.Fatal(err)
 	}
 	for _, o := range list.Contents {
-		keys = append(keys, *o.Key)
+		if !ownObject(*o.Key) {
+			keys = append(keys, *o.Key)
+		}
 	}
 	return keys
 }

@@ -102,7 +102,7 @@ func RunOn(ctx context.Context, o Options, run func() error) error {
 func (a *Adoption) awaitChange(ctx context.Context) bool {
 	select {
 	case <-a.changed:
-		a.o.Log.Info("the tables of a collection have changed: starting anew soon", "after", a.o.Recheck.String())
+		a.o.Log.Info("the tables of a collection have changed, or its bucket is not paired any more: starting anew soon", "after", a.o.Recheck.String())
 		return lethe.Sleep(ctx, a.o.Recheck) == nil
 	case <-ctx.Done():
 		return false
