@@ -17,6 +17,7 @@ var Severities = []string{SeverityOK, SeverityNotice, SeverityWarning, SeverityC
 const (
 	KindLedgerDown       = "ledger_down"       // the database does not answer
 	KindLedgerFull       = "ledger_full"       // its disk is full
+	KindLedgerReadOnly   = "ledger_read_only"  // it refuses writes
 	KindLedgerSlow       = "ledger_slow"       // it takes long to answer
 	KindBackendDown      = "backend_down"      // a backend does not answer, or its calls fail
 	KindBackendMisplaced = "backend_misplaced" // another folder or bucket is in its place
@@ -53,6 +54,7 @@ var FindingKinds = []struct {
 }{
 	{KindLedgerDown, []string{SeverityCritical}},
 	{KindLedgerFull, []string{SeverityCritical}},
+	{KindLedgerReadOnly, []string{SeverityCritical}},
 	{KindLost, []string{SeverityCritical}},
 	{KindBooks, []string{SeverityCritical}},
 	{KindClock, []string{SeverityCritical, SeverityNotice}},

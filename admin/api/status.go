@@ -125,6 +125,9 @@ type LedgerStats struct {
 	// Full is set while the ledger's disk lacks space: writes that need space are refused,
 	// others are not.
 	Full bool
+	// Refused is why PostgreSQL refused a write within the last minute, as it would every
+	// other: this connection may only read, or the disk is full. Empty: it did not.
+	Refused string
 }
 
 // RoutineStatus is a routine's backlog, last run and next run.

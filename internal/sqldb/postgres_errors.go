@@ -26,10 +26,21 @@ func State(err error) string {
 	return ""
 }
 
+// Refused returns why PostgreSQL refused a write as it would every other: the connection may
+// only read, or the disk is full. Empty: it did not.
+func Refused(err error) string {
+	if state := State(err); state == readOnly || state == diskFull {
+		return serverAdvice[state].text
+	}
+	return ""
+}
+
 // Error codes with a meaning of their own.
 const (
 	uniqueViolation  = "23505"
 	serialization    = "40001"
+	readOnly         = "25006"
+	diskFull         = "53100"
 	deadlock         = "40P01"
 	featureMissing   = "0A000" // "cached plan must not change result type"
 	unknownStatement = "26000"
@@ -110,7 +121,7 @@ var serverAdvice = map[string]struct {
 	"22021":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
 	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL, or with a character that the encoding of the database lacks"},
 	"23":            {lethe.ErrCorrupt, "rows contradict each other"},
-	"25006":         {lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows, and of a standby give the URL of the primary"},
+	readOnly:        {lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows; of a standby give the URL of the primary; see default_transaction_read_only"},
 	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: there is a pooler in transaction mode; " +
 		"set that in the configuration"},
 	statementExists: {lethe.ErrUnavailable, "prepared statements get mixed up: there is a pooler in transaction mode; " +
@@ -119,7 +130,7 @@ var serverAdvice = map[string]struct {
 	"3D":         {lethe.ErrUnavailable, "PostgreSQL has no such database: create it"},
 	noPrivilege:  {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
 	noTable:      {lethe.ErrUnavailable, "a table does not exist: check whether the schema was dropped, and the search path"},
-	"53100":      {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
+	diskFull:     {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
 	tooManyConns: {lethe.ErrUnavailable, "PostgreSQL takes no more connections: raise max_connections or lower the pools"},
 	"53":         {lethe.ErrUnavailable, "PostgreSQL is short of resources"},
 	lockTimeout:  {lethe.ErrUnavailable, "another transaction held the rows for too long"},

@@ -226,6 +226,8 @@ func (r *Runner) failed(ctx context.Context, s *Session, err error) (outcome, er
 			r.Count.Deadlocks.Add(1)
 		}
 		return raced, err
+	case State(err) == readOnly:
+		s.Discard() // it may only read as long as it lasts, even if the database takes writes again
 	case mysqlCode(err) == mysqlLockWait:
 		return waited, err // MariaDB can be configured not to detect deadlocks
 	}

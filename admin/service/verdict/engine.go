@@ -29,6 +29,10 @@ func ofLedger(s api.Status) (list []api.StatusFinding) {
 		list = append(list, finding(about{api.SeverityCritical, api.KindLedgerFull, "", "lethe reclaim --once"},
 			"the ledger's disk is full: deletes continue, new objects are refused until there is room"))
 	}
+	if s.Ledger.Refused != "" {
+		list = append(list, finding(about{api.SeverityCritical, api.KindLedgerReadOnly, "", "lethe config print"},
+			"the database takes no writes: they get 503, and nothing is reclaimed: %s", short(s.Ledger.Refused)))
+	}
 	if s.LedgerLatency > slowLedger {
 		list = append(list, finding(about{api.SeverityWarning, api.KindLedgerSlow, "", "lethe config print"},
 			"the database takes %s to answer", words.Span(seconds(s.LedgerLatency))))

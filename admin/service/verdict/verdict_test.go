@@ -172,6 +172,8 @@ func TestEngine(t *testing.T) {
 			api.SeverityCritical, api.KindLedgerDown, "the database does not answer", "lethe config print"},
 		{"a slow database", func(s *api.Status) { s.LedgerLatency = 3 }, api.SeverityWarning, api.KindLedgerSlow, "takes 3 s", "lethe config print"},
 		{"a full disk", func(s *api.Status) { s.Ledger.Full = true }, api.SeverityCritical, api.KindLedgerFull, "disk is full", "lethe reclaim --once"},
+		{"a database that takes no writes", func(s *api.Status) { s.Ledger.Refused = "this connection may only read" }, api.SeverityCritical,
+			api.KindLedgerReadOnly, "takes no writes: they get 503, and nothing is reclaimed: this connection may only read", "lethe config print"},
 		{"a clock that is behind", func(s *api.Status) { s.ClockBehind = 3600 }, api.SeverityCritical, api.KindClock, "is 1 h behind", "lethe clock show"},
 		{"a clock that is a little behind", func(s *api.Status) { s.ClockBehind = 3 }, api.SeverityNotice, api.KindClock, "is 3 s behind", "lethe clock show"},
 		{"a clock that was set", func(s *api.Status) { s.ClockAhead = 3600 }, api.SeverityCritical, api.KindClock, "set forward by 1 h", "lethe clock show"},

@@ -10,10 +10,12 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -74,6 +76,7 @@ type Server struct {
 	o       PostgresOptions
 	texts   [2]texts // by kind
 	clock   serverClock
+	refused refusals
 	known   int // the newest version of the schema that this program knows
 	closing sync.Once
 	closed  error
@@ -215,7 +218,33 @@ func (p *Server) release() error {
 // Stats implements database.
 func (p *Server) Stats() Stats {
 	n := p.Count.Members.Load()
-	return Stats{Members: n, Groups: n, Commits: p.Count.Commits.Load()}
+	return Stats{Members: n, Groups: n, Commits: p.Count.Commits.Load(), Refused: p.refused.lately(lethe.Monotonic{}.Now())}
+}
+
+// refusal is a write that the database refused as it would every other.
+type refusal struct {
+	at  lethe.Time // by the monotonic clock
+	why string
+}
+
+// refusals keep the last refusal. A write that succeeds does not end it: while a disk is full
+// those that need no room do.
+type refusals struct{ last atomic.Pointer[refusal] }
+
+// refusalTime is how long a refusal counts. Heartbeats and routines write more often.
+const refusalTime = time.Minute
+
+func (r *refusals) note(at lethe.Time, err error) {
+	if why := sqldb.Refused(err); why != "" {
+		r.last.Store(&refusal{at, why})
+	}
+}
+
+func (r *refusals) lately(now lethe.Time) string {
+	if last := r.last.Load(); last != nil && now.Sub(last.at) < refusalTime {
+		return last.why
+	}
+	return ""
 }
 
 // sharedReader lets concurrent transactions read from one source.

@@ -15,7 +15,7 @@ import (
 func (p *Server) Write(ctx context.Context, k Kind, j Job) error {
 	random := &replay{r: p.e.random}
 	var now lethe.Time
-	return p.Runners[k].Write(ctx, sqldb.Transaction{
+	err := p.Runners[k].Write(ctx, sqldb.Transaction{
 		Begin:   p.texts[k].write,
 		Queue:   p.texts[k].clock != "",
 		Longest: p.longest(k),
@@ -37,6 +37,8 @@ func (p *Server) Write(ctx context.Context, k Kind, j Job) error {
 			p.save(ctx, s, now)
 		},
 	})
+	p.refused.note(lethe.Monotonic{}.Now(), err)
+	return err
 }
 
 // longest returns how long a transaction may take.

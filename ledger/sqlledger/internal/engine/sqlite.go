@@ -183,7 +183,7 @@ func (f *File) Close() error {
 
 // Stats implements database.
 func (f *File) Stats() Stats {
-	return Stats{f.w.members.Load(), f.w.groups.Load(), f.w.commits.Load(), f.ballast.out.Load()}
+	return Stats{Members: f.w.members.Load(), Groups: f.w.groups.Load(), Commits: f.w.commits.Load(), Full: f.ballast.out.Load()}
 }
 
 // Waiting returns how many requests wait for their group.
