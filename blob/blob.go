@@ -33,9 +33,9 @@ var (
 	// ErrMisplaced: the backend cannot be identified in its place: a disk is not
 	// mounted, or another folder lies there. Always with ErrDown.
 	ErrMisplaced = errors.New("backend is not in its place")
-	// ErrUnfit: the backend works, but its settings (a bucket that keeps versions,
-	// say) forbid writes or deletes. An operator has to act, and the message gives
-	// the remedy. Always with ErrDown: blobs wait.
+	// ErrUnfit: the backend works, but its settings (a bucket that keeps versions, a
+	// disk that is mounted read-only) forbid writes or deletes. An operator has to
+	// act, and the message gives the remedy. Always with ErrDown: blobs wait.
 	ErrUnfit = errors.New("backend is not fit to be used")
 	// ErrUnknown: the call may or may not have had its effect, or will have it
 	// later. Every error of Put and Delete that Unknown does not exclude means the

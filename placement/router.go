@@ -138,6 +138,8 @@ func unwell(err error) string {
 	switch {
 	case errors.Is(err, blob.ErrFull):
 		return "has a full disk"
+	case errors.Is(err, blob.ErrUnfit):
+		return "takes no writes"
 	case errors.Is(err, blob.ErrMisplaced):
 		return "is not in its place"
 	}

@@ -51,10 +51,14 @@ func (s *Store) shared(err error) error {
 	return outage(err)
 }
 
-// outage returns err as one that wraps blob.ErrDown. Its text says so once.
+// outage returns err as one that wraps blob.ErrDown, of a disk that may only be read
+// blob.ErrUnfit as well. Its text says so once.
 func outage(err error) error {
-	if errors.Is(err, blob.ErrDown) {
+	switch {
+	case errors.Is(err, blob.ErrDown):
 		return err
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w: %w", blob.ErrDown, blob.ErrUnfit, err)
 	}
 	return fmt.Errorf("%w: %w", blob.ErrDown, err)
 }

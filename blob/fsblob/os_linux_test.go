@@ -12,7 +12,7 @@ import (
 )
 
 // A real disk of one megabyte: full is ErrFull and leaves nothing behind,
-// deleting works and makes room, and once it is read-only it is ErrDown.
+// deleting works and makes room, and once it is read-only it is ErrDown and ErrUnfit.
 func TestFullAndReadOnlyDisk(t *testing.T) {
 	root := t.TempDir()
 	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=1m"); err != nil {
@@ -37,8 +37,8 @@ func TestFullAndReadOnlyDisk(t *testing.T) {
 	put(t, s, "s/aa/2", string(make([]byte, 600<<10)))
 
 	must(t, unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	if err := s.Put(t.Context(), "s/aa/3", zeros{}, 1); !errors.Is(err, blob.ErrDown) || blob.Unknown(err) {
-		t.Errorf("put on a read-only disk: %v; want ErrDown, certain", err)
+	if err := s.Put(t.Context(), "s/aa/3", zeros{}, 1); !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrUnfit) || blob.Unknown(err) {
+		t.Errorf("put on a read-only disk: %v; want ErrDown and ErrUnfit, certain", err)
 	}
 	results, err := s.Delete(t.Context(), []string{"s/aa/2"})
 	if !errors.Is(err, blob.ErrDown) || blob.Unknown(results[0].Err) {

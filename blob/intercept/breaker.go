@@ -75,13 +75,14 @@ type window struct {
 type Breaker struct {
 	o BreakerOptions
 
-	mu       sync.Mutex
-	state    BreakerState
-	pause    time.Duration
-	probing  bool
-	good     int // successful calls since it closed
-	fullTill lethe.Time
-	window   window
+	mu          sync.Mutex
+	state       BreakerState
+	pause       time.Duration
+	probing     bool
+	good        int   // successful calls since it closed
+	refused     error // why the backend refused a write: blob.ErrFull or blob.ErrUnfit
+	refusedTill lethe.Time
+	window      window
 }
 
 var (
@@ -119,6 +120,9 @@ func (b *Breaker) Around(c *Call) error {
 	err = c.Next()
 	if !c.CallerFailed {
 		b.ended(c.Ctx, evidence(c, err))
+	}
+	if c.Op == Put && errors.Is(err, blob.ErrUnfit) {
+		b.refuse(fmt.Errorf("%w: %w", blob.ErrUnfit, hidden{err}))
 	}
 	return err
 }
@@ -176,7 +180,7 @@ func (b *Breaker) ended(ctx context.Context, err error) {
 		}
 	}
 	if errors.Is(err, blob.ErrFull) {
-		b.full()
+		b.refuse(fmt.Errorf("%w: %w", blob.ErrFull, errFull))
 	}
 }
 
@@ -236,18 +240,19 @@ func (b *Breaker) probed(err error) {
 	}
 }
 
-// full records that the backend reported to be full.
-func (b *Breaker) full() {
+// refuse records why the backend refused a write, as it would the next one.
+func (b *Breaker) refuse(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fullTill = b.o.Clock.Now().Add(b.o.FullFor)
+	b.refused, b.refusedTill = why, b.o.Clock.Now().Add(b.o.FullFor)
 }
 
 // errFull: the backend reported so a moment ago.
 var errFull = errors.New("its disk is full")
 
 // Writable returns why the backend should get no writes now: blob.ErrDown while the
-// breaker is open and pauses, blob.ErrFull a while after the backend reported that.
+// breaker is open and pauses, blob.ErrFull or blob.ErrUnfit a while after the backend
+// reported that.
 // Once the pause is over it may be tried.
 func (b *Breaker) Writable() error {
 	b.mu.Lock()
@@ -256,8 +261,8 @@ func (b *Breaker) Writable() error {
 	switch {
 	case b.state.Open && (now < b.state.Until || b.probing):
 		return b.refusal(now)
-	case now < b.fullTill:
-		return fmt.Errorf("%w: %w", blob.ErrFull, errFull)
+	case now < b.refusedTill:
+		return b.refused
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package intercept_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -178,6 +179,43 @@ func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Writable(); !errors.Is(err, blob.ErrFull) || b.State().Open {
+		t.Errorf("writable: %v", err)
+	}
+	c.Advance(30 * time.Second)
+	if err := b.Writable(); err != nil {
+		t.Errorf("writable later: %v", err)
+	}
+}
+
+// onlyRead is a hook that refuses writes as a disk does that is mounted read-only.
+type onlyRead struct{}
+
+func (onlyRead) Around(c *intercept.Call) error {
+	if c.Op == intercept.Put {
+		return fmt.Errorf("%w: %w: %w: read-only", blob.ErrNotDone, blob.ErrDown, blob.ErrUnfit)
+	}
+	return c.Next()
+}
+
+// TestABackendThatOnlyReads: a backend that refuses every write gets none for a while, and is
+// read meanwhile.
+func TestABackendThatOnlyReads(t *testing.T) {
+	c, ctx := clocktest.At(1), context.Background()
+	store := memblob.New(memblob.Options{})
+	if err := store.Put(ctx, "store/aa/x", strings.NewReader("bytes"), 5); err != nil {
+		t.Fatal(err)
+	}
+	b := intercept.NewBreaker(intercept.BreakerOptions{Clock: c})
+	s := intercept.New(store, b, onlyRead{})
+	for range 50 {
+		if err := s.Put(ctx, "store/aa/y", strings.NewReader("bytes"), 5); !errors.Is(err, blob.ErrUnfit) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Stat(ctx, "store/aa/x"); err != nil || b.State().Open {
+		t.Errorf("a read after refused writes: %v", err)
+	}
+	if err := b.Writable(); !errors.Is(err, blob.ErrUnfit) || errors.Is(err, blob.ErrDown) {
 		t.Errorf("writable: %v", err)
 	}
 	c.Advance(30 * time.Second)

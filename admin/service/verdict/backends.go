@@ -6,6 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
@@ -33,9 +34,9 @@ func ofBackends(s api.Status) (list []api.StatusFinding) {
 				"backend %s is in the ledger and not in the configuration: nothing is read or deleted there", b.ID))
 			continue
 		}
-		if f := b.S3; f != nil && f.NoWrites != "" {
+		if why := noWrites(b); why != "" {
 			list = append(list, finding(about{api.SeverityWarning, api.KindBackendReadOnly, b.ID, "lethe backend list"},
-				"nothing is written to backend %s: %s", b.ID, f.NoWrites))
+				"nothing is written to backend %s: %s", b.ID, why))
 		}
 		if f := b.S3; f != nil && f.NoDeletes != "" {
 			list = append(list, finding(about{api.SeverityWarning, api.KindDeletesRefused, b.ID, "lethe backend list"},
@@ -43,6 +44,18 @@ func ofBackends(s api.Status) (list []api.StatusFinding) {
 		}
 	}
 	return list
+}
+
+// noWrites returns why a backend that answers takes no writes; empty if it does.
+func noWrites(b api.BackendStatus) string {
+	if b.S3 != nil {
+		return b.S3.NoWrites
+	}
+	why, unfit := strings.CutPrefix(b.Unwritable, blob.ErrUnfit.Error()+": ")
+	if !unfit {
+		return ""
+	}
+	return short(why)
 }
 
 const (
