@@ -368,24 +368,25 @@ func TestFirstProbeIsMadeUntilItSucceeds(t *testing.T) {
 }
 
 // A killed process leaves the object of its probe: the next probe removes it, but none that may
-// be of a probe in progress.
+// be of a probe in progress, and nothing else that Lethe keeps there.
 func TestProbeRemovesTheRemainsOfKilledOnes(t *testing.T) {
 	s, n := faulty(t, func(o *Options) { o.Prefix, o.Foreign = "p/", true })
-	for _, name := range []string{"old", "older", "new"} {
-		key := s.o.Prefix + probeFolder + name
+	stays := map[string]bool{"probe/old": false, "probe/older": false, "probe/new": true, "epoch/old": true}
+	for name := range stays {
+		key := s.o.Prefix + ownFolder + name
 		if _, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.o.Bucket, Key: &key, Body: bytes.NewReader(probeBody)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n.set(on("list", edit(func(body string) string {
-		entry := regexp.MustCompile(`(?s)(/probe/old\w*</Key>\s*<LastModified>)[^<]*`)
+		entry := regexp.MustCompile(`(?s)(/old\w*</Key>\s*<LastModified>)[^<]*`)
 		return entry.ReplaceAllString(body, "${1}2001-02-03T04:05:06Z")
 	})))
 	if err := s.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, stays := range map[string]bool{"old": false, "older": false, "new": true} {
-		if absent, err := s.absentName(t.Context(), s.o.Prefix+probeFolder+name); err != nil || absent == stays {
+	for name, stays := range stays {
+		if absent, err := s.absentName(t.Context(), s.o.Prefix+ownFolder+name); err != nil || absent == stays {
 			t.Errorf("%s: absent %v, %v", name, absent, err)
 		}
 	}

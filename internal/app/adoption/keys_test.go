@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -268,6 +269,11 @@ func TestKeysMost(t *testing.T) {
 type lagging struct {
 	bucket
 	by time.Duration
+}
+
+// Get implements blob.Store.
+func (l lagging) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	return l.bucket.(blob.Store).Get(ctx, key, offset, length)
 }
 
 // Stat implements adopt.Stater.
