@@ -152,17 +152,17 @@ func (c *totals) writeBlobs(t *engine.Tx) error {
 type common struct {
 	totals
 	wrote totals // by the current member, which may still be rolled back
-	// buckets are those that members have read, by name. A statement that may change one
+	// ruled are the buckets that members have read, by name. A statement that may change one
 	// empties it.
-	buckets map[string]ruled
+	ruled map[string]ruled
 }
 
 func newCommon() engine.Group { return &common{} }
 
 // Runs implements engine.Group.
 func (c *common) Runs(query string) bool {
-	if len(c.buckets) > 0 && !strings.HasPrefix(query, "SELECT") && strings.Contains(query, "buckets") {
-		clear(c.buckets)
+	if len(c.ruled) > 0 && !strings.HasPrefix(query, "SELECT") && strings.Contains(query, "buckets") {
+		clear(c.ruled)
 	}
 	return !c.empty() && strings.Contains(query, "_counters")
 }
@@ -182,7 +182,7 @@ func (c *common) Kept() { c.wrote = totals{} }
 func (c *common) Undone() {
 	c.add(c.wrote)
 	c.wrote = totals{}
-	clear(c.buckets)
+	clear(c.ruled)
 }
 
 // Reasons of moves that are not reasons to condemn.

@@ -128,7 +128,7 @@ func TestGroupSharesBuckets(t *testing.T) {
 		return func(t *tx) error { return errors.Join(sets(time.Hour)(t), reads(&saw[n])(t), refused) }
 	}
 	known := func(t *tx) error {
-		if group, _ := t.Group.(*common); group == nil || len(group.buckets) != 1 {
+		if group, _ := t.Group.(*common); group == nil || len(group.ruled) != 1 {
 			return errors.New("the group has not kept the bucket")
 		}
 		return nil

@@ -57,6 +57,29 @@ func TestMemoryLedgersAreApart(t *testing.T) {
 // beforeRelease makes a ledger one of the time before the first release.
 const beforeRelease = `UPDATE migrations SET name = '0001_schema.sql' WHERE version = 1`
 
+// TestEarlierVersion: a ledger of the first version of the schema is brought to this one.
+func TestEarlierVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	db := openTest(t, path, ledger.Options{})
+	setUp(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec("ALTER TABLE backends DROP COLUMN accepted_at; DELETE FROM migrations WHERE version > 1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := openTest(t, path, ledger.Options{}).Backends(t.Context()); err != nil || len(list) == 0 {
+		t.Errorf("backends: %v, %v", list, err)
+	}
+}
+
 // TestRefusedFiles: a file that is not a sound ledger is refused, and left unchanged.
 func TestRefusedFiles(t *testing.T) {
 	ctx := context.Background()

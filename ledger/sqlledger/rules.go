@@ -71,16 +71,16 @@ func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err 
 	}
 	group, grouped := t.Group.(*common)
 	if grouped {
-		if have, ok := group.buckets[name]; ok {
+		if have, ok := group.ruled[name]; ok {
 			return have.Bucket, have.rules, nil
 		}
 	}
 	b, rs, err = t.rulesIn(name, t.Row(bucketWithRules, name))
 	if grouped && err == nil {
-		if group.buckets == nil {
-			group.buckets = map[string]ruled{}
+		if group.ruled == nil {
+			group.ruled = map[string]ruled{}
 		}
-		group.buckets[name] = ruled{b, rs}
+		group.ruled[name] = ruled{b, rs}
 	}
 	return b, rs, err
 }

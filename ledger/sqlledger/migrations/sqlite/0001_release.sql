@@ -16,8 +16,7 @@ CREATE TABLE backends (
   held_kind     TEXT   NOT NULL DEFAULT '', -- what held is about: person, ledger, backend, absence
   held_since    BIGINT NOT NULL DEFAULT 0, -- since when; 0: they are not stopped
   trusted_since BIGINT NOT NULL DEFAULT 0, -- copies verified before count as unverified
-  accepted      BIGINT NOT NULL DEFAULT 0, -- epoch under which a person last gave it to this ledger
-  accepted_at   BIGINT NOT NULL DEFAULT 0 -- when that was
+  accepted      BIGINT NOT NULL DEFAULT 0 -- epoch under which a person last gave it to this ledger
 );
 
 -- One row per content: the bytes that any number of objects share.
