@@ -64,12 +64,12 @@ func TestSameBucket(t *testing.T) {
 		{"http://127.0.0.1:9000", "http://localhost:9000/"}, {"https://s3.example.org", "https://S3.example.org:443"},
 		{"", "https://s3.eu-west-1.amazonaws.com"}, {"http://[::1]:9000", "http://localhost:9000"},
 	} {
-		if !at(same[0]).same(at(same[1])) {
+		if !at(same[0]).Same(at(same[1])) {
 			t.Errorf("%q and %q are two", same[0], same[1])
 		}
 	}
 	for _, other := range [][2]string{{"http://localhost:9000", "http://localhost:9001"}, {"", "https://s3.example.org"}, {"https://a.example.org", "https://b.example.org"}} {
-		if at(other[0]).same(at(other[1])) {
+		if at(other[0]).Same(at(other[1])) {
 			t.Errorf("%q and %q are one", other[0], other[1])
 		}
 	}

@@ -139,7 +139,7 @@ func (d *Description) checkBuckets() (wrong problems) {
 		}
 		for _, other := range names[i+1:] {
 			o := d.Buckets[other]
-			if b.Path != "" && o.Path != "" && !b.same(o) && nested(filepath.Clean(b.Path)+"/", filepath.Clean(o.Path)+"/") {
+			if b.Path != "" && o.Path != "" && !b.Same(o) && nested(filepath.Clean(b.Path)+"/", filepath.Clean(o.Path)+"/") {
 				wrong.add("buckets."+other+".path", "the folders %s of bucket %s and %s contain each other; name the outer one, and tell them apart by the prefixes of collections", b.Path, name, o.Path)
 			}
 		}
@@ -147,17 +147,17 @@ func (d *Description) checkBuckets() (wrong problems) {
 	return wrong
 }
 
-// same reports whether two specs are of one bucket, whatever their names and
+// Same reports whether two specs are of one bucket, whatever their names and
 // keys.
-func (b BucketSpec) same(other BucketSpec) bool {
+func (b BucketSpec) Same(other BucketSpec) bool {
 	if b.Path != "" || other.Path != "" {
 		return filepath.Clean(b.Path) == filepath.Clean(other.Path)
 	}
-	return b.Bucket == other.Bucket && b.service() == other.service()
+	return b.Bucket == other.Bucket && b.Service() == other.Service()
 }
 
-// service returns which service an endpoint is of, however it is written.
-func (b BucketSpec) service() string {
+// Service returns which service an endpoint is of, however it is written.
+func (b BucketSpec) Service() string {
 	u, err := url.Parse(b.Endpoint)
 	if err != nil {
 		return b.Endpoint
@@ -181,7 +181,7 @@ func (d *Description) overlaps() (wrong problems) {
 	for i, a := range names {
 		for _, b := range names[i+1:] {
 			x, y := d.Collections[a], d.Collections[b]
-			if x.Bucket == "" || y.Bucket == "" || !d.Buckets[x.Bucket].same(d.Buckets[y.Bucket]) {
+			if x.Bucket == "" || y.Bucket == "" || !d.Buckets[x.Bucket].Same(d.Buckets[y.Bucket]) {
 				continue
 			}
 			wrong = append(wrong, x.Quarantine.meets(b, y).below("collections."+a)...)

@@ -49,7 +49,7 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	defer flush()
-	a, err := adoption.Open(ctx, d, adoption.Options{Log: log, Spans: spans})
+	a, err := adoption.Open(ctx, d, adoption.Options{Log: log, Spans: spans, Watch: c.clockWatch})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // schedules have time zones, for which machines may lack data
+
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
 func main() {
@@ -45,7 +47,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // run is the command as a function. It returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
-	c := &cli{streams: io}
+	c := &cli{streams: io, clockWatch: new(adoption.ClockWatch)}
 	cmd := c.root()
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)

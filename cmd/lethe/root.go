@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
@@ -18,6 +19,8 @@ type cli struct {
 	settings []string // key=value
 	server   string   // URL of an admin API elsewhere; empty for that of the data folder
 	token    string   // for the admin API; empty for that of the data folder
+
+	clockWatch *adoption.ClockWatch // of the database of an adopted application
 }
 
 // root returns the command with all subcommands.

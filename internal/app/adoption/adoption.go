@@ -38,6 +38,8 @@ type Options struct {
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
 	Spans  Spans
+	// Watch is of the process (default a new one).
+	Watch *ClockWatch
 }
 
 // filled returns the options with the defaults.
@@ -46,6 +48,7 @@ func (o Options) filled() Options {
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
 	o.Recheck = cmp.Or(o.Recheck, time.Minute)
 	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
+	o.Watch = cmp.Or(o.Watch, new(ClockWatch))
 	if o.Worker == "" {
 		host, _ := os.Hostname() // empty is valid
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
@@ -67,7 +70,6 @@ type Adoption struct {
 	keys        map[string]*sqladopt.Keys
 	quarantines map[string]*adopt.Quarantine // of routines, by collection
 	suspended   suspensions
-	clock       clockWatch
 	changed     chan struct{} // a run found that tables changed
 	buckets     buckets
 	redis       *redisconn.Conn
@@ -192,7 +194,11 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 			return fmt.Errorf("collection %s: %w", name, err)
 		}
 		for _, r := range routines {
-			r.Routine = collected{byClock{r.Routine, a}, name}
+			timed := byClock{Routine: r.Routine, a: a}
+			if q := a.quarantines[name]; q != nil && q.Name() == r.Routine.Name() {
+				timed.quarantine = q
+			}
+			r.Routine = collected{timed, name}
 			a.Loop.Routines = append(a.Loop.Routines, r)
 		}
 	}

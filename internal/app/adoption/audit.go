@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/service"
@@ -57,16 +58,17 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 	return err
 }
 
-// refused writes an audit line for a run that was refused before it changed
-// anything. If tables changed, or objects may belong to another database, Run ends: at its next
-// start the check says so.
+// refused writes an audit line for a run that a guard ended. If tables changed, or objects may
+// belong to another database, Run ends as well, unless the collection is suspended already: the
+// check at its next start says why.
 func (a *Adoption) refused(r ledger.Run, err error) {
 	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded, adopt.ErrChanged, adopt.ErrUnpaired, lethe.ErrClock} {
 		if errors.Is(err, guard) {
 			a.audit("run_refused", err.Error(), slog.String("routine", r.Routine), slog.String("run", string(r.ID)))
 		}
 	}
-	if errors.Is(err, adopt.ErrChanged) || errors.Is(err, adopt.ErrUnpaired) {
+	_, collection, _ := strings.Cut(r.Routine, " ")
+	if (errors.Is(err, adopt.ErrChanged) || errors.Is(err, adopt.ErrUnpaired)) && !a.suspended.has(collection) {
 		select {
 		case a.changed <- struct{}{}:
 		default: // Run knows it

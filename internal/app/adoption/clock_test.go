@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
@@ -92,9 +93,23 @@ func TestNothingGoesByAClockThatWasSetForward(t *testing.T) {
 			t.Errorf("%d rows are left, want %d: %v", left, n+1, err)
 		}
 	}
+	again, err := Open(t.Context(), s.Description, s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if err := again.o.Watch.look(t.Context(), again); !errors.Is(err, lethe.ErrClock) {
+		t.Errorf("a description that is opened again: %v", err)
+	}
 	boot.Advance(time.Hour)
 	if left, err := s.expire(); left != 0 || err != nil {
 		t.Errorf("once it is right again %d rows are left: %v", left, err)
+	}
+	for _, set := range []time.Duration{time.Hour, -time.Hour} { // back, and right again
+		boot.Advance(set)
+		if left, err := s.expire(); left != 0 || err != nil {
+			t.Errorf("after it was set back %d rows are left: %v", left, err)
+		}
 	}
 }
 
@@ -111,5 +126,40 @@ func TestADatabaseThatIsAheadIsAProblem(t *testing.T) {
 		if got := adopt.Problems(found["pastes"]); got != want || got != s.suspended.has("pastes") {
 			t.Errorf("this machine is ahead by %s: a problem: %t: %v", by, got, found["pastes"])
 		}
+	}
+}
+
+// steps is a routine that counts its steps, and those that may only copy back.
+type steps struct {
+	reclaim.Routine
+	of              *adopt.Quarantine
+	all, restores int
+}
+
+func (c *steps) Pass(string) reclaim.Step {
+	return func(context.Context, reclaim.Add) (bool, error) {
+		c.all++
+		if c.of.RestoresOnly.Load() {
+			c.restores++
+		}
+		return false, nil
+	}
+}
+
+// What rows name is copied back from quarantine by any clock.
+func TestQuarantineCopiesBackWhileTheClockIsInDoubt(t *testing.T) {
+	boot := clocktest.New()
+	s := newClockSite(t, Options{Boot: boot})
+	q := &adopt.Quarantine{}
+	c := &steps{of: q}
+	step := byClock{Routine: c, a: s.Adoption, quarantine: q}.Pass("")
+	for _, set := range []time.Duration{0, -time.Hour, time.Hour} {
+		boot.Advance(set)
+		if _, err := step(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.all != 3 || c.restores != 1 || q.RestoresOnly.Load() {
+		t.Errorf("%d steps, %d of them only copied back", c.all, c.restores)
 	}
 }

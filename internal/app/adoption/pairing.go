@@ -39,15 +39,21 @@ func (a *Adoption) pairing(ctx context.Context, name string) (*adopt.Pairing, er
 	return p, nil
 }
 
-// placeOf names bucket and prefix of a collection, by names that all instances give them: an
-// endpoint may have several.
+// placeOf names bucket and prefix of a collection. The service is left out, as instances may
+// have several names for it, unless the description has two buckets of that name.
 func (a *Adoption) placeOf(name string) string {
 	c := a.Description.Collections[name]
 	b := a.Description.Buckets[c.Bucket]
 	if b.Path != "" {
 		return filepath.Clean(b.Path) + "/" + c.Prefix
 	}
-	return b.Bucket + "/" + c.Prefix
+	place := b.Bucket + "/" + c.Prefix
+	for _, other := range a.Description.Buckets {
+		if other.Bucket == b.Bucket && !b.Same(other) {
+			return b.Service() + "/" + place
+		}
+	}
+	return place
 }
 
 // guarded returns the bucket of a collection below a prefix for what changes it: nothing is
@@ -76,11 +82,8 @@ func (g admission) Around(c *intercept.Call) error {
 	switch c.Op {
 	case intercept.Put, intercept.Delete, intercept.Copy, intercept.Sweep:
 		err := g.Admit(c.Ctx)
-		if errors.Is(err, adopt.ErrUnpaired) {
-			return fmt.Errorf("%w: %w: %w", blob.ErrNotDone, blob.ErrDown, err)
-		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", blob.ErrNotDone, err)
+			return fmt.Errorf("%w: %w: %w", blob.ErrNotDone, blob.ErrDown, err)
 		}
 	}
 	return c.Next()

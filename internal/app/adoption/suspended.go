@@ -73,8 +73,8 @@ func (a *Adoption) suspend(name string) {
 }
 
 // ErrReopen reports that the tables of a collection changed since the database was opened,
-// or that one can be used that could not then.
-var ErrReopen = errors.New("the database has changed: open it again")
+// that one can be used that could not then, or that its bucket is not paired any more.
+var ErrReopen = errors.New("the database or a bucket has changed: open them again")
 
 // RunOn calls run, which opens a description and runs it, and calls it again after ErrReopen. From
 // then on an error of it is logged, and it is called again after the interval of rechecks,
