@@ -132,7 +132,7 @@ func TestADatabaseThatIsAheadIsAProblem(t *testing.T) {
 // steps is a routine that counts its steps, and those that may only copy back.
 type steps struct {
 	reclaim.Routine
-	of              *adopt.Quarantine
+	of            *adopt.Quarantine
 	all, restores int
 }
 
