@@ -56,9 +56,9 @@ func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"collection", "mode", "waits", "epoch"}}
+	rows := [][]string{{"collection", "mode", "waits"}}
 	for _, b := range backlogs {
-		rows = append(rows, []string{b.Collection, string(b.Mode), due(b), epoch(b)})
+		rows = append(rows, []string{b.Collection, string(b.Mode), due(b)})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err
