@@ -104,7 +104,7 @@ func (p *Pairing) Look(ctx context.Context) (Paired, error) {
 }
 
 // Accept gives the prefix to this database: an operator says that its rows are those of
-// the objects there. All other databases are refused from then on.
+// the objects there. All other databases are refused at their next look, within admittedFor.
 func (p *Pairing) Accept(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	}
 	use := forPut
 	if strings.HasPrefix(key, ownFolder) {
-		use = forDelete // it is soon replaced, whatever a lifecycle rule does
+		use = forDelete // if a lifecycle rule deletes it, nothing of the other program's is lost
 	}
 	if err := s.may(ctx, use); err != nil {
 		return notDone("put", key, err)

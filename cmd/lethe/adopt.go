@@ -167,7 +167,7 @@ func (c *cli) printChecked(file string, b adoption.Backlog, found []adopt.Findin
 	}
 	printf(c.out, "  %-8s %s\n", "due", waiting)
 	if b.Paired.Number > 0 {
-		printf(c.out, "  %-8s paired with this database, last %s\n", "bucket", epoch(b))
+		printf(c.out, "  %-8s paired with this database, last %s\n", "bucket", words.When(b.Paired.At.Time(), b.Paired.Now.Time()))
 	}
 }
 

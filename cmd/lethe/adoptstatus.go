@@ -97,14 +97,6 @@ func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
 	return table(c.out, rows)
 }
 
-// epoch says when the pairing of a collection with its bucket was renewed.
-func epoch(b adoption.Backlog) string {
-	if b.Paired.Number == 0 {
-		return "-"
-	}
-	return words.When(b.Paired.At.Time(), b.Paired.Now.Time())
-}
-
 // due describes what waits in a collection, and what is held.
 func due(b adoption.Backlog) string {
 	text := waits(b)

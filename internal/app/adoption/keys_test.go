@@ -128,15 +128,9 @@ func (f *files) passes(want map[string]int64) {
 // left checks which objects exist.
 func (f *files) left(names ...string) {
 	f.t.Helper()
-	out, err := f.s3.ListObjectsV2(f.t.Context(), &s3.ListObjectsV2Input{Bucket: &f.bucket})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	var got []string
-	for _, o := range out.Contents {
-		if !ownObject(*o.Key) {
-			got = append(got, strings.TrimPrefix(*o.Key, "files/"))
-		}
+	got := keysIn(f.t, f.s3, f.bucket)
+	for i := range got {
+		got[i] = strings.TrimPrefix(got[i], "files/")
 	}
 	if !slices.Equal(got, names) {
 		f.t.Errorf("there are %q, want %q", got, names)

@@ -151,16 +151,7 @@ func TestMariaDB(t *testing.T) {
 	if rows, gone := counts["expire pastes"]["rows"], counts["clean pastes"]["objects"]; rows != 30 || gone != 28 {
 		t.Errorf("%d rows and %d objects are gone, want 30 and 28", rows, gone)
 	}
-	listed, err := s.s3.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.bucket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, o := range listed.Contents {
-		if !ownObject(*o.Key) {
-			left = append(left, *o.Key)
-		}
-	}
+	left := keysIn(t, s.s3, s.bucket)
 	if want := []string{"content/c1", "content/c2", "files/kept", "files/lost", "topics/kept/a", "topics/lost/a"}; !slices.Equal(left, want) {
 		t.Errorf("objects %q are left, want %q", left, want)
 	}

@@ -136,16 +136,19 @@ func (s *pairedSite) put(keys ...string) {
 	}
 }
 
-// left returns the keys in the bucket, without Lethe's own.
-func (s *pairedSite) left() (keys []string) {
-	s.t.Helper()
-	list, err := s.gateway.Client().ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: &s.bucket})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, o := range list.Contents {
-		if !ownObject(*o.Key) {
-			keys = append(keys, *o.Key)
+// keysIn returns the keys in a bucket, without Lethe's own.
+func keysIn(t *testing.T, client *s3.Client, bucket string) (keys []string) {
+	t.Helper()
+	pages := s3.NewListObjectsV2Paginator(client, &s3.ListObjectsV2Input{Bucket: &bucket})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range page.Contents {
+			if !ownObject(*o.Key) {
+				keys = append(keys, *o.Key)
+			}
 		}
 	}
 	return keys
@@ -195,7 +198,7 @@ func (s *pairedSite) ran(address string) {
 func (s *pairedSite) refused(address, why string) {
 	s.t.Helper()
 	s.due(address)
-	before := s.left()
+	before := keysIn(s.t, s.gateway.Client(), s.bucket)
 	s.with(address, func(a *Adoption) {
 		if found, err := a.Check(s.t.Context()); err != nil || strings.Count(fmt.Sprint(found), why) != 3 {
 			s.t.Errorf("%s: %v, %v", why, found, err)
@@ -213,7 +216,7 @@ func (s *pairedSite) refused(address, why string) {
 			s.t.Errorf("removed: %v", err)
 		}
 	})
-	if after := s.left(); !slices.Equal(after, before) {
+	if after := keysIn(s.t, s.gateway.Client(), s.bucket); !slices.Equal(after, before) {
 		s.t.Errorf("there are %q, were %q", after, before)
 	}
 }
@@ -231,7 +234,7 @@ func (s *pairedSite) accepted(address string) {
 func (s *pairedSite) ended(address string) {
 	s.t.Helper()
 	want := []string{"content/lives", "pictures/kept", "topics/kept/a"}
-	for !slices.Equal(s.left(), want) {
+	for !slices.Equal(keysIn(s.t, s.gateway.Client(), s.bucket), want) {
 		s.due(address)
 		s.ran(address)
 	}

@@ -101,21 +101,6 @@ func newLiteSite(t *testing.T) *liteSite {
 	return s
 }
 
-// keys are those in the bucket.
-func (s *liteSite) keys() (keys []string) {
-	s.t.Helper()
-	list, err := s.gateway.Client().ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: &s.bucket})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, o := range list.Contents {
-		if !ownObject(*o.Key) {
-			keys = append(keys, *o.Key)
-		}
-	}
-	return keys
-}
-
 // An application on SQLite: expired rows are removed from its file and objects
 // from its bucket while it has the file open, and what it still refers to
 // stays.
@@ -130,7 +115,7 @@ func TestSQLite(t *testing.T) {
 	if err != nil || counts["expire pastes"]["rows"] != 2 || counts["expire pastes"]["objects"] != 1 {
 		t.Errorf("counts %v, %v", counts, err)
 	}
-	if keys := s.keys(); !slices.Equal(keys, []string{"content/shared", "pictures/kept", "pictures/orphan"}) {
+	if keys := keysIn(t, s.gateway.Client(), s.bucket); !slices.Equal(keys, []string{"content/shared", "pictures/kept", "pictures/orphan"}) {
 		t.Errorf("the bucket has %q", keys)
 	}
 	var left string

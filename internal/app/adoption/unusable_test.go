@@ -138,7 +138,7 @@ func TestChangedTablesAreOpenedAgain(t *testing.T) {
 	if err := s.Run(ctx, ""); !errors.Is(err, ErrReopen) {
 		t.Errorf("it ended with %v", err)
 	}
-	if keys := s.keys(); !slices.Contains(keys, "content/once") {
+	if keys := keysIn(t, s.gateway.Client(), s.bucket); !slices.Contains(keys, "content/once") {
 		t.Errorf("an object is gone: %q", keys)
 	}
 	a, err := Open(t.Context(), s.Description, Options{})
