@@ -133,8 +133,9 @@ func (o smallFlags) database(ctx context.Context, t *starter) (*bench.Servers, b
 	return db, at, nil
 }
 
-// smallNames are those of what can be measured.
-var smallNames = []string{"files", "inline", "postgres", "postgres-inline", "versitygw", "minio", "rclone"}
+// smallNames are those of what can be measured. By default versitygw ends each connection after
+// one request; the name alone is with its option to keep them.
+var smallNames = []string{"files", "inline", "postgres", "postgres-inline", "versitygw", "versitygw-default", "minio", "rclone"}
 
 func (o smallFlags) wants(name string) bool {
 	return o.only == "" || slices.Contains(strings.Split(o.only, ","), name)
@@ -151,6 +152,7 @@ func (o smallFlags) peers(size int, own *bench.Flushes, db *bench.Servers) (out 
 		{Program: postgres, Store: true, Servers: db},
 		{Program: postgres.Inline(size), Store: true, Inline: true, Servers: db},
 		{Program: bench.Versitygw(o.versitygw, true)},
+		{Program: bench.Versitygw(o.versitygw, false)},
 		{Program: bench.Minio(o.minio)},
 		{Program: bench.Rclone(o.rclone)},
 	} {

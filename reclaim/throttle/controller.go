@@ -229,7 +229,7 @@ func (c *Controller) Deletes(backend string, full int) (size, parallel int) {
 	return size, max(b.Parallel, 1)
 }
 
-// level is the slowest level of all causes.
+// level is the slowest level of all causes, and of a start beside clients.
 func (c *Controller) level() Level {
 	now := c.Clock.Now()
 	busy := c.busy(now)
@@ -250,7 +250,7 @@ func (c *Controller) level() Level {
 			c.Changed(slowed)
 		}
 	}
-	return slowed.Level
+	return max(slowed.Level, c.reads.pace(), c.writes.pace())
 }
 
 // Slowed returns by how much reclaiming is slowed now.

@@ -23,9 +23,11 @@ const (
 	// slowRequests is the part of the requests that may be slow.
 	slowRequests = 0.01
 	// requestSlack is a difference that does not matter.
-	requestSlack = 2 * time.Millisecond
+	requestSlack = 500 * time.Microsecond
 	// requestHold is how long a level is kept at least.
 	requestHold = 250 * time.Millisecond
+	// startHold is how long each level of a start is kept.
+	startHold = time.Second
 )
 
 // latency is the client latency of one kind of requests, and the backoff level for it.
@@ -41,7 +43,17 @@ type latency struct {
 	last    lethe.Time      // when a request was answered; 0: there are no clients
 	busy    bool            // something was reclaimed in the window
 	anySlow bool            // in the window
+
+	// start is the level at which reclaiming begins beside clients: at full speed they would
+	// wait until their latency tells. It falls by itself, and becomes the backoff level once
+	// requests are slow.
+	start  Level
+	eased  lethe.Time // when start was changed
+	beside bool       // something was being reclaimed when this was last asked
 }
+
+// pace is the level at which to go.
+func (l *latency) pace() Level { return max(l.level, l.start) }
 
 // note takes a request. Busy: something is being reclaimed. Limit is how many times the
 // usual latency is slow.
@@ -56,11 +68,33 @@ func (l *latency) note(now lethe.Time, took time.Duration, busy bool, limit floa
 	if busy && l.usual > 0 {
 		slow := took > max(time.Duration(limit*float64(l.usual)), l.usual+requestSlack)
 		l.anySlow = l.anySlow || slow
-		if l.count(slow, slowRequests); l.many || len(l.took) >= fewRequests {
-			l.decide(now, requestHold)
+		l.count(slow, slowRequests)
+		if l.many || len(l.took) >= fewRequests {
+			l.judge(now)
 		}
 	}
 	l.advance(now, busy, limit)
+}
+
+// judge changes the level if there is evidence for it.
+func (l *latency) judge(now lethe.Time) {
+	if l.excess >= evidence && l.start > l.level {
+		l.level, l.start = l.start, 0
+	}
+	l.decide(now, requestHold)
+}
+
+// ramp begins or continues a start.
+func (l *latency) ramp(now lethe.Time, busy bool) {
+	switch {
+	case !busy:
+		l.start = 0
+	case !l.beside && l.many:
+		l.start, l.eased = Slowest, now
+	case l.start > 0 && now.Sub(l.eased) >= startHold:
+		l.start, l.eased = l.start-1, now
+	}
+	l.beside = busy
 }
 
 // advance closes the window if it is time.
@@ -72,6 +106,7 @@ func (l *latency) advance(now lethe.Time, busy bool, limit float64) {
 		*l = latency{took: l.took[:0], usual: l.usual}
 		return
 	}
+	l.ramp(now, busy)
 	age := now.Sub(l.began)
 	if age < windowMin || age < windowMax && len(l.took) < windowRequests {
 		return

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestLevelFollowsClientLatency(t *testing.T) {
 		{"never slower than the slowest level", slowest, 10 * ms, some{400, 100, 1, 5 * ms, 900 * ms, true}, slowest, 10 * ms},
 		{"within what they may wait", 2, 10 * ms, some{220, 100, 1, 5 * ms, 11 * ms, true}, 1, 10 * ms},
 		{"a slow one in a hundred goes on as before", 2, 10 * ms, some{1000, 100, 100, 5 * ms, 50 * ms, true}, 2, 10 * ms},
-		{"the slack of short requests", 2, ms, some{220, 100, 1, 0, 2 * ms, true}, 1, ms},
+		{"the slack of short requests", 2, ms, some{220, 100, 1, 0, 1500 * time.Microsecond, true}, 1, ms},
 		{"few, and none of them waits", 2, 10 * ms, some{61, 6, 1, 0, 10 * ms, true}, 1, 10 * ms},
 		{"faster than usual", 2, 10 * ms, some{200, 100, 1, 0, 5 * ms, true}, 1, 10*ms - 5*ms/8},
 		{"not faster by more than the limit", 2, 10 * ms, some{200, 100, 1, 0, 9 * ms, true}, 1, 10 * ms},
@@ -167,12 +168,75 @@ func TestClientLatency(t *testing.T) {
 		t.Fatalf("batches of %d although nothing is reclaimed that clients could wait for", got)
 	}
 	of.beside(t, 200*ms, 40*ms, 0)
-	if got := of.c.Size(1000); got != 500 {
-		t.Fatalf("batches of %d while clients wait, want 500", got)
+	if got := of.c.Size(1000); got != 62 {
+		t.Fatalf("batches of %d while clients wait, want 62", got)
 	}
 	clock.Advance(clientsGone)
 	if got := of.c.Size(1000); got != 1000 {
 		t.Fatalf("batches of %d after nobody was there, want 1000", got)
+	}
+}
+
+// TestReclaimingBeginsSlowly: beside clients reclaiming begins at the slowest level, and goes
+// faster by a level a second. That is no backoff, unless requests turn out to be slow. Without
+// clients it begins at full speed.
+func TestReclaimingBeginsSlowly(t *testing.T) {
+	clock := clocktest.At(1)
+	of := clients{&Controller{Clock: clock, ClientLatency: 1.2}, clock, 100, 0}
+	sizes := func(took time.Duration, reported Level) (sizes []int) {
+		if _, err := of.c.Run(t.Context(), func() (bool, bool, error) {
+			for range 5 {
+				sizes = append(sizes, of.c.Size(1000))
+				of.ask(time.Second, took, 0)
+			}
+			return false, false, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if s := of.c.Slowed(); s.Level != reported {
+			t.Errorf("requests of %v: slowed by %+v, want level %d", took, s, reported)
+		}
+		return sizes
+	}
+	for _, c := range []struct {
+		rest, took time.Duration
+		reported   Level
+		want       []int
+	}{
+		{0, 0, 0, []int{1000, 1000, 1000, 1000, 1000}}, // no clients
+		{5 * time.Second, 10 * ms, 0, []int{62, 125, 250, 500, 1000}},
+		{5 * time.Second, 10 * ms, 0, []int{62, 125, 250, 500, 1000}}, // begins anew
+		{5 * time.Second, 40 * ms, Slowest, []int{62, 62, 62, 62, 62}},
+	} {
+		of.reads = 0
+		if c.rest > 0 {
+			of.reads = 100
+		}
+		of.ask(c.rest, 10*ms, 0)
+		if got := sizes(c.took, c.reported); !slices.Equal(got, c.want) {
+			t.Errorf("requests of %v: batches of %v, want %v", c.took, got, c.want)
+		}
+	}
+}
+
+// TestSlowRequestsEndAStart: what is slow while a start is at a faster level makes a backoff of
+// the level before it.
+func TestSlowRequestsEndAStart(t *testing.T) {
+	clock := clocktest.At(1)
+	of := clients{&Controller{Clock: clock, ClientLatency: 1.2}, clock, 100, 0}
+	of.ask(5*time.Second, 10*ms, 0)
+	if _, err := of.c.Run(t.Context(), func() (bool, bool, error) {
+		of.ask(2500*ms, 10*ms, 0)
+		if got := of.c.Size(1000); got != 250 {
+			t.Errorf("batches of %d after two and a half seconds, want 250", got)
+		}
+		of.ask(60*ms, 40*ms, 0)
+		return false, false, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if s, size := of.c.Slowed(), of.c.Size(1000); s.Level != 3 || size != 125 {
+		t.Errorf("slowed by %+v, batches of %d; want level 3, 125", s, size)
 	}
 }
 
