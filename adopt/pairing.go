@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/intercept"
 )
 
 // ErrUnpaired reports that objects below a prefix may belong to another database: a
@@ -31,7 +32,7 @@ type Paired struct {
 	Next  string     // the nonce of the one after it, which may lie there; empty if none does
 	At    lethe.Time // when Epoch was recorded
 	Now   lethe.Time // of this look, by the same clock: the database's
-	// Elsewhere: Epoch was recorded by a database in another place, of which this one
+	// Elsewhere: the last epoch was begun by a database in another place, of which this one
 	// is a copy, unless it was moved.
 	Elsewhere bool
 }
@@ -95,6 +96,17 @@ func (p *Pairing) Admit(ctx context.Context) error {
 	}
 	p.admitted = now
 	return nil
+}
+
+// Around implements intercept.Hook: what may belong to another database is not changed.
+func (p *Pairing) Around(c *intercept.Call) error {
+	switch c.Op {
+	case intercept.Put, intercept.Delete, intercept.Copy, intercept.Sweep:
+		if err := p.Admit(c.Ctx); err != nil {
+			return fmt.Errorf("%w: %w: %w", blob.ErrNotDone, blob.ErrDown, err)
+		}
+	}
+	return c.Next()
 }
 
 // Look returns the record of the prefix, and changes nothing: ErrUnpaired.

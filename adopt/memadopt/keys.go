@@ -2,6 +2,7 @@ package memadopt
 
 import (
 	"context"
+	"maps"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -28,6 +29,19 @@ var _ adopt.KeyRows = (*Keys)(nil)
 // NewKeys returns a collection without rows.
 func NewKeys(clock lethe.Clock) *Keys {
 	return &Keys{names: newNames(clock), orphans: map[string]*Orphan{}}
+}
+
+// Copy returns those of a copy of the database. Holds are left out.
+func (k *Keys) Copy() *Keys {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := NewKeys(k.clock)
+	c.named, c.last, c.at = maps.Clone(k.named), k.last, k.at
+	for key, o := range k.orphans {
+		same := *o
+		c.orphans[key] = &same
+	}
+	return c
 }
 
 // Orphans returns the record, by key.

@@ -41,6 +41,19 @@ func TestOwnedSuite(t *testing.T) {
 	})
 }
 
+func TestPairings(t *testing.T) {
+	a := &app{}
+	a.Pass(time.Hour)
+	first := memadopt.NewPairings(a, "here")
+	adopttest.RunPairings(t, first)
+	for place, elsewhere := range map[string]bool{"here": false, "there": true} {
+		second := first.Copy(place)
+		if p, err := second.Paired(t.Context(), "other/"); err != nil || p.Elsewhere != elsewhere {
+			t.Errorf("a copy %s: %+v, %v", place, p, err)
+		}
+	}
+}
+
 // owner is an application whose rows own objects.
 type owner struct{ *app }
 

@@ -71,22 +71,7 @@ func (a *Adoption) guarded(ctx context.Context, name, prefix string) (bucket, er
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	return hookedBucket{intercept.New(whole, admission{p}), store}, nil
-}
-
-// admission is a hook that refuses changes of objects that may belong to another database.
-type admission struct{ *adopt.Pairing }
-
-// Around implements intercept.Hook.
-func (g admission) Around(c *intercept.Call) error {
-	switch c.Op {
-	case intercept.Put, intercept.Delete, intercept.Copy, intercept.Sweep:
-		err := g.Admit(c.Ctx)
-		if err != nil {
-			return fmt.Errorf("%w: %w: %w", blob.ErrNotDone, blob.ErrDown, err)
-		}
-	}
-	return c.Next()
+	return hookedBucket{intercept.New(whole, p), store}, nil
 }
 
 // epochEvery is the time from one epoch to the next while an instance runs.
