@@ -230,14 +230,14 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 		return ""
 	case len(found) == 0:
 		return "no epoch lies below " + p.Place + " any more: another bucket or disk is in its place, or it was emptied or restored"
-	case slices.Contains(last, seen.Epoch), len(last) == 1 && last[0] == next:
-		return ""
+	case slices.Contains(last, seen.Epoch), len(last) == 1 && last[0] == next && (seen.Number == 0 || slices.Contains(found, seen.Epoch)):
+		return "" // the next lies beside the one before it, unless it was put into another bucket
 	case seen.Number == 0:
 		return "another database deletes below " + p.Place + ", or did so (" + last[0].key() + ")"
 	case last[0].Number < seen.Number:
 		return "an older epoch lies below " + p.Place + " (" + last[0].key() + "): the bucket was restored, or another is in its place"
 	}
-	return "another database has gone on below " + p.Place + " (" + last[0].key() + "): it is a copy of this one, or this one is the copy, or was restored"
+	return "another database has gone on below " + p.Place + " (" + last[0].key() + "): it is a copy of this one, or this one is the copy, or was restored, or another bucket is in its place"
 }
 
 // list returns the epochs below the prefix, in order.
