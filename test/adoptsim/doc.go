@@ -9,5 +9,5 @@
 //
 // actor.go has the coroutines, world.go the schedule, seam.go the steps and their
 // faults, workers.go and apps.go the actors, oracle.go what has to hold, ending.go the
-// quiet end.
+// quiet end. Other sites have files of their own; paired*.go are copies of a database beside one bucket.
 package adoptsim

@@ -33,7 +33,7 @@ func edit(old, new string) []mutation.Edit { return []mutation.Edit{{Old: old, N
 
 // mutants are each guard taken away. Those in memadopt stand for the same rule of
 // sqladopt.
-var mutants = slices.Concat(recordMutants, numberedMutants, takenMutants, folderMutants, keyMutants, ownedMutants)
+var mutants = slices.Concat(recordMutants, numberedMutants, takenMutants, folderMutants, keyMutants, ownedMutants, pairedMutants)
 
 // recordMutants are those of rows that expire.
 var recordMutants = []mutant{

@@ -17,7 +17,7 @@ var (
 	schedules = flag.Int("sim.schedules", 300, "how many schedules to run of each site")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
-	only      = flag.String("sim.site", "", "only worlds of this: records, coarse, numbered, taken, quarantined, folders, keys, owned")
+	only      = flag.String("sim.site", "", "only worlds of this: records, coarse, numbered, taken, quarantined, folders, keys, owned, paired")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
@@ -83,6 +83,10 @@ var sites = map[adoptsim.Site][]string{
 	adoptsim.Owned: {
 		"refused", "expire files: rows", "clean files: kept", "clean files: held", "clean files: lost", "clean files: failed", "unlink landed late",
 		"deletes under way of what is held",
+	},
+	adoptsim.Paired: {
+		"copies", "copies in the same place", "restored", "promoted", "buckets swapped", "buckets emptied or restored",
+		"refusals", "refused", "accepted", "deletes", "put landed late", "confirm landed late", "unlink landed late",
 	},
 }
 

@@ -28,7 +28,8 @@ const (
 	Taken       Site = "taken"       // rows without columns for a claim
 	Folders     Site = "folders"
 	Keys        Site = "keys"
-	Owned       Site = "owned" // rows that own objects, or folders
+	Owned       Site = "owned"  // rows that own objects, or folders
+	Paired      Site = "paired" // keys, and copies of their database beside one bucket
 )
 
 // Config is all that a run depends on.
@@ -117,6 +118,8 @@ func Run(cfg Config) Result {
 		w.site = newKeySite(w)
 	case Owned:
 		w.site = newOwnedSite(w)
+	case Paired:
+		w.site = newPairedSite(w)
 	default:
 		w.site = newRecordSite(w)
 	}
