@@ -13,6 +13,7 @@ const MaxDeletion = 1000
 type Deletion struct {
 	Op     lethe.ID
 	Bucket string
+	Into   lethe.ID // as in Document
 	Items  []DeleteItem
 }
 

@@ -12,6 +12,7 @@ import (
 type Update struct {
 	Op     lethe.ID
 	Bucket string
+	Into   lethe.ID // as in Document
 	Key    string
 	If     Precondition
 	Attrs  *Attrs

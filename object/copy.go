@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -15,8 +17,7 @@ import (
 // Copy makes an object of another one's content: by reference where the ledger can,
 // else by copying the bytes. The copy has the source's ETag. A copy onto itself
 // changes the object in place. Errors: ErrNoSuchBucket and ErrNoSuchKey of either
-// side; ErrPreconditionFailed, and ErrSource if SourceIf fails, also where it yields "not
-// modified"; ErrCounted if reads of the source are counted, or were to be by a copy onto
+// side; ErrPreconditionFailed, and ErrSource if the source is another version; ErrCounted if reads of the source are counted, or were to be by a copy onto
 // itself; and those of Get and Put.
 func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 	res, err := s.copy(ctx, &r)
@@ -47,15 +48,9 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 // ErrSource marks an error that is about the source of a copy.
 var ErrSource = errors.New("source")
 
-// source returns the object to copy from, and checks its condition.
+// source returns the object to copy from.
 func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
-	src, err := s.ledger.Objects.StatObject(ctx, r.SourceBucket, r.SourceKey)
-	if err == nil {
-		err = unmodified(r.SourceIf.check(src.Object))
-	}
-	if err == nil {
-		err = Uncounted(src.Object)
-	}
+	src, err := s.head(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, ID: r.SourceID, Check: Uncounted})
 	if err != nil {
 		return src, fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -69,14 +64,6 @@ func Uncounted(o ledger.Object) error {
 		return nil
 	}
 	return fmt.Errorf("%w: a copy would be read without being counted", lethe.ErrCounted)
-}
-
-// unmodified turns "not modified" into a failed precondition, as copies require.
-func unmodified(err error) error {
-	if errors.Is(err, lethe.ErrNotModified) {
-		return fmt.Errorf("%w: %s", lethe.ErrPreconditionFailed, err)
-	}
-	return err
 }
 
 // copyVersion copies exactly this version of the source: errReplaced if it is gone.
@@ -184,6 +171,13 @@ func (r *CopyRequest) attrs(from ledger.Object) ledger.Attrs {
 	if a.Checksums == nil {
 		a.Checksums, a.ChecksumType = from.Attrs.Checksums, from.Attrs.ChecksumType
 	}
+	if a.ChecksumType != from.Attrs.ChecksumType || !maps.Equal(a.Checksums, from.Attrs.Checksums) {
+		// Those of the parts no longer make up the whole's.
+		a.Parts = slices.Clone(a.Parts)
+		for i := range a.Parts {
+			a.Parts[i].Checksums = nil
+		}
+	}
 	return a
 }
 
@@ -212,7 +206,7 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 // copyInPlace changes the version that was resolved without making another one.
 func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
 	if r.BucketID != "" && r.BucketID != from.BucketID {
-		return PutResult{}, fmt.Errorf("another bucket now has the name %q: %w", r.Bucket, lethe.ErrNoSuchBucket)
+		return PutResult{}, anotherBucket(r.Bucket)
 	}
 	if err := r.If.Holds(&from); err != nil {
 		return PutResult{}, err
@@ -222,7 +216,7 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Obj
 	}
 	attrs := r.attrs(from)
 	u := ledger.Update{
-		Bucket: r.Bucket, Key: r.Key, Attrs: &attrs, Tags: r.Tags,
+		Bucket: r.Bucket, Into: r.BucketID, Key: r.Key, Attrs: &attrs, Tags: r.Tags,
 		If: ledger.Precondition{IfID: from.ID},
 	}
 	r.newEnds(&u)

@@ -31,7 +31,7 @@ func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, 
 	case n > maxDelete:
 		return nil, fmt.Errorf("%w: at most %d keys at a time", lethe.ErrTooLarge, maxDelete)
 	}
-	d := ledger.Deletion{Op: s.newID(), Bucket: r.Bucket, Items: r.Items}
+	d := ledger.Deletion{Op: s.newID(), Bucket: r.Bucket, Into: r.BucketID, Items: r.Items}
 	var deletions ledger.Deletions
 	end, err := s.settle(ctx, operation{op: d.Op, what: "delete", run: func(ctx context.Context) (err error) {
 		deletions, err = s.ledger.Objects.Delete(ctx, d)

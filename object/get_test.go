@@ -151,10 +151,6 @@ func TestReadConditions(t *testing.T) {
 				t.Errorf("%+v: %v, want %v", c.If, err, c.want)
 			}
 		}
-		_, err = w.Copy(w.ctx, object.CopyRequest{SourceBucket: bucket, SourceKey: "k", Bucket: bucket, Key: "copy", SourceIf: c.If})
-		if (c.want == nil) != (err == nil) || err != nil && !errors.Is(err, failed) {
-			t.Errorf("copy if %+v: %v", c.If, err)
-		}
 	}
 	_, err := w.read(object.GetRequest{Bucket: bucket, Key: "none", If: object.ReadCondition{IfMatch: "*"}})
 	w.wants(err, lethe.ErrNoSuchKey)

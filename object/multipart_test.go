@@ -267,12 +267,12 @@ func (c counting) Read(p []byte) (int, error) {
 
 func TestCopyPartRefuses(t *testing.T) {
 	w := newWorld(t, nil)
-	o := w.put("from", "data")
+	w.put("from", "data")
 	up := w.create("k")
 	for want, change := range map[error]func(*object.PartCopyRequest){
 		lethe.ErrNoSuchKey:          func(r *object.PartCopyRequest) { r.SourceKey = "none" },
 		lethe.ErrInvalidRange:       func(r *object.PartCopyRequest) { r.Range = &object.Range{Offset: 4, Length: 1} },
-		lethe.ErrPreconditionFailed: func(r *object.PartCopyRequest) { r.SourceIf.IfNoneMatch = o.ETag },
+		lethe.ErrPreconditionFailed: func(r *object.PartCopyRequest) { r.SourceID = "another" },
 		lethe.ErrNoSuchUpload:       func(r *object.PartCopyRequest) { r.Upload = "none" },
 	} {
 		r := object.PartCopyRequest{Bucket: bucket, Key: "k", Upload: up.ID, Number: 1, SourceBucket: bucket, SourceKey: "from"}

@@ -55,8 +55,11 @@ type Range struct {
 // to their number, whatever the numbers of their upload.
 type GetRequest struct {
 	Bucket string
-	Key    string
-	Range  *Range
+	// BucketID, if set, is that of the intended bucket: ErrNoSuchBucket if another one has the name.
+	BucketID lethe.ID
+	Key      string
+	ID       lethe.ID // the version, if set: ErrPreconditionFailed if there is another one
+	Range    *Range
 	// RangeIf, if set, reports for which version Range is meant. Another one is read whole.
 	RangeIf func(ledger.Object) bool
 	Part    int
@@ -88,7 +91,7 @@ type Reader struct {
 // CopyRequest copies an object onto another key or onto itself.
 type CopyRequest struct {
 	SourceBucket, SourceKey string
-	SourceIf                ReadCondition
+	SourceID                lethe.ID // the version to copy; empty: whichever there is
 	Bucket, Key             string
 	BucketID                lethe.ID // as in PutRequest
 	If                      ledger.Precondition
@@ -137,8 +140,8 @@ type PartCopyRequest struct {
 	Upload                  lethe.ID
 	Number                  int
 	SourceBucket, SourceKey string
+	SourceID                lethe.ID // as in CopyRequest
 	Range                   *Range
-	SourceIf                ReadCondition
 	// Wrap, if set, sees the bytes on their way (to compute checksums), and
 	// Finish returns the checksums afterwards.
 	Wrap   func(io.Reader) io.Reader
@@ -161,8 +164,9 @@ type CompleteRequest struct {
 
 // DeleteRequest deletes up to 1,000 keys of one bucket.
 type DeleteRequest struct {
-	Bucket string
-	Items  []ledger.DeleteItem
+	Bucket   string
+	BucketID lethe.ID // as in GetRequest
+	Items    []ledger.DeleteItem
 }
 
 // PartQuery lists the parts of an open upload, in ascending order.

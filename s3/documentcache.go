@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,8 +14,8 @@ const (
 	// documentsFor is how long a bucket's document is cached. A change by
 	// another process takes effect within it, one by this process at once.
 	documentsFor = time.Second
-	// maxDocuments bounds how many are kept.
-	maxDocuments = 10_000
+	// maxCached bounds of how many buckets.
+	maxCached = 2_000
 )
 
 // DocumentCache caches the documents of buckets briefly: access control list,
@@ -26,55 +27,85 @@ type DocumentCache struct {
 
 	mu      sync.Mutex
 	changes int64 // begun or ended here
-	by      map[documentName]cachedDocument
+	by      map[string]cachedBucket
 }
 
-type documentName struct{ bucket, kind string }
-
-// cachedDocument is a document, nil if there is none.
-type cachedDocument struct {
-	body []byte
-	at   lethe.Time
+// cachedBucket is a bucket with the documents read of it, nil if there is none of a kind.
+type cachedBucket struct {
+	id        lethe.ID // read before them, so that whoever finds it under the name later knows that they were its own
+	at        lethe.Time
+	documents map[string][]byte
 }
 
 // NewDocumentCache returns a cache of the buckets and documents of a store.
 func NewDocumentCache(s Store) *DocumentCache {
-	return &DocumentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
+	return &DocumentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[string]cachedBucket{}}
 }
 
-// Cached returns a document without reading it, if it is cached; nil if there is none.
-// Callers do not change it.
-func (c *DocumentCache) Cached(bucket, kind string) (body []byte, ok bool) {
+// Cached returns a document without reading it, if it is cached, and the bucket that it is of;
+// nil if there is none. Callers do not change it.
+func (c *DocumentCache) Cached(bucket, kind string) (body []byte, of lethe.ID, ok bool) {
 	now := c.clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	have, ok := c.by[documentName{bucket, kind}]
-	return have.body, ok && now.Sub(have.at) < documentsFor
+	have := c.fresh(bucket, now)
+	body, ok = have.documents[kind]
+	return body, have.id, ok
+}
+
+// fresh returns what is cached of a bucket.
+func (c *DocumentCache) fresh(bucket string, now lethe.Time) cachedBucket {
+	if have := c.by[bucket]; now.Sub(have.at) < documentsFor {
+		return have
+	}
+	return cachedBucket{}
 }
 
 // Document reads a document; callers do not change it.
 func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
-	if body, ok := c.Cached(bucket, kind); ok {
-		return body, nil
+	body, _, err := c.DocumentOf(ctx, bucket, kind)
+	return body, err
+}
+
+// DocumentOf is Document, and returns the bucket that the document is of: as long as that has
+// the name, the document was not another's.
+func (c *DocumentCache) DocumentOf(ctx context.Context, bucket, kind string) (body []byte, of lethe.ID, err error) {
+	if body, of, ok := c.Cached(bucket, kind); ok {
+		return body, of, nil
 	}
-	name, now := documentName{bucket, kind}, c.clock.Now()
+	now := c.clock.Now()
 	c.mu.Lock()
-	seen := c.changes
+	seen, of := c.changes, c.fresh(bucket, now).id
 	c.mu.Unlock()
-	body, err := c.DocumentStore.Document(ctx, bucket, kind)
-	if err != nil {
-		return nil, err
+	if of == "" {
+		found, err := c.BucketStore.Bucket(ctx, bucket)
+		if err != nil {
+			return nil, "", err
+		}
+		of = found.ID
+	}
+	if body, err = c.DocumentStore.Document(ctx, bucket, kind); err != nil {
+		return nil, "", err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A document that was read during a change may be the old one.
 	if c.changes == seen {
-		if len(c.by) >= maxDocuments {
-			clear(c.by)
-		}
-		c.by[name] = cachedDocument{body, now}
+		c.keep(bucket, cachedBucket{of, now, map[string][]byte{kind: body}})
 	}
-	return body, nil
+	return body, of, nil
+}
+
+// keep caches a document, beside those that were read of the bucket before.
+func (c *DocumentCache) keep(bucket string, read cachedBucket) {
+	if have := c.fresh(bucket, read.at); have.id == read.id {
+		all := maps.Clone(have.documents)
+		maps.Copy(all, read.documents)
+		read = cachedBucket{read.id, min(read.at, have.at), all}
+	} else if len(c.by) >= maxCached {
+		clear(c.by)
+	}
+	c.by[bucket] = read
 }
 
 // changing drops a bucket's cached documents before and after a change.
@@ -89,9 +120,14 @@ func (c *DocumentCache) Forget(bucket string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
-	for _, kind := range kinds {
-		delete(c.by, documentName{bucket, kind})
-	}
+	delete(c.by, bucket)
+}
+
+// Drop drops a bucket's cached documents where another bucket was found to have the name.
+func (c *DocumentCache) Drop(bucket string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.by, bucket)
 }
 
 // PutDocument writes a document.

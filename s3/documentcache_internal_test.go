@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
@@ -14,9 +15,16 @@ import (
 type shelf struct {
 	BucketStore
 	DocumentStore
+	id      lethe.ID
 	docs    map[documentName][]byte
 	reads   int
 	reading func()
+}
+
+type documentName struct{ bucket, kind string }
+
+func (s *shelf) Bucket(_ context.Context, bucket string) (ledger.Bucket, error) {
+	return ledger.Bucket{ID: s.id, Name: bucket}, nil
 }
 
 func (s *shelf) Document(_ context.Context, bucket, kind string) ([]byte, error) {
@@ -48,7 +56,7 @@ type cacheTest struct {
 }
 
 func newCacheTest(t *testing.T) *cacheTest {
-	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
+	c := &cacheTest{T: t, shelf: &shelf{id: "first", docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
 	c.cache = NewDocumentCache(Store{Buckets: c.shelf, Documents: c.shelf})
 	c.cache.clock = c.clock
 	return c
@@ -97,4 +105,25 @@ func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
 	}
 	c.reads("", 1)
 	c.reads("new", 2)
+}
+
+// What is cached of a bucket names it, also where another one has the name by now: whoever
+// finds that one knows that the documents were not its own.
+func TestDocumentsAreOfOneBucket(t *testing.T) {
+	c := newCacheTest(t)
+	of := func(kind string, want lethe.ID) {
+		t.Helper()
+		if _, got, err := c.cache.DocumentOf(t.Context(), "b", kind); err != nil || got != want {
+			t.Errorf("%s is of %q, %v; want %q", kind, got, err, want)
+		}
+	}
+	of(KindACL, "first")
+	c.shelf.id = "second" // by another process
+	of(KindPolicy, "first")
+	c.clock.Advance(documentsFor)
+	of(KindPolicy, "second")
+	of(KindACL, "second")
+	c.shelf.id = "third"
+	c.cache.Drop("b")
+	of(KindACL, "third")
 }

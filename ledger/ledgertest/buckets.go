@@ -149,6 +149,11 @@ func documentsOfAnother(w *world) {
 	w.fails(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("late")}), lethe.ErrNoSuchBucket)
 	w.fails(w.DeleteDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl"}), lethe.ErrNoSuchBucket)
 	w.fails(refused(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Into: meant, By: "test"})), lethe.ErrNoSuchBucket)
+	w.put("k", "another's")
+	w.unchanged(func() {
+		w.fails(refused(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Into: meant, Items: []ledger.DeleteItem{{Key: "k"}}})), lethe.ErrNoSuchBucket)
+		w.fails(refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Into: meant, Key: "k", Tags: &map[string]string{"a": "b"}})), lethe.ErrNoSuchBucket)
+	})
 	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "another's")
 }
 

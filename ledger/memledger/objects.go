@@ -157,7 +157,7 @@ func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, 
 	defer db.leave()
 	b, err := db.find(d.Bucket)
 	if err == nil {
-		err = db.fresh(d.Op)
+		err = cmp.Or(b.meant(d.Into), db.fresh(d.Op))
 	}
 	if err != nil {
 		return ledger.Deletions{}, err
@@ -224,6 +224,9 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error
 // update checks an update, and returns its object and what becomes of it.
 func (db *DB) update(u ledger.Update) (*object, ledger.Object, error) {
 	b, err := db.find(u.Bucket)
+	if err == nil {
+		err = b.meant(u.Into)
+	}
 	if err != nil {
 		return nil, ledger.Object{}, err
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,39 +33,35 @@ func (r *request) decide(bucket string) {
 // decides reports whether versitygw decides on the request in a bucket.
 func (r *request) decides(bucket string) bool { return slices.Contains(r.deciding, bucket) }
 
-// decidedOn returns the bucket for which writing a body was authorised by the
-// bucket itself. While the body is sent, the name may go to another owner. A
-// key with the name in its list may write into any bucket of the name.
-func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
-	if _, root := account(ctx); root || b.grantee(ctx, o.req, o.names.bucket) != nil {
-		return "", nil
+// means records a bucket whose documents decide on the request. All of them, and
+// what is done then, are of one bucket: the name may go to another owner at any
+// time, and cached documents may be those of a bucket that is gone.
+func (r *request) means(bucket string, id lethe.ID) error {
+	if r.meant == nil {
+		r.meant = map[string]lethe.ID{}
 	}
-	found, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket)
-	return found.ID, err
+	if r.meant[bucket] == "" {
+		r.meant[bucket] = id
+	}
+	return isMeant(bucket, id, r.meant[bucket])
 }
 
-// means records the bucket whose list, read next and not from the cache,
-// decides whether the request may change the bucket's documents. When it does,
-// the name may belong to another owner.
-func (b *Backend) means(ctx context.Context, bucket string) error {
-	req := requestOf(ctx)
-	_, root := account(ctx)
-	if root || !req.setsBucket() || b.grantee(ctx, req, bucket) != nil {
+// isMeant returns lethe.ErrNoSuchBucket if a bucket is meant and another one has its name.
+func isMeant(bucket string, has, meant lethe.ID) error {
+	if meant == "" || meant == has {
 		return nil
 	}
-	o := &op{req: req, names: names{bucket: bucket}}
-	own, cancel := b.context(req, false)
-	defer cancel()
-	found, err := b.store.Buckets.Bucket(own, bucket)
-	if err != nil {
-		return b.fail(o, err)
+	return fmt.Errorf("another bucket now has the name %q: %w", bucket, lethe.ErrNoSuchBucket)
+}
+
+// decidedOn returns the bucket for which a request was authorised by that
+// bucket itself. A key with the name in its list may use any bucket of the
+// name.
+func (b *Backend) decidedOn(ctx context.Context, req *request, bucket string) lethe.ID {
+	if _, root := account(ctx); root || b.grantee(ctx, req, bucket) != nil {
+		return ""
 	}
-	if req.meant == nil {
-		req.meant = map[string]lethe.ID{}
-	}
-	req.meant[bucket] = found.ID
-	b.cache.Forget(bucket)
-	return nil
+	return req.meant[bucket]
 }
 
 // setsBucket reports whether the request changes a bucket's documents.

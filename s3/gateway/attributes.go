@@ -12,7 +12,6 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -26,7 +25,7 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 	if err != nil {
 		return out, err
 	}
-	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, o.at())
 	if err != nil {
 		return out, b.fail(o, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
+	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -102,6 +103,12 @@ type op struct {
 	cancel context.CancelFunc
 	req    *request
 	names  names
+	bucket lethe.ID // whose documents authorised it; empty: any of the name
+}
+
+// at names the object of the operation.
+func (o *op) at() object.GetRequest {
+	return object.GetRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key}
 }
 
 // failure describes an error of which the client receives less.
@@ -134,6 +141,7 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 		return o, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	acct, _ := account(rctx)
+	o.bucket = b.decidedOn(rctx, o.req, n.bucket)
 	o.ctx, o.cancel = b.context(o.req, n.body)
 	o.ctx = lethe.WithCaller(o.ctx, lethe.Caller{Key: strings.Clone(acct.Access), Request: o.req.event.ID})
 	return o, nil

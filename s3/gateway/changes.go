@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -71,13 +70,13 @@ func (b *Backend) legalHold(ctx context.Context, bucket, key string) (bool, erro
 
 // setObjectList replaces the access control list of an object.
 func (b *Backend) setObjectList(o *op, list *ledger.ACL) error {
-	at := object.GetRequest{Bucket: o.names.bucket, Key: o.names.key}
+	at := o.at()
 	was, err := b.store.Objects.Head(o.ctx, at)
 	if err != nil {
 		return err
 	}
 	o.req.changes(s3.KindACL, s3.ShownGrants(was.Attrs.ACL))
-	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Key: at.Key, ACL: list})
+	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Into: at.BucketID, Key: at.Key, ACL: list})
 	if err == nil {
 		o.req.changed(s3.KindACL, s3.ShownGrants(list))
 	}

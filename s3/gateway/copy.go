@@ -3,8 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -28,7 +28,13 @@ const copyAttempts = 5
 // source is the source of a copy.
 type source struct {
 	bucket, key string
+	id          lethe.ID // of the bucket, as in op
 	conditions  readConditions
+}
+
+// at names the source.
+func (s source) at() object.GetRequest {
+	return object.GetRequest{Bucket: s.bucket, BucketID: s.id, Key: s.key}
 }
 
 // source parses a copy source and authorises reading it.
@@ -46,7 +52,7 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return source{}, err
 	}
-	s := source{bucket, key, c}
+	s := source{bucket, key, b.decidedOn(ctx, requestOf(ctx), bucket), c}
 	if version != "" {
 		if err := b.maySource(ctx, s); err != nil {
 			return source{}, err
@@ -145,7 +151,13 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 
 // missingBucket names the one of the two buckets that does not exist.
 func (b *Backend) missingBucket(o *op, src source) error {
-	if _, err := b.store.Buckets.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
+	b.cache.Drop(src.bucket)
+	b.cache.Drop(o.names.bucket)
+	found, err := b.store.Buckets.Bucket(o.ctx, src.bucket)
+	if err == nil {
+		err = isMeant(src.bucket, found.ID, src.id)
+	}
+	if errors.Is(err, lethe.ErrNoSuchBucket) {
 		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
 	}
 	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
@@ -153,15 +165,11 @@ func (b *Backend) missingBucket(o *op, src source) error {
 
 // destination is what a request says of the copy itself.
 type destination struct {
-	bucket lethe.ID
-	list   *ledger.ACL
-	only   ledger.Precondition // of what the copy replaces; versitygw knows those of the source only
+	list *ledger.ACL
+	only ledger.Precondition // of what the copy replaces; versitygw knows those of the source only
 }
 
 func (b *Backend) destination(ctx context.Context, o *op, given condition) (d destination, err error) {
-	if d.bucket, err = b.decidedOn(ctx, o); err != nil {
-		return d, err
-	}
 	if d.list, err = b.ownACL(ctx, o); err != nil {
 		return d, err
 	}
@@ -172,7 +180,7 @@ func (b *Backend) destination(ctx context.Context, o *op, given condition) (d de
 // copy copies the current version of the source. It fails with
 // ErrPreconditionFailed, and ErrSource if that is replaced meanwhile.
 func (b *Backend) copy(o *op, src source, to destination, in s3response.CopyObjectInput) (res object.PutResult, err error) {
-	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
+	from, err := b.store.Objects.Head(o.ctx, src.at())
 	if err != nil {
 		return res, err
 	}
@@ -184,8 +192,8 @@ func (b *Backend) copy(o *op, src source, to destination, in s3response.CopyObje
 		return res, err
 	}
 	r := object.CopyRequest{
-		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
-		Bucket: o.names.bucket, BucketID: to.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
+		SourceBucket: src.bucket, SourceKey: src.key, SourceID: from.ID,
+		Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key, If: to.only, ByKey: o.req.keyTTL(),
 	}
 	if in.Metadata, err = o.req.metadata(in.Metadata); err != nil {
 		return res, err
@@ -245,10 +253,8 @@ func (b *Backend) copySum(o *op, from ledger.Object, asked types.ChecksumAlgorit
 		return nil
 	}
 	parts := make([]ledger.Part, len(from.Attrs.Parts))
-	attrs.Parts = slices.Clone(attrs.Parts)
 	for i, p := range from.Attrs.Parts {
 		parts[i] = ledger.Part{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
-		attrs.Parts[i].Checksums = nil
 	}
 	if have && (asked == types.ChecksumAlgorithmCrc32 || asked == types.ChecksumAlgorithmCrc32c) {
 		sum, err := compose(asked, types.ChecksumTypeFullObject, parts)
@@ -260,11 +266,9 @@ func (b *Backend) copySum(o *op, from ledger.Object, asked types.ChecksumAlgorit
 
 // checksum reads the source to compute another kind of checksum for the copy.
 func (b *Backend) checksum(o *op, from ledger.Object, a types.ChecksumAlgorithm, attrs *ledger.Attrs) error {
-	r, err := b.store.Objects.Get(o.ctx, object.GetRequest{
-		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},
-	})
+	r, err := b.store.Objects.Get(o.ctx, object.GetRequest{Bucket: from.Bucket, Key: from.Key, ID: from.ID})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", object.ErrSource, err)
 	}
 	defer r.Body.Close()
 	h, err := newHash(r.Body, a, "")

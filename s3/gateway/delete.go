@@ -38,7 +38,7 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 		return nil, err
 	}
 	done, err := b.store.Objects.Delete(o.ctx, object.DeleteRequest{
-		Bucket: o.names.bucket, Items: []ledger.DeleteItem{{Key: o.names.key, If: c.precondition()}},
+		Bucket: o.names.bucket, BucketID: o.bucket, Items: []ledger.DeleteItem{{Key: o.names.key, If: c.precondition()}},
 	})
 	if err == nil && len(done) == 1 {
 		err = b.deleteError(o, o.names.key, done[0].Err, c)
@@ -188,7 +188,7 @@ func (d *deletion) run() error {
 	if len(d.items) == 0 {
 		return nil
 	}
-	done, err := d.b.store.Objects.Delete(d.o.ctx, object.DeleteRequest{Bucket: d.o.names.bucket, Items: d.items})
+	done, err := d.b.store.Objects.Delete(d.o.ctx, object.DeleteRequest{Bucket: d.o.names.bucket, BucketID: d.o.bucket, Items: d.items})
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (b *Backend) deleteError(o *op, key string, err error, c deleteCondition) e
 	if !errors.Is(err, lethe.ErrPreconditionFailed) {
 		return err
 	}
-	obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: key})
+	obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: key})
 	if errors.Is(headErr, lethe.ErrNoSuchKey) {
 		return nil
 	}

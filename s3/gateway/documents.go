@@ -22,12 +22,15 @@ import (
 // is none (0: none).
 func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
 	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
-	doc, ok := b.cache.Cached(bucket, kind)
+	doc, of, ok := b.cache.Cached(bucket, kind)
 	var err error
 	if !ok {
 		own, cancel := b.context(o.req, false)
 		defer cancel()
-		doc, err = b.store.Documents.Document(own, bucket, kind)
+		doc, of, err = b.cache.DocumentOf(own, bucket, kind)
+	}
+	if err == nil {
+		err = o.req.means(bucket, of)
 	}
 	if err == nil && doc == nil && missing != 0 {
 		err = s3err.GetBucketErr(missing, bucket)
@@ -43,7 +46,7 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 		return err
 	}
 	b.changesDocument(o, kind)
-	d := ledger.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
+	d := ledger.Document{Bucket: bucket, Into: o.bucket, Kind: kind, Body: slices.Clone(body)}
 	if body == nil {
 		err = b.store.Documents.DeleteDocument(o.ctx, d)
 	} else {
@@ -81,8 +84,9 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
 		return b.rootsACL(ctx, bucket)
 	}
-	if err := b.means(ctx, bucket); err != nil {
-		return nil, err
+	if requestOf(ctx).setsBucket() {
+		// The list that decides on a change is not an older one.
+		b.cache.Drop(bucket)
 	}
 	acl, err := b.storedACL(ctx, bucket)
 	if err != nil {
@@ -124,6 +128,9 @@ func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error)
 	own, cancel := b.context(requestOf(ctx), false)
 	defer cancel()
 	found, err := b.store.Buckets.Bucket(own, bucket)
+	if err == nil {
+		err = requestOf(ctx).means(bucket, found.ID)
+	}
 	if err != nil {
 		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}

@@ -85,6 +85,9 @@ func (b *Backend) fail(o *op, err error) error {
 	if errors.As(err, &own) {
 		return gatewayError(own)
 	}
+	if errors.Is(err, lethe.ErrNoSuchBucket) {
+		b.cache.Drop(o.names.bucket)
+	}
 	for _, m := range mappings {
 		if errors.Is(err, m.err) {
 			if m.err == blob.ErrMisplaced || m.err == lethe.ErrUnavailable || m.err == lethe.ErrUnknownOutcome {

@@ -7,7 +7,6 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -31,7 +30,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	}
 	was, err := b.legalHold(o.ctx, n.bucket, n.key)
 	if err == nil && (on || !was) {
-		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key})
+		_, err = b.store.Objects.Head(o.ctx, o.at())
 	}
 	if err != nil {
 		return b.fail(o, err)
@@ -63,7 +62,7 @@ func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version s
 	}
 	on, err := b.legalHold(o.ctx, n.bucket, n.key)
 	if err == nil && !on {
-		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key})
+		_, err = b.store.Objects.Head(o.ctx, o.at())
 	}
 	if err != nil {
 		return nil, b.fail(o, err)

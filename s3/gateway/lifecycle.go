@@ -102,7 +102,7 @@ func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte)
 	}
 	rules, err := lifecycle.Parse(body)
 	if err == nil {
-		err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules, By: byS3})
+		err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.bucket, Rules: rules, By: byS3})
 	}
 	return &controllers.Response{Headers: map[string]*string{headerLeastTransition: to(leastTransition)}}, b.fail(o, lifecycleError(err))
 }
@@ -144,7 +144,7 @@ func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte)
 	if err != nil {
 		return &controllers.Response{}, err
 	}
-	err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], By: byS3})
+	err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.bucket, By: byS3})
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, b.fail(o, lifecycleError(err))
 }
 

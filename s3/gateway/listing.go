@@ -28,14 +28,7 @@ func (b *Backend) list(ctx context.Context, q ledger.ListQuery, withOwner bool) 
 	if err != nil {
 		return listed{}, err
 	}
-	if _, err := b.store.Buckets.Bucket(o.ctx, q.Bucket); err != nil {
-		return listed{}, b.fail(o, err)
-	}
-	if q.Limit == 0 {
-		return listed{}, nil
-	}
-	q.Limit = min(q.Limit, s3.MaxList)
-	page, err := b.store.Objects.List(o.ctx, q)
+	page, err := b.page(o, q)
 	if err != nil {
 		return listed{}, b.fail(o, err)
 	}
@@ -56,6 +49,25 @@ func (b *Backend) list(ctx context.Context, q ledger.ListQuery, withOwner bool) 
 		l.prefixes = append(l.prefixes, types.CommonPrefix{Prefix: to(enc.name(p))})
 	}
 	return l, nil
+}
+
+// page reads a page of the bucket that is meant: that it still has the name is looked up last.
+func (b *Backend) page(o *op, q ledger.ListQuery) (page ledger.ListPage, err error) {
+	if q.Limit = min(q.Limit, s3.MaxList); q.Limit > 0 {
+		if page, err = b.store.Objects.List(o.ctx, q); err != nil {
+			return page, err
+		}
+	}
+	return page, b.stillMeant(o)
+}
+
+// stillMeant returns lethe.ErrNoSuchBucket unless the bucket exists, and is the one that is meant.
+func (b *Backend) stillMeant(o *op) error {
+	found, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket)
+	if err == nil {
+		err = isMeant(o.names.bucket, found.ID, o.bucket)
+	}
+	return err
 }
 
 func listedObject(o *ledger.Object, owner *types.Owner, enc encoder) s3response.Object {

@@ -36,10 +36,7 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 		return out, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
 	acct, _ := account(ctx)
-	r := object.UploadRequest{Bucket: o.names.bucket, Key: o.names.key, Owner: strings.Clone(acct.Access), Attrs: uploadAttrs(in)}
-	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
-		return out, b.fail(o, err)
-	}
+	r := object.UploadRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key, Owner: strings.Clone(acct.Access), Attrs: uploadAttrs(in)}
 	if r.Tags, err = tagsOf(in.Tagging); err != nil {
 		return out, err
 	}
@@ -261,7 +258,7 @@ type copiedPart struct {
 }
 
 func (b *Backend) copyPart(o *op, up ledger.Upload, p copiedPart) (part ledger.Part, algorithm types.ChecksumAlgorithm, err error) {
-	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: p.src.bucket, Key: p.src.key})
+	from, err := b.store.Objects.Head(o.ctx, p.src.at())
 	if err != nil {
 		return part, "", err
 	}
@@ -280,7 +277,7 @@ func (b *Backend) copyPart(o *op, up ledger.Upload, p copiedPart) (part ledger.P
 	var h s3.ChecksumReader
 	r := object.PartCopyRequest{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: up.ID, Number: p.number,
-		SourceBucket: p.src.bucket, SourceKey: p.src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
+		SourceBucket: p.src.bucket, SourceKey: p.src.key, SourceID: from.ID,
 		Wrap: func(r io.Reader) io.Reader {
 			// The algorithm is one of those that exist.
 			h, _ = newHash(r, kept, "")

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/object"
 )
 
 // upload is an open multipart upload of a test.
@@ -206,6 +207,13 @@ func TestCopiesHaveAWholeChecksum(t *testing.T) {
 			s.must(err)
 			if got := s.checksums(name); got != want || out.CopyObjectResult.ChecksumType != types.ChecksumTypeFullObject {
 				t.Errorf("%s of %s: %s, want %s; its answer says %s", name, a, got, want, out.CopyObjectResult.ChecksumType)
+			}
+			of, err := w.store.Head(s.ctx, object.GetRequest{Bucket: s.bucket, Key: name})
+			s.must(err)
+			for _, p := range of.Attrs.Parts {
+				if len(p.Checksums) > 0 {
+					t.Errorf("%s of %s: part %d shows %v beside a checksum of the whole", name, a, p.Number, p.Checksums)
+				}
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (b *Backend) putNotifications(rctx context.Context, bucket string, body []b
 	}
 	rules, err := notification.Parse(body, func(target string) error { return b.store.Notifications.MayUse(bucket, target) })
 	if err == nil {
-		err = b.setNotifications(o, ledger.NotificationChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules})
+		err = b.setNotifications(o, ledger.NotificationChange{Bucket: bucket, Into: o.bucket, Rules: rules})
 	}
 	return &controllers.Response{}, b.fail(o, notificationError(err))
 }

@@ -37,7 +37,7 @@ func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, o.at())
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
@@ -78,7 +78,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 	}
 	if list == nil {
 		// It requests the default.
-		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+		_, err = b.store.Objects.Head(o.ctx, o.at())
 		return b.fail(o, err)
 	}
 	return b.fail(o, b.setObjectList(o, list))

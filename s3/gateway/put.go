@@ -52,10 +52,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
 		return res, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
-	r := object.PutRequest{Bucket: o.names.bucket, Key: o.names.key, Size: num(in.ContentLength), Send: o.req.confined(ctx)}
-	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
-		return res, err
-	}
+	r := object.PutRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key, Size: num(in.ContentLength), Send: o.req.confined(ctx)}
 	if _, form := formOf(ctx); form {
 		r.Size, r.What = -1, "post"
 	}
@@ -169,7 +166,7 @@ func (b *Backend) putError(o *op, err error, c condition) error {
 	if c.noneMatch != "" {
 		return s3err.GetPreconditionFailedErr(s3err.ConditionIfNoneMatch)
 	}
-	_, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	_, headErr := b.store.Objects.Head(o.ctx, o.at())
 	if errors.Is(headErr, lethe.ErrNoSuchKey) {
 		return s3err.GetAPIError(s3err.ErrNoSuchKey)
 	}

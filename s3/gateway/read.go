@@ -34,9 +34,9 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 	}
 	c := readConditions{in.IfMatch, in.IfNoneMatch, in.IfModifiedSince, in.IfUnmodifiedSince}
 	rng, meant := object.ParseRange(str(in.Range)), rangeIf(o.req.header("If-Range"))
-	r, err := b.open(o, c, object.GetRequest{
-		Bucket: o.names.bucket, Key: o.names.key, Range: rng, RangeIf: meant, Part: int(num(in.PartNumber)),
-	})
+	get := o.at()
+	get.Range, get.RangeIf, get.Part = rng, meant, int(num(in.PartNumber))
+	r, err := b.open(o, c, get)
 	if err != nil {
 		o.cancel()
 		return nil, b.readError(o, err, str(in.Range))
@@ -71,7 +71,9 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 // opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
 	if c.any() {
-		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key, Counts: true})
+		at := o.at()
+		at.Counts = true
+		obj, err := b.store.Objects.Head(o.ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +108,9 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key, Counts: b.opt.HeadCounts})
+	at := o.at()
+	at.Counts = b.opt.HeadCounts
+	obj, err := b.store.Objects.Head(o.ctx, at)
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
@@ -205,7 +209,7 @@ func (b *Backend) readError(o *op, err error, rng string) error {
 	}
 	ctx, cancel := b.context(o.req, false)
 	defer cancel()
-	obj, headErr := b.store.Objects.Head(ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, headErr := b.store.Objects.Head(ctx, o.at())
 	if headErr != nil {
 		return b.fail(o, headErr)
 	}

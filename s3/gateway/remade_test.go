@@ -193,3 +193,125 @@ func TestBodiesDoNotReachARecreatedBucket(t *testing.T) {
 	}
 	s.fails(getAs(s, his, bucket, "k"), 404, "NoSuchKey")
 }
+
+// What another instance made under a bucket's name is not read, listed, changed or
+// deleted by what this one remembers of the bucket that had it before.
+func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
+	s := newSite(t)
+	hers, _ := s.account("alice")
+	own := s.makes(hers, s.bucket+"-own")
+	bucket, key := s.bucket+"-hers", aws.String("k")
+	for name, do := range objectRequests(s, hers, bucket, own) {
+		s.makes(hers, bucket)
+		// By another instance, while this one remembers whose the bucket was.
+		s.must(getAs(s, hers, bucket, *key))
+		_, err := w.store.Delete(s.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: *key}}})
+		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket)))
+		_, err = w.store.CreateBucket(s.ctx, ledger.Bucket{Name: bucket, Owner: "bob"})
+		s.must(err)
+		his, err := w.store.Put(s.ctx, object.PutRequest{Bucket: bucket, Key: *key, Body: strings.NewReader("his"), Size: -1})
+		s.must(err)
+		if status, _ := errorOf(do()); status != 404 && status != 403 {
+			t.Errorf("%s reached another's bucket: status %d", name, status)
+		}
+		page, err := w.store.List(s.ctx, ledger.ListQuery{Bucket: bucket, Limit: 10})
+		s.must(err)
+		if now, err := w.store.Head(s.ctx, object.GetRequest{Bucket: bucket, Key: *key}); err != nil || now.ID != his.Object.ID || len(now.Tags) > 0 || len(page.Objects) != 1 {
+			t.Errorf("%s changed another's bucket: %+v, %v, %d objects", name, now, err, len(page.Objects))
+		}
+		_, err = w.store.Delete(s.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: *key}, {Key: "new"}}})
+		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket)))
+	}
+}
+
+// objectRequests are requests about an object k of a bucket; own is another bucket of the client.
+func objectRequests(s *site, c *awss3.Client, bucket, own string) map[string]func() error {
+	key := aws.String("k")
+	return map[string]func() error{
+		"get": func() error { return getAs(s, c, bucket, *key) },
+		"conditional get": func() error {
+			_, err := c.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &bucket, Key: key, IfNoneMatch: aws.String("x")})
+			return err
+		},
+		"head": func() error {
+			_, err := c.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &bucket, Key: key})
+			return err
+		},
+		"attributes": func() error {
+			_, err := c.GetObjectAttributes(s.ctx, &awss3.GetObjectAttributesInput{Bucket: &bucket, Key: key, ObjectAttributes: types.ObjectAttributesEtag.Values()})
+			return err
+		},
+		"read tags": func() error {
+			_, err := c.GetObjectTagging(s.ctx, &awss3.GetObjectTaggingInput{Bucket: &bucket, Key: key})
+			return err
+		},
+		"list": func() error {
+			_, err := c.ListObjectsV2(s.ctx, &awss3.ListObjectsV2Input{Bucket: &bucket})
+			return err
+		},
+		"list uploads": func() error {
+			_, err := c.ListMultipartUploads(s.ctx, &awss3.ListMultipartUploadsInput{Bucket: &bucket})
+			return err
+		},
+		"copy from": func() error {
+			_, err := c.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &own, Key: aws.String("copy"), CopySource: aws.String(bucket + "/k")})
+			return err
+		},
+		"copy into": func() error {
+			_, err := c.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &bucket, Key: aws.String("new"), CopySource: aws.String(own + "/k")})
+			return err
+		},
+		"put": func() error { return putAs(s, c, bucket, "new") },
+		"tag": func() error {
+			_, err := c.PutObjectTagging(s.ctx, &awss3.PutObjectTaggingInput{
+				Bucket: &bucket, Key: key, Tagging: &types.Tagging{TagSet: []types.Tag{{Key: key, Value: key}}},
+			})
+			return err
+		},
+		"delete": func() error {
+			_, err := c.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &bucket, Key: key})
+			return err
+		},
+		"delete many": func() error { return deleteKeys(s, c, bucket, *key) },
+	}
+}
+
+// deleteKeys deletes keys, and returns the error of the request.
+func deleteKeys(s *site, c *awss3.Client, bucket string, keys ...string) error {
+	var ids []types.ObjectIdentifier
+	for _, key := range keys {
+		ids = append(ids, types.ObjectIdentifier{Key: &key})
+	}
+	out, err := c.DeleteObjects(s.ctx, &awss3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: ids}})
+	if err != nil {
+		return err
+	}
+	for _, e := range out.Errors {
+		err = errors.Join(err, errors.New(*e.Code))
+	}
+	return err
+}
+
+// A copy whose source is replaced meanwhile is of one version, also where the other one has
+// the same ETag.
+func TestACopyIsOfOneVersion(t *testing.T) {
+	s := newSite(t)
+	put := func(contentType string) {
+		_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{
+			Bucket: &s.bucket, Key: aws.String("k"), Body: strings.NewReader("data"), ContentType: &contentType, Tagging: aws.String("of=" + contentType),
+		})
+		s.must(err)
+	}
+	for _, a := range []types.ChecksumAlgorithm{"", types.ChecksumAlgorithmSha256} {
+		put("first")
+		replace := func() { put("second") }
+		w.beforeChange.Store(&replace)
+		_, err := s.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("copy"), CopySource: aws.String(s.bucket + "/k"), ChecksumAlgorithm: a})
+		s.must(err)
+		of, err := w.store.Head(s.ctx, object.GetRequest{Bucket: s.bucket, Key: "copy"})
+		s.must(err)
+		if of.Attrs.ContentType != of.Tags["of"] {
+			t.Errorf("the copy has the attributes of the %s and the tags of the %s", of.Attrs.ContentType, of.Tags["of"])
+		}
+	}
+}

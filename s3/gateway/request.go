@@ -84,7 +84,7 @@ type request struct {
 	decided bool              // the bucket's policy was read to decide on it
 	// deciding are the buckets on which versitygw decides.
 	deciding []string
-	// meant are the ids of buckets whose change was authorised.
+	// meant are the ids of buckets by whose documents the request is decided on.
 	meant map[string]lethe.ID
 }
 

@@ -30,6 +30,13 @@ import (
 // documents are those of one bucket, by kind.
 type documents map[string][]byte
 
+// named are buckets of any name.
+type named struct{ s3.BucketStore }
+
+func (named) Bucket(_ context.Context, name string) (ledger.Bucket, error) {
+	return ledger.Bucket{ID: "id", Name: name}, nil
+}
+
 func (d documents) Document(_ context.Context, _, kind string) ([]byte, error) { return d[kind], nil }
 
 func (d documents) PutDocument(_ context.Context, to ledger.Document) error {
@@ -47,7 +54,7 @@ func (d documents) DeleteDocument(_ context.Context, of ledger.Document) error {
 func requested(t *testing.T, method, target, access string) (*Backend, documents, *fasthttp.RequestCtx) {
 	t.Helper()
 	docs := documents{s3.KindACL: []byte(`{"Owner":"root"}`)}
-	b := NewBackend(BackendOptions{Store: s3.Store{Documents: docs}})
+	b := NewBackend(BackendOptions{Store: s3.Store{Buckets: named{}, Documents: docs}})
 	rc := &fasthttp.RequestCtx{}
 	rc.Request.Header.SetMethod(method)
 	rc.Request.SetRequestURI(target)

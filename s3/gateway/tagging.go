@@ -9,7 +9,6 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -24,7 +23,7 @@ func (b *Backend) GetObjectTagging(ctx context.Context, bucket, key, version str
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, o.at())
 	return obj.Tags, b.fail(o, err)
 }
 
@@ -43,7 +42,7 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 		return err
 	}
 	tags = cloneMap(tags)
-	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: o.names.bucket, Key: o.names.key, Tags: &tags})
+	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: o.names.bucket, Into: o.bucket, Key: o.names.key, Tags: &tags})
 	return b.fail(o, err)
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
@@ -68,7 +67,7 @@ func (b *Backend) unlocked(ctx context.Context, n need) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
+	if _, err := b.store.Objects.Head(o.ctx, o.at()); err != nil {
 		return b.fail(o, err)
 	}
 	return s3err.GetAPIError(s3err.ErrMissingObjectLockConfiguration)

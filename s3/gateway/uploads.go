@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -24,9 +25,9 @@ func (b *Backend) ListMultipartUploads(ctx context.Context, in *awss3.ListMultip
 		Bucket: o.names.bucket, Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
 		AfterKey: str(in.KeyMarker), AfterUpload: str(in.UploadIdMarker), Limit: min(int(num(in.MaxUploads)), s3.MaxList),
 	}
-	var page s3.UploadsPage
-	if _, err = b.store.Buckets.Bucket(o.ctx, q.Bucket); err == nil {
-		page, err = s3.ListUploads(o.ctx, b.store.Uploads, q)
+	page, err := s3.ListUploads(o.ctx, b.store.Uploads, q)
+	if err == nil || errors.Is(err, s3.ErrUploadMarker) {
+		err = cmp.Or(b.stillMeant(o), err)
 	}
 	if errors.Is(err, s3.ErrUploadMarker) {
 		err = s3err.GetInvalidArgumentErr(s3err.InvalidArgUploadIdMarker, q.AfterUpload)
