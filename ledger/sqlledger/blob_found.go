@@ -31,6 +31,14 @@ func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (b ledger.Blob, er
 				return err
 			}
 		}
+		// The finding first, as CondemnOrphans locks them.
+		store, err := t.storeID()
+		if err != nil {
+			return err
+		}
+		if _, err := t.Send(forgetOrphans, sqldb.JSON([]string{lethe.BlobKey(store, b.ID)}), b.Backend); err != nil {
+			return err
+		}
 		taken := fmt.Errorf("orphan %s has a row: %w", b.ID, lethe.ErrFenced)
 		err = t.Must(1, taken, insertFound, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica,
 			null(b.UploadID), b.Part, t.Now, b.VerifiedAt, b.CRC32C, b.Block)
@@ -39,13 +47,6 @@ func (db *DB) TakeOrphan(ctx context.Context, f ledger.Found) (b ledger.Blob, er
 		}
 		t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Live, Blobs: 1, Bytes: b.Size})
 		if err := t.keepBlocks(b.ID, f.Blocks); err != nil {
-			return err
-		}
-		store, err := t.storeID()
-		if err != nil {
-			return err
-		}
-		if _, err := t.Send(forgetOrphans, sqldb.JSON([]string{lethe.BlobKey(store, b.ID)}), b.Backend); err != nil {
 			return err
 		}
 		if lost.UploadID != "" {

@@ -125,6 +125,9 @@ func marked() []action {
 		{name: "MarkSuspect one copy of solo", changes: "content solo", run: mark(solo(0))},
 		{name: "MarkSuspect the other copy of solo", changes: "content solo", run: mark(solo(1))},
 		{name: "MarkSound solo", changes: "content solo", run: func(a *act) (any, error) { return wrap(a.db.MarkSound(a.ctx, solo(1, 0)(a), 0)) }},
+		{name: "MarkSound lost", changes: "content lost", run: func(a *act) (any, error) {
+			return wrap(a.db.MarkSound(a.ctx, []lethe.ID{a.f.lost.ID}, 0))
+		}},
 		{name: "MarkSuspect both copies of solo and one", changes: "content solo, content one", run: mark(func(a *act) []lethe.ID { return append(one(a), solo(1, 0)(a)...) })},
 		{name: "MarkSuspect a part", changes: "upload up, content parts", run: mark(func(a *act) []lethe.ID { return []lethe.ID{a.f.stored["up"][0].BlobID} })},
 	}
@@ -185,7 +188,7 @@ func placed() []action {
 		{name: "BeginCopy of a part", eager: lost, changes: "upload up", reads: "backend tape", run: begin(part)},
 		{name: "CommitCopy of one", eager: lost, changes: "content one, intents", run: commit(func(a *act) (ledger.Blob, lethe.ID) { return a.f.copied, a.f.one.ID })},
 		{name: "CommitCopy of a part", eager: lost, changes: "upload up, intents", run: commit(func(a *act) (ledger.Blob, lethe.ID) { return a.f.copiedPart, part(a) })},
-		{name: "ClaimPlacements", passes: true, changes: "placements, content one, content solo, content new", run: func(a *act) (any, error) {
+		{name: "ClaimPlacements", passes: true, changes: "placements, content one, content solo, content new, content lost", run: func(a *act) (any, error) {
 			p, err := a.db.ClaimPlacements(a.ctx, ledger.PlacementClaim{Worker: "w", Limit: 100, Lease: lease})
 			a.claimed(p.Fence)
 			out := []string{}

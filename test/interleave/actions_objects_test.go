@@ -68,6 +68,7 @@ func commits() []action {
 		{name: "Commit one as n", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", ledger.Precondition{})},
 		{name: "Commit one as n if nothing is there", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", ledger.Precondition{IfNoneMatch: "*"})},
 		{name: "Commit one over due", changes: "key due, content one, intents", reads: "bucket b", run: uploaded("one", "b", "due", ledger.Precondition{})},
+		{name: "Commit lost as n", changes: "key n, content lost, intents", reads: "bucket b", run: uploaded("lost", "b", "n", ledger.Precondition{})},
 		{name: "Commit solo as n", changes: "key n, content solo, intents", reads: "bucket b", run: uploaded("solo", "b", "n", ledger.Precondition{})},
 		{name: "Commit solo over a", changes: "key a, content solo, content one, intents", reads: "bucket b", run: uploaded("solo", "b", "a", ledger.Precondition{})},
 		{name: "Commit solo over a in place of its version", changes: "key a, content solo, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
@@ -171,6 +172,7 @@ func objects() []action {
 		{name: "Delete a", changes: "key a, content one", reads: "bucket b, operation", run: remove("b", "a")},
 		{name: "Delete a and s", changes: "key a, content one, key s, content solo, operation", reads: "bucket b", run: remove("b", "a", "s")},
 		{name: "Delete s and a", changes: "key a, content one, key s, content solo", reads: "bucket b", run: remove("b", "s", "a")},
+		{name: "Delete lost", changes: "key lost, content lost", reads: "bucket b", run: remove("b", "lost")},
 		{name: "Delete s", changes: "key s, content solo", reads: "bucket b", run: remove("b", "s")},
 		{name: "Delete n", changes: "key n", reads: "bucket b", run: remove("b", "n")},
 		{name: "Delete m", changes: "key m", reads: "bucket b", run: remove("b", "m")},

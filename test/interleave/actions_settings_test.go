@@ -157,6 +157,12 @@ func walks() []action {
 		{name: "CondemnOrphans", changes: "walk of the disk, condemned", reads: "backend disk, clock", run: func(a *act) (any, error) {
 			return wrap(a.db.CondemnOrphans(a.ctx, ledger.OrphanRequest{Walk: a.f.walk.ID, Backend: "disk", Epoch: a.f.epoch, Grace: time.Hour, Limit: 10}))
 		}},
+		{name: "TakeOrphan", eager: lost, changes: "walk of the disk, content lost", reads: "backend disk, clock", run: func(a *act) (any, error) {
+			orphan, _ := lethe.ParseBlobKey(a.f.store, a.f.orphan)
+			return wrap(a.db.TakeOrphan(a.ctx, ledger.Found{
+				Lost: a.f.lost.ID, Orphan: orphan, Backend: "disk", Epoch: a.f.epoch, Size: a.f.lost.Size, Digest: a.f.lost.Digest,
+			}))
+		}},
 		{name: "StartRun", changes: "runs", run: func(a *act) (any, error) {
 			return none(a.db.StartRun(a.ctx, ledger.Run{ID: a.id(), Routine: "verify", Worker: "w"}))
 		}},

@@ -34,9 +34,9 @@ type fixture struct {
 	condemned, dead    []ledger.Blob
 	placed             int64         // the fence of claimed placements
 	solo               []ledger.Blob // two copies of one content
-	one                ledger.Blob
-	copied, copiedPart ledger.Blob // pending copies, of one and of a part
-	leaving            ledger.Blob // pending copy of an inline content
+	one, lost          ledger.Blob   // lost has no sound copy
+	copied, copiedPart ledger.Blob   // pending copies, of one and of a part
+	leaving            ledger.Blob   // pending copy of an inline content
 	walk, tapeWalk     ledger.Walk
 	orphan             string // a key
 	run                lethe.ID
@@ -289,6 +289,8 @@ func (b *builder) late() {
 	b.put("b", "t1", "two two", 0)
 	b.put("b", "t2", "two two", 0)
 	b.put("b", "s", "solo", 0)
+	b.f.lost = b.blob(b.put("b", "lost", "lost", 0).ContentID)
+	got(b.db.MarkSuspect(b.ctx, []lethe.ID{b.f.lost.ID}, "missing"))(b)
 	b.inline("i", "inline", 0)
 	b.inline("is", "inline solo", 0)
 	b.put("q", "x", "quota", 0)
@@ -302,7 +304,7 @@ func (b *builder) late() {
 	got(b.db.SetRules(b.ctx, ledger.RulesChange{Bucket: "r", By: "operator", Rules: lifecycle.Rules{
 		{ID: "tmp", Prefix: "tmp/", Days: 1}, {ID: "abort", Whole: true, AbortDays: 1}, {ID: "log", Prefix: "log/", Days: 400},
 	}}))(b) // begins a reapply
-	for _, body := range []string{"one", "new", "solo", "inline solo"} {
+	for _, body := range []string{"one", "new", "solo", "inline solo", "lost"} {
 		var list [most]ledger.Uploaded
 		for i := range list {
 			list[i] = b.send(body)

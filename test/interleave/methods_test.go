@@ -19,7 +19,6 @@ var apart = map[string]string{
 	"SealAll":      "it changes the texts of secrets that it has read, in one transaction",
 	"ClaimEvents":  ofTarget, "SettleEvents": ofTarget, "TrimEvents": ofTarget, "RequeueEvents": ofTarget, "DropEvents": ofTarget,
 	"SweepDigests": "it is for SQLite, where one writes at a time",
-	"TakeOrphan":   "it locks the content or the upload of the lost blob first, as BeginCopy does, and inserts a row whose name nobody else has",
 	"Vacuum":       "it is for SQLite, where one writes at a time",
 }
 

@@ -147,6 +147,10 @@ var table = []mutant{
 		old: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM releases WHERE bucket_id = ?1 AND prefix = ?2`)",
 		pairs: []string{"ReturnDeferred + ReturnDeferred"},
 	}, {
+		name: "what a blob belongs to is not held", file: "placement_copy.go",
+		old: "	if err := t.Must(1, gone, lock, owner); err != nil {", new: "	if err := error(nil); lock == \"\" || owner == \"\" {",
+		pairs: []string{"Commit lost as n + TakeOrphan", "MarkSound lost + TakeOrphan", "Delete lost + TakeOrphan", "TakeOrphan + TakeOrphan"},
+	}, {
 		name: "claims of intents lock no rows", file: "blob_reap.go",
 		old: "ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY beat_at LIMIT ?4)",
 		pairs: []string{"ClaimIntents + ClaimIntents", "Commit new over a + ClaimIntents"},
