@@ -88,8 +88,8 @@ func CheckDataDir(dir string) error {
 	if err := checkOwner(dir, folder, folder); err != nil {
 		return err
 	}
-	names := []string{lockName, credentialsName, tokenName, ledgerName + "-journal", ledgerName + ".ballast"}
-	for _, suffix := range ledgerFiles {
+	names := []string{lockName, credentialsName, tokenName, ledgerName, ledgerName + "-journal", ledgerName + ".ballast"}
+	for _, suffix := range besideLedger {
 		names = append(names, ledgerName+suffix)
 	}
 	for _, name := range names {

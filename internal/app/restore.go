@@ -50,14 +50,31 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	}
 	if exists(path) {
 		out.Kept = path + ".replaced-" + string(lethe.RandomID(lethe.SystemClock{}.Now()))
-		if err := moveLedger(path, out.Kept); err != nil {
+	}
+	for _, step := range replaceSteps(path, out.Kept, fresh) {
+		if err := errors.Join(step(), syncFolder(c.DataDir)); err != nil {
 			return out, err
 		}
 	}
-	if err := moveLedger(fresh, path); err != nil {
-		return out, err
+	return out, nil
+}
+
+// replaceSteps put a closed ledger in the place of another, which is kept if a name is given. A
+// crash between two of them leaves the other whole under one of its names, with the log that an
+// earlier crash may have left, and neither ledger beside the log of the other: SQLite would play
+// it back. Then the restore can be repeated.
+func replaceSteps(path, kept, fresh string) (steps []func() error) {
+	if kept != "" {
+		steps = append(steps,
+			func() error { return unlessAbsent(os.Link(path+"-wal", kept+"-wal")) },
+			func() error { return os.Rename(path, kept) },
+		)
 	}
-	return out, syncFolder(c.DataDir)
+	return append(steps,
+		func() error { return removeLedger(path) }, // what is left beside it
+		func() error { return unlessAbsent(os.Rename(fresh+"-wal", path+"-wal")) },
+		func() error { return os.Rename(fresh, path) },
+	)
 }
 
 // errOwnTools is the error of a restore into PostgreSQL.
@@ -99,26 +116,21 @@ func AcceptLedger(ctx context.Context, c *config.Config) (out ledger.Store, err 
 	return sqlledger.Accept(ctx, path, ledger.Options{})
 }
 
-// ledgerFiles are the files beside the ledger of SQLite and of the ledger's
-// lock.
-var ledgerFiles = []string{"-wal", "-shm", ".lock", ""}
+// besideLedger are the files of SQLite and of the ledger's lock beside the ledger.
+var besideLedger = []string{"-wal", "-shm", ".lock"}
 
+// removeLedger removes a ledger, if there is one, and then what lies beside it.
 func removeLedger(path string) error {
-	var errs []error
-	for _, suffix := range ledgerFiles {
-		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+	errs := []error{unlessAbsent(os.Remove(path))}
+	for _, suffix := range besideLedger {
+		errs = append(errs, unlessAbsent(os.Remove(path+suffix)))
 	}
 	return errors.Join(errs...)
 }
 
-// moveLedger moves a closed ledger, with its log if a crash left one.
-func moveLedger(from, to string) error {
-	for _, suffix := range ledgerFiles {
-		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+func unlessAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
