@@ -114,6 +114,16 @@ func (h *Handler) put(v *visit, s submission) (o ledger.Object, token string, er
 	if token, err = draw(h.opt.Random, tokenLength); err != nil {
 		return o, "", err
 	}
+	taken := &problem{status: http.StatusConflict, text: "the alias " + s.alias + " is taken; choose another"}
+	if s.alias != "" {
+		// Before the bytes are sent: the put itself decides.
+		switch _, err := h.opt.Store.Head(v.Context(), object.GetRequest{Bucket: h.opt.Bucket, Key: s.alias}); {
+		case err == nil:
+			return o, "", taken
+		case !errors.Is(err, lethe.ErrNoSuchKey):
+			return o, "", err
+		}
+	}
 	req := h.putRequest(s, token)
 	for try := 1; ; try++ {
 		if req.Key = s.alias; s.alias == "" {
@@ -129,7 +139,7 @@ func (h *Handler) put(v *visit, s submission) (o ledger.Object, token string, er
 		case !errors.Is(err, lethe.ErrPreconditionFailed):
 			return o, "", err
 		case s.alias != "":
-			return o, "", &problem{status: http.StatusConflict, text: "the alias " + s.alias + " is taken; choose another"}
+			return o, "", taken
 		case try == maxDraws:
 			return o, "", err
 		}

@@ -99,7 +99,11 @@ func TestAliasIsTakenOnce(t *testing.T) {
 	if m.Code != "my_Notes-1" {
 		t.Fatalf("code is %q, want the alias", m.Code)
 	}
+	stored := s.disk.Len()
 	a := s.wants(s.ask("POST", "/?alias=my_Notes-1", "second"), http.StatusConflict)
+	if n := s.disk.Len(); n != stored {
+		t.Errorf("%d blobs were sent for a paste that is refused", n-stored)
+	}
 	if !strings.Contains(a.body, "my_Notes-1 is taken") {
 		t.Errorf("the refusal says %q", a.body)
 	}
