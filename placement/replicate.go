@@ -38,9 +38,9 @@ func (r *Replicate) Pass(worker string) Step {
 			return false, fmt.Errorf("placement: claim: %w", err)
 		}
 		more := len(claimed.Items) == r.o.Claim
-		for _, p := range claimed.Items {
+		for n, p := range claimed.Items {
 			if ctx.Err() != nil {
-				return false, nil // the claims expire
+				return false, r.o.release(ctx, claimed, claimed.Items[n:])
 			}
 			again, err := r.one(ctx, &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}})
 			if err != nil {
@@ -50,6 +50,21 @@ func (r *Replicate) Pass(worker string) Step {
 		}
 		return more, nil
 	}
+}
+
+// release gives claims back that a stop leaves unused: what has one copy waits for no
+// claim's end.
+func (o *Options) release(ctx context.Context, claimed ledger.Placements, left []ledger.Placement) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	back := make([]ledger.PlacementResult, len(left))
+	for n, p := range left {
+		back[n] = ledger.PlacementResult{ID: p.ID, RetryAt: claimed.Now}
+	}
+	if _, err := o.Ledger.Queue.SettlePlacements(ctx, claimed.Fence, back); err != nil {
+		return fmt.Errorf("placement: release (the claims expire): %w", err)
+	}
+	return nil
 }
 
 // one processes a subject and settles it; again reports whether it is due at once.
@@ -97,7 +112,7 @@ func (w *work) do(ctx context.Context) ledger.PlacementResult {
 	}
 	err := w.act(ctx, &plan)
 	switch {
-	case err == nil && plan.stuck == "":
+	case ctx.Err() != nil, err == nil && plan.stuck == "":
 		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
 	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
 		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(minRetry)}

@@ -168,6 +168,44 @@ func TestALongCopyKeepsItsClaim(t *testing.T) {
 	w.want("copies made", w.replicate()["copies"], 1)
 }
 
+// A rate limit makes a large content wait for longer than a claim: other instances leave
+// it alone, else each would wait in vain, and the next one again.
+func TestAClaimIsKeptWhileTheRateWaits(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 0, "b": 0})
+	const size = 8 << 20
+	w.put("a", "k", size)
+	w.opt.Lease = 3 * time.Minute
+	w.opt.Throttle = func(_ context.Context, bytes int64) error {
+		for ; bytes > 0; bytes -= 1 << 20 {
+			w.clock.Advance(time.Minute)
+			other, err := w.db.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "other", Limit: 1, Lease: w.opt.Lease})
+			w.must(err)
+			w.want("taken over", len(other.Items), 0)
+		}
+		return nil
+	}
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b")
+}
+
+// What a stopped pass has claimed and not begun, or not ended, is due at once.
+func TestAStopGivesClaimsBack(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 0, "b": 0})
+	for _, key := range []string{"k", "l", "m"} {
+		w.put("a", key, 3000)
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	w.opt.Throttle = func(ctx context.Context, _ int64) error {
+		stop()
+		return ctx.Err()
+	}
+	w.opt.Events.Stuck = func(_ ledger.Subject, why string, _ lethe.Time) { t.Errorf("stuck: %s", why) }
+	_, err := placement.NewReplicate(w.opt).Pass("w")(ctx, func(string, int64) {})
+	w.must(err)
+	w.opt.Throttle = nil
+	w.want("copies made", w.replicate()["copies"], int64(3))
+}
+
 func TestPlansAreInWords(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)

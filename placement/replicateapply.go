@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/lethe-storage/lethe"
@@ -49,7 +50,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []plan.Item, 
 		}
 		delete(mine, i.ID)
 		if ctx.Err() != nil {
-			return out, nil // the claims expire
+			return out, r.o.release(ctx, claimed, append(slices.Collect(maps.Values(mine)), p))
 		}
 		w := &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}}
 		res, err := w.applied(ctx, i)

@@ -157,16 +157,35 @@ func (c *copier) open(ctx context.Context, src ledger.Blob) (*verifiedReader, er
 	if store == nil {
 		return nil, fmt.Errorf("%w: backend %q is not configured: %w", errSource, src.Backend, lethe.ErrUnavailable)
 	}
-	if c.o.Throttle != nil {
-		if err := c.o.Throttle(ctx, src.Size); err != nil {
-			return nil, err
-		}
+	r := c.verified(ctx, nil, src)
+	if err := r.pace(); err != nil {
+		return nil, err
 	}
 	in, err := store.Get(ctx, lethe.BlobKey(c.o.Store, src.ID), 0, -1)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
-	return c.verified(ctx, in, src), nil
+	r.in = in
+	return r, nil
+}
+
+// paceSize is in bytes: few enough that the claim is kept while a rate limit waits for them.
+const paceSize = 1 << 20
+
+// pace waits as long as the rate limit requires for all bytes, and keeps the claim meanwhile.
+func (r *verifiedReader) pace() error {
+	if r.c.o.Throttle == nil {
+		return nil
+	}
+	for left := r.src.Size; left > 0; left -= paceSize {
+		if err := r.c.o.Throttle(r.ctx, min(left, paceSize)); err != nil {
+			return err
+		}
+		if err := r.keepAlive(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *copier) verified(ctx context.Context, in io.ReadCloser, src ledger.Blob) *verifiedReader {
