@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // serving starts a server as a process, and returns once it serves.
@@ -130,5 +132,22 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	if code, body := get(t, w.app.Addresses().Metrics+"/metrics"); code != 200 || !strings.Contains(body, `lethe_requests_total{front="s3",operation="PutObject",status="200"} 1`) {
 		t.Errorf("requests are not counted: %s", body)
+	}
+}
+
+// A worker that was killed had contents to copy: the next process makes the second copies
+// at once, not when its claims would have ended.
+func TestKilledCopiesAreMadeAtTheStart(t *testing.T) {
+	w := newWorld(t, "backends=[{name: one, kind: dir, path: one}, {name: two, kind: dir, path: two}]", "placement.replicas=2").start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	claimed, err := w.app.Ledger.ClaimPlacements(t.Context(), ledger.PlacementClaim{Worker: "dead", Limit: 16, Lease: time.Hour})
+	if err != nil || len(claimed.Items) != 1 {
+		t.Fatalf("%+v %v", claimed, err)
+	}
+	w.stop()
+	w.start()
+	if out := w.ok("reclaim", "--once", "--only", "replicate"); !strings.Contains(out, "copies 1") {
+		t.Errorf("no copy was made: %s", out)
 	}
 }

@@ -68,7 +68,7 @@ func (a *App) settle(ctx context.Context) (err error) {
 	if a.Root, err = a.rootCredentials(ctx); err != nil {
 		return err
 	}
-	if err := a.interruptRuns(ctx); err != nil {
+	if err := errors.Join(a.interruptRuns(ctx), a.releasePlacements(ctx)); err != nil {
 		return err
 	}
 	a.sweeps(a.unfinishedBefore())

@@ -89,6 +89,20 @@ func safetyOf(g config.Grace) reclaim.Safety {
 	}.WithDefaults()
 }
 
+// releasePlacements ends the claims on contents that need copies: the workers of a process
+// that was killed make none, and for the grace of a claim there would be one copy. In a
+// shared ledger that passes first.
+func (s *Store) releasePlacements(ctx context.Context) error {
+	if s.shared() {
+		return nil
+	}
+	n, err := s.Ledger.ReleasePlacements(ctx)
+	if n > 0 {
+		s.opt.Log.Info("contents that an earlier process was to copy are copied now", "contents", n)
+	}
+	return err
+}
+
 // interruptRuns ends runs whose process died: all of them, as this process alone
 // has the ledger. In a shared one the watch routine does so, by heartbeat.
 func (s *Store) interruptRuns(ctx context.Context) error {

@@ -208,6 +208,21 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 	return db.keepSubject(ledger.Blob{ContentID: subject}, fence, lease)
 }
 
+// ReleasePlacements ends all claims, whose subjects are due now; it returns how many.
+func (db *DB) ReleasePlacements(ctx context.Context) (n int, err error) {
+	if err := db.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer db.mu.Unlock()
+	for _, m := range db.places.rows {
+		if m.fence != 0 && m.due > db.now {
+			db.places.set(m, db.now, 0)
+			n++
+		}
+	}
+	return n, nil
+}
+
 // PlaceBacklog counts the subjects that are due.
 func (db *DB) PlaceBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {

@@ -202,6 +202,7 @@ func placed() []action {
 		{name: "KeepPlacement", changes: "placements, content one", run: func(a *act) (any, error) {
 			return none(a.db.KeepPlacement(a.ctx, a.f.one.ContentID, a.f.placed, lease))
 		}},
+		{name: "ReleasePlacements", changes: "placements, content one", run: func(a *act) (any, error) { return wrap(a.db.ReleasePlacements(a.ctx)) }},
 		{name: "QueuePlacements", changes: "placements, content one", run: func(a *act) (any, error) {
 			return wrap(a.db.QueuePlacements(a.ctx, []ledger.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
 		}},
