@@ -133,13 +133,13 @@ func TestCopiesInParts(t *testing.T) {
 	noUploads(t, s)
 }
 
-// What Lethe puts for itself is listed only if asked for, and a lifecycle rule does not refuse it.
+// What Lethe puts for itself, also below a narrower prefix, is listed only if asked for, and a lifecycle rule does not refuse it.
 func TestOwnFolder(t *testing.T) {
 	at := servers.VersityGW(t)
 	o := optionsOf(at, at.Bucket(t))
 	o.Prefix, o.Foreign = "team/", true
 	s := openBucket(t, o)
-	for _, key := range []string{"a", ".lethe/epoch/1", ".lethe/probe/1"} {
+	for _, key := range []string{"a", "narrower/.lethe/epoch/1", "sub.lethe/b", ".lethe/epoch/1", ".lethe/probe/1"} {
 		if err := s.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestOwnFolder(t *testing.T) {
 			t.Errorf("%q lists %q, %v, want %q", prefix, keys, err, want)
 		}
 	}
-	lists("", "a")
+	lists("", "a", "sub.lethe/b")
 	lists(".lethe/", ".lethe/epoch/1", ".lethe/probe/1")
 	s.state.mu.Lock()
 	s.state.caps.NoPut = "a rule deletes objects"

@@ -34,7 +34,8 @@ import (
 )
 
 // ownFolder, below the prefix, holds what Lethe puts among another program's objects, such
-// as those of probes. It is listed only if asked for by a prefix in it.
+// as those of probes. It is listed only if asked for by a prefix in it. One further below is
+// that of a store with a narrower prefix.
 const (
 	ownFolder   = ".lethe/"
 	probeFolder = ownFolder + "probe/"
@@ -117,8 +118,8 @@ func (s *Store) name(key string) *string {
 }
 
 // key returns the key of a listed name; ok is false for names that are not the
-// store's: the prefix itself, and remains of probes.
+// store's: the prefix itself, and what lies in a folder of Lethe's.
 func (s *Store) key(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, s.o.Prefix)
-	return key, ok && key != "" && !strings.HasPrefix(key, ownFolder)
+	return key, ok && key != "" && !strings.Contains("/"+key, "/"+ownFolder)
 }
