@@ -83,7 +83,8 @@ type Collection struct {
 	Kind Kind `yaml:"kind"`
 	Mode Mode `yaml:"mode"`
 	// Bucket names one of the buckets, Prefix begins all keys in it. A key
-	// elsewhere is never touched.
+	// elsewhere is never touched. A slash alone in the file is the whole bucket,
+	// and empty here.
 	Bucket   string    `yaml:"bucket"`
 	Prefix   string    `yaml:"prefix"`
 	Rows     Rows      `yaml:"rows"`

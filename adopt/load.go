@@ -52,6 +52,10 @@ func read(file *yamlfile.File, lookup func(string) (string, bool)) (*Description
 	if len(wrong) > 0 {
 		return nil, errors.New(strings.Join(file.Locate(wrong), "\n"))
 	}
+	for name, c := range d.Collections {
+		c.Prefix = c.start()
+		d.Collections[name] = c
+	}
 	d.file = file
 	return &d, nil
 }
@@ -111,7 +115,7 @@ func (d *Description) check() (wrong problems) {
 		wrong.add("database", "no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}")
 	}
 	if len(d.Collections) == 0 {
-		wrong.add("collections", "none; \"lethe adopt init\" proposes some")
+		wrong.add("collections", "none; describe some as docs/adopting.md says (\"lethe adopt init\" proposes what it finds)")
 	}
 	for _, name := range d.Names() {
 		key := "collections." + name
@@ -186,7 +190,7 @@ func (d *Description) overlaps() (wrong problems) {
 			}
 			wrong = append(wrong, x.Quarantine.meets(b, y).below("collections."+a)...)
 			wrong = append(wrong, y.Quarantine.meets(a, x).below("collections."+b)...)
-			if nested(x.Prefix, y.Prefix) {
+			if nested(x.start(), y.start()) {
 				wrong.add("collections."+b+".prefix", "%q overlaps %q of collection %s in the same bucket (%s): the prefixes contain each other; give each collection its own", y.Prefix, x.Prefix, a, x.Bucket)
 			}
 		}
@@ -332,10 +336,21 @@ func (c Collection) checkOwned(d *Description) (wrong problems) {
 func (c Collection) checkTemplate(key, text string) (wrong problems) {
 	if _, err := ParseTemplate(text); err != nil {
 		wrong.add(key, "%v", err)
-	} else if !nested(head(text), c.Prefix) {
+	} else if !nested(head(text), c.start()) {
 		wrong.add(key, "all keys of %q lie outside of the prefix %q, and are left alone: write whole keys, or another prefix", text, c.Prefix)
 	}
 	return wrong
+}
+
+// wholeBucket is written as the prefix of objects that lie in no folder.
+const wholeBucket = "/"
+
+// start returns what the keys of all objects of a collection begin with.
+func (c Collection) start() string {
+	if c.Prefix == wholeBucket {
+		return ""
+	}
+	return c.Prefix
 }
 
 // checkBucket reports errors in bucket and prefix.
@@ -347,6 +362,10 @@ func (c Collection) checkBucket(d *Description) (wrong problems) {
 	}
 	if c.Prefix == "" {
 		wrong.add("prefix", "is missing: what do the keys of all its objects begin with? It keeps a wrong description from emptying the bucket")
+	} else if c.Prefix == wholeBucket {
+		if d.Buckets[c.Bucket].Path != "" {
+			wrong.add("prefix", "%q is for buckets of S3 services: shorten the path by its last folder, and begin prefix and templates with that", wholeBucket)
+		}
 	} else if err := checkPrefix(c.Prefix); err != nil {
 		wrong.add("prefix", "%v", err)
 	}
@@ -387,7 +406,7 @@ func (c Collection) checkQuarantine() (wrong problems) {
 	}
 	if err := checkPrefix(q.Prefix); err != nil {
 		wrong.add("quarantine.prefix", "%v", err)
-	} else if nested(q.Prefix, c.Prefix) {
+	} else if nested(q.Prefix, c.start()) {
 		wrong.add("quarantine.prefix", "%q and the prefix of the objects, %q, contain each other: move them elsewhere", q.Prefix, c.Prefix)
 	}
 	if q.Keeps() <= 0 {
@@ -404,7 +423,7 @@ func nested(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPre
 func (q *QuarantineSpec) meets(other string, c Collection) (wrong problems) {
 	switch {
 	case q == nil:
-	case nested(q.Prefix, c.Prefix):
+	case nested(q.Prefix, c.start()):
 		wrong.add("quarantine.prefix", "%q overlaps the prefix %q of collection %s in the same bucket: they contain each other; give each its own", q.Prefix, c.Prefix, other)
 	case c.Quarantine != nil && q.Prefix != c.Quarantine.Prefix && nested(q.Prefix, c.Quarantine.Prefix):
 		wrong.add("quarantine.prefix", "the quarantines %q and %q, of collection %s in the same bucket, contain each other; give each its own", q.Prefix, c.Quarantine.Prefix, other)

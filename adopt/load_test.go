@@ -49,6 +49,12 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		{"mode: report", "mode: delete", `7:11: collections.pastes.mode: "delete" is not known: write report or reclaim`},
 		{"bucket: main", "bucket: mian", `8:13: collections.pastes.bucket: "mian" is not among the buckets of the file: it has main`},
 		{"prefix: content/", "prefix: content", `9:13: collections.pastes.prefix: "content" does not end in a slash`},
+		{"prefix: content/", `prefix: ""`, `9:13: collections.pastes.prefix: is missing`},
+		{"prefix: content/", "prefix: /x/", `9:13: collections.pastes.prefix: invalid blob key: "/x/" has the segment ""`},
+		{"{bucket: b}\ncollections:\n  pastes:\n    mode: report\n    bucket: main\n    prefix: content/", "{path: /srv}\ncollections:\n  pastes:\n    mode: report\n    bucket: main\n    prefix: /",
+			`9:13: collections.pastes.prefix: "/" is for buckets of S3 services: shorten the path by its last folder`},
+		{"  links:", "  whole:\n    {bucket: main, prefix: /, rows: {table: other, key: id, end: deleted_at, objects: ['{key}']}}\n  links:",
+			`collections.whole.prefix: "/" overlaps "content/" of collection pastes in the same bucket`},
 		{"guard: trigger", "guard: triggers", `10:12: collections.pastes.guard: "triggers" is not known: write none, trigger or quarantine`},
 		{"end: expires_at", "# no end", `12:5: collections.pastes.rows.end: is missing: write the column of the instant at which a row ends`},
 		{"zone: UTC", "zone: Mars/X", `17:13: collections.pastes.rows.zone: "Mars/X" is no time zone: write one such as Europe/Berlin, UTC or +02:00`},
@@ -83,6 +89,22 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 	}
 	if _, err := parse(t, described, nil); err != nil {
 		t.Errorf("what they are changes of: %v", err)
+	}
+}
+
+// A slash alone is the whole bucket: keys begin with nothing then, and no quarantine lies outside.
+func TestWholeBucket(t *testing.T) {
+	whole := strings.Replace(described, "prefix: content/", "prefix: /", 1)
+	d, err := parse(t, whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Collections["pastes"]; c.Prefix != "" || c.Bucket != "main" {
+		t.Errorf("the prefix is %q in bucket %q", c.Prefix, c.Bucket)
+	}
+	_, err = parse(t, strings.Replace(whole, "guard: trigger", "guard: quarantine\n    quarantine: {prefix: old/}", 1), nil)
+	if err == nil || !strings.Contains(err.Error(), `quarantine.prefix: "old/" and the prefix of the objects, "/", contain each other`) {
+		t.Error(err)
 	}
 }
 

@@ -386,11 +386,15 @@ func (p proposal) below(named []string) string {
 
 // prefix returns the line of a collection's prefix, which no other may meet from now on.
 func (p proposal) prefix(collection, prefix, why string) string {
+	hint := ""
 	if prefix == noFolder {
 		prefix += collection + "/"
+		if len(p.around.Objects) > 0 && p.around.Path == "" {
+			hint = "    # The keys have no folder in common. prefix: / is the whole bucket, if nothing else lies there.\n"
+		}
 	}
 	p.prefixes[prefix] = collection
-	return fmt.Sprintf("    prefix: %-20s # %s\n", scalar(prefix), why)
+	return hint + fmt.Sprintf("    prefix: %-20s # %s\n", scalar(prefix), why)
 }
 
 // noFolder is the placeholder where keys have no folder in common.

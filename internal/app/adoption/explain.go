@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,9 +45,10 @@ func (a *Adoption) Unknown(names []string, key string) error {
 	folder := ""
 	for _, name := range a.whole.Names() {
 		c := a.whole.Collections[name]
-		if c.Prefix == "" {
+		if c.Bucket == "" {
 			continue
 		}
+		prefix := cmp.Or(c.Prefix, "/") // as the file has a whole bucket
 		if key == c.Prefix {
 			return fmt.Errorf("%s; it is the prefix of collection %s itself: lethe touches no object with this key", said, name)
 		}
@@ -58,13 +60,13 @@ func (a *Adoption) Unknown(names []string, key string) error {
 		}
 		switch below := strings.HasPrefix(key, c.Prefix); {
 		case below && asked[name]:
-			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q", said, name, c.Prefix)
+			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q", said, name, prefix)
 		case below:
-			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q: ask for that collection", said, name, c.Prefix)
+			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q: ask for that collection", said, name, prefix)
 		case asked[name] && c.Kind == adopt.OfFolders:
 			folder = fmt.Sprintf("%s; as a folder of collection %s it would be %q", said, name, adopt.Brief(c.Prefix+strings.TrimSuffix(key, "/")+"/"))
 		case asked[name]:
-			prefixes = append(prefixes, fmt.Sprintf("%q of %s", c.Prefix, name))
+			prefixes = append(prefixes, fmt.Sprintf("%q of %s", prefix, name))
 		}
 	}
 	if folder != "" {

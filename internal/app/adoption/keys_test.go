@@ -157,6 +157,29 @@ func TestKeysBothWays(t *testing.T) {
 	}
 }
 
+// Objects that lie in no folder have the whole bucket, where what Lethe keeps is no orphan.
+func TestKeysOfAWholeBucket(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a", "orphan", "narrower/.lethe/epoch/1")
+	f.row("a")
+	c := f.Description.Collections["files"]
+	c.Prefix = ""
+	f.Description.Collections["files"] = c
+	again, err := Open(t.Context(), f.Description, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	f.Adoption = again
+	f.passes(map[string]int64{"orphans": 1, "missing": 0})
+	f.waited()
+	f.passes(map[string]int64{"orphans": 1, "objects": 1})
+	f.left("a")
+	if err := f.Unknown([]string{"files"}, "x"); !strings.Contains(err.Error(), `would belong to collection files, below the prefix "/"`) {
+		t.Error(err)
+	}
+}
+
 // An orphan that is overwritten starts its retention again.
 func TestKeysPutAnew(t *testing.T) {
 	f := newFiles(t, nil)
