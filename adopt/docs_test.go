@@ -34,6 +34,23 @@ func TestDocumentedDescriptions(t *testing.T) {
 	}
 }
 
+// The file of audit lines in the documentation lies where the service may write.
+func TestDocumentedAuditFile(t *testing.T) {
+	page, err := os.ReadFile("../docs/adopting-operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := os.ReadFile("../deploy/systemd/lethe-adopt.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path, _ := strings.Cut(string(page), "`audit: /var/log/")
+	folder, _, _ := strings.Cut(path, "/")
+	if !strings.Contains(string(unit), "\nLogsDirectory="+folder+"\n") {
+		t.Errorf("the service may not write below /var/log/%s", folder)
+	}
+}
+
 // indented returns the code blocks of a page.
 func indented(text string) (blocks []string) {
 	block := ""
