@@ -99,7 +99,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 	if d.Redis != "" {
 		a.redis, err = redisconn.Open(redisconn.Options{URL: d.Redis, Kind: redisconn.KindOf(d.Redis), Timeout: 5 * time.Second})
 		if err != nil {
-			return nil, fmt.Errorf("redis: %w", err)
+			return nil, err
 		}
 		a.close = append(a.close, a.redis.Close)
 	}

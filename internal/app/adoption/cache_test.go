@@ -32,6 +32,14 @@ func cacheOf(t *testing.T, addr string) (at func(address string) *Adoption, clie
 	return at, client
 }
 
+// An error of the cache's address names its place once.
+func TestCacheOfAWrongAddress(t *testing.T) {
+	d := &adopt.Description{Database: servers.Postgres(t), Redis: "redis//host"}
+	if _, err := Open(t.Context(), d, Options{}); err == nil || !strings.HasPrefix(err.Error(), "redis: the URL is not understood") {
+		t.Error(err)
+	}
+}
+
 // A user of the cache needs rights to the copies alone, and a check sees whether it has them.
 func TestCheckDropsCopiesOfItsTemplates(t *testing.T) {
 	cache := servers.NewRedis(t)
