@@ -390,7 +390,7 @@ func (p proposal) prefix(collection, prefix, why string) string {
 	if prefix == noFolder {
 		prefix += collection + "/"
 		if len(p.around.Objects) > 0 && p.around.Path == "" {
-			hint = "    # The keys have no folder in common. prefix: / is the whole bucket, if nothing else lies there.\n"
+			hint = "    # Write the folder of its keys; prefix: / is the whole bucket, if nothing else lies there.\n"
 		}
 	}
 	p.prefixes[prefix] = collection

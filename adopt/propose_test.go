@@ -254,6 +254,9 @@ func TestProposedPrefixesAreApart(t *testing.T) {
 			prefixes = append(prefixes, x.Prefix)
 		}
 		slices.Sort(prefixes)
+		if strings.Contains(got, "prefix: / is the whole bucket") != (c.objects != nil) {
+			t.Errorf("%s: the whole bucket is offered where no keys were looked at, or not elsewhere:\n%s", name, got)
+		}
 		if strings.Join(prefixes, " ") != c.prefixes || strings.Contains(got, "# songs is not described: its objects lie below up/") != (len(d.Collections) < 3) {
 			t.Errorf("%s: the prefixes are %q:\n%s", name, prefixes, got)
 		}

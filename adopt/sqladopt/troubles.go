@@ -217,6 +217,8 @@ type Nearing struct {
 	First lethe.Time // end of the first retention; 0 if none waits
 	Soon  int64      // those whose retention ends within a given time
 	Live  int64      // rows at the last run; 0 if unknown
+	// Within is that time, if any wait.
+	Within time.Duration
 }
 
 // nearing returns the query that counts what waits, by the instant since which,
@@ -255,7 +257,7 @@ func (s scope) nearing(ctx context.Context, text string, retention, within time.
 			return err
 		}
 		if out.Waits > 0 {
-			out.First = out.First.Add(retention)
+			out.First, out.Within = out.First.Add(retention), within
 		}
 		return nil
 	})

@@ -36,7 +36,7 @@ func TestNearing(t *testing.T) {
 			t.Fatal(page, err)
 		}
 		first := min(page.Objects[0].Until, page.Objects[1].Until)
-		if n, err := q.Nearing(t.Context(), time.Hour); err != nil || n != (Nearing{Waits: 2, First: first, Soon: 1}) {
+		if n, err := q.Nearing(t.Context(), time.Hour); err != nil || n != (Nearing{Waits: 2, First: first, Soon: 1, Within: time.Hour}) {
 			t.Errorf("%s: %+v, %v, want the first at %s", name, n, err, first)
 		}
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -181,6 +184,14 @@ func TestAdoptStatusTellsWhatGoesLater(t *testing.T) {
 	a.create("waits")
 	a.ok([]string{"unreferenced 1", "1 object goes later, the first from 2"}, "run", a.file, "--once")
 	a.ok([]string{"\"objects\": 0", "\"objects_later\": 1"}, "status", a.file, "--json")
+}
+
+// The time within which status counts what goes for good is that of the collection.
+func TestAdoptStatusTellsWithinWhatTime(t *testing.T) {
+	b := adoption.Backlog{Kind: adopt.OfKeys, Nearing: sqladopt.Nearing{Waits: 3, First: 1, Soon: 2, Within: 12 * time.Hour}}
+	if got := due(b); !strings.HasSuffix(got, ", 2 within 12 h") {
+		t.Error(got)
+	}
 }
 
 // Wrong counts are listed, and repaired only on request.

@@ -114,7 +114,7 @@ func due(b adoption.Backlog) string {
 		}
 		text += "; " + words.Plural(n.Waits, what, whats) + " to be deleted for good, the first until " + n.First.String()
 		if n.Soon > 0 {
-			text += ", " + words.Number(n.Soon) + " within a day"
+			text += ", " + words.Number(n.Soon) + " within " + words.Span(n.Within)
 		}
 	}
 	return text
