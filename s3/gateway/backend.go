@@ -111,9 +111,10 @@ func (o *op) at() object.GetRequest {
 	return object.GetRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key}
 }
 
-// failure describes an error of which the client receives less.
-func (o *op) failure(err error) s3.Failure {
-	return s3.Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err}
+// failed keeps an error of which the client receives less until the request ends, since its
+// operation is known only then.
+func (o *op) failed(err error) {
+	o.req.failures = append(o.req.failures, s3.Failure{Bucket: o.names.bucket, Key: o.names.key, Err: err})
 }
 
 // need is what an operation requires.

@@ -91,12 +91,12 @@ func (b *Backend) fail(o *op, err error) error {
 	for _, m := range mappings {
 		if errors.Is(err, m.err) {
 			if m.err == blob.ErrMisplaced || m.err == lethe.ErrUnavailable || m.err == lethe.ErrUnknownOutcome {
-				b.opt.Events.Failure(o.failure(err))
+				o.failed(err)
 			}
 			return m.to(o.names, err)
 		}
 	}
-	b.opt.Events.Failure(o.failure(err))
+	o.failed(err)
 	return s3err.GetAPIError(s3err.ErrInternalError)
 }
 

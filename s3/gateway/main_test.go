@@ -56,7 +56,7 @@ type world struct {
 	mu       sync.Mutex
 	requests []s3.RequestEvent
 	failures []s3.Failure
-	rotten   sync.Map // buckets whose bytes are damaged on purpose
+	rotten   sync.Map // buckets whose bytes are damaged on purpose, and what takes their failures
 
 	beforeChange atomic.Pointer[func()] // of bucket documents; see interposed
 }
@@ -164,7 +164,8 @@ func (w *world) request(r s3.RequestEvent) {
 }
 
 func (w *world) failure(f s3.Failure) {
-	if _, ok := w.rotten.Load(f.Bucket); ok && errors.Is(f.Err, lethe.ErrCorrupt) {
+	if take, ok := w.rotten.Load(f.Bucket); ok && errors.Is(f.Err, lethe.ErrCorrupt) {
+		take.(func(s3.Failure))(f)
 		return
 	}
 	w.mu.Lock()

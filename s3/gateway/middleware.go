@@ -56,7 +56,7 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		strings.Clone(ctx.Get("Traceparent")), strings.Clone(ctx.Get("Tracestate")))
 	defer func() {
 		if p := recover(); p != nil {
-			s.opt.Events.Failure((&op{req: req}).failure(fmt.Errorf("s3: panic: %v", p)))
+			(&op{req: req}).failed(fmt.Errorf("s3: panic: %v", p))
 			err = refuse(ctx, s3err.GetAPIError(s3err.ErrInternalError))
 		}
 		s.finish(ctx, req, start)
@@ -273,6 +273,10 @@ func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
 func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	resp := ctx.Response()
 	req.web = nil
+	for _, f := range req.failures {
+		f.ID, f.Operation = req.event.ID, req.event.Operation
+		s.opt.Events.Failure(f)
+	}
 	if req.event.BytesIn == -1 || req.starved() {
 		// The rest of the body must not be read as a request.
 		resp.Header.SetConnectionClose()

@@ -37,6 +37,8 @@ type request struct {
 	// ended reports the request's end to its provider.
 	base  context.Context
 	ended func(s3.RequestEvent)
+	// failures are reported when the request ends.
+	failures []s3.Failure
 	// routed is the bucket as versitygw has parsed and verified it.
 	routed string
 	// expires is the header for the object's expiry, empty for none.

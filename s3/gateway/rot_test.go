@@ -9,8 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // A client that downloads by parallel ranges or parts, and verifies nothing
@@ -21,7 +23,7 @@ func TestParallelDownloadsOfRot(t *testing.T) {
 	for name, parts := range map[string]int{"whole": 1, "multipart": 3} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			w.rotten.Store(s.bucket, true)
+			w.rotten.Store(s.bucket, func(s3.Failure) {})
 			s.uploadIn(parts, "k", body)
 			ids, err := s.copies("k")
 			s.must(err)
@@ -43,6 +45,22 @@ func TestParallelDownloadsOfRot(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A failure of which the client receives less says which request it was.
+func TestAFailureNamesItsRequest(t *testing.T) {
+	s := newSite(t)
+	told := make(chan s3.Failure, 100)
+	w.rotten.Store(s.bucket, func(f s3.Failure) { told <- f })
+	s.put("k", string(pattern(100<<10)), nil)
+	ids, err := s.copies("k")
+	s.must(err)
+	s.rot(ids[0])
+	_, err = s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.fails(err, 500, "InternalError")
+	if f := <-told; f.Operation != "GetObject" || f.ID == "" || f.Key != "k" {
+		t.Errorf("the failure is of %q, %q %s/%s", f.Operation, f.ID, f.Bucket, f.Key)
 	}
 }
 
