@@ -94,9 +94,11 @@ func (l *Loop) Apply(ctx context.Context, a Application) (map[string]int64, erro
 	err = run.alive(ctx, func(ctx context.Context) error { return l.applyAll(ctx, s, p, run, a) })
 	counts := run.finish(ctx, err)
 	l.note(a.Routine, func(st *State) {
-		st.Running, st.LastRun, st.LastErr, st.Counts = false, l.Clock.Now(), "", counts
+		st.Running, st.LastRun, st.Counts = false, l.Clock.Now(), counts
 		if err != nil {
-			st.LastErr = err.Error()
+			st.failed(err)
+		} else {
+			st.LastErr, st.FailingSince = "", 0
 		}
 	})
 	return counts, err

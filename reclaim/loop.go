@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,11 +116,24 @@ type State struct {
 	Running bool
 	LastRun lethe.Time // end of the last pass, even if it did nothing
 	LastErr string
+	// FailingSince is the end of the first pass that failed since one did not; 0 if the
+	// last one did not fail.
+	FailingSince lethe.Time
 	// LastGood is the end of the last pass without an error, or when one of another
 	// instance was last found.
 	LastGood lethe.Time
 	NextRun  lethe.Time
 	Counts   map[string]int64 // of the run in progress, or the last one
+}
+
+// failed records that the last pass failed.
+func (st *State) failed(err error) {
+	st.LastErr, st.FailingSince = err.Error(), cmp.Or(st.FailingSince, st.LastRun)
+}
+
+// succeeded records a success, of this instance or another.
+func (st *State) succeeded(at lethe.Time) {
+	st.LastErr, st.FailingSince, st.LastGood = "", 0, at
 }
 
 // Run drives the routines until ctx ends, and returns when all have stopped. A
@@ -395,7 +409,7 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[s
 	if s.Solo {
 		if begun, err := l.beginSolo(ctx, s, run, byTime); err != nil || !begun {
 			if err == nil {
-				l.note(name, func(st *State) { st.LastGood = l.Clock.Now() })
+				l.note(name, func(st *State) { st.succeeded(l.Clock.Now()) })
 			}
 			return nil, err
 		}
@@ -404,12 +418,12 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[s
 	err = run.alive(ctx, func(ctx context.Context) error { return l.work(ctx, s, run) })
 	counts = run.finish(ctx, err)
 	l.note(name, func(st *State) {
-		st.Running, st.LastRun, st.LastErr, st.Counts = false, l.Clock.Now(), "", counts
+		st.Running, st.LastRun, st.Counts = false, l.Clock.Now(), counts
 		switch {
 		case err != nil:
-			st.LastErr = err.Error()
+			st.failed(err)
 		case ctx.Err() == nil:
-			st.LastGood = st.LastRun
+			st.succeeded(st.LastRun)
 		}
 	})
 	return counts, err

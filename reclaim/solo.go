@@ -56,7 +56,10 @@ func (l *Loop) notBegun(r *recorder, err error) error {
 	if err == nil {
 		return nil
 	}
-	l.note(r.run.Routine, func(st *State) { st.LastRun, st.LastErr = l.Clock.Now(), err.Error() })
+	l.note(r.run.Routine, func(st *State) {
+		st.LastRun = l.Clock.Now()
+		st.failed(err)
+	})
 	r.run.Outcome = outcomeOf(err, false)
 	l.Events.emitRunEnded(r.run, err)
 	return err

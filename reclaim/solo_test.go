@@ -112,6 +112,41 @@ func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 	}
 }
 
+// A routine fails since the first of its failures, and no longer once it has succeeded elsewhere.
+func TestASoloRunFailsUntilItHasSucceededAnywhere(t *testing.T) {
+	w := newWorld(t)
+	broken := func(context.Context, reclaim.Add) (bool, error) { return false, errors.New("broken") }
+	w.Clock.Set(hourly{}.Next(w.Clock.Now()).Add(time.Minute))
+	failing := w.instance("a", broken)
+	ctx, cancel := context.WithCancel(w.Ctx)
+	var first lethe.Time
+	var runs int
+	end := w.Clock.Now().Add(24 * time.Hour)
+	failing.Events = &reclaim.Events{RunEnded: func(_ ledger.Run, err error) {
+		if runs++; runs == 1 {
+			first = w.Clock.Now()
+		}
+		if runs == 3 {
+			if got := failing.States()["verify"]; got.LastErr == "" || got.FailingSince != first {
+				t.Errorf("before the third failure is noted: %+v; the first was at %s", got, first)
+			}
+			_, err := w.instance("b", idle).Once(w.Ctx, nil)
+			w.Must(err)
+		}
+	}}
+	failing.Sleep = func(ctx context.Context, d time.Duration) bool {
+		w.Clock.Advance(d)
+		if runs == 3 && failing.States()["verify"].LastErr == "" || w.Clock.Now() > end {
+			cancel()
+		}
+		return ctx.Err() == nil
+	}
+	failing.Run(ctx)
+	if got := failing.States()["verify"]; got.LastErr != "" || got.FailingSince != 0 || got.LastGood < first {
+		t.Errorf("after a success elsewhere: %+v", got)
+	}
+}
+
 // An instance that was suspended loses its run to another after a while. When it
 // continues it notices, and stops.
 func TestAStaleSoloRunIsTakenOver(t *testing.T) {

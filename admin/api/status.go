@@ -145,9 +145,12 @@ type RoutineStatus struct {
 	NextRun  time.Time `json:"next_run,omitzero"`
 	// SucceededAt is when a look last ended without an error, or was skipped
 	// because another instance had done it.
-	SucceededAt time.Time        `json:"succeeded_at,omitzero"`
-	Error       string           `json:"error,omitempty"` // of the last look
-	Counts      map[string]int64 `json:"counts,omitempty"`
+	SucceededAt time.Time `json:"succeeded_at,omitzero"`
+	Error       string    `json:"error,omitempty"` // of the last look
+	// FailingSince is when the first look after the last success failed, as far as this process
+	// knows; zero without an error.
+	FailingSince time.Time        `json:"failing_since,omitzero"`
+	Counts       map[string]int64 `json:"counts,omitempty"`
 }
 
 // Backlog is what is due now, and what will be.

@@ -97,7 +97,7 @@ func (s *Service) routines() (out []api.RoutineStatus) {
 		st := states[r.Routine.Name()]
 		rs := api.RoutineStatus{
 			Name: r.Routine.Name(), Running: st.Running, LookedAt: toTime(st.LastRun), SucceededAt: toTime(st.LastGood),
-			Error: st.LastErr, Counts: st.Counts, Interval: r.Interval(now).Seconds(),
+			Error: st.LastErr, FailingSince: toTime(st.FailingSince), Counts: st.Counts, Interval: r.Interval(now).Seconds(),
 		}
 		if s.o.Serving {
 			rs.NextRun = toTime(st.NextRun)

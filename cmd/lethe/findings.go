@@ -38,13 +38,13 @@ func (c *cli) printFindings(s api.Status) {
 	painted(c.out, s.Severity, s.Sentence)
 	printf(c.out, "\n\n")
 	for _, f := range s.Findings {
-		since := ""
+		lasted := ""
 		if d := s.Now.Sub(f.Since); !f.Since.IsZero() && d > 0 {
-			since = " (since " + words.Span(d) + ")"
+			lasted = " (for " + words.Span(d) + ")"
 		}
 		printf(c.out, "  ")
 		painted(c.out, f.Severity, f.Severity)
-		printf(c.out, "%s%s%s\n", strings.Repeat(" ", max(len("critical")-len(f.Severity), 0)+2), c.pasteable(f.What), since)
+		printf(c.out, "%s%s%s\n", strings.Repeat(" ", max(len("critical")-len(f.Severity), 0)+2), c.pasteable(f.What), lasted)
 		if parts := strings.Fields(f.Next); len(parts) > 1 {
 			printf(c.out, "            %s\n", c.command(parts[1:]...))
 		}

@@ -64,9 +64,7 @@ func ofRoutines(s api.Status) (list []api.StatusFinding) {
 		late := s.Now.Sub(lastSuccess(r, s.StartedAt))
 		switch {
 		case r.Error != "":
-			f := finding(about{api.SeverityWarning, api.KindRoutineFails, r.Name, next}, "the routine %s fails: %s", r.Name, short(r.Error))
-			f.Since = r.SucceededAt
-			list = append(list, f)
+			list = append(list, since(r.FailingSince, finding(about{api.SeverityWarning, api.KindRoutineFails, r.Name, next}, "the routine %s fails: %s", r.Name, short(r.Error))))
 		case r.Interval > 0 && !r.Running && late > seconds(2*r.Interval+overdue):
 			f := finding(about{api.SeverityWarning, api.KindRoutineFails, r.Name, next}, "the routine %s has not succeeded for %s", r.Name, words.Span(late))
 			f.Since = s.Now.Add(-late)

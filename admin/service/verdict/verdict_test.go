@@ -279,6 +279,10 @@ func TestSince(t *testing.T) {
 		"no answer":  func(s *api.Status) { s.Backends[0].Unreachable, s.Backends[0].DownSince = "refused", begun },
 		"misplaced":  func(s *api.Status) { s.Backends[0].Misplaced, s.Backends[0].DownSince = "it is empty", begun },
 		"no Redis":   func(s *api.Status) { s.Redis.Up, s.Redis.Since = false, begun },
+		"failing": func(s *api.Status) {
+			s.Serving, s.Roles = true, []string{"reclaim"}
+			s.Routines = []api.RoutineStatus{{Name: "verify", Error: "disk", SucceededAt: begun.Add(-24 * time.Hour), FailingSince: begun}}
+		},
 		"not called": func(s *api.Status) { s.Backends[0].Breaker = &api.BreakerFacts{Open: true, Since: begun} },
 	} {
 		s := well()
