@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/test/servers"
 )
 
@@ -120,6 +121,37 @@ func TestEveryAlertHasATestAndARunbook(t *testing.T) {
 		if !strings.Contains(string(book), "\n## "+r.Alert+"\n") {
 			t.Errorf("%s has no runbook", r.Alert)
 		}
+	}
+}
+
+// The alerts whose label is the kind of a finding have a runbook that names each kind that
+// they can have.
+func TestRunbooksNameEveryKind(t *testing.T) {
+	book, err := os.ReadFile(runbooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	excluded := regexp.MustCompile(`kind!~"([^"]*)"`)
+	named := 0
+	for _, r := range alerts(t) {
+		severity := strings.ToLower(strings.TrimPrefix(r.Alert, "Lethe"))
+		if severity != api.SeverityCritical && severity != api.SeverityWarning {
+			continue
+		}
+		_, section, _ := strings.Cut(string(book), "\n## "+r.Alert+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		elsewhere := strings.Split(excluded.FindStringSubmatch(r.Expr)[1], "|")
+		for _, f := range api.FindingKinds {
+			if !slices.Contains(f.Severities, severity) || slices.Contains(elsewhere, f.Kind) {
+				continue
+			}
+			if named++; !strings.Contains(section, "`"+f.Kind+"`") {
+				t.Errorf("the runbook of %s does not name %s", r.Alert, f.Kind)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d kinds were compared", named)
 	}
 }
 
