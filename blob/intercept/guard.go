@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 )
 
@@ -17,8 +18,8 @@ import (
 // can be read to their end.
 type MountGuard struct {
 	// Absent, if set, returns nil if what was not found under a key is gone for
-	// certain, or why that is unknown (pairing.Pairing.Absent). It is set before the
-	// first call.
+	// certain, or why that is unknown (pairing.Pairing.Absent): lethe.ErrBackendMismatch
+	// if something else is in the backend's place. It is set before the first call.
 	Absent func(ctx context.Context, key string) error
 
 	why   atomic.Pointer[string] // why it is shut; nil: open
@@ -77,10 +78,10 @@ func (g *MountGuard) Around(c *Call) error {
 	switch why := g.Absent(c.Ctx, c.Key); {
 	case why == nil:
 		return err
-	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
-		return fmt.Errorf("%s is not there, which proves nothing: %w: %w", c.Key, blob.ErrDown, why) // the check did not end
-	default:
+	case errors.Is(why, lethe.ErrBackendMismatch):
 		return fmt.Errorf("%s is not there, which proves nothing: %w: %w: %w", c.Key, blob.ErrDown, blob.ErrMisplaced, why)
+	default: // the check did not end: the ledger or the backend does not answer
+		return fmt.Errorf("%s is not there, which proves nothing: %w: %w", c.Key, blob.ErrDown, why)
 	}
 }
 
