@@ -59,6 +59,9 @@ type PairingRows interface {
 // An epoch is recorded, put under a name that is used once, found in a listing, and confirmed. Of
 // two databases that go on from one epoch the first to confirm keeps the prefix: the other
 // finds that object beside its own. If each finds the other's, neither goes on.
+//
+// Listings have to show what was put. For as long as one lags, it may admit a copy in the same place
+// beside the database, and refuse both; a copy elsewhere is refused without any.
 type Pairing struct {
 	Place  string // of the record
 	Rows   PairingRows
@@ -116,7 +119,8 @@ func (p *Pairing) Look(ctx context.Context) (Paired, error) {
 }
 
 // Accept gives the prefix to this database: an operator says that its rows are those of
-// the objects there. All other databases are refused at their next look, within admittedFor.
+// the objects there. All other databases are refused at their next look, within admittedFor. A
+// delete that was admitted before may be sent, and take effect, later.
 func (p *Pairing) Accept(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,7 +237,7 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 	case slices.Contains(last, seen.Epoch), len(last) == 1 && last[0] == next && (seen.Number == 0 || slices.Contains(found, seen.Epoch)):
 		return "" // the next lies beside the one before it, unless it was put into another bucket
 	case seen.Number == 0:
-		return "another database deletes below " + p.Place + ", or did so (" + last[0].key() + ")"
+		return "another database deletes below " + p.Place + ", or did so, or this one with another schema (" + last[0].key() + ")"
 	case last[0].Number < seen.Number:
 		return "an older epoch lies below " + p.Place + " (" + last[0].key() + "): the bucket was restored, or another is in its place"
 	}
