@@ -19,6 +19,9 @@ type BackendFacts struct {
 	Breaker *BreakerFacts `json:"breaker,omitempty"`
 	// Unwritable is why it gets no writes now.
 	Unwritable string `json:"unwritable,omitempty"`
+	// NoWrites is why it refused the latest write although it works, as a disk does that may
+	// only be read.
+	NoWrites string `json:"no_writes,omitempty"`
 	// SlowedBy is why deleting there is slower than it could be, and Rates
 	// describes its rates.
 	SlowedBy string `json:"slowed_by,omitempty"`
@@ -130,7 +133,7 @@ func (b BackendStatus) Room(size func(int64) string) string {
 	switch {
 	case b.Unused() != "":
 		return b.Unused()
-	case b.S3 != nil && b.S3.NoWrites != "":
+	case b.S3 != nil && b.S3.NoWrites != "", b.NoWrites != "":
 		return "refuses writes"
 	case b.Draining:
 		return "is being drained"

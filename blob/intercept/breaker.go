@@ -82,6 +82,7 @@ type Breaker struct {
 	good        int   // successful calls since it closed
 	refused     error // why the backend refused a write: blob.ErrFull or blob.ErrUnfit
 	refusedTill lethe.Time
+	unfit       string // why it refused the latest write by blob.ErrUnfit; empty once one succeeded
 	window      window
 }
 
@@ -121,10 +122,29 @@ func (b *Breaker) Around(c *Call) error {
 	if !c.CallerFailed {
 		b.ended(c.Ctx, evidence(c, err))
 	}
-	if c.Op == Put && errors.Is(err, blob.ErrUnfit) {
+	switch {
+	case c.Op != Put:
+	case err == nil:
+		b.setUnfit("")
+	case errors.Is(err, blob.ErrUnfit):
 		b.refuse(fmt.Errorf("%w: %w", blob.ErrUnfit, hidden{err}))
+		b.setUnfit(reason(err))
 	}
 	return err
+}
+
+func (b *Breaker) setUnfit(why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unfit = why
+}
+
+// Unfit returns why the backend refuses writes although it works (blob.ErrUnfit), until one
+// succeeds; empty if it does not. It may be tried earlier: see Writable.
+func (b *Breaker) Unfit() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.unfit
 }
 
 // ReadFailed implements BodyHook.

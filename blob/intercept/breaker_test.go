@@ -187,11 +187,12 @@ func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
 	}
 }
 
-// onlyRead is a hook that refuses writes as a disk does that is mounted read-only.
-type onlyRead struct{}
+// onlyRead is a hook that refuses writes as a disk does that is mounted read-only, until that is
+// over.
+type onlyRead struct{ over *bool }
 
-func (onlyRead) Around(c *intercept.Call) error {
-	if c.Op == intercept.Put {
+func (o onlyRead) Around(c *intercept.Call) error {
+	if c.Op == intercept.Put && !*o.over {
 		return fmt.Errorf("%w: %w: %w: read-only", blob.ErrNotDone, blob.ErrDown, blob.ErrUnfit)
 	}
 	return c.Next()
@@ -206,7 +207,8 @@ func TestABackendThatOnlyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := intercept.NewBreaker(intercept.BreakerOptions{Clock: c})
-	s := intercept.New(store, b, onlyRead{})
+	over := false
+	s := intercept.New(store, b, onlyRead{&over})
 	for range 50 {
 		if err := s.Put(ctx, "store/aa/y", strings.NewReader("bytes"), 5); !errors.Is(err, blob.ErrUnfit) {
 			t.Fatal(err)
@@ -221,5 +223,12 @@ func TestABackendThatOnlyReads(t *testing.T) {
 	c.Advance(30 * time.Second)
 	if err := b.Writable(); err != nil {
 		t.Errorf("writable later: %v", err)
+	}
+	if why := b.Unfit(); !strings.Contains(why, "read-only") {
+		t.Errorf("before a write succeeds, it is not said why none does: %q", why)
+	}
+	over = true
+	if err := s.Put(ctx, "store/aa/y", strings.NewReader("bytes"), 5); err != nil || b.Unfit() != "" {
+		t.Errorf("a write that succeeds: %v, %q", err, b.Unfit())
 	}
 }

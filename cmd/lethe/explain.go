@@ -256,7 +256,10 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 			printf(c.out, ", verified %s", stamp(b.VerifiedAt))
 		}
 		if b.Suspect {
-			printf(c.out, ", SUSPECT: %s", b.LastError)
+			printf(c.out, ", SUSPECT")
+			if b.LastError != "" {
+				printf(c.out, ": %s", b.LastError)
+			}
 		}
 		printf(c.out, "\n")
 	}

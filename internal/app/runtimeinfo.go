@@ -71,6 +71,7 @@ func (s *Store) facts(id string) api.BackendFacts {
 		if st.Open {
 			f.Breaker.Since = s.opt.Clock.Now().Add(st.Since.Sub(lethe.Monotonic{}.Now())).Time()
 		}
+		f.NoWrites = b.Unfit()
 		if err := s.health(id); err != nil {
 			f.Unwritable = err.Error()
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/ledger"
 )
@@ -51,11 +50,7 @@ func noWrites(b api.BackendStatus) string {
 	if b.S3 != nil {
 		return b.S3.NoWrites
 	}
-	why, unfit := strings.CutPrefix(b.Unwritable, blob.ErrUnfit.Error()+": ")
-	if !unfit {
-		return ""
-	}
-	return short(why)
+	return short(b.NoWrites)
 }
 
 const (

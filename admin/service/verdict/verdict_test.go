@@ -9,7 +9,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/admin/service/verdict"
-	"github.com/lethe-storage/lethe/blob"
 )
 
 var now = time.Date(2026, 11, 25, 3, 0, 0, 0, time.UTC)
@@ -105,7 +104,7 @@ func TestBackends(t *testing.T) {
 			api.SeverityCritical, api.KindBackendUnknown, "not in the configuration", "lethe config print"},
 		{"a bucket with versions", first(func(b *api.BackendStatus) { b.S3 = &api.S3Facts{NoWrites: "it keeps versions"} }),
 			api.SeverityWarning, api.KindBackendReadOnly, "nothing is written to backend main: it keeps versions", "lethe backend list"},
-		{"a disk that may only be read", first(func(b *api.BackendStatus) { b.Unwritable = blob.ErrUnfit.Error() + ": read-only file system" }),
+		{"a disk that may only be read", first(func(b *api.BackendStatus) { b.NoWrites = "read-only file system" }),
 			api.SeverityWarning, api.KindBackendReadOnly, "nothing is written to backend main: read-only file system", "lethe backend list"},
 		{"a bucket with a lock", first(func(b *api.BackendStatus) { b.S3 = &api.S3Facts{NoDeletes: "it is locked"} }),
 			api.SeverityWarning, api.KindDeletesRefused, "it is locked", "lethe backend list"},
