@@ -30,7 +30,7 @@ func placeOf(f api.StatusFinding) place {
 		return place{"/queues#dead", "Queues"}
 	case api.KindDeletesFail:
 		return place{"/queues#failing", "Queues"}
-	case api.KindBehind:
+	case api.KindBehind, api.KindCopiesFail:
 		return place{"/queues#waiting", "Queues"}
 	case api.KindLimit:
 		return place{"/limits", "Limits"}

@@ -29,11 +29,16 @@ type Depths struct {
 	Routines map[string]Backlog // by the name of the routine
 	Clean    map[string]Backlog // of the routine clean, by backend
 	Failing  map[string]Failing // deletes that are tried again, by backend
+	Uncopied Failing            // contents and parts whose copies failed for CopyTries
 	Suspects map[string]Suspects
 	Deferred int64 // due objects and trash entries that holds and limits keep
 }
 
-// Failing are condemned blobs of a backend whose delete has failed.
+// CopyTries is how often copies fail within the first hour: what then still waits for its next
+// try is no accident.
+const CopyTries = 6
+
+// Failing is work that has failed and is tried again: deletes of a backend, or copies.
 type Failing struct {
 	Count    int64
 	Attempts int        // of the one that failed most often

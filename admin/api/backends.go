@@ -74,6 +74,14 @@ type FailingDeletes struct {
 	Next     time.Time `json:"next_try_at"` // the first of them
 }
 
+// FailingCopies are contents and parts that have fewer copies than they should, or copies in
+// the wrong place, after tries for an hour.
+type FailingCopies struct {
+	Count int64     `json:"count"`       // up to ledger.MaxDepth
+	Error string    `json:"error"`       // the last of the one that failed most often
+	Next  time.Time `json:"next_try_at"` // the first of them
+}
+
 // BackendStatus is the state of a backend.
 type BackendStatus struct {
 	ID      string `json:"id"`

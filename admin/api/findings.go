@@ -27,6 +27,7 @@ const (
 	KindDeletesStopped   = "deletes_stopped"   // on a backend, by a person or by the pairing
 	KindDeletesRefused   = "deletes_refused"   // by a service that keeps what is deleted
 	KindDeletesFail      = "deletes_fail"      // deletes failed and are tried again
+	KindCopiesFail       = "copies_fail"       // copies that are wanted could not be made for an hour
 	KindDeletesSlow      = "deletes_slow"      // rates are too low for what is due
 	KindDeadLetters      = "dead_letters"      // deletes that were given up
 	KindLimit            = "limit"             // a deletion limit has stopped something
@@ -68,6 +69,7 @@ var FindingKinds = []struct {
 	{KindBehind, []string{SeverityWarning}},
 	{KindDeletesRefused, []string{SeverityWarning}},
 	{KindDeletesFail, []string{SeverityWarning, SeverityNotice}},
+	{KindCopiesFail, []string{SeverityWarning}},
 	{KindDeadLetters, []string{SeverityWarning}},
 	{KindLimit, []string{SeverityWarning, SeverityNotice}},
 	{KindRoutineFails, []string{SeverityWarning}},

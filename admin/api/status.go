@@ -93,6 +93,8 @@ type Status struct {
 	Trips []LimitInfo `json:"trips,omitempty"`
 	// Deferred counts due objects and trash entries that holds and limits keep.
 	Deferred int64 `json:"deferred,omitempty"`
+	// FailingCopies are nil if there are none.
+	FailingCopies *FailingCopies `json:"failing_copies,omitempty"`
 	// LastDay is what the routines took away in the last 24 hours; nil: not known.
 	LastDay *LastDay `json:"last_day,omitempty"`
 	// EventTargets are who is told of objects.

@@ -85,6 +85,9 @@ func (s *Service) fromLedger(ctx context.Context, out *api.Status, asked questio
 		return err
 	}
 	out.Deferred = depths.Deferred
+	if f := depths.Uncopied; f.Count > 0 {
+		out.FailingCopies = &api.FailingCopies{Count: f.Count, Error: f.Error, Next: toTime(f.NextTry)}
+	}
 	totals, err := s.o.Ledger.Totals(ctx)
 	if err != nil {
 		return err

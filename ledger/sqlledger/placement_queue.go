@@ -45,10 +45,10 @@ var (
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
-	keepPlacement = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
+	keepPlacement  = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	endPlaceClaims = register(`UPDATE placements SET due_at = ?1, worker = '', fence = 0 WHERE due_at > ?1 AND fence <> 0`)
-	placeDue      = register(`SELECT count(*), 0, coalesce(min(due_at), 0) FROM placements WHERE due_at <= ?1`)
-	placeLater    = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
+	placeDue       = register(`SELECT count(*), 0, coalesce(min(due_at), 0) FROM placements WHERE due_at <= ?1`)
+	placeLater     = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
 )
 
 // place notes that placement must look at a content. flush writes that, after the blobs and

@@ -26,6 +26,12 @@ var (
 		ORDER BY attempts DESC LIMIT ?2) AS failing`)
 	failingWorst = register(`SELECT last_error FROM blobs WHERE backend = ?1 AND state = 3 AND attempts > 0
 		ORDER BY attempts DESC LIMIT 1`)
+	// A try puts off the due time. So what waits is a claim or has failed, and what is due
+	// and has never been tried is not read.
+	uncopiedDepth = register(`SELECT count(*), coalesce(max(attempts), 0), coalesce(min(due_at), 0) FROM (
+		SELECT attempts, due_at FROM placements WHERE due_at > ?1 ORDER BY due_at LIMIT ?2) AS later WHERE attempts >= ?3`)
+	uncopiedWorst = register(`SELECT last_error FROM (
+		SELECT attempts, last_error FROM placements WHERE due_at > ?1 ORDER BY due_at LIMIT ?2) AS later ORDER BY attempts DESC LIMIT 1`)
 	suspectDepth = register(`SELECT count(*), coalesce(sum(lost), 0) FROM (
 		SELECT CASE WHEN b.content_id IS NULL OR EXISTS (SELECT 1 FROM blobs c
 			WHERE c.content_id = b.content_id AND c.segment = b.segment AND c.state = 2 AND c.suspect = 0) THEN 0 ELSE 1 END AS lost
@@ -102,7 +108,19 @@ func (t *tx) troubles(q ledger.DepthQuery, out *ledger.Depths) error {
 			out.Suspects[id] = s
 		}
 	}
+	if err := t.uncopied(q, &out.Uncopied); err != nil {
+		return err
+	}
 	return t.Failed(t.Row(deferredDepth, q.Limit).Scan(&out.Deferred))
+}
+
+// uncopied counts what lacks copies that could not be made for long.
+func (t *tx) uncopied(q ledger.DepthQuery, f *ledger.Failing) error {
+	err := t.Row(uncopiedDepth, t.Now, q.Limit, ledger.CopyTries).Scan(&f.Count, &f.Attempts, &f.NextTry)
+	if err != nil || f.Count == 0 {
+		return t.Failed(err)
+	}
+	return t.Failed(t.Row(uncopiedWorst, t.Now, q.Limit).Scan(&f.Error))
 }
 
 // cleanDepths adds the cleanup queues and their sum.

@@ -163,3 +163,45 @@ func TestDepthsOfTroubles(t *testing.T) {
 		}
 	})
 }
+
+// TestDepthsOfCopies: copies that failed for CopyTries are counted while they wait.
+func TestDepthsOfCopies(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db *DB, _ string) {
+		ctx := context.Background()
+		now := lethe.SystemClock{}.Now()
+		stuck, other := lethe.RandomID(now), lethe.RandomID(now)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := db.QueuePlacements(ctx, []ledger.Subject{{ID: stuck}, {ID: other}, {ID: lethe.RandomID(now)}})
+		must(err)
+		want := ledger.Failing{}
+		for i := range ledger.CopyTries {
+			d, err := db.Depths(ctx, ledger.DepthQuery{})
+			must(err)
+			if d.Uncopied != want {
+				t.Errorf("after %d tries: %+v", i, d.Uncopied)
+			}
+			claimed, err := db.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: "w", Limit: 2, Lease: time.Hour, Only: []lethe.ID{stuck, other}})
+			must(err)
+			again, later := lethe.Time(0), claimed.Now.Add(time.Hour)
+			if i == ledger.CopyTries-1 {
+				again = later
+			}
+			_, err = db.SettlePlacements(ctx, claimed.Fence, []ledger.PlacementResult{
+				{ID: stuck, RetryAt: again, Error: "no room"}, {ID: other, RetryAt: later, Error: "busy"},
+			})
+			must(err)
+			want.NextTry = again
+		}
+		want.Count, want.Attempts, want.Error = 1, ledger.CopyTries, "no room"
+		d, err := db.Depths(ctx, ledger.DepthQuery{})
+		must(err)
+		if d.Uncopied != want {
+			t.Errorf("copies %+v, want %+v", d.Uncopied, want)
+		}
+	})
+}

@@ -122,6 +122,10 @@ func ofQueues(s api.Status) (list []api.StatusFinding) {
 			list = append(list, f)
 		}
 	}
+	if f := s.FailingCopies; f != nil {
+		list = append(list, finding(about{api.SeverityWarning, api.KindCopiesFail, "", "lethe backend list"},
+			"copies of %s could not be made for an hour: %s", words.Plural(f.Count, "content", "contents"), short(f.Error)))
+	}
 	return list
 }
 

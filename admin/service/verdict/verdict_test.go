@@ -159,6 +159,9 @@ func TestEngine(t *testing.T) {
 		{"a backlog", routine("expire", func(r *api.RoutineStatus) {
 			r.Backlog = api.Backlog{Due: 1, Age: 7200, Oldest: now.Add(-2 * time.Hour)}
 		}), api.SeverityWarning, api.KindBehind, "reclaiming is behind by 2 h: 1 object whose time has come waits", "lethe reclaim --once --only expire"},
+		{"copies that cannot be made", func(s *api.Status) {
+			s.FailingCopies = &api.FailingCopies{Count: 1, Error: "too few backends take a copy"}
+		}, api.SeverityWarning, api.KindCopiesFail, "copies of 1 content could not be made for an hour: too few backends take a copy", "lethe backend list"},
 		{"a backlog that the schedule explains", routine("expire", func(r *api.RoutineStatus) {
 			r.Interval, r.Backlog = 3600, api.Backlog{Due: 1, Age: 7200}
 		}), api.SeverityOK, "", "", ""},
