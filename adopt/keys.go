@@ -140,7 +140,7 @@ func (c KeyCensus) String() string {
 }
 
 // Census counts what a run would find, and changes nothing. It fails with
-// ErrFewRows where a run would.
+// ErrFewRows and ErrSpelled where a run would.
 func (k *Keys) Census(ctx context.Context) (out KeyCensus, err error) {
 	c := k.report(func(list []OrphanObject) {
 		for _, o := range list {
@@ -241,6 +241,7 @@ type comparison struct {
 	below   int64      // keys below the prefix
 	matched int64      // objects that have a row
 	without int64      // objects that have none
+	wrong   error      // about the keys that the query returns
 	rows    *keyBuffer
 	found   []OrphanObject // not yet checked again
 	missing []string
@@ -275,9 +276,12 @@ func (c *comparison) run(ctx context.Context) (err error) {
 	return errors.Join(c.flushOrphans(ctx), c.flushMissing(ctx))
 }
 
-// plausible returns ErrFewRows if the first run shows that the description may
-// be wrong.
+// plausible returns ErrSpelled, or ErrFewRows at the first run, if the description may be
+// wrong.
 func (c *comparison) plausible() error {
+	if c.wrong != nil {
+		return c.wrong
+	}
 	if !c.first {
 		return nil
 	}
@@ -356,6 +360,9 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 				continue // it was put meanwhile
 			}
 			if !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey) {
+				return err
+			}
+			if err := c.spelled(ctx, key); err != nil {
 				return err
 			}
 		}

@@ -41,7 +41,7 @@ func (a *Adoption) reportKeys(ctx context.Context, name string) ([]adopt.Finding
 		return nil, err
 	}
 	switch c, err := k.Census(ctx); {
-	case errors.Is(err, adopt.ErrFewRows):
+	case errors.Is(err, adopt.ErrFewRows), errors.Is(err, adopt.ErrSpelled):
 		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct keys.query"}}, nil
 	case err != nil:
 		return nil, err

@@ -216,6 +216,32 @@ func TestKeysFewRows(t *testing.T) {
 	f.left("a", "b", "c", "d")
 }
 
+// Keys that rows have in the spelling of URLs would make orphans of live objects, which are
+// too few for the part that has to be named.
+func TestKeysSpelledAsInURLs(t *testing.T) {
+	f := newFiles(t, nil)
+	all := []string{"a", "b", "c", "my cat", "x y"}
+	f.put(all...)
+	f.row("a", "b", "c", "my%20cat", "x y", "x%20y", "50%25 lost")
+	for range 2 {
+		if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) || !strings.Contains(err.Error(), `names "files/my%20cat", and the bucket has "files/my cat"`) {
+			t.Errorf("a key with %%20: %v", err)
+		}
+		f.waited()
+	}
+	f.left(all...)
+	found, err := f.Check(t.Context())
+	if text := fmt.Sprint(found["files"]); err != nil || !adopt.Problems(found["files"]) || !strings.Contains(text, "keys are spelled as in URLs") {
+		t.Errorf("a check finds %s, %v", text, err)
+	}
+	f.exec(`UPDATE files SET object_key = 'files/my+cat' WHERE object_key = 'files/my%20cat'`)
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) {
+		t.Errorf("a key with a plus: %v", err)
+	}
+	f.exec(`UPDATE files SET object_key = 'files/my cat' WHERE object_key = 'files/my+cat'`)
+	f.passes(map[string]int64{"orphans": 0, "missing": 2})
+}
+
 // A query that leaves out most of what lies in the bucket removes nothing,
 // however long that lasts. It is right if the description says so.
 func TestKeysOfAQueryThatLeavesMostOut(t *testing.T) {
