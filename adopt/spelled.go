@@ -13,28 +13,39 @@ import (
 // objects have no row.
 var ErrSpelled = errors.New("keys are spelled as in URLs")
 
-// spelled records a key without an object if another is there once its escapes are decoded,
-// which no row names.
-func (c *comparison) spelled(ctx context.Context, key string) error {
+// Decoded returns the key of the object that is there once the escapes of a key without one are
+// decoded, as in URLs; empty if there is none.
+func Decoded(ctx context.Context, objects Stater, prefix, key string) (string, error) {
 	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
 		other, err := decode(key)
-		rest, ok := below(other, c.Prefix)
-		if err != nil || other == key || !ok || c.wrong != nil {
+		rest, ok := below(other, prefix)
+		if err != nil || other == key || !ok {
 			continue
 		}
-		if _, err := c.Store.Stat(ctx, rest); errors.Is(err, blob.ErrNotExist) || errors.Is(err, blob.ErrInvalidKey) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		named, err := c.Rows.Named(ctx, []string{other})
-		if err != nil {
-			return err
-		}
-		if len(named) == 0 {
-			c.wrong = fmt.Errorf("%w: a row names %q, and the bucket has %q. Let the query return keys as the bucket has them; if that row and that object have nothing to do with each other, remove one of them",
-				ErrSpelled, Brief(key), other)
+		switch _, err := objects.Stat(ctx, rest); {
+		case err == nil:
+			return other, nil
+		case !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey):
+			return "", err
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// spelled records a key without an object if another is there once it is decoded, which no row
+// names.
+func (c *comparison) spelled(ctx context.Context, key string) error {
+	if c.wrong != nil {
+		return nil
+	}
+	other, err := Decoded(ctx, c.Store, c.Prefix, key)
+	if err != nil || other == "" {
+		return err
+	}
+	named, err := c.Rows.Named(ctx, []string{other})
+	if err == nil && len(named) == 0 {
+		c.wrong = fmt.Errorf("%w: a row names %q, and the bucket has %q. Let the query return keys as the bucket has them; if that row and that object have nothing to do with each other, remove one of them",
+			ErrSpelled, Brief(key), other)
+	}
+	return err
 }

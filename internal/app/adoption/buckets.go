@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,6 +245,11 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 			s.Found++
 		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
 			s.Missing = key
+			other, err := adopt.Decoded(ctx, store, prefix, key)
+			if err != nil {
+				return s, err
+			}
+			s.Decoded = cmp.Or(s.Decoded, other)
 		default:
 			return s, err
 		}

@@ -2,6 +2,8 @@ package adoption
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +96,17 @@ func TestOwnedObjects(t *testing.T) {
 	var marks int
 	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.condemned WHERE state <> 3`).Scan(&marks); err != nil || marks != 0 {
 		t.Errorf("%d marks are left that are not over, %v", marks, err)
+	}
+}
+
+// A check tells of rows that spell keys as in URLs: their objects would stay.
+func TestOwnedKeysSpelledAsInURLs(t *testing.T) {
+	f := owned(t)
+	f.put("a", "b", "my cat")
+	f.exec(`INSERT INTO files (id, object_key) VALUES (1, 'files/a'), (2, 'files/b'), (3, 'files/my%20cat')`)
+	found, err := f.Check(t.Context())
+	if text := fmt.Sprint(found["files"]); err != nil || !strings.Contains(text, `"files/my cat" instead of a key that is spelled as in URLs`) {
+		t.Errorf("a check finds %s, %v", text, err)
 	}
 }
 
