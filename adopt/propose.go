@@ -30,9 +30,9 @@ type ColumnInfo struct {
 	Values     []string
 }
 
-// Surroundings are the settings that Propose writes besides the tables; empty
+// ProposeOptions are the settings that Propose writes besides the tables; empty
 // ones are left to fill in.
-type Surroundings struct {
+type ProposeOptions struct {
 	Database, Redis, Endpoint, Bucket string
 	Path                              string // of a folder on a disk, instead of a bucket
 	// Variable is the variable of the environment that Database was taken from.
@@ -68,7 +68,7 @@ var timeKinds = []string{"timestamp", "date", "bigint", "integer", "numeric"}
 // Propose writes a description for the tables that look like rows that expire,
 // with the reasons as comments. Every collection only reports. Finding nothing
 // is not an error: the file describes what was looked for.
-func Propose(tables []TableInfo, s Surroundings) string {
+func Propose(tables []TableInfo, s ProposeOptions) string {
 	var b strings.Builder
 	b.WriteString("# Proposed by \"lethe adopt init\" from names and types: read it before you use it.\n")
 	b.WriteString("# Then: lethe adopt check FILE. Nothing is deleted before a mode is set to reclaim.\n")
@@ -145,7 +145,7 @@ func (t TableInfo) end() string {
 }
 
 // database returns the variable that has the URL.
-func (s Surroundings) database() string {
+func (s ProposeOptions) database() string {
 	if s.Database != "" {
 		return fmt.Sprintf("database: %s\n", s.Database)
 	}
@@ -159,7 +159,7 @@ func (s Surroundings) database() string {
 }
 
 // bucket describes where objects are stored.
-func (s Surroundings) bucket() string {
+func (s ProposeOptions) bucket() string {
 	if s.Path != "" {
 		return fmt.Sprintf("    path: %q\n", s.Path)
 	}
@@ -178,7 +178,7 @@ func or(a, b string) string {
 type proposal struct {
 	tables   map[string]TableInfo
 	index    objectIndex
-	around   Surroundings
+	options  ProposeOptions
 	prefixes map[string]string // of the described collections, with their names
 	names    map[string]bool
 }
@@ -205,7 +205,7 @@ func (p proposal) rows(t TableInfo) string {
 		b.WriteString(text + "\n")
 	}
 	has := p.contents(t)
-	if other := p.taken(has.prefix); other != "" {
+	if other := p.collectionAt(has.prefix); other != "" {
 		return fmt.Sprintf("  # %s is not described: its objects lie below %s, beside or in what the collection of %s has, and\n"+
 			"  # each has a prefix of its own. Where no object is of both, describe it in a file of its own.\n", comment(t.Name), comment(has.prefix), other)
 	}
@@ -230,7 +230,7 @@ func (p proposal) rows(t TableInfo) string {
 		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", scalar(status)), "check its values")
 		line(6, "initiated", scalar(initiated), "when a claim began")
 	} else {
-		b.WriteString(proposeClaim(p.around.ClaimColumns(t, end)))
+		b.WriteString(proposeClaim(p.options.ClaimColumns(t, end)))
 	}
 	b.WriteString(has.text)
 	if has.prefix != "" {
@@ -378,7 +378,7 @@ func (p proposal) below(named []string) string {
 	if len(named) > 0 {
 		return commonFolder(named)
 	}
-	if all := commonFolder(p.around.Objects); p.taken(all) == "" {
+	if all := commonFolder(p.options.Objects); p.collectionAt(all) == "" {
 		return all
 	}
 	return noFolder

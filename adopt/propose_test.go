@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-func proposed(s adopt.Surroundings, tables ...adopt.TableInfo) string {
+func proposed(s adopt.ProposeOptions, tables ...adopt.TableInfo) string {
 	s.ClaimColumns = func(adopt.TableInfo, string) []string { return nil }
 	return adopt.Propose(tables, s)
 }
@@ -17,7 +17,7 @@ func proposed(s adopt.Surroundings, tables ...adopt.TableInfo) string {
 func TestProposalNamesWhatItLeavesOut(t *testing.T) {
 	end := adopt.ColumnInfo{Name: "retain_until", Kind: "timestamp with time zone"}
 	id := adopt.ColumnInfo{Name: "id", Kind: "bigint"}
-	text := proposed(adopt.Surroundings{},
+	text := proposed(adopt.ProposeOptions{},
 		adopt.TableInfo{Name: "invoices", Key: []string{"id"}, Columns: []adopt.ColumnInfo{id, end, {Name: "file", Kind: "bigint"}}, Refers: map[string]string{"file": "files"}},
 		adopt.TableInfo{Name: "files", Key: []string{"id"}, Columns: []adopt.ColumnInfo{id, {Name: "refs", Kind: "integer"}}},
 		adopt.TableInfo{Name: "customers", Key: []string{"id"}, Columns: []adopt.ColumnInfo{id}},
@@ -43,7 +43,7 @@ func TestProposalOfCopies(t *testing.T) {
 		`cache: ["invoice:{number}", "sum:{id}:eur"]  #`: {"invoice:INV-1", "invoice:INV-2", "invoice:INV-3", "sum:1:eur", "sum:2:eur", "sum:3:eur"},
 		"rows go, and nothing of a bucket":               {"page1", "page2", "page3", "a:1", "b:2", "c:3", "x{1}", "x{2}", "x{3}"},
 	} {
-		text := proposed(adopt.Surroundings{Redis: "${REDIS_URL}", Copies: keys}, table)
+		text := proposed(adopt.ProposeOptions{Redis: "${REDIS_URL}", Copies: keys}, table)
 		if !strings.Contains(text, want) || strings.Contains(text, "cache: [") != strings.HasPrefix(want, "cache: [") {
 			t.Errorf("of %v, want %s:\n%s", keys, want, text)
 		}
@@ -62,7 +62,7 @@ func TestProposalOfKeysWithoutAnEnd(t *testing.T) {
 	}
 	expiring := table("shares", text("object_key", "shared/aaaaaaaa", "shared/bbbbbbbb"), adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"})
 	objects := []string{"media/aaaaaaaa", "media/bbbbbbbb", "media/small/aaaaaaaa.png", "media/small/1/cccccccc", "shared/aaaaaaaa", "shared/bbbbbbbb", "shared/dddddddd"}
-	got := proposed(adopt.Surroundings{Objects: objects},
+	got := proposed(adopt.ProposeOptions{Objects: objects},
 		table("uploads", text("object_key", "media/aaaaaaaa", "media/bbbbbbbb")),
 		table("Thumbs", text("File", "media/small/aaaaaaaa.png")), table("settings", text("key", "theme", "size")),
 		expiring, table("copies", text("hash", "dddddddd")))
@@ -82,7 +82,7 @@ func TestProposalOfKeysWithoutAnEnd(t *testing.T) {
 		t.Errorf("it is not valid: %v\n%s", err, got)
 	}
 	// A part of the key in a column gives an expression.
-	got = proposed(adopt.Surroundings{Objects: []string{"media/aaaaaaaa.png", "media/bbbbbbbb.png"}}, table("uploads", text("hash", "aaaaaaaa", "bbbbbbbb")))
+	got = proposed(adopt.ProposeOptions{Objects: []string{"media/aaaaaaaa.png", "media/bbbbbbbb.png"}}, table("uploads", text("hash", "aaaaaaaa", "bbbbbbbb")))
 	if want := "query: SELECT 'media/' || hash || '.png' FROM uploads\n"; !strings.Contains(got, want) {
 		t.Errorf("without %q:\n%s", want, got)
 	}
@@ -108,7 +108,7 @@ func TestProposalOfSharedObjects(t *testing.T) {
 		"beside others of a folder": {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), table("uploads", "object_key", "up/bbbbbbbb")}, false},
 		"by a part of the key":      {[]adopt.TableInfo{ends(table("links", "file", "up/aaaaaaaa")), table("visits", "of", "aaaaaaaa")}, true},
 	} {
-		got := proposed(adopt.Surroundings{Objects: objects}, c.tables...)
+		got := proposed(adopt.ProposeOptions{Objects: objects}, c.tables...)
 		d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, got)
@@ -158,7 +158,7 @@ func TestProposedKeysLeaveNothingOut(t *testing.T) {
 		"keys of several folders": {[]string{"up/a", "docs/b"}, []adopt.TableInfo{table("posts", text("image", "up/a")), table("papers", text("path", "up/a", "docs/b"))},
 			"SELECT image FROM posts UNION ALL SELECT path FROM papers WHERE substr(path, 1, 3) = 'up/'"},
 	} {
-		got := proposed(adopt.Surroundings{Objects: c.objects}, c.tables...)
+		got := proposed(adopt.ProposeOptions{Objects: c.objects}, c.tables...)
 		if !strings.Contains(got, "prefix: up/ ") || !strings.Contains(got, "query: "+c.query+"\n") {
 			t.Errorf("%s: without %s\n%s", name, c.query, got)
 		}
@@ -170,7 +170,7 @@ func TestProposedFoldersOfTwoTables(t *testing.T) {
 	table := func(name string, ids ...string) adopt.TableInfo {
 		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint", Values: ids}}}
 	}
-	got := proposed(adopt.Surroundings{Objects: []string{"up/1/a", "up/2/a", "up/3/a"}}, table("accounts", "1", "2"), table("recordings", "1", "2", "3"))
+	got := proposed(adopt.ProposeOptions{Objects: []string{"up/1/a", "up/2/a", "up/3/a"}}, table("accounts", "1", "2"), table("recordings", "1", "2", "3"))
 	for _, want := range []string{"depth: 1\n", "query: SELECT '' || id FROM accounts UNION ALL SELECT '' || id FROM recordings\n", "# recordings: 3 of 3"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("without %q:\n%s", want, got)
@@ -187,7 +187,7 @@ func TestProposedQueriesQuoteWords(t *testing.T) {
 	table := func(name, column string, values ...string) adopt.TableInfo {
 		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: column, Kind: "text", Values: values}}}
 	}
-	got := proposed(adopt.Surroundings{Objects: []string{"up/annabella", "up/benedictus", "up/1"}},
+	got := proposed(adopt.ProposeOptions{Objects: []string{"up/annabella", "up/benedictus", "up/1"}},
 		table("order", "user", "annabella", "benedictus"), table("posts", "image", "up/1"))
 	if want := `query: SELECT image FROM posts UNION ALL SELECT 'up/' || "user" FROM "order"` + "\n"; !strings.Contains(got, want) {
 		t.Errorf("without %q:\n%s", want, got)
@@ -204,7 +204,7 @@ func TestProposalOfOddNames(t *testing.T) {
 	objects := []string{"up/x", "up/{y}", "docs/{id}/aaaaaaaa"}
 	tables = append(tables, adopt.TableInfo{Name: "posts", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
 		{Name: "id", Kind: "text", Values: []string{"aaaaaaaa"}}, {Name: "a}b", Kind: "text", Values: []string{"up/x"}}, {Name: "p: q #r", Kind: "text", Values: []string{"up/x", "up/{y}"}}}})
-	got := proposed(adopt.Surroundings{Objects: objects}, tables...)
+	got := proposed(adopt.ProposeOptions{Objects: objects}, tables...)
 	d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, got)
@@ -243,7 +243,7 @@ func TestProposedPrefixesAreApart(t *testing.T) {
 		"one folder":       {[]string{"up/a", "up/b", "up/x/b", "up/x/c"}, "FOLDER/drafts/ up/"},
 		"a folder inside":  {[]string{"up/a", "up/x/b", "up/x/c", "other/d"}, "FOLDER/drafts/ up/"},
 	} {
-		got := proposed(adopt.Surroundings{Objects: c.objects}, table("photos", "up/a", "up/x/b"), table("songs", "up/b", "up/x/c"), table("drafts", "gone"))
+		got := proposed(adopt.ProposeOptions{Objects: c.objects}, table("photos", "up/a", "up/x/b"), table("songs", "up/b", "up/x/c"), table("drafts", "gone"))
 		d, err := adopt.Parse([]byte(got), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") })
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, got)
@@ -269,7 +269,7 @@ func TestProposedFoldersByOtherColumns(t *testing.T) {
 	table := func(name string, slugs ...string) adopt.TableInfo {
 		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "slug", Kind: "text", Values: slugs}}}
 	}
-	got := proposed(adopt.Surroundings{Objects: []string{"up/home/a", "up/about/a", "up/first/a"}},
+	got := proposed(adopt.ProposeOptions{Objects: []string{"up/home/a", "up/about/a", "up/first/a"}},
 		table("pages", "home", "about"), table("posts", "first"), table("visits", "about", "home"))
 	if want := "query: SELECT '' || slug FROM pages UNION ALL SELECT '' || slug FROM posts\n"; !strings.Contains(got, want) {
 		t.Errorf("without %q:\n%s", want, got)

@@ -24,7 +24,7 @@ func TestProposalOfNamesWithLineBreaks(t *testing.T) {
 		"keys":        {{Name: bad, Key: key, Columns: []adopt.ColumnInfo{id, keys}}},
 		"folders":     {{Name: bad, Key: key, Columns: []adopt.ColumnInfo{id, folders}}, {Name: bad + "2", Key: []string{bad}, Columns: []adopt.ColumnInfo{folders}}},
 	} {
-		text := adopt.Propose(tables, adopt.Surroundings{
+		text := adopt.Propose(tables, adopt.ProposeOptions{
 			Objects:      []string{"files/one.txt", "files/two.txt", "files/three.txt", "trees/first/x", "trees/second/x", "trees/third/x"},
 			ClaimColumns: func(of adopt.TableInfo, _ string) []string { return []string{"ALTER TABLE " + of.Name} },
 		})

@@ -23,9 +23,9 @@ func (l layout) byKey() bool {
 	return slices.Equal(slices.Sorted(slices.Values(l.columns)), slices.Sorted(slices.Values(l.table.Key)))
 }
 
-// within reports whether the columns refer to rows of another layout, or may: they have no
+// mayReferTo reports whether the columns refer to rows of another layout, or may: they have no
 // sampled value that its own have not.
-func (l layout) within(of layout) bool {
+func (l layout) mayReferTo(of layout) bool {
 	if len(l.columns) != len(of.columns) {
 		return false
 	}
@@ -81,12 +81,12 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 		return b.depth - a.depth
 	})
 	for _, l := range layouts {
-		if slices.Contains(described, l.table.Name) || p.taken(l.prefix) != "" {
+		if slices.Contains(described, l.table.Name) || p.collectionAt(l.prefix) != "" {
 			continue
 		}
 		list := []layout{l}
 		for _, o := range every {
-			if o.table.Name != l.table.Name && o.prefix == l.prefix && o.depth == l.depth && (o.byKey() || !o.within(l)) {
+			if o.table.Name != l.table.Name && o.prefix == l.prefix && o.depth == l.depth && (o.byKey() || !o.mayReferTo(l)) {
 				list = append(list, o)
 			}
 		}
@@ -99,9 +99,9 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 	return text + more, append(described, also...)
 }
 
-// taken returns the described collection whose prefix meets a prefix, empty if there is
+// collectionAt returns the described collection whose prefix meets a prefix, empty if there is
 // none.
-func (p proposal) taken(prefix string) string {
+func (p proposal) collectionAt(prefix string) string {
 	if prefix == "" || prefix == noFolder {
 		return ""
 	}
@@ -116,7 +116,7 @@ func (p proposal) taken(prefix string) string {
 // layouts finds segments of keys in columns of a table, in each top folder.
 func (p proposal) layouts(t TableInfo) (out []layout) {
 	tops := map[string][][]string{}
-	for _, key := range p.around.Objects {
+	for _, key := range p.options.Objects {
 		if parts := strings.Split(key, "/"); len(parts) > 2 && !hasHole(key) {
 			tops[parts[0]] = append(tops[parts[0]], parts)
 		}
@@ -249,7 +249,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 	for _, n := range all {
 		prefix := commonFolder(n.objects)
 		described = append(described, n.tables...)
-		if other := p.taken(prefix); other != "" {
+		if other := p.collectionAt(prefix); other != "" {
 			text += fmt.Sprintf("  # %s. They lie below %s, beside or in what the collection\n  # of %s has: leave them to it if no row here needs what it deletes, or describe them by kind keys in a file of its own (docs/adopting-keys.md).\n",
 				strings.Join(n.reasons, "; "), comment(prefix), other)
 			continue

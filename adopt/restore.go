@@ -51,8 +51,8 @@ func (p *quarantinePass) step(ctx context.Context, add func(string, int64)) (boo
 	if p.after = ""; p.listed {
 		return false, nil
 	}
-	due, err := p.sweep(ctx, page.Now)
-	if err != nil || !due {
+	swept, err := p.abortAbandoned(ctx, page.Now)
+	if err != nil || !swept {
 		return false, err
 	}
 	return p.recall(ctx)

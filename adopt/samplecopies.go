@@ -20,7 +20,7 @@ func (p proposal) copies(t TableInfo) string {
 	for _, c := range t.Columns {
 		rows = max(rows, len(c.Values))
 	}
-	for _, key := range p.around.Copies {
+	for _, key := range p.options.Copies {
 		if template := t.template(key); template != "" {
 			found[template]++
 		}
@@ -37,7 +37,7 @@ func (p proposal) copies(t TableInfo) string {
 		return ""
 	}
 	slices.Sort(templates)
-	return fmt.Sprintf("    cache: [%s]  # %d of %d sampled keys of the cache hold sampled values there\n", strings.Join(templates, ", "), counted, len(p.around.Copies))
+	return fmt.Sprintf("    cache: [%s]  # %d of %d sampled keys of the cache hold sampled values there\n", strings.Join(templates, ", "), counted, len(p.options.Copies))
 }
 
 // template returns a key of the cache with the name of a column instead of its value, ""

@@ -92,7 +92,7 @@ func TestNamedKeysAreLookedFor(t *testing.T) {
 		t.Fatalf("%d lookups, %v", lookups, err)
 	}
 	reached(t, keys)
-	s := adopt.Surroundings{Objects: keys, ClaimColumns: func(adopt.TableInfo, string) []string { return nil }}
+	s := adopt.ProposeOptions{Objects: keys, ClaimColumns: func(adopt.TableInfo, string) []string { return nil }}
 	if text := adopt.Propose(tables, s); !strings.Contains(text, `"content/{hash}.txt" # 50 of 50 sampled values name keys`) {
 		t.Errorf("proposed:\n%s", text)
 	}

@@ -22,7 +22,7 @@ func values(form string, n int) (out []string) {
 }
 
 // proposed returns the proposal for tables and some keys.
-func proposed(t *testing.T, s Surroundings, tables ...TableInfo) (*Description, string) {
+func proposed(t *testing.T, s ProposeOptions, tables ...TableInfo) (*Description, string) {
 	t.Helper()
 	s.ClaimColumns = func(TableInfo, string) []string { return nil }
 	text := Propose(tables, s)
@@ -51,7 +51,7 @@ func TestProposeBySamples(t *testing.T) {
 		"another prefix": {aTable("a", ColumnInfo{Name: "file", Kind: "text", Values: values("files/%d.pdf", 5)},
 			ColumnInfo{Name: "thumb", Kind: "text", Values: values("thumbs/%d.png", 5)}), []string{"{file}"}, "files/"},
 	} {
-		d, text := proposed(t, Surroundings{Objects: keys}, c.table)
+		d, text := proposed(t, ProposeOptions{Objects: keys}, c.table)
 		if got := d.Collections["a"]; !slices.Equal(got.Rows.Objects, c.objects) || got.Prefix != c.prefix {
 			t.Errorf("%s: proposed are %q below %q:\n%s", name, got.Rows.Objects, got.Prefix, text)
 		}
@@ -69,7 +69,7 @@ func TestProposeContentsBySamples(t *testing.T) {
 	rows := aTable("a", ColumnInfo{Name: "body", Kind: "text"})
 	rows.Refers = map[string]string{"body": "blobs"}
 	blobs := TableInfo{Name: "blobs", Key: []string{"sha"}, Columns: []ColumnInfo{{Name: "sha", Kind: "text", Values: values("%09d", 5)}, {Name: "location", Kind: "text", Values: values("b/%09d", 5)}}}
-	d, text := proposed(t, Surroundings{Objects: values("b/%09d", 5)}, rows, blobs)
+	d, text := proposed(t, ProposeOptions{Objects: values("b/%09d", 5)}, rows, blobs)
 	if c := d.Collections["a"]; c.Contents == nil || c.Contents.Object != "{location}" || c.Prefix != "b/" || c.Rows.Content != "body" {
 		t.Errorf("proposed:\n%s", text)
 	}
@@ -77,10 +77,10 @@ func TestProposeContentsBySamples(t *testing.T) {
 
 // The file describes where the URL of the database belongs.
 func TestProposeNamesTheVariable(t *testing.T) {
-	if _, text := proposed(t, Surroundings{Variable: "APP_URL"}, aTable("a")); !strings.Contains(text, "database: ${APP_URL}\n") {
+	if _, text := proposed(t, ProposeOptions{Variable: "APP_URL"}, aTable("a")); !strings.Contains(text, "database: ${APP_URL}\n") {
 		t.Errorf("proposed:\n%s", text)
 	}
-	if _, text := proposed(t, Surroundings{}, aTable("a")); !strings.Contains(text, "set it to the URL that you gave") {
+	if _, text := proposed(t, ProposeOptions{}, aTable("a")); !strings.Contains(text, "set it to the URL that you gave") {
 		t.Errorf("nothing is said of the URL that was given:\n%s", text)
 	}
 }

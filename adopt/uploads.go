@@ -101,9 +101,9 @@ const (
 	sweepEvery = time.Hour
 )
 
-// sweep aborts abandoned uploads of copies: recorded ones, and once an hour others below the
-// prefix of the quarantine, where only Lethe writes. It reports whether the hour is over.
-func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) (due bool, err error) {
+// abortAbandoned aborts abandoned uploads of copies: recorded ones, and once an hour others below the
+// prefix of the quarantine, where only Lethe writes. It reports whether it was time for these too.
+func (q *Quarantine) abortAbandoned(ctx context.Context, now lethe.Time) (swept bool, err error) {
 	if _, err := q.Abort(ctx); err != nil {
 		return false, err
 	}

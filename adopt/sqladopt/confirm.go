@@ -127,10 +127,10 @@ func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
 }
 
 // marks locks the marks of contents, and returns those of this worker.
-func (c *Collection) marks(t *tx, fence int64, keys []string) (map[string]taken, error) {
-	marks := map[string]taken{}
+func (c *Collection) marks(t *tx, fence int64, keys []string) (map[string]condemnedRow, error) {
+	marks := map[string]condemnedRow{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
-		var m taken
+		var m condemnedRow
 		var ours bool
 		if err = r.Scan(&m.Content, &m.Object, &m.attempts, &ours); err == nil && ours {
 			marks[m.Content] = m

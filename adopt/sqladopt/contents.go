@@ -121,8 +121,8 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 	return n, next, err
 }
 
-// taken is a due row of lethe.condemned.
-type taken struct {
+// condemnedRow is a due row of lethe.condemned.
+type condemnedRow struct {
 	adopt.Condemned
 	state, attempts int
 }
@@ -197,7 +197,7 @@ func (c *Collection) mayMark(t *tx) error {
 
 // take locks up to limit contents that are due: first condemned ones, which are
 // to be retried or whose worker is silent.
-func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
+func (c *Collection) take(t *tx, limit int) (due []condemnedRow, err error) {
 	for _, state := range []int{condemned, waiting} {
 		if len(due) == limit {
 			break
@@ -206,7 +206,7 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 		if c.only != "" {
 			text, args = takeOnly, append(args, c.only)
 		}
-		more, err := all(t, func(r *sql.Rows) (x taken, err error) {
+		more, err := all(t, func(r *sql.Rows) (x condemnedRow, err error) {
 			err = r.Scan(&x.Content, &x.Object, &x.state, &x.attempts)
 			return x, err
 		}, text, args...)
@@ -250,7 +250,7 @@ func (c *Collection) keeps(h holding, objects []string) (func(object string) boo
 }
 
 // sort locks the contents that are due, reads them again, and decides.
-func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
+func (c *Collection) sort(t *tx, h holding, due []condemnedRow) (s sorted, err error) {
 	var keys, objects []string
 	for _, d := range due {
 		keys, objects = append(keys, d.Content), append(objects, d.Object)

@@ -309,7 +309,7 @@ func TestTablesOfEachKind(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s has the tables %q, want %q", name, got, c.want)
 		}
-		if text := adopt.Propose(tables, adopt.Surroundings{}); strings.Contains(text, "could not be read: far (") != (name == "PostgreSQL") {
+		if text := adopt.Propose(tables, adopt.ProposeOptions{}); strings.Contains(text, "could not be read: far (") != (name == "PostgreSQL") {
 			t.Errorf("%s: proposed is\n%s", name, text)
 		}
 	}
@@ -328,7 +328,7 @@ func TestTablesWithADot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := adopt.Propose(tables, adopt.Surroundings{ClaimColumns: db.ClaimColumns})
+		text := adopt.Propose(tables, adopt.ProposeOptions{ClaimColumns: db.ClaimColumns})
 		if strings.Contains(text, "table:") || !strings.Contains(text, "the dot in its name: a.b.") {
 			t.Errorf("%s: %s", name, text)
 		}

@@ -405,7 +405,7 @@ func TestSQLiteProposeAndRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/x"}, ClaimColumns: s.db.ClaimColumns})
+	text := adopt.Propose(tables, adopt.ProposeOptions{Objects: []string{"content/x"}, ClaimColumns: s.db.ClaimColumns})
 	d, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return "sqlite:" + s.path, !strings.Contains(name, "_CLEANUP_") })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -20,7 +20,7 @@ import (
 
 func (c *cli) adoptInitCommand() *cobra.Command {
 	var database string
-	var s adopt.Surroundings
+	var s adopt.ProposeOptions
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
 		Long: `Read the schema of a database (PostgreSQL, MariaDB, SQLite) and a sample of the keys of a bucket or
@@ -47,7 +47,7 @@ The access keys of the bucket are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACC
 	return cmd
 }
 
-func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundings) (err error) {
+func (c *cli) adoptInit(ctx context.Context, database string, s adopt.ProposeOptions) (err error) {
 	if database == "" {
 		return usageError("no database: --database postgres://user@host/name, mysql://user@host/name or sqlite:/path/to/file.db, or DATABASE_URL")
 	}
@@ -100,7 +100,7 @@ func someCopies(ctx context.Context, url string) (keys []string, err error) {
 
 // someKeys returns keys from all over the bucket, and keys that the rows of the
 // tables name.
-func someKeys(ctx context.Context, s adopt.Surroundings, tables []adopt.TableInfo) (keys []string, err error) {
+func someKeys(ctx context.Context, s adopt.ProposeOptions, tables []adopt.TableInfo) (keys []string, err error) {
 	if s.Path != "" {
 		root := os.DirFS(s.Path)
 		if keys, err = adopt.SampleFiles(root); err != nil {

@@ -115,7 +115,7 @@ func (r *Runner) Read(ctx context.Context, t Transaction) error {
 
 // PointRead runs do, which asks outside of a transaction; it ends with ctx.
 func (r *Runner) PointRead(ctx context.Context, do func(ctx context.Context, s *Session) error) error {
-	return r.repeat(ctx, func() (outcome, error) { return r.glanceOnce(ctx, do) })
+	return r.repeat(ctx, func() (outcome, error) { return r.pointReadOnce(ctx, do) })
 }
 
 func (r *Runner) repeat(ctx context.Context, try func() (outcome, error)) error {
@@ -289,7 +289,7 @@ func (r *Runner) readOnce(ctx context.Context, t Transaction) (outcome, error) {
 	return f, err
 }
 
-func (r *Runner) glanceOnce(ctx context.Context, do func(ctx context.Context, s *Session) error) (outcome, error) {
+func (r *Runner) pointReadOnce(ctx context.Context, do func(ctx context.Context, s *Session) error) (outcome, error) {
 	s, err := r.Session(ctx)
 	if err != nil {
 		return ended, err

@@ -79,7 +79,7 @@ func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 
 // AccessKey returns a credential: ErrNoSuchAccessKey, ErrSealed.
 func (db *DB) AccessKey(ctx context.Context, id string) (k ledger.AccessKey, err error) {
-	err = db.glance(ctx, pointRead{"AccessKey", "access key", id}, func(t *tx) error {
+	err = db.readPoint(ctx, pointRead{"AccessKey", "access key", id}, func(t *tx) error {
 		k, err = scanKey(t.Row(selectKey, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return lethe.ErrNoSuchAccessKey

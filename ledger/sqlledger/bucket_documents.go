@@ -59,7 +59,7 @@ func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 
 // Document returns a document of a bucket, nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
-	err = db.glance(ctx, pointRead{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
+	err = db.readPoint(ctx, pointRead{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
 		var found bool
 		err := t.Row(selectDocument, bucket, kind).Scan(&found, &body)
 		if errors.Is(err, sql.ErrNoRows) {

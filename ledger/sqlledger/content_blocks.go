@@ -22,7 +22,7 @@ var (
 // BlockSums returns the sums of the blocks from..to of a blob, both included; none unless
 // all of them are known.
 func (db *DB) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) (sums []uint32, err error) {
-	err = db.glance(ctx, pointRead{"BlockSums", "sums of the blocks of", string(blob)}, func(t *tx) error {
+	err = db.readPoint(ctx, pointRead{"BlockSums", "sums of the blocks of", string(blob)}, func(t *tx) error {
 		sums, err = t.blockSums(blob, from, to)
 		return err
 	})

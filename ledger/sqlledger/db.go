@@ -140,10 +140,10 @@ func (db *DB) look(ctx context.Context, k engine.Kind, what string, fn func(*tx)
 	return err
 }
 
-// glance runs fn, which reads a few rows by their keys, one statement at a time. Each
+// readPoint runs fn, which reads a few rows by their keys, one statement at a time. Each
 // statement sees its own snapshot, and the time is known once the first one is answered. That
 // saves BEGIN and COMMIT, which would take longer than the read.
-func (db *DB) glance(ctx context.Context, g pointRead, fn func(*tx) error) error {
+func (db *DB) readPoint(ctx context.Context, g pointRead, fn func(*tx) error) error {
 	if db.snapshotOf(ctx) != nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}

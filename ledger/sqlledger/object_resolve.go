@@ -55,7 +55,7 @@ func keyIn(bucket string) string { return `CASE WHEN ` + bucket + `.created_at >
 // content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
-	err = db.glance(ctx, pointRead{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
+	err = db.readPoint(ctx, pointRead{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
 		return err
 	})
@@ -90,7 +90,7 @@ func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Re
 		}
 		return err
 	}
-	if err = db.glance(ctx, pointRead{"StatObject", "look up a key of", bucket}, stat); err != nil || found {
+	if err = db.readPoint(ctx, pointRead{"StatObject", "look up a key of", bucket}, stat); err != nil || found {
 		return out, err
 	}
 	err = db.read(ctx, "look up "+bucket+"/"+key, func(t *tx) error {

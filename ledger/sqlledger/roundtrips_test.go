@@ -379,7 +379,7 @@ func TestNextSessionHasNoQueue(t *testing.T) {
 	} {
 		func() {
 			defer func() { _ = recover() }()
-			if err := db.glance(t.Context(), pointRead{}, look); err != nil {
+			if err := db.readPoint(t.Context(), pointRead{}, look); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}()

@@ -277,10 +277,10 @@ func TestBytes(t *testing.T) {
 func TestSince(t *testing.T) {
 	begun := now.Add(-time.Hour)
 	for name, change := range map[string]func(*api.Status){
-		"held":       func(s *api.Status) { s.Backends[0].Held, s.Backends[0].HeldSince = "a copy", begun },
-		"no answer":  func(s *api.Status) { s.Backends[0].Unreachable, s.Backends[0].DownSince = "refused", begun },
-		"misplaced":  func(s *api.Status) { s.Backends[0].Misplaced, s.Backends[0].DownSince = "it is empty", begun },
-		"no Redis":   func(s *api.Status) { s.Redis.Up, s.Redis.Since = false, begun },
+		"held":      func(s *api.Status) { s.Backends[0].Held, s.Backends[0].HeldSince = "a copy", begun },
+		"no answer": func(s *api.Status) { s.Backends[0].Unreachable, s.Backends[0].DownSince = "refused", begun },
+		"misplaced": func(s *api.Status) { s.Backends[0].Misplaced, s.Backends[0].DownSince = "it is empty", begun },
+		"no Redis":  func(s *api.Status) { s.Redis.Up, s.Redis.Since = false, begun },
 		"failing": func(s *api.Status) {
 			s.Serving, s.Roles = true, []string{"reclaim"}
 			s.Routines = []api.RoutineStatus{{Name: "verify", Error: "disk", SucceededAt: begun.Add(-24 * time.Hour), FailingSince: begun}}

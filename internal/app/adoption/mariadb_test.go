@@ -176,7 +176,7 @@ func TestMariaDBProposal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
+	text := adopt.Propose(tables, adopt.ProposeOptions{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
 	var statements strings.Builder
 	for line := range strings.Lines(text) {
 		if statement, ok := strings.CutPrefix(line, "      #   "); ok {

@@ -15,7 +15,7 @@ func TestProposal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
+	text := adopt.Propose(tables, adopt.ProposeOptions{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
 	d, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return s.Description.Database, !strings.Contains(name, "_CLEANUP_") })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -33,7 +33,7 @@ func TestProposal(t *testing.T) {
 		t.Error(err)
 	}
 	// Tables without the columns of a claim get the statements that add them.
-	text = adopt.Propose([]adopt.TableInfo{{Name: "links", Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}}}, adopt.Surroundings{ClaimColumns: s.DB.ClaimColumns})
+	text = adopt.Propose([]adopt.TableInfo{{Name: "links", Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}}}, adopt.ProposeOptions{ClaimColumns: s.DB.ClaimColumns})
 	if !strings.Contains(text, "ALTER TABLE links ADD COLUMN deletion_status") || !strings.Contains(text, "keep: 30d") {
 		t.Errorf("no statements:\n%s", text)
 	}
@@ -43,7 +43,7 @@ func TestProposal(t *testing.T) {
 	// Rows with separate keys own those objects, here in a folder on a disk.
 	text = adopt.Propose([]adopt.TableInfo{{Name: "uploads", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
 		{Name: "id", Kind: "bigint"}, {Name: "object_key", Kind: "text"}, {Name: "expires_at", Kind: "timestamp with time zone"},
-	}}}, adopt.Surroundings{ClaimColumns: s.DB.ClaimColumns, Path: "/srv/media", Objects: []string{"uploads/a", "uploads/b"}})
+	}}}, adopt.ProposeOptions{ClaimColumns: s.DB.ClaimColumns, Path: "/srv/media", Objects: []string{"uploads/a", "uploads/b"}})
 	d, err = adopt.Parse([]byte(text), func(name string) (string, bool) { return "x", name == "DATABASE_URL" })
 	if err != nil || d.Buckets["main"].Path != "/srv/media" || !slices.Equal(d.Collections["uploads"].Rows.Objects, []string{"{object_key}"}) ||
 		d.Collections["uploads"].Prefix != "uploads/" || d.Collections["uploads"].Guard != adopt.TriggerGuard {
