@@ -17,15 +17,19 @@ import (
 
 var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids |\{in )(\d+)`)
 
+// parameters returns how many a statement has.
+func parameters(text string) (n int) {
+	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		i, _ := strconv.Atoi(m[1]) // digits
+		n = max(n, i)
+	}
+	return n
+}
+
 // plan returns the lines of a statement's query plan.
 func plan(t *testing.T, db *DB, text string) []string {
 	t.Helper()
-	params := 0
-	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(m[1]) // digits
-		params = max(params, n)
-	}
-	rows, err := db.engine.File.Pool.Query("EXPLAIN QUERY PLAN "+db.engine.Dialect.Expand(text), make([]any, params)...)
+	rows, err := db.engine.File.Pool.Query("EXPLAIN QUERY PLAN "+db.engine.Dialect.Expand(text), make([]any, parameters(text))...)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
