@@ -389,7 +389,7 @@ func (p proposal) prefix(collection, prefix, why string) string {
 	hint := ""
 	if prefix == noFolder {
 		prefix += collection + "/"
-		if len(p.around.Objects) > 0 && p.around.Path == "" {
+		if len(p.options.Objects) > 0 && p.options.Path == "" {
 			hint = "    # Write the folder of its keys; prefix: / is the whole bucket, if nothing else lies there.\n"
 		}
 	}
