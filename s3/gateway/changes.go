@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -76,9 +78,12 @@ func (b *Backend) setObjectList(o *op, list *ledger.ACL) error {
 		return err
 	}
 	o.req.changes(s3.KindACL, s3.ShownGrants(was.Attrs.ACL))
-	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Into: at.BucketID, Key: at.Key, ACL: list})
-	if err == nil {
+	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Into: at.BucketID, Key: at.Key, If: ledger.Precondition{IfID: was.ID}, ACL: list})
+	switch {
+	case err == nil:
 		o.req.changed(s3.KindACL, s3.ShownGrants(list))
+	case errors.Is(err, lethe.ErrPreconditionFailed):
+		err = errReplaced
 	}
 	return err
 }

@@ -29,12 +29,13 @@ const copyAttempts = 5
 type source struct {
 	bucket, key string
 	id          lethe.ID // of the bucket, as in op
+	req         *request
 	conditions  readConditions
 }
 
 // at names the source.
 func (s source) at() object.GetRequest {
-	return object.GetRequest{Bucket: s.bucket, BucketID: s.id, Key: s.key}
+	return object.GetRequest{Bucket: s.bucket, BucketID: s.id, Key: s.key, Check: s.req.sameList}
 }
 
 // source parses a copy source and authorises reading it.
@@ -49,10 +50,11 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 	if err := checkKey(key); err != nil {
 		return source{}, err
 	}
-	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
+	req := requestOf(ctx)
+	if err := b.allow(ctx, req, bucket, authz.Reading); err != nil {
 		return source{}, err
 	}
-	s := source{bucket, key, b.decidedOn(ctx, requestOf(ctx), bucket), c}
+	s := source{bucket, key, b.decidedOn(ctx, req, bucket), req, c}
 	if version != "" {
 		if err := b.maySource(ctx, s); err != nil {
 			return source{}, err

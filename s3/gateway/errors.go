@@ -48,6 +48,7 @@ var mappings = []struct {
 	{lethe.ErrInvalidTTL, func(_ names, err error) s3err.S3Error { return gatewayError(s3.InvalidTTL("", "", err)) }},
 	{lethe.ErrCounted, func(_ names, err error) s3err.S3Error { return gatewayError(s3.Counted(err)) }},
 	{lethe.ErrDigestMismatch, apiError(s3err.ErrBadDigest)},
+	{errReplaced, unavailable("The object was replaced meanwhile. Please try again.")},
 	{errCutOff, apiError(s3err.ErrIncompleteBody)},
 	{lethe.ErrQuotaExceeded, quotaExceeded},
 	{lethe.ErrNoRoom, noRoom},

@@ -261,6 +261,7 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.ACL) (
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
+	req.judges(bucket, key, grants)
 	if grants == nil && !settles {
 		return list, nil
 	}

@@ -9,6 +9,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -224,6 +226,33 @@ func TestObjectListsByDocument(t *testing.T) {
 	}
 	if got := s.grants("k"); got != "AllUsers READ, "+root.Access+" FULL_CONTROL" {
 		t.Errorf("grants are %s", got)
+	}
+}
+
+// An object that is made private between the authorisation of a read and the read is not served:
+// the list that decided was another version's.
+func TestAReadIsDecidedByTheListOfWhatItReads(t *testing.T) {
+	s := withLists(t)
+	for _, public := range []bool{true, false} {
+		s.put("k", "everybody's", nil)
+		if public {
+			s.must(s.setACL("k", types.ObjectCannedACLPublicRead))
+		} else {
+			_, err := w.store.Delete(s.ctx, object.DeleteRequest{Bucket: s.bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
+			s.must(err)
+			s.must(s.bucketACL(types.BucketCannedACLPublicRead))
+		}
+		replace := func() {
+			_, err := w.store.Put(s.ctx, object.PutRequest{Bucket: s.bucket, Key: "k", Body: strings.NewReader("private"), Size: -1, Attrs: ledger.Attrs{ACL: &ledger.ACL{}}})
+			s.must(err)
+		}
+		w.beforeChange.Store(&replace)
+		if got := s.anonymously("GET", "/k", nil); got != 503 {
+			t.Errorf("replaced while it was read: %d, want 503", got)
+		}
+		if got := s.anonymously("GET", "/k", nil); got != 403 {
+			t.Errorf("private: %d", got)
+		}
 	}
 }
 

@@ -82,6 +82,9 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 		}
 	}
 	get.Check = func(obj ledger.Object) error {
+		if err := o.req.sameList(obj); err != nil {
+			return err
+		}
 		if err := o.req.check(c, obj); err != nil {
 			return err
 		}

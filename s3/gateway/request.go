@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -88,6 +90,32 @@ type request struct {
 	deciding []string
 	// meant are the ids of buckets by whose documents the request is decided on.
 	meant map[string]lethe.ID
+	// judged are the lists of objects by which the request is decided on, nil where an object
+	// had none of its own.
+	judged map[objectName]*ledger.ACL
+}
+
+// errReplaced: what the request was authorised for is no longer there.
+var errReplaced = errors.New("the object or its list was replaced since the request was authorised")
+
+type objectName struct{ bucket, key string }
+
+// judges records the list of an object by which the request is decided on.
+func (r *request) judges(bucket, key string, list *ledger.ACL) {
+	if r.judged == nil {
+		r.judged = map[objectName]*ledger.ACL{}
+	}
+	r.judged[objectName{bucket, key}] = list
+}
+
+// sameList fails for an object whose list is another than the one that the request was decided
+// on by: it was replaced or changed meanwhile.
+func (r *request) sameList(o ledger.Object) error {
+	list, ok := r.judged[objectName{o.Bucket, o.Key}]
+	if !ok || reflect.DeepEqual(list, o.Attrs.ACL) {
+		return nil
+	}
+	return errReplaced
 }
 
 // requestOf returns the state of ctx's request; a fresh one if it has none.
