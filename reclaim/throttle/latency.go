@@ -28,6 +28,9 @@ const (
 	requestHold = 250 * time.Millisecond
 	// startHold is how long each level of a start is kept.
 	startHold = time.Second
+	// startPause is how long nothing was reclaimed before a start: longer than the rests
+	// between steps, which are as long as the steps.
+	startPause = 5 * time.Second
 )
 
 // latency is the client latency of one kind of requests, and the backoff level for it.
@@ -49,7 +52,7 @@ type latency struct {
 	// requests are slow.
 	start  Level
 	eased  lethe.Time // when start was changed
-	beside bool       // something was being reclaimed when this was last asked
+	beside lethe.Time // when something was last being reclaimed, as far as asked
 }
 
 // pace is the level at which to go.
@@ -88,13 +91,15 @@ func (l *latency) judge(now lethe.Time) {
 func (l *latency) ramp(now lethe.Time, busy bool) {
 	switch {
 	case !busy:
-		l.start = 0
-	case !l.beside && l.many:
-		l.start, l.eased = Slowest, now
+		return
+	case l.beside == 0 || now.Sub(l.beside) >= startPause:
+		if l.start, l.eased = 0, now; l.many {
+			l.start = Slowest
+		}
 	case l.start > 0 && now.Sub(l.eased) >= startHold:
 		l.start, l.eased = l.start-1, now
 	}
-	l.beside = busy
+	l.beside = now
 }
 
 // advance closes the window if it is time.

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -216,6 +217,31 @@ func TestReclaimingBeginsSlowly(t *testing.T) {
 		if got := sizes(c.took, c.reported); !slices.Equal(got, c.want) {
 			t.Errorf("requests of %v: batches of %v, want %v", c.took, got, c.want)
 		}
+	}
+}
+
+// TestAStartEndsDespiteRests: steps that take long, as deletes on some services do, have long
+// rests. What follows a rest is no start.
+func TestAStartEndsDespiteRests(t *testing.T) {
+	clock := clocktest.At(1)
+	of := clients{&Controller{Clock: clock, ClientLatency: 1.2}, clock, 100, 0}
+	of.c.Sleep = func(_ context.Context, d time.Duration) error {
+		of.ask(d, 10*ms, 0)
+		return nil
+	}
+	of.ask(5*time.Second, 10*ms, 0)
+	got := 0
+	for range 10 {
+		if _, err := of.c.Run(t.Context(), func() (bool, bool, error) {
+			got = of.c.Size(1000)
+			of.ask(time.Second, 10*ms, 0)
+			return true, true, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != 1000 {
+		t.Errorf("batches of %d in the tenth step beside which no request was slow, want 1000", got)
 	}
 }
 
