@@ -41,6 +41,7 @@ var ErrNoSuchHold = errors.New("no such hold")
 // is released. It also keeps what was deleted there before from being purged.
 type Hold struct {
 	Bucket string
+	Into   lethe.ID // as in Document, of a change
 	Scope  HoldScope
 	Key    string // or prefix
 	Reason string

@@ -153,6 +153,9 @@ func documentsOfAnother(w *world) {
 	w.unchanged(func() {
 		w.fails(refused(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Into: meant, Items: []ledger.DeleteItem{{Key: "k"}}})), lethe.ErrNoSuchBucket)
 		w.fails(refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Into: meant, Key: "k", Tags: &map[string]string{"a": "b"}})), lethe.ErrNoSuchBucket)
+		hold := ledger.Hold{Bucket: bucketName, Into: meant, Scope: ledger.HoldLegal, Key: "k"}
+		w.fails(refused(w.AddHold(w.ctx, hold)), lethe.ErrNoSuchBucket)
+		w.fails(w.ReleaseHold(w.ctx, hold), lethe.ErrNoSuchBucket)
 	})
 	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "another's")
 }

@@ -45,6 +45,9 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(h.Bucket)
+	if err == nil {
+		err = b.meant(h.Into)
+	}
 	if err = cmp.Or(h.Check(), err); err != nil {
 		return h, err
 	}
@@ -62,7 +65,7 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 			return have.in(b), nil
 		}
 	}
-	h.At = db.now
+	h.At, h.Into = db.now, ""
 	b.holds = append(b.holds, hold{h})
 	b.Holds++
 	return h, nil
@@ -101,6 +104,9 @@ func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(h.Bucket)
+	if err == nil {
+		err = b.meant(h.Into)
+	}
 	if err != nil {
 		return err
 	}

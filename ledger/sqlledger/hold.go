@@ -39,7 +39,7 @@ func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err 
 		if err := h.Check(); err != nil {
 			return err
 		}
-		b, err := t.lockBucket(h.Bucket)
+		b, err := t.lockBucketMeant(h.Bucket, h.Into)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 // rows that no other hold keeps.
 func (db *DB) ReleaseHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "release the hold on s3://"+h.Bucket+"/"+h.Key, func(t *tx) error {
-		b, err := t.lockBucket(h.Bucket)
+		b, err := t.lockBucketMeant(h.Bucket, h.Into)
 		if err != nil {
 			return err
 		}

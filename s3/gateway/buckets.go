@@ -90,7 +90,7 @@ func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket); err != nil {
+	if err := b.stillMeant(o); err != nil {
 		return nil, b.fail(o, err)
 	}
 	return &awss3.HeadBucketOutput{}, nil

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -64,9 +63,12 @@ func (b *Backend) setRules(o *op, c ledger.RulesChange) error {
 	return err
 }
 
-// legalHold reports whether a key has a legal hold.
-func (b *Backend) legalHold(ctx context.Context, bucket, key string) (bool, error) {
-	holds, err := b.store.Holds.HoldsOn(ctx, bucket, key)
+// legalHold reports whether the key of an operation has a legal hold.
+func (b *Backend) legalHold(o *op) (bool, error) {
+	holds, err := b.store.Holds.HoldsOn(o.ctx, o.names.bucket, o.names.key)
+	if err == nil {
+		err = b.stillMeant(o)
+	}
 	return slices.ContainsFunc(holds, func(h ledger.Hold) bool { return h.Scope == ledger.HoldLegal }), err
 }
 

@@ -28,7 +28,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return err
 	}
-	was, err := b.legalHold(o.ctx, n.bucket, n.key)
+	was, err := b.legalHold(o)
 	if err == nil && (on || !was) {
 		_, err = b.store.Objects.Head(o.ctx, o.at())
 	}
@@ -36,7 +36,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 		return b.fail(o, err)
 	}
 	o.req.changes(s3.ChangedLegalHold, was)
-	h := ledger.Hold{Bucket: n.bucket, Scope: ledger.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
+	h := ledger.Hold{Bucket: n.bucket, Into: o.bucket, Scope: ledger.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
 		_, err = b.store.Holds.AddHold(o.ctx, h)
 	} else if err = b.store.Holds.ReleaseHold(o.ctx, h); errors.Is(err, ledger.ErrNoSuchHold) {
@@ -60,7 +60,7 @@ func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return nil, err
 	}
-	on, err := b.legalHold(o.ctx, n.bucket, n.key)
+	on, err := b.legalHold(o)
 	if err == nil && !on {
 		_, err = b.store.Objects.Head(o.ctx, o.at())
 	}

@@ -123,6 +123,9 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 		return &controllers.Response{}, err
 	}
 	found, err := b.store.Rules.Rules(o.ctx, bucket)
+	if err == nil {
+		err = b.stillMeant(o)
+	}
 	if err == nil && len(found.Rules) == 0 {
 		err = s3err.APIError{
 			Code: "NoSuchLifecycleConfiguration", Description: "The lifecycle configuration does not exist", HTTPStatusCode: http.StatusNotFound,

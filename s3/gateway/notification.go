@@ -60,6 +60,9 @@ func (b *Backend) getNotifications(rctx context.Context, bucket string, _ []byte
 		return &controllers.Response{}, err
 	}
 	rules, err := b.store.Notifications.Notifications(o.ctx, bucket)
+	if err == nil {
+		err = b.stillMeant(o)
+	}
 	if err != nil {
 		return &controllers.Response{}, b.fail(o, err)
 	}

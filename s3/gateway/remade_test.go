@@ -211,8 +211,17 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 		s.must(err)
 		his, err := w.store.Put(s.ctx, object.PutRequest{Bucket: bucket, Key: *key, Body: strings.NewReader("his"), Size: -1})
 		s.must(err)
+		held := strings.Contains(name, "hold")
+		hold := ledger.Hold{Bucket: bucket, Scope: ledger.HoldLegal, Key: *key}
+		if held {
+			_, err = w.store.AddHold(s.ctx, hold)
+			s.must(err)
+		}
 		if status, _ := errorOf(do()); status != 404 && status != 403 {
 			t.Errorf("%s reached another's bucket: status %d", name, status)
+		}
+		if err := w.store.ReleaseHold(s.ctx, hold); (err == nil) != held {
+			t.Errorf("%s set or released a hold in another's bucket: %v", name, err)
 		}
 		page, err := w.store.List(s.ctx, ledger.ListQuery{Bucket: bucket, Limit: 10})
 		s.must(err)
@@ -273,6 +282,34 @@ func objectRequests(s *site, c *awss3.Client, bucket, own string) map[string]fun
 			return err
 		},
 		"delete many": func() error { return deleteKeys(s, c, bucket, *key) },
+		"release hold": func() error {
+			_, err := c.PutObjectLegalHold(s.ctx, &awss3.PutObjectLegalHoldInput{
+				Bucket: &bucket, Key: key, LegalHold: &types.ObjectLockLegalHold{Status: types.ObjectLockLegalHoldStatusOff},
+			})
+			return err
+		},
+		"hold": func() error {
+			_, err := c.PutObjectLegalHold(s.ctx, &awss3.PutObjectLegalHoldInput{
+				Bucket: &bucket, Key: key, LegalHold: &types.ObjectLockLegalHold{Status: types.ObjectLockLegalHoldStatusOn},
+			})
+			return err
+		},
+		"read hold": func() error {
+			_, err := c.GetObjectLegalHold(s.ctx, &awss3.GetObjectLegalHoldInput{Bucket: &bucket, Key: key})
+			return err
+		},
+		"head bucket": func() error {
+			_, err := c.HeadBucket(s.ctx, &awss3.HeadBucketInput{Bucket: &bucket})
+			return err
+		},
+		"read lifecycle": func() error {
+			_, err := c.GetBucketLifecycleConfiguration(s.ctx, &awss3.GetBucketLifecycleConfigurationInput{Bucket: &bucket})
+			return err
+		},
+		"read notifications": func() error {
+			_, err := c.GetBucketNotificationConfiguration(s.ctx, &awss3.GetBucketNotificationConfigurationInput{Bucket: &bucket})
+			return err
+		},
 	}
 }
 
