@@ -75,9 +75,11 @@ func (c *DocumentCache) DocumentOf(ctx context.Context, bucket, kind string) (bo
 	}
 	now := c.clock.Now()
 	c.mu.Lock()
-	seen, of := c.changes, c.fresh(bucket, now).id
+	seen, have := c.changes, c.fresh(bucket, now)
 	c.mu.Unlock()
-	if of == "" {
+	if of = have.id; of != "" {
+		now = have.at // when it was the bucket
+	} else {
 		found, err := c.BucketStore.Bucket(ctx, bucket)
 		if err != nil {
 			return nil, "", err

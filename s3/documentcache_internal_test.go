@@ -127,3 +127,25 @@ func TestDocumentsAreOfOneBucket(t *testing.T) {
 	c.cache.Drop("b")
 	of(KindACL, "third")
 }
+
+// A bucket that is gone is forgotten within documentsFor, however often what was read of it by
+// its name is kept meanwhile, as requests are refused for it.
+func TestAGoneBucketIsNotKeptForLonger(t *testing.T) {
+	c := newCacheTest(t)
+	of := func(kind string) lethe.ID {
+		_, got, err := c.cache.DocumentOf(t.Context(), "b", kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	of(KindACL)
+	c.shelf.id = "second" // by another process
+	c.clock.Advance(documentsFor - time.Microsecond)
+	c.shelf.reading = func() { c.cache.Drop("b") } // by another request
+	of(KindPolicy)
+	c.clock.Advance(time.Microsecond)
+	if got := of(KindPolicy); got != "second" {
+		t.Errorf("the documents are of %q", got)
+	}
+}
