@@ -134,7 +134,7 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	switch {
 	case err == nil:
 	case src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket):
-		return out, b.missingBucket(o, src)
+		return out, b.missingBucket(o, src, err)
 	case errors.Is(err, object.ErrSource):
 		return out, b.fail(o, err)
 	default:
@@ -152,17 +152,13 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 }
 
 // missingBucket names the one of the two buckets that does not exist.
-func (b *Backend) missingBucket(o *op, src source) error {
+func (b *Backend) missingBucket(o *op, src source, err error) error {
 	b.cache.Drop(src.bucket)
-	b.cache.Drop(o.names.bucket)
-	found, err := b.store.Buckets.Bucket(o.ctx, src.bucket)
-	if err == nil {
-		err = isMeant(src.bucket, found.ID, src.id)
+	from := &op{req: o.req, names: names{bucket: src.bucket}}
+	if !b.exists(from) {
+		return b.fail(from, err)
 	}
-	if errors.Is(err, lethe.ErrNoSuchBucket) {
-		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
-	}
-	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
+	return b.fail(o, err)
 }
 
 // destination is what a request says of the copy itself.

@@ -72,6 +72,18 @@ var mappings = []struct {
 	{context.Canceled, unavailable("The server is shutting down. Please try again.")},
 }
 
+// madeAnew is the error where another bucket has the name of the one by which the request was
+// decided on. For whoever owns the other one, too, the bucket exists, and the next try finds it.
+var madeAnew = unavailable("Another bucket was made with this name meanwhile. Please try again.")
+
+// exists reports whether the bucket of an operation exists.
+func (b *Backend) exists(o *op) bool {
+	ctx, cancel := b.context(o.req, false)
+	defer cancel()
+	_, err := b.store.Buckets.Bucket(ctx, o.names.bucket)
+	return err == nil
+}
+
 // fail converts an error of the store to S3's. An unexpected one is reported as
 // an event and returned as InternalError.
 func (b *Backend) fail(o *op, err error) error {
@@ -88,6 +100,9 @@ func (b *Backend) fail(o *op, err error) error {
 	}
 	if errors.Is(err, lethe.ErrNoSuchBucket) {
 		b.cache.Drop(o.names.bucket)
+		if b.exists(o) {
+			return madeAnew(o.names, err)
+		}
 	}
 	for _, m := range mappings {
 		if errors.Is(err, m.err) {

@@ -235,7 +235,7 @@ func (b *Backend) UploadPartCopy(ctx context.Context, in *awss3.UploadPartCopyIn
 	}
 	part, algorithm, err := b.copyPart(o, up, copiedPart{src, str(in.CopySourceRange), int(num(in.PartNumber))})
 	if errors.Is(err, lethe.ErrNoSuchBucket) {
-		return out, b.missingBucket(o, src)
+		return out, b.missingBucket(o, src, err)
 	}
 	if err != nil {
 		return out, b.fail(o, err)

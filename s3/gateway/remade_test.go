@@ -135,7 +135,7 @@ func TestChangesDoNotReachARecreatedBucket(t *testing.T) {
 			t.Fatalf("%s: nothing was changed: %v", name, err)
 		}
 		s.must(<-made)
-		t.Run(name, func(t *testing.T) { (&site{t: t, ctx: s.ctx}).fails(err, 404, "NoSuchBucket") })
+		t.Run(name, func(t *testing.T) { (&site{t: t, ctx: s.ctx}).fails(err, 503, "ServiceUnavailable") })
 		_, err = his.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
 		s.must(err)
 	}
@@ -188,7 +188,7 @@ func TestBodiesDoNotReachARecreatedBucket(t *testing.T) {
 	_, err = io.WriteString(out, "x")
 	s.must(err)
 	s.must(out.Close())
-	if got := <-status; got != http.StatusNotFound {
+	if got := <-status; got != http.StatusServiceUnavailable {
 		t.Errorf("the body of another's bucket: %d", got)
 	}
 	s.fails(getAs(s, his, bucket, "k"), 404, "NoSuchKey")
@@ -217,7 +217,7 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 			_, err = w.store.AddHold(s.ctx, hold)
 			s.must(err)
 		}
-		if status, _ := errorOf(do()); status != 404 && status != 403 {
+		if status, _ := errorOf(do()); status != 503 && status != 403 {
 			t.Errorf("%s reached another's bucket: status %d", name, status)
 		}
 		if err := w.store.ReleaseHold(s.ctx, hold); (err == nil) != held {
@@ -231,6 +231,23 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 		_, err = w.store.Delete(s.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: *key}, {Key: "new"}}})
 		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket)))
 	}
+}
+
+// Whoever makes a bucket anew by another instance is told to try again, not that there is none.
+func TestAnOwnBucketMadeAnew(t *testing.T) {
+	s := newSite(t)
+	hers, _ := s.account("alice")
+	bucket := s.bucket + "-hers"
+	_, err := hers.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &bucket})
+	s.must(err)
+	s.fails(getAs(s, hers, bucket, "k"), 404, "NoSuchKey") // by what is remembered from now on
+	was, err := w.db.Bucket(s.ctx, bucket)
+	s.must(err)
+	s.must(w.store.DeleteBucket(s.ctx, bucket))
+	_, err = w.store.CreateBucket(s.ctx, ledger.Bucket{Name: bucket, Owner: was.Owner})
+	s.must(err)
+	s.fails(putAs(s, hers, bucket, "k"), 503, "ServiceUnavailable")
+	s.must(putAs(s, hers, bucket, "k"))
 }
 
 // objectRequests are requests about an object k of a bucket; own is another bucket of the client.
