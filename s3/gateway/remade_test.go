@@ -201,7 +201,9 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 	hers, _ := s.account("alice")
 	own := s.makes(hers, s.bucket+"-own")
 	bucket, key := s.bucket+"-hers", aws.String("k")
-	for name, do := range objectRequests(s, hers, bucket, own) {
+	requests := objectRequests(s, hers, bucket, own)
+	maps.Copy(requests, bucketRequests(s, hers, bucket))
+	for name, do := range requests {
 		s.makes(hers, bucket)
 		// By another instance, while this one remembers whose the bucket was.
 		s.must(getAs(s, hers, bucket, *key))
@@ -299,6 +301,13 @@ func objectRequests(s *site, c *awss3.Client, bucket, own string) map[string]fun
 			return err
 		},
 		"delete many": func() error { return deleteKeys(s, c, bucket, *key) },
+	}
+}
+
+// bucketRequests are requests about the holds and settings of a bucket.
+func bucketRequests(s *site, c *awss3.Client, bucket string) map[string]func() error {
+	key := aws.String("k")
+	return map[string]func() error{
 		"release hold": func() error {
 			_, err := c.PutObjectLegalHold(s.ctx, &awss3.PutObjectLegalHoldInput{
 				Bucket: &bucket, Key: key, LegalHold: &types.ObjectLockLegalHold{Status: types.ObjectLockLegalHoldStatusOff},
