@@ -103,7 +103,7 @@ func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(
 // Pass compares everything once.
 func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		c := &comparison{Keys: k, add: add, orphans: k.reclaim, left: k.Rules.Most}
+		c := &comparison{Keys: k, add: add, orphans: k.reclaim, forget: k.Rows.Gone, left: k.Rules.Most}
 		if k.Only == nil {
 			c.hook = k.Hook
 		}
@@ -234,7 +234,8 @@ type comparison struct {
 	orphans func(context.Context, *comparison, []OrphanObject) error
 	missed  func([]string)
 	hook    func(context.Context, []string) error
-	left    int // that may be deleted
+	forget  func(context.Context, []string) error // of orphans; nil: nothing is changed
+	left    int                                   // that may be deleted
 
 	at      lethe.Time // when the rows were read
 	first   bool       // no run before has succeeded

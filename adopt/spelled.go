@@ -33,9 +33,9 @@ func Decoded(ctx context.Context, objects Stater, prefix, key string) (string, e
 }
 
 // spelled records a key without an object if another is there once it is decoded, which no row
-// names.
+// names. That one's retention begins anew with each run: it is no orphan.
 func (c *comparison) spelled(ctx context.Context, key string) error {
-	if c.wrong != nil {
+	if c.wrong != nil && c.forget == nil {
 		return nil
 	}
 	other, err := Decoded(ctx, c.Store, c.Prefix, key)
@@ -43,9 +43,15 @@ func (c *comparison) spelled(ctx context.Context, key string) error {
 		return err
 	}
 	named, err := c.Rows.Named(ctx, []string{other})
-	if err == nil && len(named) == 0 {
+	if err != nil || len(named) > 0 {
+		return err
+	}
+	if c.wrong == nil {
 		c.wrong = fmt.Errorf("%w: a row names %q, and the bucket has %q. Let the query return keys as the bucket has them; if that row and that object have nothing to do with each other, remove one of them",
 			ErrSpelled, Brief(key), other)
 	}
-	return err
+	if c.forget == nil {
+		return nil
+	}
+	return c.forget(ctx, []string{other})
 }

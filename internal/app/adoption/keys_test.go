@@ -242,6 +242,23 @@ func TestKeysSpelledAsInURLs(t *testing.T) {
 	f.passes(map[string]int64{"orphans": 0, "missing": 2})
 }
 
+// Rows that come to be spelled so after runs without fault keep their objects too.
+func TestKeysSpelledAsInURLsLater(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a", "b")
+	f.row("a", "b")
+	f.passes(map[string]int64{"orphans": 0, "missing": 0})
+	f.put("my cat")
+	f.row("my%20cat")
+	for range 3 {
+		if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) {
+			t.Errorf("a key with %%20: %v", err)
+		}
+		f.waited()
+	}
+	f.left("a", "b", "my cat")
+}
+
 // A query that leaves out most of what lies in the bucket removes nothing,
 // however long that lasts. It is right if the description says so.
 func TestKeysOfAQueryThatLeavesMostOut(t *testing.T) {
