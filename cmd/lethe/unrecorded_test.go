@@ -117,7 +117,7 @@ func TestDatabaseFailsBeforeTheCommit(t *testing.T) {
 // A failed batch of expiry that had blobs is counted once for each backend, and
 // its audit lines, of bounded length, name all of them.
 func TestFailedBatchIsReported(t *testing.T) {
-	w := newWorld(t).start()
+	w := newWorld(t, "reclaim.yield=0").start() // one batch, although there was a client just now
 	w.bucket("first")
 	const n = auditLine + 5
 	for i := range n {
