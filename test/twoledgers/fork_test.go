@@ -1,6 +1,7 @@
 package twoledgers_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -99,8 +100,7 @@ func (f *fork) neither(before []string, newer, older string) {
 func (f *fork) decides(s, other *side, owes int, first bool) {
 	f.shelf.Helper()
 	before := f.shelf.blobs()
-	s.lethe("backend", "accept", "main", "--yes")
-	s.drained()
+	f.accepts(s, before, owes)
 	other.put("later", 0)
 	later := f.shelf.blobs()
 	other.remove("later")
@@ -118,6 +118,27 @@ func (f *fork) decides(s, other *side, owes int, first bool) {
 	if first {
 		s.whole("accepted")
 	}
+}
+
+// accepts accepts a side, and waits until it has deleted what it owes of the blobs. An epoch that
+// the other side was about to write while the person decided holds both again, until the person
+// decides once more.
+func (f *fork) accepts(s *side, before []string, owes int) {
+	f.shelf.Helper()
+	accept := func() { s.lethe("backend", "accept", "main", "--yes") }
+	accept()
+	s.until("deletes go on", func() error {
+		status, err := s.admin.Status(s.Context())
+		s.must(err)
+		if why := status.Backends[0].Held; why != "" {
+			accept()
+			return fmt.Errorf("they were held again: %s", why)
+		}
+		if n, gone := s.backlog(), f.shelf.missing(before); n > 0 || gone < owes {
+			return fmt.Errorf("%d blobs wait to be deleted, %d of %d are gone", n, gone, owes)
+		}
+		return nil
+	})
 }
 
 // What each side owes: what was removed and replaced there, on the older one what ended.
