@@ -29,6 +29,15 @@ func (s BucketSettings) CheckSeen(seen []BucketSettings) error {
 	return nil
 }
 
+// CheckBucketID returns ErrNoSuchBucket unless the bucket with a name has the expected id; an empty
+// one expects whichever there is.
+func CheckBucketID(name string, has, want lethe.ID) error {
+	if want == "" || want == has {
+		return nil
+	}
+	return fmt.Errorf("another bucket now has the name %q: %w", name, lethe.ErrNoSuchBucket)
+}
+
 // CheckQuota returns ErrQuotaExceeded if the bucket, with the totals in b, would exceed its
 // quota by growing so; RoomFor tells whether it can make the room. A change that shrinks it is
 // never refused.

@@ -17,8 +17,9 @@ import (
 // Copy makes an object of another one's content: by reference where the ledger can,
 // else by copying the bytes. The copy has the source's ETag. A copy onto itself
 // changes the object in place. Errors: ErrNoSuchBucket and ErrNoSuchKey of either
-// side; ErrPreconditionFailed, and ErrSource if the source is another version; ErrCounted if reads of the source are counted, or were to be by a copy onto
-// itself; and those of Get and Put.
+// side; ErrPreconditionFailed, and ErrSource if the source is another version; ErrCounted if
+// reads of the source are counted, or were to be by a copy onto itself; and those of Get and
+// Put.
 func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
 	res, err := s.copy(ctx, &r)
 	return res, named("copy "+r.SourceBucket+"/"+r.SourceKey+" to", r.Bucket, r.Key, err)
@@ -205,8 +206,8 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, from ledger.Objec
 
 // copyInPlace changes the version that was resolved without making another one.
 func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
-	if r.BucketID != "" && r.BucketID != from.BucketID {
-		return PutResult{}, anotherBucket(r.Bucket)
+	if err := ledger.CheckBucketID(r.Bucket, from.BucketID, r.BucketID); err != nil {
+		return PutResult{}, err
 	}
 	if err := r.If.Holds(&from); err != nil {
 		return PutResult{}, err

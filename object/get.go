@@ -104,8 +104,8 @@ func (s *Store) head(ctx context.Context, r *GetRequest) (ledger.Resolved, error
 
 // accept checks the request against the object that was found.
 func (r *GetRequest) accept(o ledger.Object) (window, error) {
-	if r.BucketID != "" && r.BucketID != o.BucketID {
-		return window{}, anotherBucket(r.Bucket)
+	if err := ledger.CheckBucketID(r.Bucket, o.BucketID, r.BucketID); err != nil {
+		return window{}, err
 	}
 	if r.ID != "" && r.ID != o.ID {
 		return window{}, fmt.Errorf("%w: there is another version", lethe.ErrPreconditionFailed)
@@ -119,11 +119,6 @@ func (r *GetRequest) accept(o ledger.Object) (window, error) {
 		}
 	}
 	return r.window(o)
-}
-
-// anotherBucket is the error where the intended bucket no longer has its name.
-func anotherBucket(name string) error {
-	return fmt.Errorf("another bucket now has the name %q: %w", name, lethe.ErrNoSuchBucket)
 }
 
 // open opens a window of exactly the version that was resolved.

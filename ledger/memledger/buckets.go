@@ -214,12 +214,7 @@ func (db *DB) documents(ctx context.Context, d ledger.Document, change func(map[
 }
 
 // meant returns ErrNoSuchBucket if another bucket is expected.
-func (b *bucket) meant(id lethe.ID) error {
-	if id == "" || id == b.ID {
-		return nil
-	}
-	return fmt.Errorf("memledger: another bucket %q: %w", b.Name, lethe.ErrNoSuchBucket)
-}
+func (b *bucket) meant(id lethe.ID) error { return ledger.CheckBucketID(b.Name, b.ID, id) }
 
 // Document returns a document of a bucket, nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {

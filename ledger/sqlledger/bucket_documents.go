@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
@@ -34,17 +33,9 @@ func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 func (t *tx) lockBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
 	b, err := t.lockBucket(name)
 	if err == nil {
-		err = isMeant(name, b.ID, meant)
+		err = ledger.CheckBucketID(name, b.ID, meant)
 	}
 	return b, err
-}
-
-// isMeant returns ErrNoSuchBucket if a bucket is expected and another one has its name.
-func isMeant(name string, has, meant lethe.ID) error {
-	if meant == "" || meant == has {
-		return nil
-	}
-	return fmt.Errorf("another bucket now has the name %q: %w", name, lethe.ErrNoSuchBucket)
 }
 
 // putDocument writes a document of a bucket that is locked, or new; nil is stored as an

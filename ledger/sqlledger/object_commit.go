@@ -172,7 +172,7 @@ func (w *write) look() (err error) {
 
 // takeKey removes the row under the locked key of a commit, if the precondition holds for it.
 func (t *tx) takeKey(c ledger.Commit, b ledger.Bucket, rules lifecycle.Rules) (w *write, err error) {
-	if err := isMeant(c.Object.Bucket, b.ID, c.Into); err != nil {
+	if err := ledger.CheckBucketID(c.Object.Bucket, b.ID, c.Into); err != nil {
 		return nil, err
 	}
 	w = &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}

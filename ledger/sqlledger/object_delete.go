@@ -87,7 +87,7 @@ func (p *deleting) run(d ledger.Deletion) (err error) {
 	if p.bucket, err = p.t.bucket(d.Bucket); err != nil {
 		return err
 	}
-	if err := isMeant(d.Bucket, p.bucket.ID, d.Into); err != nil {
+	if err := ledger.CheckBucketID(d.Bucket, p.bucket.ID, d.Into); err != nil {
 		return err
 	}
 	if err := p.t.lockKeys(d.Bucket, p.lost); err != nil {

@@ -28,7 +28,7 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (o ledger.Object, err
 func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	b, rules, err := t.lockKey(u.Bucket, u.Key)
 	if err == nil {
-		err = isMeant(u.Bucket, b.ID, u.Into)
+		err = ledger.CheckBucketID(u.Bucket, b.ID, u.Into)
 	}
 	if err != nil {
 		return ledger.Object{}, err

@@ -110,7 +110,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	if err := t.Row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
 		return t.bucketError(c.Bucket, err)
 	}
-	if err := isMeant(c.Bucket, id, c.Into); err != nil {
+	if err := ledger.CheckBucketID(c.Bucket, id, c.Into); err != nil {
 		return err
 	}
 	if by == ledger.ByConfig && c.By != ledger.ByConfig {

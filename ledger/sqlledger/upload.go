@@ -45,7 +45,7 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 	if err != nil {
 		return u, err
 	}
-	if err := isMeant(u.Bucket, b.ID, u.BucketID); err != nil {
+	if err := ledger.CheckBucketID(u.Bucket, b.ID, u.BucketID); err != nil {
 		return u, err
 	}
 	if _, err := b.EndOf(t.Now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt, ByKey: u.ByKey}, b.DefaultTTL); err != nil {

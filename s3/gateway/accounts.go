@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,15 +42,7 @@ func (r *request) means(bucket string, id lethe.ID) error {
 	if r.meant[bucket] == "" {
 		r.meant[bucket] = id
 	}
-	return isMeant(bucket, id, r.meant[bucket])
-}
-
-// isMeant returns lethe.ErrNoSuchBucket if a bucket is meant and another one has its name.
-func isMeant(bucket string, has, meant lethe.ID) error {
-	if meant == "" || meant == has {
-		return nil
-	}
-	return fmt.Errorf("another bucket now has the name %q: %w", bucket, lethe.ErrNoSuchBucket)
+	return ledger.CheckBucketID(bucket, id, r.meant[bucket])
 }
 
 // decidedOn returns the bucket for which a request was authorised by that

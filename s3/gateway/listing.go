@@ -65,7 +65,7 @@ func (b *Backend) page(o *op, q ledger.ListQuery) (page ledger.ListPage, err err
 func (b *Backend) stillMeant(o *op) error {
 	found, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket)
 	if err == nil {
-		err = isMeant(o.names.bucket, found.ID, o.bucket)
+		err = ledger.CheckBucketID(o.names.bucket, found.ID, o.bucket)
 	}
 	return err
 }
