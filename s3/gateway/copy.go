@@ -156,7 +156,7 @@ func (b *Backend) missingBucket(o *op, src source, err error) error {
 	b.cache.Drop(src.bucket)
 	from := &op{req: o.req, names: names{bucket: src.bucket}}
 	if !b.exists(from) {
-		return b.fail(from, err)
+		return bucketError(s3err.ErrNoSuchBucket)(from.names, err)
 	}
 	return b.fail(o, err)
 }

@@ -90,8 +90,8 @@ type request struct {
 	deciding []string
 	// meant are the ids of buckets by whose documents the request is decided on.
 	meant map[string]lethe.ID
-	// judged are the lists of objects by which the request is decided on, nil where an object
-	// had none of its own.
+	// judged are the lists of objects that decided on the request, nil where an object had
+	// none of its own.
 	judged map[objectName]*ledger.ACL
 }
 
@@ -100,7 +100,7 @@ var errReplaced = errors.New("the object or its list was replaced since the requ
 
 type objectName struct{ bucket, key string }
 
-// judges records the list of an object by which the request is decided on.
+// judges records the list of an object that decides on the request.
 func (r *request) judges(bucket, key string, list *ledger.ACL) {
 	if r.judged == nil {
 		r.judged = map[objectName]*ledger.ACL{}
@@ -108,8 +108,7 @@ func (r *request) judges(bucket, key string, list *ledger.ACL) {
 	r.judged[objectName{bucket, key}] = list
 }
 
-// sameList fails for an object whose list is another than the one that the request was decided
-// on by: it was replaced or changed meanwhile.
+// sameList returns errReplaced if the object's list is not the one that decided on the request.
 func (r *request) sameList(o ledger.Object) error {
 	list, ok := r.judged[objectName{o.Bucket, o.Key}]
 	if !ok || reflect.DeepEqual(list, o.Attrs.ACL) {
