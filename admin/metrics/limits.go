@@ -8,7 +8,7 @@ import (
 var (
 	holds          = gauge("holds", "Holds on buckets, prefixes and objects: what they cover is not deleted.")
 	trippedLimits  = gauge("tripped_limits", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
-	backoffLevel   = gauge("reclaim_backoff_level", "By how many levels this process backs off, for the latency of its clients or those of others, or the load of the database: 0 at full speed, 4 at the slowest.")
+	backoffLevel   = gauge("reclaim_backoff_level", "By how many levels this process backs off, for the latency of its clients or those of others, or the load of the database: 0 at full speed, 4 at the slowest. A start beside clients is slower as well, and not counted.")
 	backendBackoff = gauge("backend_backoff_level", "By how many levels deletes on the backend back off for its load: 0 to 4.", "backend")
 	rateLimited    = gauge("backend_rate_limited", "1 while delete rates delay deletes on the backend.", "backend")
 )

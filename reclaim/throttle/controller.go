@@ -64,7 +64,7 @@ const (
 // Database is the load of the ledger's database, beside those of backends.
 const Database = ""
 
-// Slowed is by how much reclaiming is slowed, and why.
+// Slowed is by how much reclaiming is slowed, and why. A start beside clients is not counted.
 type Slowed struct {
 	Level Level
 	// By is the cause of the slowest level; empty at full speed.
