@@ -385,11 +385,14 @@ func TestUnderLoad(t *testing.T) {
 			others := []func(context.Context){l.trouble, l.hurry}
 			for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
 				a := l.instance(fmt.Sprint("worker ", i))
-				var only []string // all that die, and of the others what pausing ones remove from the bucket
-				if life == 0 {
-					only = []string{"expire pastes", "watchdog pastes", "recache pastes"}
+				if life > 0 {
+					others = append(others, func(ctx context.Context) { l.work(ctx, a, life) })
+					continue
 				}
-				others = append(others, func(ctx context.Context) { l.work(ctx, a, life, only...) })
+				// The others leave what pausing ones remove from the bucket.
+				for _, routine := range []string{"expire pastes", "watchdog pastes", "recache pastes"} {
+					others = append(others, func(ctx context.Context) { l.work(ctx, a, 0, routine) })
+				}
 			}
 			sleeper := l.instance("sleeper")
 			others = append(others, func(ctx context.Context) { l.sleepers(ctx, sleeper) })
