@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/lowpriority"
 )
 
 // roundSize bounds the folders that one Delete holds open at once.
@@ -79,16 +80,18 @@ func (b *batch) group(keys []string) []*group {
 	return groups
 }
 
-// each runs work on every group, some in parallel.
+// each runs work on every group, some in parallel, at low priority: requests read meanwhile.
 func (b *batch) each(groups []*group, work func(*group)) {
 	workers := min(b.store.opt.Workers, len(groups))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for i := next.Add(1); i <= int64(len(groups)); i = next.Add(1) {
-				work(groups[i-1])
-			}
+			lowpriority.Run(func() {
+				for i := next.Add(1); i <= int64(len(groups)); i = next.Add(1) {
+					work(groups[i-1])
+				}
+			})
 		})
 	}
 	wg.Wait()

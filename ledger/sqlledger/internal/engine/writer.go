@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/lowpriority"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -123,7 +124,11 @@ func (w *writer) turn(k Kind) int {
 		g.refuse(err)
 		return 0
 	}
-	g.run()
+	if k == Batch {
+		lowpriority.Run(g.run)
+	} else {
+		g.run()
+	}
 	w.groups.Add(1)
 	w.log.ran[k] = true
 	w.tend()

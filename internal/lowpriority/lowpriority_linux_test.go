@@ -1,0 +1,44 @@
+package lowpriority
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := before
+	Run(func() { inside, err = current() })
+	if want := min(before+Niceness, 19); err != nil || inside != want {
+		t.Errorf("work runs at niceness %d, %v, want %d", inside, err, want)
+	}
+	if after, err := current(); err != nil || after != before {
+		t.Errorf("after it the caller has niceness %d, %v, want %d", after, err, before)
+	}
+}
+
+// TestThreadEnds: no goroutine gets a thread of less priority afterwards.
+func TestThreadEnds(t *testing.T) {
+	before, err := current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		Run(func() {})
+		got := make(chan int)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			n, _ := current()
+			got <- n
+		}()
+		if n := <-got; n != before {
+			t.Fatalf("another goroutine has niceness %d, want %d", n, before)
+		}
+	}
+}
