@@ -14,7 +14,7 @@ type ImportRequest struct {
 }
 
 // ImportResult is the outcome of foreign keys: imported, already (the object
-// exists with these bytes), taken (another object has the key, and stays),
+// exists with these bytes), conflict (another object has the key, and stays),
 // refused, gone, changed, failed.
 type ImportResult struct {
 	Keys   map[string]int64 `json:"keys"`

@@ -181,7 +181,7 @@ func appliedAs(o importer.Outcome) plan.Outcome {
 		return plan.Gone
 	case importer.Changed:
 		return plan.Changed
-	case importer.Taken:
+	case importer.Conflict:
 		return plan.Busy
 	}
 	return plan.Failed

@@ -59,7 +59,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("applied again: %+v", res)
 	}
 	res := w.imported(exitProblems, args...)
-	if res.Keys["imported"] != 2 || res.Keys["already"] != 1 || res.Keys["taken"] != 1 || res.Bytes != int64(len("planted")+len("changed after the plan")) || res.Shared != 7 {
+	if res.Keys["imported"] != 2 || res.Keys["already"] != 1 || res.Keys["conflict"] != 1 || res.Bytes != int64(len("planted")+len("changed after the plan")) || res.Shared != 7 {
 		t.Errorf("imported %+v", res)
 	}
 	if got, err := w.get("album", "cats/Cat.JPG"); got != "planted" {

@@ -80,11 +80,11 @@ type Outcome string
 // The outcomes.
 const (
 	Imported Outcome = "imported"
-	Already  Outcome = "already" // the object is there, with these bytes
-	Taken    Outcome = "taken"   // another object has its key; it stays
-	Refused  Outcome = "refused" // its name cannot be imported
-	Gone     Outcome = "gone"    // there are no such bytes any more
-	Changed  Outcome = "changed" // its owner changed it since it was seen, or while it was read
+	Already  Outcome = "already"  // the object is there, with these bytes
+	Conflict Outcome = "conflict" // another object has its key; it stays
+	Refused  Outcome = "refused"  // its name cannot be imported
+	Gone     Outcome = "gone"     // there are no such bytes any more
+	Changed  Outcome = "changed"  // its owner changed it since it was seen, or while it was read
 	Failed   Outcome = "failed"
 )
 

@@ -153,7 +153,7 @@ func TestNothingIsReplaced(t *testing.T) {
 		_, err := w.store.Put(t.Context(), object.PutRequest{Bucket: "b", Key: key, Body: strings.NewReader(body), Size: -1})
 		w.must(err)
 	}
-	w.want(w.run(importer.Request{Bucket: "b"}), map[string]importer.Outcome{"same": importer.Already, "equal size": importer.Taken, "longer": importer.Taken})
+	w.want(w.run(importer.Request{Bucket: "b"}), map[string]importer.Outcome{"same": importer.Already, "equal size": importer.Conflict, "longer": importer.Conflict})
 	if w.body("equal size") != "mine!!" || w.body("longer") != "mine, longer" {
 		t.Error("an object was replaced")
 	}
@@ -195,7 +195,7 @@ func TestSourcesThatChange(t *testing.T) {
 	w.plant("x", "settled")
 	w.run(importer.Request{Bucket: "b"})
 	w.plant("x", "and again")
-	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Taken || w.body("x") != "settled" {
+	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Conflict || w.body("x") != "settled" {
 		t.Errorf("changed afterwards: %s, %q", outcome, w.body("x"))
 	}
 }
@@ -217,7 +217,7 @@ func TestSourcesThatKeepTheirTime(t *testing.T) {
 		w.plant("x", "other")
 		w.must(errors.Join(os.Chtimes(path, before.ModTime(), before.ModTime()), unix.Stat(path, &is)))
 	}
-	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Taken {
+	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Conflict {
 		t.Errorf("another file: %s", outcome)
 	}
 	if res, err := w.importer().Import(t.Context(), item); err != nil || res.Outcome != importer.Changed {

@@ -66,7 +66,7 @@ func (i *Importer) fate(item Item, err error) (Result, error) {
 	case errors.Is(err, blob.ErrInvalidKey), errors.Is(err, lethe.ErrInvalidKey):
 		res.Outcome = Refused
 	case errors.Is(err, lethe.ErrPreconditionFailed):
-		res.Outcome, res.Detail = Taken, "another object was put under its key meanwhile"
+		res.Outcome, res.Detail = Conflict, "another object was put under its key meanwhile"
 	}
 	return res, nil
 }
@@ -181,10 +181,10 @@ func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.
 		return Already, "", nil
 	}
 	if o.Size != info.Size {
-		return Taken, fmt.Sprintf("an object of %s has its key", words.Plural(o.Size, "byte", "bytes")), nil
+		return Conflict, fmt.Sprintf("an object of %s has its key", words.Plural(o.Size, "byte", "bytes")), nil
 	}
 	if len(o.ETag) != 2*md5.Size {
-		return Taken, "an object of the same size has its key, was uploaded in parts and cannot be compared", nil
+		return Conflict, "an object of the same size has its key, was uploaded in parts and cannot be compared", nil
 	}
 	sum := info.MD5
 	if sum == "" {
@@ -194,7 +194,7 @@ func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.
 		}
 	}
 	if !strings.EqualFold(sum, o.ETag) {
-		return Taken, "another object of the same size has its key", nil
+		return Conflict, "another object of the same size has its key", nil
 	}
 	return Already, "an object with the same bytes has its key", nil
 }
