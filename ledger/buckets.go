@@ -21,9 +21,9 @@ func (s BucketSettings) Check() error {
 	return s.checkEviction()
 }
 
-// CheckSeen returns ErrPreconditionFailed unless the settings are those seen, if any are given.
-func (s BucketSettings) CheckSeen(seen []BucketSettings) error {
-	if len(seen) > 0 && seen[0] != s {
+// CheckSeen returns ErrPreconditionFailed unless the settings are those seen; nil: any.
+func (s BucketSettings) CheckSeen(seen *BucketSettings) error {
+	if seen != nil && *seen != s {
 		return fmt.Errorf("the bucket has other settings by now: %w", lethe.ErrPreconditionFailed)
 	}
 	return nil

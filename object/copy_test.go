@@ -171,7 +171,7 @@ func TestWhatACopyTakesOver(t *testing.T) {
 			t.Errorf("%s: a copy took over the time to live: %v", key, o.TTLAt)
 		}
 	}
-	_, err = w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{DefaultTTL: time.Minute})
+	_, err = w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{DefaultTTL: time.Minute}, nil)
 	w.must(err)
 	for _, key := range []string{"copy", "k"} {
 		o, err := w.copyTo(key, nil)
@@ -246,7 +246,7 @@ func TestLostAnswersOfCopies(t *testing.T) {
 func TestRestore(t *testing.T) {
 	for _, m := range []mode{pass, lostDone, lostUndone} {
 		w := newWorld(t, nil)
-		_, err := w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{Undo: time.Hour})
+		_, err := w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{Undo: time.Hour}, nil)
 		w.must(err)
 		w.put("k", "first")
 		w.put("k", "second")

@@ -47,8 +47,8 @@ type BucketLedger interface {
 	// Bucket: ErrNoSuchBucket.
 	Bucket(ctx context.Context, name string) (ledger.Bucket, error)
 	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
-	// ConfigureBucket: ErrPreconditionFailed unless the settings are those seen, if any are given.
-	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen ...ledger.BucketSettings) (ledger.Bucket, error)
+	// ConfigureBucket: ErrPreconditionFailed unless the settings are those seen; nil: any.
+	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen *ledger.BucketSettings) (ledger.Bucket, error)
 	// DeleteBucket: ErrBucketNotEmpty while it has visible objects, then ErrHeld while
 	// it has holds, then ErrBucketNotEmpty while it has open uploads. Objects past their
 	// time to live do not count; they stay attached to the nameless bucket row until they

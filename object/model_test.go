@@ -152,7 +152,7 @@ func (m *model) wait(*rapid.T) {
 
 func (m *model) setUndo(*rapid.T) {
 	m.undo = rapid.SampledFrom([]time.Duration{0, 24 * time.Hour}).Draw(m.t, "undo")
-	_, err := m.ConfigureBucket(m.ctx, bucket, ledger.BucketSettings{Undo: m.undo})
+	_, err := m.ConfigureBucket(m.ctx, bucket, ledger.BucketSettings{Undo: m.undo}, nil)
 	m.must(err)
 }
 

@@ -23,7 +23,7 @@ func (u unread) Read([]byte) (int, error) {
 func TestAFullBucketReadsNoPart(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("old", string(make([]byte, 3*small)))
-	_, err := w.db.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small, QuotaObjects: 1})
+	_, err := w.db.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small, QuotaObjects: 1}, nil)
 	w.must(err)
 	for key, size := range map[string]int64{"new": 2 * small, "old": 5 * small} {
 		up, err := w.CreateUpload(w.ctx, object.UploadRequest{Bucket: bucket, Key: key, Owner: "bob"})
@@ -48,7 +48,7 @@ func TestAFullBucketReadsNoBody(t *testing.T) {
 	old := string(make([]byte, 3*small))
 	w.put("old", old)
 	for _, s := range []ledger.BucketSettings{{QuotaBytes: 4 * small}, {QuotaObjects: 1}} {
-		_, err := w.db.ConfigureBucket(w.ctx, bucket, s)
+		_, err := w.db.ConfigureBucket(w.ctx, bucket, s, nil)
 		w.must(err)
 		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "new", Body: unread{t}, Size: 2 * small})
 		if !errors.Is(err, lethe.ErrQuotaExceeded) {
@@ -56,7 +56,7 @@ func TestAFullBucketReadsNoBody(t *testing.T) {
 		}
 		w.put("old", old[1:])
 	}
-	if _, err := w.db.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small}); err != nil {
+	if _, err := w.db.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small}, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "old", Body: unread{t}, Size: 5 * small})

@@ -20,7 +20,7 @@ func (w *world) evicts(objects int64, change func(*ledger.BucketSettings)) {
 	if change != nil {
 		change(&s)
 	}
-	_, err := w.db.ConfigureBucket(w.ctx, bucket, s)
+	_, err := w.db.ConfigureBucket(w.ctx, bucket, s, nil)
 	w.must(err)
 }
 

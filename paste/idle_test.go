@@ -66,7 +66,7 @@ func TestIdlePaste(t *testing.T) {
 	if strings.Contains(a.body, "unless it is read") {
 		t.Error("a read does not move the earlier end")
 	}
-	_, err := s.store.ConfigureBucket(context.Background(), "pastes", ledger.BucketSettings{DefaultIdle: time.Hour, MaxIdle: 2 * time.Hour})
+	_, err := s.store.ConfigureBucket(context.Background(), "pastes", ledger.BucketSettings{DefaultIdle: time.Hour, MaxIdle: 2 * time.Hour}, nil)
 	s.must(err)
 	if m := s.paste("default"); m.Idle != "1h" {
 		t.Errorf("the default of the bucket: idle for %q", m.Idle)

@@ -96,7 +96,7 @@ func (s *Service) SetBucket(ctx context.Context, c api.BucketChange) (api.Bucket
 		if err != nil {
 			return api.Bucket{}, err
 		}
-		b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set, b.BucketSettings)
+		b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set, &b.BucketSettings)
 		if n < tries && errors.Is(err, lethe.ErrPreconditionFailed) {
 			continue
 		}

@@ -124,7 +124,7 @@ func TestExplainTellsThePlaceOfEviction(t *testing.T) {
 	c := newCounting(t)
 	set := ledger.BucketSettings{QuotaObjects: 9, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 95, Low: 90}}
 	c.fill("full", "a/", 4, 0)
-	if _, err := c.db.ConfigureBucket(t.Context(), "full", set); err != nil {
+	if _, err := c.db.ConfigureBucket(t.Context(), "full", set, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.db.ReapplyRules(t.Context(), 9); err != nil {

@@ -44,7 +44,7 @@ func TestForecastDayHasWhatTheForecastCounts(t *testing.T) {
 	if _, err := c.db.AddHold(c.Context(), ledger.Hold{Bucket: "b", Scope: ledger.HoldObject, Key: "kept00"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.db.ConfigureBucket(c.Context(), "a", ledger.BucketSettings{Undo: 3 * day}); err != nil {
+	if _, err := c.db.ConfigureBucket(c.Context(), "a", ledger.BucketSettings{Undo: 3 * day}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.db.Delete(c.Context(), ledger.Deletion{Op: lethe.RandomID(c.clock.Now()), Bucket: "a", Items: []ledger.DeleteItem{{Key: "ttl00"}}}); err != nil {

@@ -55,7 +55,7 @@ func noBucket(w *world) {
 	entry := func() error { _, err := w.Commit(w.ctx, ledger.Commit{Op: w.id(), Object: key}); return err }
 	for name, err := range map[string]error{
 		"bucket":    refused(w.Bucket(w.ctx, "nobody's")),
-		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", ledger.BucketSettings{})),
+		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", ledger.BucketSettings{}, nil)),
 		"delete":    w.DeleteBucket(w.ctx, "nobody's"),
 		"owner":     w.SetBucketOwner(w.ctx, "nobody's", "x"),
 		"put":       w.PutDocument(w.ctx, ledger.Document{Bucket: "nobody's", Kind: "acl"}),
@@ -95,17 +95,17 @@ func listBuckets(w *world) {
 
 func bucketSettings(w *world) {
 	s := ledger.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaBytes: 3, QuotaObjects: 4, Undo: 5 * time.Microsecond}
-	b := must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
+	b := must(w.ConfigureBucket(w.ctx, bucketName, s, nil))(w)
 	equal(w, "settings", b.BucketSettings, s)
 	equal(w, "bucket", must(w.Bucket(w.ctx, bucketName))(w), b)
 	w.unchanged(func() {
-		w.fails(refused(w.ConfigureBucket(w.ctx, bucketName, s, ledger.BucketSettings{})), lethe.ErrPreconditionFailed)
+		w.fails(refused(w.ConfigureBucket(w.ctx, bucketName, s, &ledger.BucketSettings{})), lethe.ErrPreconditionFailed)
 	})
-	must(w.ConfigureBucket(w.ctx, bucketName, ledger.BucketSettings{}, s))(w)
+	must(w.ConfigureBucket(w.ctx, bucketName, ledger.BucketSettings{}, &s))(w)
 	equal(w, "settings", must(w.Bucket(w.ctx, bucketName))(w).BucketSettings, ledger.BucketSettings{})
 	for _, bad := range []ledger.BucketSettings{{DefaultTTL: -1}, {MaxTTL: -1}, {QuotaBytes: -1}, {QuotaObjects: -1}, {Undo: -1}} {
 		w.unchanged(func() {
-			w.broken(refused(w.ConfigureBucket(w.ctx, bucketName, bad)))
+			w.broken(refused(w.ConfigureBucket(w.ctx, bucketName, bad, nil)))
 			w.broken(refused(w.CreateBucket(w.ctx, ledger.Bucket{Name: "bad", BucketSettings: bad})))
 		})
 	}

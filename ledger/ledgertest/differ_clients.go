@@ -111,7 +111,7 @@ func (h *history) settings() (s ledger.BucketSettings) {
 
 func (h *history) configure() {
 	name, s := h.bucketName(), h.settings()
-	ask(h, "configure "+name, func(l Ledger) (ledger.Bucket, error) { return l.ConfigureBucket(h.ctx, name, s) })
+	ask(h, "configure "+name, func(l Ledger) (ledger.Bucket, error) { return l.ConfigureBucket(h.ctx, name, s, nil) })
 }
 
 func (h *history) buckets() {

@@ -405,7 +405,7 @@ func evictSettings(w *world) {
 	} {
 		s := ledger.BucketSettings{QuotaObjects: 3, Evict: on}
 		change(&s)
-		if _, err := w.ConfigureBucket(w.ctx, bucketName, s); err == nil {
+		if _, err := w.ConfigureBucket(w.ctx, bucketName, s, nil); err == nil {
 			w.Errorf("%+v was taken", s)
 		}
 	}

@@ -173,7 +173,7 @@ func idleTable(w *world) {
 		equal(w, "idle time", w.get("k").Object.IdleFor, c.want)
 	}
 	for _, s := range []ledger.BucketSettings{{DefaultIdle: time.Second}, {MaxIdle: time.Second}} {
-		w.fails(refused(w.ConfigureBucket(w.ctx, bucketName, s)), lethe.ErrInvalidTTL)
+		w.fails(refused(w.ConfigureBucket(w.ctx, bucketName, s, nil)), lethe.ErrInvalidTTL)
 	}
 }
 

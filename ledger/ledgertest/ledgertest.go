@@ -294,7 +294,7 @@ func (w *world) bucket(name string, s ledger.BucketSettings) ledger.Bucket {
 // configure sets the settings of the usual bucket.
 func (w *world) configure(s ledger.BucketSettings) {
 	w.Helper()
-	must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
+	must(w.ConfigureBucket(w.ctx, bucketName, s, nil))(w)
 }
 
 // sum returns the digest of a body.

@@ -90,8 +90,8 @@ func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucke
 }
 
 // ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket; ErrPreconditionFailed unless they
-// are those seen, if any are given.
-func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen ...ledger.BucketSettings) (ledger.Bucket, error) {
+// are those seen; nil: any.
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen *ledger.BucketSettings) (ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Bucket{}, err
 	}

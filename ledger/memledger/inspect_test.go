@@ -63,7 +63,7 @@ func TestAccessors(t *testing.T) {
 	u, err := db.CreateUpload(ctx, ledger.Upload{Bucket: "b", Key: "u"})
 	must(t)(u, err)
 	must(t)(db.CommitPart(ctx, ledger.PartCommit{Part: ledger.Part{UploadID: u.ID, Number: 3}}))
-	must(t)(db.ConfigureBucket(ctx, "b", ledger.BucketSettings{Undo: time.Hour}))
+	must(t)(db.ConfigureBucket(ctx, "b", ledger.BucketSettings{Undo: time.Hour}, nil))
 	must(t)(db.Delete(ctx, ledger.Deletion{Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}}))
 	c.Advance(time.Hour)
 	var have []string

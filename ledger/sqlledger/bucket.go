@@ -131,9 +131,9 @@ func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) (out []ledger.B
 }
 
 // ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket; ErrPreconditionFailed unless they
-// are those seen, if any are given. The times to live of its objects stay. Where it evicts in
+// are those seen; nil: any. The times to live of its objects stay. Where it evicts in
 // another order than before, ReapplyRules puts its objects in that.
-func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen ...ledger.BucketSettings) (b ledger.Bucket, err error) {
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen *ledger.BucketSettings) (b ledger.Bucket, err error) {
 	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
 		if err := s.Check(); err != nil {
 			return err

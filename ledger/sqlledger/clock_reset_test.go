@@ -127,7 +127,7 @@ func TestEvictionsOfAResetClock(t *testing.T) {
 	const ahead = 90 * 24 * time.Hour
 	l := newLedger(t)
 	l.clock.Advance(ahead)
-	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{QuotaObjects: 2, Evict: ledger.Eviction{Order: ledger.EvictByWrite, High: 50, Low: 50}})
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{QuotaObjects: 2, Evict: ledger.Eviction{Order: ledger.EvictByWrite, High: 50, Low: 50}}, nil)
 	l.ok(err)
 	_, err = l.ReapplyRules(l.ctx, 0)
 	l.ok(err)

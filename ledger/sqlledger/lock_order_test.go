@@ -42,7 +42,7 @@ func ordersOfWrites() map[string]takes {
 			return "buckets", "uploads", func() error { _, err := l.Complete(l.ctx, c); return err }
 		},
 		"Restore": func(l *fixture) (string, string, func() error) {
-			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
+			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour}, nil)
 			l.ok(err)
 			l.putTTL("k", "digest", 0)
 			l.remove("k")
@@ -78,7 +78,7 @@ func ordersOfBatches() map[string]takes {
 			}
 		},
 		"ReturnDeferred": func(l *fixture) (string, string, func() error) {
-			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
+			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour}, nil)
 			l.ok(err)
 			l.putTTL("k", "digest", 0)
 			l.remove("k")
@@ -97,7 +97,7 @@ func ordersOfBatches() map[string]takes {
 		"ReapplyRules": func(l *fixture) (string, string, func() error) {
 			l.putTTL("k1", "digest", 0)
 			l.putTTL("k2", "digest", 0)
-			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{QuotaObjects: 9, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 80}})
+			_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{QuotaObjects: 9, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 80}}, nil)
 			l.ok(err)
 			_, err = l.SetRules(l.ctx, ledger.RulesChange{Bucket: "b", By: "a test", Rules: lifecycle.Rules{{ID: "r", Prefix: "k2", Days: 1}}})
 			l.ok(err)

@@ -144,7 +144,7 @@ func TestBucketQuota(t *testing.T) {
 		{ledger.BucketSettings{QuotaObjects: 1}, "2", lethe.ErrQuotaExceeded},
 		{ledger.BucketSettings{QuotaObjects: 2}, "2", nil},
 	} {
-		if _, err := db.ConfigureBucket(ctx, "b", c.settings); err != nil {
+		if _, err := db.ConfigureBucket(ctx, "b", c.settings, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := put(db, c.key, "d"); !errors.Is(err, c.want) {

@@ -219,7 +219,7 @@ func TestRecordsComeBeforeCommit(t *testing.T) {
 	db := openServerAt(t, c.through(t, servers.Postgres(t)), ledger.Options{Clock: clock})
 	setUp(t, db)
 	l := &fixture{DB: db, t: t, ctx: context.Background(), clock: clock}
-	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour}, nil)
 	l.ok(err)
 	check := func(name string, op func() error) {
 		c.of(t, name, func() { l.ok(op()) })

@@ -13,7 +13,7 @@ import (
 // undo gives "b" an undo window of an hour.
 func (l *fixture) undo() {
 	l.t.Helper()
-	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour}, nil)
 	l.ok(err)
 }
 

@@ -17,7 +17,7 @@ func TestAPlanOfEvictionsTakesBatches(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{
 		QuotaObjects: 5, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 40},
-	})
+	}, nil)
 	w.Must(err)
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		w.Put(key, "body of "+key)
@@ -42,7 +42,7 @@ func TestTheOnlyObjectIsNotEvicted(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{
 		QuotaBytes: 12, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 40},
-	})
+	}, nil)
 	w.Must(err)
 	w.Put("a", "1")
 	w.Clock.Advance(time.Second)
@@ -79,7 +79,7 @@ func TestAPassLeavesWhatIsInUse(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{
 		QuotaObjects: 2, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 40},
-	})
+	}, nil)
 	w.Must(err)
 	w.Put("a", "1")
 	w.Put("b", "2")
@@ -95,7 +95,7 @@ func TestALimitStopsEvictions(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{
 		QuotaObjects: 4, Evict: ledger.Eviction{Order: ledger.EvictByRead, High: 90, Low: 40},
-	})
+	}, nil)
 	w.Must(err)
 	for _, key := range []string{"a", "b", "c", "d"} {
 		w.Put(key, "body of "+key)

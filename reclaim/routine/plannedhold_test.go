@@ -19,7 +19,7 @@ import (
 // run that left only those is not reported as limited.
 func TestPlansShowWhatAHoldKeeps(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{Undo: time.Minute})
+	_, err := w.Ledger.ConfigureBucket(w.Ctx, "b", ledger.BucketSettings{Undo: time.Minute}, nil)
 	w.Must(err)
 	for _, key := range []string{"free", "held"} {
 		w.Put(key, "trash "+key)

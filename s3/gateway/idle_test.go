@@ -26,7 +26,7 @@ func TestIdleTime(t *testing.T) {
 	if text := aws.ToString(out.Expiration); !strings.Contains(text, `rule-id="ttl"`) {
 		t.Errorf("the earlier of two ends: %q", text)
 	}
-	_, err = w.store.ConfigureBucket(s.ctx, s.bucket, ledger.BucketSettings{MaxIdle: 30 * 24 * time.Hour})
+	_, err = w.store.ConfigureBucket(s.ctx, s.bucket, ledger.BucketSettings{MaxIdle: 30 * 24 * time.Hour}, nil)
 	s.must(err)
 	for value, want := range map[string]string{
 		"31d": "no longer than 30d after their last read", "59s": "shorter than a minute", "0": "is zero", "-1h": "is negative", "soon": "use a number with a unit",

@@ -145,7 +145,7 @@ func TestMultipartTTLCountsFromCompletion(t *testing.T) {
 
 func TestBucketDefaultAndLongestTTL(t *testing.T) {
 	s := newSite(t)
-	_, err := w.store.ConfigureBucket(s.ctx, s.bucket, ledger.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaObjects: 2})
+	_, err := w.store.ConfigureBucket(s.ctx, s.bucket, ledger.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaObjects: 2}, nil)
 	s.must(err)
 	s.expiresIn(s.put("k", "x", nil).Expiration, time.Hour)
 	_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("l"), Body: strings.NewReader("x"), Metadata: map[string]string{"ttl": "3h"}})

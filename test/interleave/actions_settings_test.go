@@ -62,10 +62,10 @@ func buckets() []action {
 			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "e", Owner: owner}))
 		}},
 		{name: "ConfigureBucket b", changes: "bucket b", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.ConfigureBucket(a.ctx, "b", ledger.BucketSettings{Undo: time.Hour, QuotaObjects: 20}))
+			return wrap(a.db.ConfigureBucket(a.ctx, "b", ledger.BucketSettings{Undo: time.Hour, QuotaObjects: 20}, nil))
 		}},
 		{name: "ConfigureBucket q", changes: "bucket q, room of q", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.ConfigureBucket(a.ctx, "q", ledger.BucketSettings{QuotaObjects: 1}))
+			return wrap(a.db.ConfigureBucket(a.ctx, "q", ledger.BucketSettings{QuotaObjects: 1}, nil))
 		}},
 		{name: "SetBucketOwner", changes: "bucket b, bucket new", run: func(a *act) (any, error) { return none(a.db.SetBucketOwner(a.ctx, "b", "another")) }},
 		{name: "DeleteBucket", changes: "bucket e, key e, uploads of e, nameless, bucket new", closes: true, run: func(a *act) (any, error) { return none(a.db.DeleteBucket(a.ctx, "e")) }},

@@ -22,8 +22,8 @@ func (s *seam) Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Buck
 	return s.in.Buckets(ctx, q)
 }
 
-func (s *seam) ConfigureBucket(ctx context.Context, name string, b ledger.BucketSettings, seen ...ledger.BucketSettings) (ledger.Bucket, error) {
-	return s.in.ConfigureBucket(ctx, name, b, seen...)
+func (s *seam) ConfigureBucket(ctx context.Context, name string, b ledger.BucketSettings, seen *ledger.BucketSettings) (ledger.Bucket, error) {
+	return s.in.ConfigureBucket(ctx, name, b, seen)
 }
 
 func (s *seam) DeleteBucket(ctx context.Context, name string) error {
