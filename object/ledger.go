@@ -49,12 +49,13 @@ type BucketLedger interface {
 	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
 	// ConfigureBucket: ErrPreconditionFailed unless the settings are those seen; nil: any.
 	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings, seen *ledger.BucketSettings) (ledger.Bucket, error)
-	// DeleteBucket: ErrBucketNotEmpty while it has visible objects, then ErrHeld while
+	// DeleteBucket: ErrNoSuchBucket if another bucket than id has the name (empty: any is
+	// meant); ErrBucketNotEmpty while it has visible objects, then ErrHeld while
 	// it has holds, then ErrBucketNotEmpty while it has open uploads. Objects past their
 	// time to live do not count; they stay attached to the nameless bucket row until they
 	// are reclaimed. Trash entries keep their undo window. Documents and promotions are
 	// removed with the name.
-	DeleteBucket(ctx context.Context, name string) error
+	DeleteBucket(ctx context.Context, name string, id lethe.ID) error
 	// Evict makes room in a bucket that evicts, by a batch: ErrNoSuchBucket, ErrUnpaired, and
 	// ErrClock where a clock in doubt decides what is old enough.
 	Evict(ctx context.Context, r ledger.EvictRequest) (ledger.Evicted, error)

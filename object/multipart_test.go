@@ -298,7 +298,7 @@ func TestListings(t *testing.T) {
 	if len(ups) != 2 || ups[0].Key != "b/1" {
 		t.Errorf("%+v", ups)
 	}
-	w.wants(w.DeleteBucket(w.ctx, bucket), lethe.ErrBucketNotEmpty)
+	w.wants(w.DeleteBucket(w.ctx, bucket, ""), lethe.ErrBucketNotEmpty)
 }
 
 func TestAPartIsNotCutShortByTheClientsLeaving(t *testing.T) {

@@ -21,9 +21,10 @@ func ValidLabels(name string) bool {
 }
 
 // DeleteBucket deletes a bucket without objects. It aborts uploads that are still open,
-// as S3 does; each in a transaction of its own. It fails with lethe.ErrBucketNotEmpty.
-func DeleteBucket(ctx context.Context, s Store, name string) error {
-	err := s.Buckets.DeleteBucket(ctx, name)
+// as S3 does; each in a transaction of its own. It fails with lethe.ErrBucketNotEmpty, and with
+// lethe.ErrNoSuchBucket if another bucket than id has the name (empty: any is meant).
+func DeleteBucket(ctx context.Context, s Store, name string, id lethe.ID) error {
+	err := s.Buckets.DeleteBucket(ctx, name, id)
 	if !errors.Is(err, lethe.ErrBucketNotEmpty) {
 		return err
 	}
@@ -36,12 +37,15 @@ func DeleteBucket(ctx context.Context, s Store, name string) error {
 			return err
 		}
 		for _, u := range open {
+			if err := ledger.CheckBucketID(name, u.BucketID, id); err != nil {
+				return err
+			}
 			if err := s.Uploads.Abort(ctx, u.Bucket, u.Key, u.ID); err != nil && !errors.Is(err, lethe.ErrNoSuchUpload) {
 				return err
 			}
 		}
 		if len(open) < MaxList {
-			return s.Buckets.DeleteBucket(ctx, name)
+			return s.Buckets.DeleteBucket(ctx, name, id)
 		}
 	}
 }

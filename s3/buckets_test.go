@@ -21,7 +21,7 @@ type crowded struct {
 	deleted bool
 }
 
-func (c *crowded) DeleteBucket(context.Context, string) error {
+func (c *crowded) DeleteBucket(context.Context, string, lethe.ID) error {
 	if len(c.keys)+len(c.uploads) > 0 {
 		return lethe.ErrBucketNotEmpty
 	}
@@ -49,12 +49,21 @@ func (c *crowded) Abort(_ context.Context, _, _ string, id lethe.ID) error {
 	return nil
 }
 
+// Uploads to another bucket that got the name meanwhile are not aborted.
+func TestDeleteBucketSparesUploadsOfAnother(t *testing.T) {
+	c := &crowded{uploads: []ledger.Upload{{ID: "1", BucketID: "another", Bucket: "b", Key: "up"}}}
+	err := s3.DeleteBucket(t.Context(), s3.Store{Buckets: c, Objects: c, Uploads: c}, "b", "meant")
+	if !errors.Is(err, lethe.ErrNoSuchBucket) || len(c.uploads) != 1 {
+		t.Errorf("%v, %d uploads are left", err, len(c.uploads))
+	}
+}
+
 // A bucket that is not deleted for its objects keeps its uploads, also where many objects have
 // ended before the first one that has not.
 func TestDeleteBucketSparesUploadsBesideObjects(t *testing.T) {
 	for _, keys := range [][]string{{"k"}, nil} {
 		c := &crowded{keys: keys, uploads: []ledger.Upload{{ID: "1", Bucket: "b", Key: "up"}}}
-		err := s3.DeleteBucket(t.Context(), s3.Store{Buckets: c, Objects: c, Uploads: c}, "b")
+		err := s3.DeleteBucket(t.Context(), s3.Store{Buckets: c, Objects: c, Uploads: c}, "b", "")
 		refused := errors.Is(err, lethe.ErrBucketNotEmpty)
 		if stays := len(keys) > 0; refused != stays || c.deleted == stays || (len(c.uploads) == 1) != stays {
 			t.Errorf("with the keys %v: %v, %d uploads are left, deleted %v", keys, err, len(c.uploads), c.deleted)

@@ -157,6 +157,6 @@ func (c *DocumentCache) CreateBucket(ctx context.Context, b ledger.Bucket) (made
 }
 
 // DeleteBucket removes a bucket with its documents.
-func (c *DocumentCache) DeleteBucket(ctx context.Context, name string) error {
-	return c.changing(name, func() error { return c.BucketStore.DeleteBucket(ctx, name) })
+func (c *DocumentCache) DeleteBucket(ctx context.Context, name string, id lethe.ID) error {
+	return c.changing(name, func() error { return c.BucketStore.DeleteBucket(ctx, name, id) })
 }

@@ -41,7 +41,7 @@ func (s *shelf) PutDocument(_ context.Context, d ledger.Document) error {
 	return nil
 }
 
-func (s *shelf) DeleteBucket(_ context.Context, bucket string) error {
+func (s *shelf) DeleteBucket(_ context.Context, bucket string, _ lethe.ID) error {
 	for _, kind := range kinds {
 		delete(s.docs, documentName{bucket, kind})
 	}
@@ -88,7 +88,7 @@ func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.reads("own", 2)
-	if err := c.cache.DeleteBucket(t.Context(), "b"); err != nil {
+	if err := c.cache.DeleteBucket(t.Context(), "b", ""); err != nil {
 		t.Fatal(err)
 	}
 	c.reads("", 3)

@@ -26,7 +26,7 @@ type BucketStore interface {
 	CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error)
 	Bucket(ctx context.Context, name string) (ledger.Bucket, error)
 	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
-	DeleteBucket(ctx context.Context, name string) error
+	DeleteBucket(ctx context.Context, name string, id lethe.ID) error
 	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
 

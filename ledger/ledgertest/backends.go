@@ -315,7 +315,7 @@ func pruneLimit(w *world) {
 	for range 3 {
 		w.put("k", "body")
 	}
-	w.ok(w.DeleteBucket(w.ctx, w.bucket("gone", ledger.BucketSettings{}).Name))
+	w.ok(w.DeleteBucket(w.ctx, w.bucket("gone", ledger.BucketSettings{}).Name, ""))
 	w.later(opsKept)
 	for _, want := range []int{2, 2, 0} {
 		equal(w, "pruned", must(w.Prune(w.ctx, 2))(w), want)

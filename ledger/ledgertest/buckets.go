@@ -56,7 +56,7 @@ func noBucket(w *world) {
 	for name, err := range map[string]error{
 		"bucket":    refused(w.Bucket(w.ctx, "nobody's")),
 		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", ledger.BucketSettings{}, nil)),
-		"delete":    w.DeleteBucket(w.ctx, "nobody's"),
+		"delete":    w.DeleteBucket(w.ctx, "nobody's", ""),
 		"owner":     w.SetBucketOwner(w.ctx, "nobody's", "x"),
 		"put":       w.PutDocument(w.ctx, ledger.Document{Bucket: "nobody's", Kind: "acl"}),
 		"document":  refused(w.Document(w.ctx, "nobody's", "acl")),
@@ -143,12 +143,13 @@ func documents(w *world) {
 func documentsOfAnother(w *world) {
 	meant := must(w.Bucket(w.ctx, bucketName))(w).ID
 	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("first")}))
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: []byte("another's")}))
 	w.fails(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("late")}), lethe.ErrNoSuchBucket)
 	w.fails(w.DeleteDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl"}), lethe.ErrNoSuchBucket)
 	w.fails(refused(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Into: meant, By: "test"})), lethe.ErrNoSuchBucket)
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName, meant), lethe.ErrNoSuchBucket) })
 	w.put("k", "another's")
 	w.unchanged(func() {
 		w.fails(refused(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Into: meant, Items: []ledger.DeleteItem{{Key: "k"}}})), lethe.ErrNoSuchBucket)
@@ -162,8 +163,8 @@ func documentsOfAnother(w *world) {
 
 func deleteEmptyBucket(w *world) {
 	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: []byte("old")}))
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrNoSuchBucket)
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
+	w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrNoSuchBucket)
 	w.bucket(bucketName, ledger.BucketSettings{})
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d != nil {
 		w.Fatalf("the new bucket has the old one's document %q", d)
@@ -172,12 +173,12 @@ func deleteEmptyBucket(w *world) {
 
 func deleteBucketInUse(w *world) {
 	w.putTTL("k", "body", time.Minute)
-	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrBucketNotEmpty) })
 	w.remove("k")
 	u := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "k"}))(w)
-	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrBucketNotEmpty) })
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "k", u.ID))
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 }
 
 // madeWithDocuments: documents given at creation are there from the start, and do not reach
@@ -195,7 +196,7 @@ func madeWithDocuments(w *world) {
 	made.Documents = map[string][]byte{"acl": []byte("another's")}
 	w.fails(refused(w.CreateBucket(w.ctx, made)), lethe.ErrBucketExists)
 	equal(w, "acl", string(must(w.Document(w.ctx, "made", "acl"))(w)), "mine")
-	w.ok(w.DeleteBucket(w.ctx, "made"))
+	w.ok(w.DeleteBucket(w.ctx, "made", ""))
 	made.Documents = nil
 	must(w.CreateBucket(w.ctx, made))(w)
 	if d := must(w.Document(w.ctx, "made", "acl"))(w); d != nil {
@@ -208,7 +209,7 @@ func madeWithDocuments(w *world) {
 func intoRemadeBucket(w *world) {
 	c := w.written("k", "body")
 	c.Into = must(w.Bucket(w.ctx, bucketName))(w).ID
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	made := w.bucket(bucketName, ledger.BucketSettings{})
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrNoSuchBucket) })
 	w.absent("k")
@@ -227,7 +228,7 @@ func deleteBucketWithDue(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	id := w.onlyBlob("k").ID
 	w.later(time.Minute)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	w.absent("k")
 	w.in(id, lethe.Live)
@@ -244,14 +245,14 @@ func deleteBucketWithTrash(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put("k", "body")
 	w.remove("k")
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	must(w.Prune(w.ctx, 0))(w)
 	trash := must(w.Trash(w.ctx, ledger.TrashQuery{Bucket: bucketName}))(w)
 	equal(w, "entries", len(trash), 1)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), trash[0].ID, false)), lethe.ErrNoSuchBucket) })
 	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: bucketName, Owner: "somebody else"}))(w)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), trash[0].ID, false)), lethe.ErrNoSuchBucket) })
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	must(w.Restore(w.ctx, w.id(), trash[0].ID, false))(w)
 	w.get("k")
@@ -259,7 +260,7 @@ func deleteBucketWithTrash(w *world) {
 
 func deleteBucketPromotions(w *world) {
 	id, c := w.provable("k", "body")
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	w.later(time.Minute)
 	in := w.silent()
@@ -307,7 +308,7 @@ func bucketsOfOwner(w *world) {
 		w.fails(ask("o3", "one", 2), lethe.ErrTooManyBuckets)
 		w.fails(ask("o1", "one", 2), lethe.ErrBucketExists)
 	})
-	w.ok(w.DeleteBucket(w.ctx, "o1"))
+	w.ok(w.DeleteBucket(w.ctx, "o1", ""))
 	w.ok(ask("o3", "one", 2))
 	w.ok(ask("o4", "one", 0))
 	w.fails(ask("o5", "one", 3), lethe.ErrTooManyBuckets)

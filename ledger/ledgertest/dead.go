@@ -72,7 +72,7 @@ func chosenLetters(w *world) {
 		w.Fatalf("by id: %+v", list)
 	}
 	w.remove("alive")
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	if list = must(w.DeadByID(w.ctx, []lethe.ID{small}))(w); len(list) != 1 || list[0].Bucket != "" || list[0].BucketID == "" {
 		w.Fatalf("of a deleted bucket: %+v", list)
 	}

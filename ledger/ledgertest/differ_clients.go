@@ -127,7 +127,7 @@ func (h *history) buckets() {
 
 func (h *history) deleteBucket() {
 	name := h.bucketName()
-	_, err := ask(h, "delete bucket "+name, func(l Ledger) (any, error) { return nil, l.DeleteBucket(h.ctx, name) })
+	_, err := ask(h, "delete bucket "+name, func(l Ledger) (any, error) { return nil, l.DeleteBucket(h.ctx, name, "") })
 	if err == nil && !h.chance(4) {
 		h.createBucket(name)
 	}

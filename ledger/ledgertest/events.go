@@ -172,7 +172,7 @@ func eventsBucketDeleted(w *world) {
 	w.notify()
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Hour)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	w.put("k", "in the new bucket")
 	w.expire()

@@ -170,16 +170,16 @@ func returnResumes(w *world) {
 
 func heldBucket(w *world) {
 	h := w.hold(ledger.HoldPrefix, "x")
-	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrHeld) })
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrHeld) })
 	w.put("a", "body")
-	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty)
+	w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrBucketNotEmpty)
 	w.remove("a")
 	// Whoever is told of uploads alone may abort them to delete the bucket.
 	u := w.open("b")
-	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrHeld) })
+	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName, ""), lethe.ErrHeld) })
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "b", u.ID))
 	w.release(h)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 }
 
 func deferredBucket(w *world) {
@@ -191,7 +191,7 @@ func deferredBucket(w *world) {
 	w.later(time.Hour)
 	equal(w, "deferred", must(w.Purge(w.ctx, ledger.Batch{}))(w).Deferred, 1)
 	w.release(h)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
 	equal(w, "returned", w.returnAll(0), 1)
 	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
@@ -206,7 +206,7 @@ func staleDeferred(w *world) {
 	equal(w, "deferred", must(w.Expire(w.ctx, ledger.Batch{Limit: 1, Limits: ledger.Limits{TTL: ledger.Limit{Share: 1}}}))(w).Deferred, 1)
 	w.put("a", "another")
 	w.remove("a")
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	equal(w, "returned", w.returnAll(0), 0)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }

@@ -352,7 +352,7 @@ func idleAtOnce(w *world) {
 func idleBucketDeleted(w *world) {
 	o := w.putIdle("k", "body")
 	w.later(w.idleEnd().Sub(w.now()) + time.Second)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	equal(w, "read before the end", w.note(o, time.Minute), false)
 	w.later(ledger.IdleGrace)
 	equal(w, "expired", w.expire().Objects, 1)

@@ -167,7 +167,7 @@ func receiptPurged(w *world) {
 func receiptBucket(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Hour)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.bucket(bucketName, ledger.BucketSettings{})
 	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	list := w.story("k")

@@ -345,7 +345,7 @@ func rulesBucketDeleted(w *world) {
 	w.putTTL("tmp/a", "a", time.Minute)
 	w.rules(temporary(2))
 	w.later(72 * time.Hour)
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	equal(w, "reapplied", must(w.ReapplyRules(w.ctx, 10))(w), ledger.Reapplied{})
 	equal(w, "expired", w.expire().Objects, 1)
 	b := w.bucket(bucketName, ledger.BucketSettings{})

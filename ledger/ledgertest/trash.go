@@ -176,7 +176,7 @@ func restoreOver(w *world) {
 	entry := w.bin()[0].ID
 	w.later(time.Minute)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrTrashNotFound) })
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, true)), lethe.ErrNoSuchBucket) })
 }
 
@@ -203,12 +203,12 @@ func restoreForeign(w *world) {
 		c.Object.Bucket = "x"
 		w.commit(c)
 		must(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "x", Items: []ledger.DeleteItem{{Key: "k"}}}))(w)
-		w.ok(w.DeleteBucket(w.ctx, "x"))
+		w.ok(w.DeleteBucket(w.ctx, "x", ""))
 		w.later(time.Second)
 		create("bob")
 		entry := w.bin()[i].ID
 		w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), entry, false)), lethe.ErrNoSuchBucket) })
-		w.ok(w.DeleteBucket(w.ctx, "x"))
+		w.ok(w.DeleteBucket(w.ctx, "x", ""))
 	}
 }
 

@@ -107,7 +107,7 @@ func usedTrash(w *world) {
 	equal(w, "prefix", text, "c 4 4 4 true 59m0s;")
 	w.fails(refused(w.UsageTrash(w.ctx, ledger.UsageQuery{Bucket: "nowhere"})), lethe.ErrNoSuchBucket)
 	w.release(ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "c"})
-	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.ok(w.DeleteBucket(w.ctx, bucketName, ""))
 	_, text = w.usesTrash(ledger.UsageQuery{Deleted: true})
 	equal(w, "of a deleted bucket", text, "a 4 4 4 false 57m0s;b 4 4 4 false 56m0s;b 4 4 4 false 58m0s;c 4 4 4 false 59m0s;")
 }
@@ -182,7 +182,7 @@ func usageThinned(w *world) {
 func usageOfDeleted(w *world) {
 	b := w.bucket("short", ledger.BucketSettings{})
 	w.counts(b, "1")
-	w.ok(w.DeleteBucket(w.ctx, "short"))
+	w.ok(w.DeleteBucket(w.ctx, "short", ""))
 	equal(w, "records", w.record(lethe.Forever), "")
 	w.fails(w.SaveUsage(w.ctx, ledger.UsageRecord{Bucket: b.ID, TakenAt: w.now()}, time.Hour), lethe.ErrNoSuchBucket)
 	w.bucket("short", ledger.BucketSettings{})

@@ -128,14 +128,17 @@ func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	return s, err
 }
 
-// DeleteBucket frees the name of a bucket: ErrNoSuchBucket, ErrBucketNotEmpty while it has
-// visible objects or open uploads, ErrHeld.
-func (db *DB) DeleteBucket(ctx context.Context, name string) error {
+// DeleteBucket frees the name of a bucket: ErrNoSuchBucket (also if another bucket than id has
+// the name), ErrBucketNotEmpty while it has visible objects or open uploads, ErrHeld.
+func (db *DB) DeleteBucket(ctx context.Context, name string, id lethe.ID) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(name)
+	if err == nil {
+		err = b.meant(id)
+	}
 	if err != nil {
 		return err
 	}

@@ -82,14 +82,14 @@ func TestRestoreElsewhere(t *testing.T) {
 	l.putTTL("k", "d", 0)
 	l.remove("k")
 	e := l.trash(ledger.TrashQuery{})[0]
-	l.ok(l.DeleteBucket(l.ctx, "b"))
+	l.ok(l.DeleteBucket(l.ctx, "b", ""))
 	_, err := l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrNoSuchBucket)
 	_, err = l.CreateBucket(l.ctx, ledger.Bucket{Name: "b", Owner: "mallory"})
 	l.ok(err)
 	_, err = l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrNoSuchBucket)
-	l.ok(l.DeleteBucket(l.ctx, "b"))
+	l.ok(l.DeleteBucket(l.ctx, "b", ""))
 	_, err = l.CreateBucket(l.ctx, ledger.Bucket{Name: "b", Owner: "alice"})
 	l.ok(err)
 	_, err = l.Restore(l.ctx, l.id(), e.ID, false)
@@ -180,7 +180,7 @@ func TestPruneBuckets(t *testing.T) {
 	l := newLedger(t)
 	l.putTTL("k", "d", time.Minute)
 	l.clock.Advance(time.Minute)
-	l.ok(l.DeleteBucket(l.ctx, "b"))
+	l.ok(l.DeleteBucket(l.ctx, "b", ""))
 	if n, err := l.Prune(l.ctx, 10); n != 0 || err != nil {
 		t.Fatalf("pruned %d, %v", n, err)
 	}

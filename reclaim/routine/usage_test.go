@@ -27,7 +27,7 @@ func (c *usageCalls) UsageTrash(ctx context.Context, q ledger.UsageQuery) ([]led
 	case q.Bucket == c.fails:
 		return nil, errCut
 	case q.Bucket == "gone":
-		if err := c.DeleteBucket(ctx, "gone"); err != nil {
+		if err := c.DeleteBucket(ctx, "gone", ""); err != nil {
 			return nil, err
 		}
 	}

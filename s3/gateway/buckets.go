@@ -105,7 +105,7 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 		return err
 	}
 	b.changesBucket(o)
-	err = s3.DeleteBucket(o.ctx, b.store, o.names.bucket)
+	err = s3.DeleteBucket(o.ctx, b.store, o.names.bucket, o.bucket)
 	if err == nil {
 		o.req.changed(s3.ChangedOwner, nil)
 	}

@@ -14,6 +14,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -22,6 +23,7 @@ import (
 // interposed is a store that runs a function once before a change that was
 // authorised, or before an object is opened.
 type interposed struct {
+	s3.BucketStore
 	s3.DocumentStore
 	s3.RuleStore
 	s3.ObjectStore
@@ -31,8 +33,8 @@ type interposed struct {
 
 // interpose wraps a store.
 func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
-	i := &interposed{s.Documents, s.Rules, s.Objects, s.Uploads, before}
-	s.Documents, s.Rules, s.Objects, s.Uploads = i, i, i, i
+	i := &interposed{s.Buckets, s.Documents, s.Rules, s.Objects, s.Uploads, before}
+	s.Buckets, s.Documents, s.Rules, s.Objects, s.Uploads = i, i, i, i, i
 	return s
 }
 
@@ -40,6 +42,11 @@ func (i *interposed) change() {
 	if fn := i.before.Swap(nil); fn != nil {
 		(*fn)()
 	}
+}
+
+func (i *interposed) DeleteBucket(ctx context.Context, name string, id lethe.ID) error {
+	i.change()
+	return i.BucketStore.DeleteBucket(ctx, name, id)
 }
 
 func (i *interposed) PutDocument(ctx context.Context, d ledger.Document) error {
@@ -80,7 +87,7 @@ func (i *interposed) CreateUpload(ctx context.Context, r object.UploadRequest) (
 	return i.UploadStore.CreateUpload(ctx, r)
 }
 
-// An authorised change of a bucket's documents, a copy into it or an upload does
+// An authorised deletion of a bucket, a change of its documents, a copy into it or an upload does
 // not reach another account's bucket that got the name between authorisation and
 // change.
 func TestChangesDoNotReachARecreatedBucket(t *testing.T) {
@@ -141,7 +148,7 @@ func TestChangesDoNotReachARecreatedBucket(t *testing.T) {
 	}
 }
 
-// objectChanges are a copy into a bucket and an upload.
+// objectChanges are a copy into a bucket, an upload, and the end of a bucket without objects.
 func objectChanges(s *site, hers *awss3.Client, bucket string) map[string]func() error {
 	source := s.bucket + "-source"
 	_, err := hers.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &source})
@@ -149,6 +156,10 @@ func objectChanges(s *site, hers *awss3.Client, bucket string) map[string]func()
 	_, err = hers.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &source, Key: aws.String("k"), Body: strings.NewReader("data")})
 	s.must(err)
 	return map[string]func() error{
+		"delete": func() error {
+			_, err := hers.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
+			return err
+		},
 		"copy": func() error {
 			_, err := hers.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &bucket, Key: aws.String("k"), CopySource: aws.String(source + "/k")})
 			return err
@@ -208,7 +219,7 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 		// By another instance, while this one remembers whose the bucket was.
 		s.must(getAs(s, hers, bucket, *key))
 		_, err := w.store.Delete(s.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: *key}}})
-		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket)))
+		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket, "")))
 		_, err = w.store.CreateBucket(s.ctx, ledger.Bucket{Name: bucket, Owner: "bob"})
 		s.must(err)
 		his, err := w.store.Put(s.ctx, object.PutRequest{Bucket: bucket, Key: *key, Body: strings.NewReader("his"), Size: -1})
@@ -231,7 +242,7 @@ func TestARecreatedBucketIsNotOpenByTheFormerOnesList(t *testing.T) {
 			t.Errorf("%s changed another's bucket: %+v, %v, %d objects", name, now, err, len(page.Objects))
 		}
 		_, err = w.store.Delete(s.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: *key}, {Key: "new"}}})
-		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket)))
+		s.must(errors.Join(err, w.store.DeleteBucket(s.ctx, bucket, "")))
 	}
 }
 
@@ -245,7 +256,7 @@ func TestAnOwnBucketMadeAnew(t *testing.T) {
 	s.fails(getAs(s, hers, bucket, "k"), 404, "NoSuchKey") // by what is remembered from now on
 	was, err := w.db.Bucket(s.ctx, bucket)
 	s.must(err)
-	s.must(w.store.DeleteBucket(s.ctx, bucket))
+	s.must(w.store.DeleteBucket(s.ctx, bucket, ""))
 	_, err = w.store.CreateBucket(s.ctx, ledger.Bucket{Name: bucket, Owner: was.Owner})
 	s.must(err)
 	s.fails(putAs(s, hers, bucket, "k"), 503, "ServiceUnavailable")

@@ -302,7 +302,7 @@ func TestFluss3404_OrphansOfWhatIsDropped(t *testing.T) {
 		w.put("dropped/table", "a table of the database")
 		orphan := w.keys()
 		w.delete("dropped/table")
-		w.must(w.objects.DeleteBucket(w.ctx, "dropped"))
+		w.must(w.objects.DeleteBucket(w.ctx, "dropped", ""))
 		w.clock.Advance(w.safety.ReadGrace)
 		w.must(w.engine())
 		for _, key := range orphan { // a backend that was put back as it was: the bytes are there again

@@ -68,7 +68,7 @@ func buckets() []action {
 			return wrap(a.db.ConfigureBucket(a.ctx, "q", ledger.BucketSettings{QuotaObjects: 1}, nil))
 		}},
 		{name: "SetBucketOwner", changes: "bucket b, bucket new", run: func(a *act) (any, error) { return none(a.db.SetBucketOwner(a.ctx, "b", "another")) }},
-		{name: "DeleteBucket", changes: "bucket e, key e, uploads of e, nameless, bucket new", closes: true, run: func(a *act) (any, error) { return none(a.db.DeleteBucket(a.ctx, "e")) }},
+		{name: "DeleteBucket", changes: "bucket e, key e, uploads of e, nameless, bucket new", closes: true, run: func(a *act) (any, error) { return none(a.db.DeleteBucket(a.ctx, "e", "")) }},
 		{name: "PutDocument", changes: "bucket b, documents", run: func(a *act) (any, error) {
 			return none(a.db.PutDocument(a.ctx, ledger.Document{Bucket: "b", Kind: "policy", Body: []byte(fmt.Sprint(a.slot))}))
 		}},

@@ -26,8 +26,8 @@ func (s *seam) ConfigureBucket(ctx context.Context, name string, b ledger.Bucket
 	return s.in.ConfigureBucket(ctx, name, b, seen)
 }
 
-func (s *seam) DeleteBucket(ctx context.Context, name string) error {
-	return s.in.DeleteBucket(ctx, name)
+func (s *seam) DeleteBucket(ctx context.Context, name string, id lethe.ID) error {
+	return s.in.DeleteBucket(ctx, name, id)
 }
 
 func (s *seam) PutDocument(ctx context.Context, d ledger.Document) error {
