@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -278,6 +279,21 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.ok("check")
+}
+
+// A server that is stopped while it waits for its database has not failed.
+func TestAStopWhileItWaitsForTheDatabase(t *testing.T) {
+	w := newWorld(t, shared(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", "cloud")...)
+	cmd, out, errs, ended := w.process(w.args("serve")...)
+	if text, ok := errs.await("waiting for it"); !ok {
+		t.Fatal(text)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || strings.Contains(errs.String(), "canceled") {
+		t.Errorf("%v: %s%s", err, out, errs)
+	}
 }
 
 // An instance whose configuration differs from the others' logs it.

@@ -48,6 +48,10 @@ func (c *cli) serve(ctx context.Context) (err error) {
 		log.Warn("an environment variable sets nothing", "variable", name)
 	}
 	a, err := app.New(ctx, conf, hooked(app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Sources: from, Command: command}))
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		log.Info("stopped before it served")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
