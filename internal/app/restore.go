@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
@@ -40,7 +41,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	if err := MayRestore(c, replace); err != nil {
 		return out, err
 	}
-	fresh := path + ".restoring"
+	fresh := path + restoring
 	defer func() { err = errors.Join(err, removeLedger(fresh)) }()
 	if err := errors.Join(removeLedger(fresh), sqlledger.CopyFile(ctx, file, fresh)); err != nil {
 		return out, err
@@ -49,7 +50,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 		return out, err
 	}
 	if exists(path) {
-		out.Kept = path + ".replaced-" + string(lethe.RandomID(lethe.SystemClock{}.Now()))
+		out.Kept = path + replaced + string(lethe.RandomID(lethe.SystemClock{}.Now()))
 	}
 	for _, step := range replaceSteps(path, out.Kept, fresh) {
 		if err := errors.Join(step(), syncFolder(c.DataDir)); err != nil {
@@ -57,6 +58,28 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 		}
 	}
 	return out, nil
+}
+
+// What is appended to the name of the ledger: while a backup becomes it, and once one has replaced it.
+const (
+	restoring = ".restoring"
+	replaced  = ".replaced-"
+)
+
+// checkRestored refuses a data folder without a ledger in which a restore did not come to its end:
+// a new ledger would take the place of the one that was kept.
+func checkRestored(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look for an interrupted restore: %w", err)
+	}
+	for _, f := range files {
+		if name := f.Name(); strings.HasPrefix(name, ledgerName+restoring) || strings.HasPrefix(name, ledgerName+replaced) {
+			return fmt.Errorf("%w in %s, but %s, which an interrupted restore left: run \"lethe restore\" again, or, for an empty store, move that file elsewhere",
+				ErrNoStore, dir, name)
+		}
+	}
+	return nil
 }
 
 // replaceSteps put a closed ledger in the place of another, which is kept if a name is given. A

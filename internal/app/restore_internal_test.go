@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
@@ -65,7 +66,8 @@ func TestARestoreThatEndsBetween(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	crashed(t, backup, "restored")
 	for n := range 6 {
-		c := &config.Config{DataDir: t.TempDir()}
+		c := config.Default()
+		c.DataDir = t.TempDir()
 		path := LedgerPath(c.DataDir)
 		kept, fresh := path+".replaced-x", path+".restoring"
 		crashed(t, path, "old")
@@ -79,6 +81,11 @@ func TestARestoreThatEndsBetween(t *testing.T) {
 		}
 		if at := hasBucket(t, path, "old"); at == hasBucket(t, kept, "old") || !at && hasBucket(t, path, "restored") != (n == 5) {
 			t.Errorf("after %d steps: where the ledger was, it is there: %v", n, at)
+		}
+		if !exists(path) {
+			if _, err := OpenStore(t.Context(), c, Options{Create: true}); !errors.Is(err, ErrNoStore) || !strings.Contains(err.Error(), "lethe restore") {
+				t.Errorf("after %d steps a server starts with an empty ledger: %v", n, err)
+			}
 		}
 		done, err := Restore(context.Background(), c, backup, true)
 		if err != nil {

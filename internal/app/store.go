@@ -196,10 +196,13 @@ func (s *Store) lock(context.Context) error {
 	if err := sweepBackups(s.Config.DataDir); err != nil {
 		s.opt.Log.Warn("remains of an interrupted backup could not be removed", "error", err)
 	}
-	if !s.shared() && !s.opt.Create && !exists(LedgerPath(s.Config.DataDir)) {
-		return fmt.Errorf("%w in %s: run \"lethe serve\" to make one, or choose another with --data-dir", ErrNoStore, s.Config.DataDir)
+	if s.shared() || exists(LedgerPath(s.Config.DataDir)) {
+		return nil
 	}
-	return nil
+	if err := checkRestored(s.Config.DataDir); err != nil || s.opt.Create {
+		return err
+	}
+	return fmt.Errorf("%w in %s: run \"lethe serve\" to make one, or choose another with --data-dir", ErrNoStore, s.Config.DataDir)
 }
 
 func (s *Store) makeObjects(context.Context) (err error) {
