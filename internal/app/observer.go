@@ -200,11 +200,20 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			w.audit("run_limited", "reclaim.limits.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
 			w.log.Warn("a run reached its limit and more is due; the rest waits for the next run", "routine", r.Routine, "run", r.ID, "counts", r.Counts)
 		}
-		w.log.Info("run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)
+		w.log.Log(context.Background(), levelOf(r), "run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)
 	}
 	e.BookkeepingFailed = func(what string, err error) {
 		w.log.Log(context.Background(), w.level(err, slog.LevelWarn), "a run could not be recorded", "what", what, "error", err)
 	}
+}
+
+// levelOf is the level of the line about a run: one that only found what is held says what each
+// run before it has said.
+func levelOf(r ledger.Run) slog.Level {
+	if r.Counts["held"] > 0 && len(r.Counts) == 1 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // level is the level of a line about an error: while the ledger does not answer,
