@@ -68,9 +68,6 @@ func (a *App) settle(ctx context.Context) (err error) {
 	if a.Root, err = a.rootCredentials(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(a.interruptRuns(ctx), a.releasePlacements(ctx)); err != nil {
-		return err
-	}
 	a.sweeps(a.unfinishedBefore())
 	a.heartbeat(ctx)
 	a.sweepUnfinished(ctx)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -89,13 +90,19 @@ func safetyOf(g config.Grace) reclaim.Safety {
 	}.WithDefaults()
 }
 
-// releasePlacements ends the claims on contents that need copies: the workers of a process
-// that was killed make none, and for the grace of a claim there would be one copy. In a
-// shared ledger that passes first.
-func (s *Store) releasePlacements(ctx context.Context) error {
+// endEarlier ends the runs and the claims of a process that was killed, whichever command finds
+// them: as this process has the ledger to itself, none of them goes on. In a shared ledger the
+// watch routine ends them, by their age.
+func (s *Store) endEarlier(ctx context.Context) error {
 	if s.shared() {
 		return nil
 	}
+	return errors.Join(s.interruptRuns(ctx), s.releasePlacements(ctx), s.releaseBlobs(ctx))
+}
+
+// releasePlacements ends the claims on contents that need copies: the workers of a process
+// that was killed make none, and for the grace of a claim there would be one copy.
+func (s *Store) releasePlacements(ctx context.Context) error {
 	n, err := s.Ledger.ReleasePlacements(ctx)
 	if n > 0 {
 		s.opt.Log.Info("contents that an earlier process was to copy are copied now", "contents", n)
@@ -103,12 +110,18 @@ func (s *Store) releasePlacements(ctx context.Context) error {
 	return err
 }
 
-// interruptRuns ends runs whose process died: all of them, as this process alone
-// has the ledger. In a shared one the watch routine does so, by heartbeat.
-func (s *Store) interruptRuns(ctx context.Context) error {
-	if s.shared() {
-		return nil
+// releaseBlobs ends the claims on blobs that are to be deleted or reaped: for their grace, what is
+// due would not be seen by the person who has it reclaimed now.
+func (s *Store) releaseBlobs(ctx context.Context) error {
+	recovered, err := s.Ledger.RecoverClaims(ctx, 0, 0)
+	for _, r := range recovered {
+		s.opt.Log.Info("claims of an earlier process were ended", "backend", r.Backend, "state", r.State, "claims", r.Claims)
 	}
+	return err
+}
+
+// interruptRuns ends runs in progress of other processes.
+func (s *Store) interruptRuns(ctx context.Context) error {
 	last, _, err := s.Ledger.LastRuns(ctx)
 	if err != nil {
 		return err

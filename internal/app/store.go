@@ -145,6 +145,7 @@ func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error)
 		{"lock", s.lock}, {"ledger", s.openLedger}, {"tracing", s.openTracing}, {"backends", s.openBackends},
 		{"redis", s.openRedis}, {"cache", s.openCache},
 		{"router", s.makeRouter}, {"objects", s.makeObjects}, {"engine", s.makeEngine}, {"places", s.lookAtPlaces},
+		{"earlier", s.endEarlier},
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

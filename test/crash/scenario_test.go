@@ -49,7 +49,7 @@ var scenarios = map[string]scenario{
 	"create-bucket": {turn: bucketTurn, most: 2}, "configure-bucket": {turn: bucketTurn, most: 2}, "delete-bucket": {turn: bucketTurn, most: 2},
 	"expire": {turn: expireTurn, most: 2, inline: true}, "claim": {turn: cleanTurn, most: 2}, "settle": {turn: cleanTurn, most: 2},
 	"unlink": {turn: cleanTurn, most: 2}, "start-run": {turn: cleanTurn, most: 2}, "finish-run": {turn: cleanTurn, most: 2},
-	"recover":         {turn: watchTurn, earlier: "claim/after", most: 1},
+	"recover":         {turn: restTurn, earlier: "claim/after", most: 1, starts: true},
 	"claim-intents":   {turn: reapTurn, earlier: "put/after", most: 1, sets: impatient, alone: true},
 	"promote":         {turn: reapTurn, earlier: "put/after", prepare: smallTurn, most: 1, sets: impatient, alone: true},
 	"condemn-intent":  {turn: reapTurn, earlier: "put/before", most: 1, sets: impatient, alone: true},
@@ -292,8 +292,6 @@ func restTurn(ctx context.Context, c *client) error {
 	_, err := c.admin.Status(ctx)
 	return told("status", outcomeAt(err), err)
 }
-
-func watchTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "watch") }
 
 // moveTurn moves contents to where the setting of the process has them.
 func moveTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "inline") }
