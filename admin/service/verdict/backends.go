@@ -108,7 +108,7 @@ func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 // ofDeletes returns what stops or delays deletes on backends.
 func ofDeletes(s api.Status) (list []api.StatusFinding) {
 	for _, b := range s.Backends {
-		if b.Held != "" {
+		if b.Held != "" && b.Held != b.Misplaced { // a misplaced one is found already
 			list = append(list, since(b.HeldSince, finding(about{api.SeverityCritical, api.KindDeletesStopped, b.ID, "lethe backend list"},
 				"deletes on backend %s are stopped%s: %s; find the cause, then lethe backend accept %s", b.ID, byPerson(b), b.Held, b.ID)))
 		}

@@ -273,6 +273,18 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// Deletes that wait because a backend is not in its place are no finding of their own; those that
+// something else stops are.
+func TestOneFindingOfAMisplacedBackend(t *testing.T) {
+	for held, want := range map[string]int{"it is empty": 1, "a copy": 2} {
+		s := well()
+		s.Backends[0].Misplaced, s.Backends[0].Held = "it is empty", held
+		if list := verdict.Of(s).Findings; len(list) != want {
+			t.Errorf("held for %q: %+v", held, list)
+		}
+	}
+}
+
 // An outage says since when.
 func TestSince(t *testing.T) {
 	begun := now.Add(-time.Hour)
