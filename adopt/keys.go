@@ -31,6 +31,8 @@ type Seeing struct {
 	Retention time.Duration
 	// Most bounds how many may be condemned now.
 	Most int
+	// Look condemns nothing: it returns what would be.
+	Look bool
 }
 
 // Seen is the result of a second look at a batch.
@@ -103,15 +105,23 @@ func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(
 // Pass compares everything once.
 func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		c := &comparison{Keys: k, add: add, orphans: k.reclaim, forget: k.Rows.Gone, left: k.Rules.Most}
+		c := &comparison{Keys: k, add: add, orphans: k.record, forget: k.Rows.Gone, left: k.Rules.Most}
 		if k.Only == nil {
 			c.hook = k.Hook
 		}
-		if err := c.run(ctx); err != nil || k.Only != nil {
+		if err := c.run(ctx); err != nil {
 			return false, err
 		}
 		if err := c.plausible(); err != nil {
 			return false, err
+		}
+		for due := range slices.Chunk(c.due, k.Batch) {
+			if err := k.reclaim(ctx, c, due); err != nil {
+				return false, err
+			}
+		}
+		if k.Only != nil {
+			return false, nil
 		}
 		return false, k.Rows.End(ctx, c.below, c.at)
 	}
@@ -191,26 +201,41 @@ func set(keys []string) map[string]bool {
 // delete.
 const orphanWithin = time.Minute
 
-// reclaim records orphans, and deletes those that are due.
-func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject) error {
+// record records orphans, and keeps those that are due for the end of the comparison: only then is
+// it known whether the description is plausible.
+func (k *Keys) record(ctx context.Context, c *comparison, found []OrphanObject) error {
 	if k.Only != nil {
+		all := len(found)
 		found = slices.DeleteFunc(found, func(o OrphanObject) bool { return !k.Only[o.Key] })
+		c.without += int64(all - len(found))
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	began := k.Boot.Now()
-	seen, err := k.Rows.See(ctx, Seeing{found, k.Rules.Retention, c.left})
+	seen, err := k.Rows.See(ctx, Seeing{found, k.Rules.Retention, c.left, true})
 	if err != nil {
 		return err
 	}
 	c.without += int64(seen.Orphans)
 	c.add("orphans", int64(seen.Orphans))
 	c.add("held", int64(seen.Held))
-	if len(seen.Condemned) == 0 {
-		return nil
-	}
 	c.left -= len(seen.Condemned)
+	due := set(seen.Condemned)
+	for _, o := range found {
+		if due[o.Key] {
+			c.due = append(c.due, o)
+		}
+	}
+	return nil
+}
+
+// reclaim deletes recorded orphans that are due.
+func (k *Keys) reclaim(ctx context.Context, c *comparison, due []OrphanObject) error {
+	began := k.Boot.Now()
+	seen, err := k.Rows.See(ctx, Seeing{due, k.Rules.Retention, len(due), false})
+	if err != nil || len(seen.Condemned) == 0 {
+		return err
+	}
 	results, err := k.Remove.Delete(inTime(ctx, k.Boot, began, orphanWithin), seen.Condemned)
 	var gone []string
 	why := ""
@@ -236,6 +261,7 @@ type comparison struct {
 	hook    func(context.Context, []string) error
 	forget  func(context.Context, []string) error // of orphans; nil: nothing is changed
 	left    int                                   // that may be deleted
+	due     []OrphanObject                        // to be deleted at the end
 
 	at      lethe.Time // when the rows were read
 	first   bool       // no run before has succeeded

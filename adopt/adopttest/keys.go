@@ -223,6 +223,10 @@ func heldOrphans(k *keys) {
 	k.release(adopt.HoldObject, "x")
 	k.hold(adopt.HoldObject, "y")
 	k.app.Pass(keyRetention)
+	look := adopt.Seeing{Orphans: list, Retention: keyRetention, Most: 9, Look: true}
+	equal(k.world, "a look would condemn", must(k.See(k.ctx, look))(k.world).Condemned, []string{"x"})
+	equal(k.world, "under way of what was looked at", k.hold(adopt.HoldCollection, ""), adopt.UnderWay{})
+	k.release(adopt.HoldCollection, "")
 	k.sees(9, list, 2, "x")
 	_, now, _ := k.stream()
 	under := k.hold(adopt.HoldCollection, "")

@@ -107,7 +107,9 @@ func (k *Keys) See(_ context.Context, s adopt.Seeing) (out adopt.Seen, err error
 	before := now.Add(-s.Retention)
 	for _, key := range sorted(seen) {
 		if seen[key].Since <= before && len(out.Condemned) < s.Most {
-			seen[key].Allowed = now
+			if !s.Look {
+				seen[key].Allowed = now
+			}
 			out.Condemned = append(out.Condemned, key)
 		}
 	}

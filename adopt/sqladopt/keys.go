@@ -170,7 +170,7 @@ func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err err
 			return err
 		}
 		out.Condemned, err = all(t, text, dueOrphans, k.name, sqldb.JSON(left), t.now.Add(-s.Retention), max(0, s.Most))
-		if err != nil || len(out.Condemned) == 0 {
+		if err != nil || len(out.Condemned) == 0 || s.Look {
 			return err
 		}
 		_, err = t.exec(allowOrphans, k.name, sqldb.JSON(out.Condemned), t.now)

@@ -49,12 +49,12 @@ func (o *keyOracle) inserted(key string) error {
 
 // sees: orphans are old enough, and named by no row; those that go have been known for
 // the retention, unchanged.
-func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) error {
+func (o *keyOracle) sees(r *run, in adopt.Seeing, out adopt.Seen) error {
 	now, rules := o.s.w.now, o.s.rules
 	if r.few {
 		return fmt.Errorf("orphans were noted when most rows could not be seen")
 	}
-	for _, object := range list {
+	for _, object := range in.Orphans {
 		key := strings.TrimPrefix(object.Key, filesPrefix)
 		if age := r.streamed.Sub(object.Modified); age < rules.MinAge {
 			return fmt.Errorf("%s is taken for an orphan, and was put %s before", key, age)
@@ -63,8 +63,11 @@ func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) erro
 			o.seenNamed[key] = now
 		}
 	}
-	r.did["orphans"] += int64(out.Orphans)
-	r.taken += len(out.Condemned)
+	if in.Look {
+		r.did["orphans"] += int64(out.Orphans)
+	} else {
+		r.taken += len(out.Condemned)
+	}
 	if r.taken > rules.Most {
 		return fmt.Errorf("%s deletes %d objects, of %d at most", r.ID, r.taken, rules.Most)
 	}

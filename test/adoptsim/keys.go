@@ -117,10 +117,12 @@ func (k keyRows) See(ctx context.Context, s adopt.Seeing) (adopt.Seen, error) {
 	k.r.step = k.s.w.now
 	out, err := write(k.s.w, "see", fmt.Sprint(s.Orphans), func() (adopt.Seen, error) {
 		out, err := k.s.record.See(ctx, s)
-		k.s.w.fail(k.s.sees(k.r, s.Orphans, out))
+		k.s.w.fail(k.s.sees(k.r, s, out))
 		return out, err
 	})
-	k.r.condemned = out.Condemned
+	if !s.Look {
+		k.r.condemned = out.Condemned
+	}
 	return out, err
 }
 

@@ -259,6 +259,27 @@ func TestKeysSpelledAsInURLsLater(t *testing.T) {
 	f.left("a", "b", "my cat")
 }
 
+// An object that was an orphan for the retention and then gets a row that is spelled so stays,
+// whether a run or a plan finds it.
+func TestKeysSpelledAsInURLsAtTheEndOfTheRetention(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a", "b", "my cat")
+	f.row("a", "b")
+	f.passes(map[string]int64{"orphans": 1})
+	f.waited()
+	file, items := planOf(t, f.Adoption)
+	f.row("my%20cat")
+	if applied, err := f.Apply(t.Context(), file, ApplyOptions{}); items != 1 || !errors.Is(err, adopt.ErrSpelled) {
+		t.Errorf("a plan of %d: applied %+v, %v", items, applied, err)
+	}
+	f.left("a", "b", "my cat")
+	f.waited()
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) {
+		t.Errorf("a run: %v", err)
+	}
+	f.left("a", "b", "my cat")
+}
+
 // A query that leaves out most of what lies in the bucket removes nothing,
 // however long that lasts. It is right if the description says so.
 func TestKeysOfAQueryThatLeavesMostOut(t *testing.T) {
