@@ -251,7 +251,7 @@ func (p *Pairing) list(ctx context.Context) (found []Epoch, err error) {
 		n, err := strconv.ParseInt(number, 10, 64)
 		e := Epoch{n, strings.Clone(nonce)}
 		if err != nil || nonce == "" || e.key() != i.Key {
-			return fmt.Errorf("%q is no epoch: remove it by hand: %w", i.Key, lethe.ErrCorrupt)
+			return fmt.Errorf("%q is no epoch, and was not put by Lethe: %w", i.Key, lethe.ErrCorrupt)
 		}
 		found = append(found, e)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -43,11 +44,16 @@ func (a *Adoption) pairing(ctx context.Context, name string) (*adopt.Pairing, er
 // have several names for it, unless the description has two buckets of that name.
 func (a *Adoption) placeOf(name string) string {
 	c := a.Description.Collections[name]
+	return a.place(c, c.Prefix)
+}
+
+// place names a prefix in the bucket of a collection.
+func (a *Adoption) place(c adopt.Collection, prefix string) string {
 	b := a.Description.Buckets[c.Bucket]
 	if b.Path != "" {
-		return filepath.Clean(b.Path) + "/" + c.Prefix
+		return filepath.Clean(b.Path) + "/" + prefix
 	}
-	place := b.Bucket + "/" + c.Prefix
+	place := b.Bucket + "/" + prefix
 	for _, other := range a.Description.Buckets {
 		if other.Bucket == b.Bucket && !b.Same(other) {
 			return b.Service() + "/" + place
@@ -109,17 +115,52 @@ func (a *Adoption) withObjects() []string {
 	return slices.DeleteFunc(a.Description.Names(), func(name string) bool { return a.Description.Collections[name].Bucket == "" })
 }
 
-// checkPairing finds out whether the objects of a collection may belong to another database.
+// othersFor is how long after its last epoch another description counts as at work.
+const othersFor = time.Hour
+
+// checkOthers finds other descriptions of this database that are at work on what a collection
+// has: each would take the other's objects, or those in its quarantine, for its own.
+func (a *Adoption) checkOthers(ctx context.Context, name string) (out []adopt.Finding, err error) {
+	places, err := a.DB.PairedWithin(ctx, othersFor)
+	if err != nil {
+		return nil, err
+	}
+	c := a.Description.Collections[name]
+	mine := []string{a.placeOf(name)}
+	if c.Quarantine != nil {
+		mine = append(mine, a.place(c, c.Quarantine.Prefix))
+	}
+	for _, other := range a.whole.Collections {
+		own := a.place(other, other.Prefix)
+		places = slices.DeleteFunc(places, func(place string) bool { return place == own })
+	}
+	for _, place := range places {
+		if slices.ContainsFunc(mine, func(m string) bool { return strings.HasPrefix(m, place) || strings.HasPrefix(place, m) }) {
+			out = append(out, adopt.Finding{Problem: true,
+				What: "another description of this database deletes below " + place + ", and did so within an hour: each would take objects of the other, or its quarantine, for its own",
+				Do:   "give each a prefix outside of the other's, or describe both in one file; if the other is not run any more, wait an hour"})
+		}
+	}
+	return out, nil
+}
+
+// checkPairing finds out whether the objects of a collection may belong to another database, or
+// to another description of this one.
 func (a *Adoption) checkPairing(ctx context.Context, name string) ([]adopt.Finding, error) {
 	p, err := a.pairing(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = p.Look(ctx); errors.Is(err, adopt.ErrUnpaired) {
+	switch _, err = p.Look(ctx); {
+	case errors.Is(err, adopt.ErrUnpaired):
 		return []adopt.Finding{{Problem: true, What: err.Error(),
 			Do: "give a copy of the database a bucket of its own. If its rows are those of these objects, stop every other that reclaims there, and then:\nlethe adopt accept"}}, nil
+	case errors.Is(err, lethe.ErrCorrupt):
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "look at that object, and remove it by hand"}}, nil
+	case err != nil:
+		return nil, err
 	}
-	return nil, err
+	return a.checkOthers(ctx, name)
 }
 
 // Unpaired returns why objects of collections, of all if none is named, may belong to another
