@@ -56,7 +56,7 @@ var (
 
 func (t TableInfo) column(name *regexp.Regexp, kinds ...string) string {
 	for _, c := range t.Columns {
-		if name.MatchString(c.Name) && (len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(c.Kind, k) })) {
+		if name.MatchString(c.Name) && !strings.HasSuffix(c.Kind, "[]") && (len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(c.Kind, k) })) {
 			return c.Name
 		}
 	}

@@ -30,6 +30,15 @@ func TestProposalNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
+// Several times in one column are no end.
+func TestProposalOfArrays(t *testing.T) {
+	text := proposed(adopt.ProposeOptions{}, adopt.TableInfo{Name: "events", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
+		{Name: "id", Kind: "bigint"}, {Name: "expires_at", Kind: "timestamp with time zone[]"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}})
+	if !strings.Contains(text, "end: deleted_at") {
+		t.Errorf("an array is an end:\n%s", text)
+	}
+}
+
 // Keys of the cache that hold values of rows give templates; values that are only a part
 // of a name there, and few, do not.
 func TestProposalOfCopies(t *testing.T) {
