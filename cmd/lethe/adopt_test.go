@@ -144,6 +144,9 @@ func TestAdoptCommands(t *testing.T) {
 	if code, out := a.run("run", a.file, "--once"); code != exitProblems || !strings.Contains(out, "pastes: not worked on") || a.count(pastesLeft) != 1 {
 		t.Fatalf("a collection with a problem was worked on: exit code %d\n%s", code, out)
 	}
+	if code, out := a.run("run", a.file, "--dry-run"); code != exitProblems || !strings.Contains(out, "pastes only reports, as its check finds a problem: its guard is not installed") || !strings.Contains(out, "its end has come") {
+		t.Errorf("a dry run of a collection with a problem: exit code %d\n%s", code, out)
+	}
 	a.ok([]string{"CREATE TRIGGER"}, "guard", "show", a.file)
 	a.ok([]string{"pastes is guarded"}, "guard", "install", a.file, "--yes")
 	if out := a.ok([]string{"the sampled object is in the bucket"}, "check", a.file); strings.Contains(out, "PROBLEM") {

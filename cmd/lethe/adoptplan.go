@@ -8,9 +8,11 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/app/adoption"
 	"github.com/lethe-storage/lethe/internal/words"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -105,13 +107,37 @@ func (c *cli) adoptDry(ctx context.Context, a *adoption.Adoption, file string) e
 	if err := errors.Join(err, c.adoptStatus(ctx, a)); err != nil {
 		return err
 	}
+	found, err := a.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var idle []string
+	for _, name := range a.Description.Names() {
+		if a.Description.Collections[name].Mode != adopt.Reclaim || !adopt.Problems(found[name]) {
+			continue
+		}
+		idle = append(idle, name)
+		for _, f := range found[name] {
+			if f.Problem {
+				printf(c.out, "%s only reports, as its check finds a problem: %s\n", name, cell(f.What))
+			}
+		}
+	}
+	if err = c.dryItemsOf(ctx, a, file, installed); err == nil && len(idle) > 0 {
+		err = &exitError{code: exitProblems, err: fmt.Errorf("%s: a run takes nothing of it, for the reason above", strings.Join(idle, ", "))}
+	}
+	return err
+}
+
+// dryItemsOf lists the first items of each routine.
+func (c *cli) dryItemsOf(ctx context.Context, a *adoption.Adoption, file string, installed bool) error {
 	if !installed {
 		printf(c.out, "items can be listed once Lethe's tables exist: lethe adopt plan %s creates them, and lists all\n", file)
 		return nil
 	}
 	rows := [][]string{{"by", "kind", "id", "why"}}
 	n := map[string]int64{}
-	err = a.Items(ctx, nil, func(i plan.Item) error {
+	err := a.Items(ctx, nil, func(i plan.Item) error {
 		if n[i.Do]++; n[i.Do] <= dryItems {
 			rows = append(rows, []string{i.Do, i.Kind, cell(i.ID), i.Why})
 		}
