@@ -272,7 +272,7 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 	for _, whole := range []bool{true, false} {
 		for _, t := range tables {
 			for _, c := range t.Columns {
-				forms := x.forms(c, prefix)
+				forms := x.forms(t, c, prefix)
 				for _, form := range slices.Sorted(maps.Keys(forms)) {
 					keys := forms[form]
 					known := !slices.ContainsFunc(keys, func(key string) bool { return !seen[key] })

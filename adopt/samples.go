@@ -3,6 +3,7 @@ package adopt
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -58,9 +59,9 @@ func (x objectIndex) named(values []string) (n int) {
 	return n
 }
 
-// forms returns the keys below a prefix that sampled values of a column name, by
+// forms returns the keys below a prefix that sampled values of a table's column name, by
 // templates of keys; all of them for noFolder.
-func (x objectIndex) forms(c ColumnInfo, prefix string) map[string][]string {
+func (x objectIndex) forms(t TableInfo, c ColumnInfo, prefix string) map[string][]string {
 	byTemplate := map[string][]string{}
 	for _, v := range c.Values {
 		for _, key := range x[v] {
@@ -68,11 +69,32 @@ func (x objectIndex) forms(c ColumnInfo, prefix string) map[string][]string {
 			if prefix != noFolder && !strings.HasPrefix(key, prefix) || hasHole(before+c.Name+after) {
 				continue
 			}
-			template := before + "{" + c.Name + "}" + after
+			template := before + "{" + c.Name + "}" + t.ending(after)
 			byTemplate[template] = append(byTemplate[template], key)
 		}
 	}
 	return byTemplate
+}
+
+var endingNames = regexp.MustCompile(`(?i)(^|_)(ext|extension|suffix|format)$`)
+
+// ending returns the template of what follows a value in a key. Where a column has the extension
+// a fixed one would leave out all objects with others.
+func (t TableInfo) ending(after string) string {
+	extension, ok := strings.CutPrefix(after, ".")
+	if !ok {
+		return after
+	}
+	for _, c := range t.Columns {
+		switch {
+		case !endingNames.MatchString(c.Name) || hasHole(c.Name):
+		case slices.Contains(c.Values, extension):
+			return ".{" + c.Name + "}"
+		case slices.Contains(c.Values, after):
+			return "{" + c.Name + "}"
+		}
+	}
+	return after
 }
 
 // columns returns the columns of a table of whose sampled values at least half
@@ -81,7 +103,7 @@ func (x objectIndex) forms(c ColumnInfo, prefix string) map[string][]string {
 func (x objectIndex) columns(t TableInfo) (out []keysOf) {
 	for _, c := range t.Columns {
 		best := keysOf{column: c.Name}
-		for template, keys := range x.forms(c, noFolder) {
+		for template, keys := range x.forms(t, c, noFolder) {
 			if n := len(keys) - len(best.objects); n > 0 || n == 0 && template < best.template {
 				best.template, best.objects = template, keys
 			}

@@ -55,7 +55,7 @@ var firstRunMutants = mutants{
 	"a run that was refused counts as the first":       {keys, "		if err := c.plausible(); err != nil {\n			return false, err\n		}\n		return false, k.Rows.End(ctx, c.below, c.at)", "		return false, errors.Join(c.plausible(), k.Rows.End(ctx, c.below, c.at))"},
 	"a census does not doubt":                          {keys, "return out, c.plausible()", "return out, nil"},
 	"folders that few rows name are believed":          {folders, "if v.Last == 0 {", "if v.Last == 0 && v.Rows == 0 {"},
-	"one row proves a description":                     {firstRun, "float64(named) >= least*float64(all)", "named > 0"},
+	"one row proves a description":                     {firstRun, "float64(named) > least*float64(all)", "named > 0"},
 	"ten things without a row prove nothing":           {firstRun, "without < provesNothing", "without <= provesNothing"},
 	"one thing without a row proves a description bad": {firstRun, "without < provesNothing ||", "without < 1 ||"},
 	"least is half whatever is set":                    {firstRun, ">= least*float64(all)", ">= max(least, 0.5)*float64(all)"},
