@@ -286,7 +286,7 @@ func (c *comparison) run(ctx context.Context) (err error) {
 		return err
 	}
 	if c.first = last == 0; c.first {
-		c.left = 0 // whether the description is plausible is known at the end
+		c.left = 0 // what earlier runs recorded, they doubted
 	}
 	if err := c.rows.rewind(); err != nil {
 		return err

@@ -132,13 +132,13 @@ func TestFirstRunOfKeys(t *testing.T) {
 		for i := range 9 { // the query is corrected
 			rows.Insert(fmt.Sprintf("files/other%d", i))
 		}
-		for range 2 {
+		for _, left := range []int{12, 11} { // after the first run, which deletes nothing, and the next
 			if err := pass(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if len(store.objects) != 11 {
-			t.Errorf("left are %v", store.keys())
+			if len(store.objects) != left {
+				t.Errorf("left are %v", store.keys())
+			}
 		}
 	})
 	t.Run("nine prove nothing", func(t *testing.T) {

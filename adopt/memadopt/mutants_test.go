@@ -50,15 +50,15 @@ const (
 )
 
 var firstRunMutants = mutants{
-	"what is doubted is deleted":                       {keys, "c.left = 0 //", "c.left += 0 //"},
+	"a first run deletes":                              {keys, "c.left = 0 //", "c.left += 0 //"},
 	"keys that few rows name are believed":             {keys, "if !c.first {", "if !c.first || c.without > 0 {"},
-	"a run that was refused counts as the first":       {keys, "		if err := c.plausible(); err != nil {\n			return false, err\n		}\n		return false, k.Rows.End(ctx, c.below, c.at)", "		return false, errors.Join(c.plausible(), k.Rows.End(ctx, c.below, c.at))"},
+	"a run that was refused counts as the first":       {keys, "			return false, err\n		}\n		for due", "			return false, errors.Join(err, k.Rows.End(ctx, c.below, c.at))\n		}\n		for due"},
 	"a census does not doubt":                          {keys, "return out, c.plausible()", "return out, nil"},
 	"folders that few rows name are believed":          {folders, "if v.Last == 0 {", "if v.Last == 0 && v.Rows == 0 {"},
 	"one row proves a description":                     {firstRun, "float64(named) > least*float64(all)", "named > 0"},
 	"ten things without a row prove nothing":           {firstRun, "without < provesNothing", "without <= provesNothing"},
 	"one thing without a row proves a description bad": {firstRun, "without < provesNothing ||", "without < 1 ||"},
-	"least is half whatever is set":                    {firstRun, ">= least*float64(all)", ">= max(least, 0.5)*float64(all)"},
+	"least is half whatever is set":                    {firstRun, "> least*float64(all)", "> max(least, 0.5)*float64(all)"},
 }
 
 var markMutants = mutants{
