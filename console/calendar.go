@@ -16,7 +16,7 @@ const calendarDays = 30
 
 // causes are what ends objects, in the order in which bars are stacked.
 var causes = []struct{ By, Name, Class string }{
-	{"ttl", "time to live", "f1"}, {"read", "last reads", "f2"}, {"idle", "idle times", "f2"}, {"rule", "rules", "f3"}, {"undo", "undo windows", "f5"}, {"abort", "incomplete uploads", "f4"},
+	{"ttl", "time to live", "f1"}, {"read", "last reads", "f2"}, {"idle", "idle times", "f6"}, {"rule", "rules", "f3"}, {"undo", "undo windows", "f5"}, {"abort", "incomplete uploads", "f4"},
 }
 
 // calendar is what the page of the next days shows.

@@ -64,10 +64,11 @@ func blobParts(b api.BackendStatus) []part {
 	return out
 }
 
-// wholeOf is the length of a backend's bar: its quota, or what is on it and free.
+// wholeOf is the length of a backend's bar: its quota, or what is on it and free; 0 if neither is known.
 func wholeOf(b api.BackendStatus) int64 {
-	if b.Quota > 0 {
+	if b.Quota > 0 || b.Free == nil {
 		return b.Quota
 	}
-	return 0
+	_, used := b.Totals()
+	return used + *b.Free
 }

@@ -107,7 +107,7 @@ func blobLine(b api.BlobInfo) string {
 	case b.State == lethe.Dead.String():
 		text += ", given up after " + words.Plural(int64(b.Attempts), "attempt", "attempts")
 	case b.State == lethe.Condemned.String() && !b.DueAt.IsZero():
-		text += ", deleted from " + stamp(b.DueAt)
+		text += ", due " + stamp(b.DueAt)
 		if b.Attempts > 0 {
 			text += " after " + words.Plural(int64(b.Attempts), "attempt", "attempts")
 		}

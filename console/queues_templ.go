@@ -633,7 +633,7 @@ func cleanupTable(f frame, q queues) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Condemned blobs\"><table><thead><tr><th>Blob</th><th>Backend</th><th class=\"num\">Size</th><th>Condemned as</th><th>Since</th><th>Deleted</th><th>Worker</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Condemned blobs\"><table><thead><tr><th>Blob</th><th>Backend</th><th class=\"num\">Size</th><th>Condemned as</th><th>Since</th><th>Due</th><th>Worker</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

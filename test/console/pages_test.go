@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,7 @@ func (w *world) stuck(bucket, key string) {
 // TestPictures looks at every page in every view.
 func TestPictures(t *testing.T) {
 	for suffix, w := range map[string]*world{"": healthy(t), "-troubled": troubled(t)} {
+		w.bucket("the-longest-name-that-anybody-gave-to-a-bucket-for-the-auditors")
 		b := open(w)
 		for _, view := range views {
 			b.look(view.width, view.scheme)
@@ -111,6 +113,21 @@ func TestPictures(t *testing.T) {
 				b.shoot(p.name + suffix + "-" + view.name)
 				b.fits(p.name + suffix)
 			}
+		}
+	}
+}
+
+var stored = regexp.MustCompile(`class="f1" x="0.0" y="0" width="([0-9.]+)"`)
+
+// A folder without a quota is drawn as full as its disk is with what is stored there.
+func TestRoomOfABackend(t *testing.T) {
+	w := start(t)
+	w.bucket("photos")
+	w.put("photos", "a", "bytes", "")
+	v := w.as(api.Read)
+	for _, page := range []string{"/", "/backends"} {
+		if drawn := stored.FindStringSubmatch(v.get(page).body); len(drawn) == 0 || drawn[1] == "1000.0" {
+			t.Errorf("%s: five bytes are drawn %q wide of 1000", page, drawn)
 		}
 	}
 }
