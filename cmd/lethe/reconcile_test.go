@@ -79,7 +79,7 @@ func TestBackendsThatAreNotConfigured(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.stop()
-	w.settings = []string{"store.inline=none", "backends=[{name: other, kind: dir, path: others}]"}
+	w.settings = append(w.settings, "backends=[{name: other, kind: dir, path: others}]")
 	w.start()
 	w.finds("unreadable", "check")
 	w.finds("unreadable", "check", "--checksums")
