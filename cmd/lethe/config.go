@@ -70,9 +70,9 @@ func (c *cli) configPrintCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := [][]string{{"SETTING", "VALUE", "FROM"}}
+			rows := [][]string{{"SETTING", "FROM", "VALUE"}} // values of lists are long
 			for _, v := range values {
-				rows = append(rows, []string{v.Path, strings.Join(strings.Fields(v.Text), " "), cmp.Or(v.From, "the default")})
+				rows = append(rows, []string{v.Path, cmp.Or(v.From, "the default"), strings.Join(strings.Fields(v.Text), " ")})
 			}
 			return table(c.out, rows)
 		},

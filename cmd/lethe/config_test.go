@@ -49,4 +49,7 @@ func TestConfigPrintSources(t *testing.T) {
 	if strings.Contains(out, "a secret of somebody") {
 		t.Error("the secret is shown")
 	}
+	if head, _, _ := strings.Cut(out, "\n"); strings.Index(head, "FROM") > strings.Index(head, "VALUE") {
+		t.Errorf("the sources are beside the longest list: %s", head)
+	}
 }

@@ -174,7 +174,7 @@ type Value struct {
 func (c *Config) Values(from Sources) ([]Value, error) {
 	var out []Value
 	for _, l := range c.leaves() {
-		text, err := yaml.MarshalWithOptions(l.value.Interface(), yaml.IndentSequence(true))
+		text, err := yaml.Marshal(l.value.Interface())
 		if err != nil {
 			return nil, fmt.Errorf("config: %s: %w", l.path, err)
 		}

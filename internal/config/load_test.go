@@ -206,7 +206,7 @@ func TestSources(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, from, err := LoadWithSources(path, []string{"LETHE_CACHE_TTL=3h", "LETHE_LOG_LEVEL="}, "receipts.keep=5d", "server.trusted_proxies=10.0.0.0/8")
+	c, from, err := LoadWithSources(path, []string{"LETHE_CACHE_TTL=3h", "LETHE_LOG_LEVEL="}, "receipts.keep=5d", "server.trusted_proxies=10.0.0.0/8,192.168.0.0/16")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestSources(t *testing.T) {
 	}
 	want := map[string][2]string{
 		"cache.size": {"1GiB", path + ":2:9"}, "cache.ttl": {"3h", "the variable LETHE_CACHE_TTL"}, "receipts.keep": {"5d", "a flag"},
-		"server.trusted_proxies": {"- 10.0.0.0/8", "a flag"}, "cache.max_value": {"1MiB", ""}, "log.level": {"info", ""}, "root.access_key": {"someone", path + ":7:20"},
+		"server.trusted_proxies": {"- 10.0.0.0/8\n- 192.168.0.0/16", "a flag"}, "cache.max_value": {"1MiB", ""}, "log.level": {"info", ""}, "root.access_key": {"someone", path + ":7:20"},
 	}
 	for _, v := range values {
 		if strings.Contains(v.Text, "a secret of somebody") {
