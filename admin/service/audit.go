@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 )
 
 // maxAudited bounds a request or a state in an audit line, in bytes.
@@ -51,14 +52,17 @@ func Audited(v any) string {
 	if s, ok := v.(secretive); ok {
 		v = s.Public()
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // keys are to be read
+	if err := e.Encode(v); err != nil {
 		return "unprintable: " + err.Error()
 	}
+	text := strings.TrimSuffix(out.String(), "\n")
 	if len(text) > maxAudited {
-		return string(text[:maxAudited]) + "..."
+		return text[:maxAudited] + "..."
 	}
-	return string(text)
+	return text
 }
 
 // audit leaves a line about a detail of a change, with its caller. The handler

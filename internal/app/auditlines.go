@@ -1,12 +1,14 @@
 package app
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
+	"github.com/lethe-storage/lethe/admin/service"
 )
 
 // Bounds of the audit lines that a process keeps to show; the log has all.
@@ -26,7 +28,7 @@ type auditLines struct {
 func (a *auditLines) add(at lethe.Time, event, reason string, attrs []slog.Attr) {
 	line := api.AuditLine{At: at.Time(), Event: event, Reason: reason}
 	for _, attr := range attrs {
-		text := attr.Value.String()
+		text := auditText(attr.Value)
 		if len(text) > maxAuditText {
 			text = text[:maxAuditText] + "..."
 		}
@@ -44,6 +46,18 @@ func (a *auditLines) add(at lethe.Time, event, reason string, attrs []slog.Attr)
 	}
 	a.list[a.next] = line
 	a.next = (a.next + 1) % maxAuditLines
+}
+
+// auditText writes a value as the log has it: a struct as JSON, with the names of its fields.
+func auditText(v slog.Value) string {
+	if v.Kind() != slog.KindAny {
+		return v.String()
+	}
+	switch v.Any().(type) {
+	case error, fmt.Stringer:
+		return v.String()
+	}
+	return service.Audited(v.Any())
 }
 
 // latest returns the lines, the latest first.
