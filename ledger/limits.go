@@ -231,9 +231,9 @@ func (l Limit) asking() string {
 		beyond = append(beyond, fmt.Sprintf("more than %d (ask)", l.Ask))
 	}
 	if l.Share > 0 {
-		beyond = append(beyond, fmt.Sprintf("more than %d that are over %d %% of all (floor, share)", l.Floor, l.Share))
+		beyond = append(beyond, fmt.Sprintf("more than %d (floor) and %d %% of all (share)", l.Floor, l.Share))
 	}
-	return strings.Join(beyond, ", or ") + ", go within an hour only if a person allows it"
+	return strings.Join(beyond, ", or ") + " go within an hour only if a person allows it"
 }
 
 // Of returns the limit for a kind of deletion.

@@ -121,7 +121,7 @@ func TestForecastSaysWhatALimitKeeps(t *testing.T) {
 	}
 	w.clock.Advance(2 * time.Hour)
 	contains(t, "forecast", w.ok("forecast"), "due already: a limit keeps 3 of the 3 due in first, of objects whose time to live ends (limit ttl): at least 3 ",
-		"more than 1 (ask), go within an hour only if a person allows it", "allows it\n  to let them go, now: lethe limits allow ttl first",
+		"more than 1 (ask) go within an hour only if a person allows it", "allows it\n  to let them go, now: lethe limits allow ttl first",
 		"time to live in first: 3; of which 3 stay for a limit", "together")
 }
 

@@ -86,7 +86,7 @@ func TestPlansShowWhatALimitKeeps(t *testing.T) {
 		}
 		return n, why
 	}
-	const why = "the limit ttl keeps it: at least 3 are due; more than 2 (ask), go within an hour only if a person allows it"
+	const why = "the limit ttl keeps it: at least 3 are due; more than 2 (ask) go within an hour only if a person allows it"
 	list := w.items(asking)
 	n, text := stays(list)
 	reclaimtest.Want(w, "before it has tripped", fmt.Sprint(len(list), n, text), fmt.Sprint(3, 3, why))
