@@ -225,6 +225,15 @@ func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 	return otherwise
 }
 
+// levelOf is the level of the line about a run. Those that must be alone are recorded even if they
+// found nothing, evict every 10 seconds.
+func levelOf(r ledger.Run) slog.Level {
+	if len(r.Counts) == 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
 // results writes an audit line for the blobs of a batch whose bytes are gone, by
 // the reason for which they were condemned.
 func (w *observer) results(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
