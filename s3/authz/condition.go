@@ -48,8 +48,7 @@ var conditionKeys = []conditionKey{
 
 // existingTag is a tag of the stored object.
 func existingTag(r Request, a Action, tag string) (*string, error) {
-	tags, err := r.ObjectTags(a)
-	return tagOf(tags, tag), err
+	return r.ObjectTag(a, tag)
 }
 
 // givenTag is a tag that the request sets.

@@ -60,8 +60,8 @@ type Request interface {
 	// CopySource returns the source of a copy, decoded: bucket/key. It is empty if the
 	// request copies nothing.
 	CopySource() (string, error)
-	// ObjectTags returns the tags of the stored object that an action is about.
-	ObjectTags(a Action) (map[string]string, error)
+	// ObjectTag returns a tag of the stored object that an action is about, nil if it has none of the name.
+	ObjectTag(a Action, tag string) (*string, error)
 	// GivenTags returns the tags that the request sets.
 	GivenTags() (map[string]string, error)
 	// Meets reports whether the request meets the condition of a statement;

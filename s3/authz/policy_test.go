@@ -16,11 +16,16 @@ type asked struct {
 	known   bool              // whether a condition can be evaluated
 }
 
-func (a asked) Header(name string) []string                        { return a.headers[name] }
-func (asked) CopySource() (string, error)                          { return "", nil }
-func (a asked) ObjectTags(authz.Action) (map[string]string, error) { return a.tags, a.err }
-func (asked) GivenTags() (map[string]string, error)                { return nil, nil }
-func (a asked) Meets(json.RawMessage) (holds, known bool)          { return true, a.known }
+func (a asked) Header(name string) []string { return a.headers[name] }
+func (asked) CopySource() (string, error)   { return "", nil }
+func (a asked) ObjectTag(_ authz.Action, tag string) (*string, error) {
+	if value, ok := a.tags[tag]; ok {
+		return &value, a.err
+	}
+	return nil, a.err
+}
+func (asked) GivenTags() (map[string]string, error)       { return nil, nil }
+func (a asked) Meets(json.RawMessage) (holds, known bool) { return true, a.known }
 
 // rule reads one statement about everything in a bucket.
 func rule(t *testing.T, allow bool, who, condition string) authz.PolicyStatement {

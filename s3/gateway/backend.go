@@ -108,7 +108,7 @@ type op struct {
 
 // at names the object of the operation.
 func (o *op) at() object.GetRequest {
-	return object.GetRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key, Check: o.req.sameList}
+	return object.GetRequest{Bucket: o.names.bucket, BucketID: o.bucket, Key: o.names.key, Check: o.req.asJudged}
 }
 
 // failed keeps an error of which the client receives less until the request ends, since its

@@ -103,6 +103,21 @@ func TestPoliciesOnExistingTags(t *testing.T) {
 	s.is(reads(bob))
 }
 
+// An object that gets another tag between the authorisation of a read and the read is not served
+// by what a policy allows for the former tag; other tags are not asked for.
+func TestAReadIsDecidedByTheTagsOfWhatItReads(t *testing.T) {
+	s := newSite(t)
+	s.must(s.policy(conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":"public"}}`)))
+	for tags, want := range map[string]int{"security=private": 503, "": 503, "security=public&version=2": 200} {
+		s.tagged("k", "security=public&version=1")
+		replace := func() { s.tagged("k", tags) }
+		w.beforeChange.Store(&replace)
+		if got := s.anonymously(http.MethodGet, "/k", nil); got != want {
+			t.Errorf("replaced by one with the tags %q while it was read: %d, want %d", tags, got, want)
+		}
+	}
+}
+
 // A Deny by tags applies to the bucket's owner, too, and cannot be bypassed by
 // a query or another operation on the object.
 func TestDeniesByExistingTags(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -77,9 +78,9 @@ func (v *conditionValues) key(action authz.Action) (string, error) {
 	return key, nil
 }
 
-// ObjectTags returns the tags of the object that an action is about, none if it
-// does not exist.
-func (v *conditionValues) ObjectTags(action authz.Action) (map[string]string, error) {
+// ObjectTag returns a tag of the object that an action is about, nil if the object has
+// none of the name or does not exist. The request then reaches no object with another.
+func (v *conditionValues) ObjectTag(action authz.Action, tag string) (*string, error) {
 	key, err := v.key(action)
 	if err != nil || key == "" {
 		return nil, err
@@ -87,10 +88,18 @@ func (v *conditionValues) ObjectTags(action authz.Action) (map[string]string, er
 	ctx, cancel := v.b.context(v.req, false)
 	defer cancel()
 	obj, err := v.b.store.Objects.Head(ctx, object.GetRequest{Bucket: v.bucket, Key: key})
-	if errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, lethe.ErrInvalidKey) || errors.Is(err, lethe.ErrNoSuchBucket) {
+	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) && !errors.Is(err, lethe.ErrNoSuchBucket) {
+		return nil, err
+	}
+	value, has := obj.Tags[tag]
+	v.req.judges(v.bucket, key, func(o ledger.Object) bool {
+		now, ok := o.Tags[tag]
+		return now == value && ok == has
+	})
+	if !has {
 		return nil, nil
 	}
-	return obj.Tags, err
+	return &value, nil
 }
 
 // GivenTags returns the tags that the request sets by a document, a form field

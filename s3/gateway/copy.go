@@ -35,7 +35,7 @@ type source struct {
 
 // at names the source.
 func (s source) at() object.GetRequest {
-	return object.GetRequest{Bucket: s.bucket, BucketID: s.id, Key: s.key, Check: s.req.sameList}
+	return object.GetRequest{Bucket: s.bucket, BucketID: s.id, Key: s.key, Check: s.req.asJudged}
 }
 
 // source parses a copy source and authorises reading it.

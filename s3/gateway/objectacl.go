@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -261,7 +262,7 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.ACL) (
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
-	req.judges(bucket, key, grants)
+	req.judges(bucket, key, func(o ledger.Object) bool { return reflect.DeepEqual(o.Attrs.ACL, grants) })
 	if grants == nil && !settles {
 		return list, nil
 	}

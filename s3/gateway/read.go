@@ -82,7 +82,7 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 		}
 	}
 	get.Check = func(obj ledger.Object) error {
-		if err := o.req.sameList(obj); err != nil {
+		if err := o.req.asJudged(obj); err != nil {
 			return err
 		}
 		if err := o.req.check(c, obj); err != nil {

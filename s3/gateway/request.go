@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -90,31 +89,33 @@ type request struct {
 	deciding []string
 	// meant are the ids of buckets by whose documents the request is decided on.
 	meant map[string]lethe.ID
-	// judged are the lists of objects that decided on the request, nil where an object had
-	// none of its own.
-	judged map[objectName]*ledger.ACL
+	// judged compare an object with what of it decided on the request.
+	judged map[objectName][]func(ledger.Object) bool
 }
 
 // errReplaced: what the request was authorised for is no longer there.
-var errReplaced = errors.New("the object or its list was replaced since the request was authorised")
+var errReplaced = errors.New("the object, its list or its tags were replaced since the request was authorised")
 
 type objectName struct{ bucket, key string }
 
-// judges records the list of an object that decides on the request.
-func (r *request) judges(bucket, key string, list *ledger.ACL) {
+// judges records that something of an object decides on the request: same reports whether an
+// object still has it.
+func (r *request) judges(bucket, key string, same func(ledger.Object) bool) {
 	if r.judged == nil {
-		r.judged = map[objectName]*ledger.ACL{}
+		r.judged = map[objectName][]func(ledger.Object) bool{}
 	}
-	r.judged[objectName{bucket, key}] = list
+	name := objectName{bucket, key}
+	r.judged[name] = append(r.judged[name], same)
 }
 
-// sameList returns errReplaced if the object's list is not the one that decided on the request.
-func (r *request) sameList(o ledger.Object) error {
-	list, ok := r.judged[objectName{o.Bucket, o.Key}]
-	if !ok || reflect.DeepEqual(list, o.Attrs.ACL) {
-		return nil
+// asJudged returns errReplaced if the object is not as it decided on the request.
+func (r *request) asJudged(o ledger.Object) error {
+	for _, same := range r.judged[objectName{o.Bucket, o.Key}] {
+		if !same(o) {
+			return errReplaced
+		}
 	}
-	return errReplaced
+	return nil
 }
 
 // requestOf returns the state of ctx's request; a fresh one if it has none.
