@@ -262,7 +262,10 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.ACL) (
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
-	req.judges(bucket, key, func(o ledger.Object) bool { return reflect.DeepEqual(o.Attrs.ACL, grants) })
+	// The owner, and a key of the bucket, may whatever the object's list says.
+	if acct.Access != list.Owner && b.grantee(ctx, req, bucket) == nil {
+		req.judges(bucket, key, func(o ledger.Object) bool { return reflect.DeepEqual(o.Attrs.ACL, grants) })
+	}
 	if grants == nil && !settles {
 		return list, nil
 	}

@@ -256,6 +256,29 @@ func TestAReadIsDecidedByTheListOfWhatItReads(t *testing.T) {
 	}
 }
 
+// The owner of a bucket, and a key for it, may read an object whatever its list says: that another
+// version with another list takes its place does not disturb them.
+func TestOwnersAreNotDisturbedByLists(t *testing.T) {
+	s := newSite(t)
+	hers := s.key("alice", false, ledger.AccountBuckets)
+	alice := client(hers, nil)
+	s.bucket = s.makes(alice, s.bucket+"-hers")
+	replace := func() {
+		_, err := w.store.Put(s.ctx, object.PutRequest{Bucket: s.bucket, Key: "k", Body: strings.NewReader("private"), Size: -1, Attrs: ledger.Attrs{ACL: &ledger.ACL{}}})
+		s.must(err)
+	}
+	for name, c := range map[string]*awss3.Client{"owner": alice, "key": s.restricted("boxed", true, s.bucket)} {
+		s.must(putAs(s, alice, s.bucket, "k"))
+		w.beforeChange.Store(&replace)
+		if err := getAs(s, c, s.bucket, "k"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.must(putAs(s, alice, s.bucket, "k"))
+	w.beforeChange.Store(&replace)
+	s.must(copyAs(s, alice, s.bucket+"/k", s.bucket+"/copy", nil))
+}
+
 // A policy that denies setting a key's list, or denies its object under another
 // name, is effective.
 func TestPoliciesOverObjectLists(t *testing.T) {
