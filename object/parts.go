@@ -132,12 +132,12 @@ func (s *Store) readParts(ctx context.Context, parts []ledger.Blob) (lost error)
 }
 
 // CopyPart stores a part from an existing object or a range of it. Errors are those
-// of PutPart and Get; ErrPreconditionFailed if the source is another version. ErrCounted if reads
-// of the source are counted.
+// of PutPart and Get; ErrPreconditionFailed, and ErrSource, if the source is another version.
+// ErrCounted if reads of the source are counted.
 func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (ledger.Part, error) {
 	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, ID: r.SourceID, Range: r.Range, Check: Uncounted})
 	if err != nil {
-		err = fmt.Errorf("source %s/%s: %w", r.SourceBucket, r.SourceKey, err)
+		err = fmt.Errorf("%w %s/%s: %w", ErrSource, r.SourceBucket, r.SourceKey, err)
 		return ledger.Part{}, named(fmt.Sprintf("copy part %d of", r.Number), r.Bucket, r.Key, err)
 	}
 	defer rd.Body.Close()

@@ -125,12 +125,10 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 		return out, b.fail(o, err)
 	}
 	var res object.PutResult
-	for range copyAttempts {
+	err = ofOneVersion(func() error {
 		res, err = b.copy(o, src, dst, in)
-		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
-			break
-		}
-	}
+		return err
+	})
 	switch {
 	case err == nil:
 	case src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket):
@@ -149,6 +147,18 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 		ChecksumXXHASH64: sums.XXHASH64, ChecksumXXHASH3: sums.XXHASH3, ChecksumXXHASH128: sums.XXHASH128,
 	}
 	return out, nil
+}
+
+// ofOneVersion makes a copy, and again if its source was replaced meanwhile; errReplaced if it
+// was each time.
+func ofOneVersion(copy func() error) error {
+	for range copyAttempts {
+		err := copy()
+		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
+			return err
+		}
+	}
+	return errReplaced
 }
 
 // missingBucket names the one of the two buckets that does not exist.

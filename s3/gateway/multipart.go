@@ -233,7 +233,12 @@ func (b *Backend) UploadPartCopy(ctx context.Context, in *awss3.UploadPartCopyIn
 	if err != nil {
 		return out, err
 	}
-	part, algorithm, err := b.copyPart(o, up, copiedPart{src, str(in.CopySourceRange), int(num(in.PartNumber))})
+	var part ledger.Part
+	var algorithm types.ChecksumAlgorithm
+	err = ofOneVersion(func() error {
+		part, algorithm, err = b.copyPart(o, up, copiedPart{src, str(in.CopySourceRange), int(num(in.PartNumber))})
+		return err
+	})
 	if errors.Is(err, lethe.ErrNoSuchBucket) {
 		return out, b.missingBucket(o, src, err)
 	}

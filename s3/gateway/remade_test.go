@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"maps"
@@ -80,6 +81,11 @@ func (i *interposed) Complete(ctx context.Context, r object.CompleteRequest) (ob
 		return object.PutResult{}, errors.New("a completion that reads large parts would be cut off")
 	}
 	return i.UploadStore.Complete(ctx, r)
+}
+
+func (i *interposed) CopyPart(ctx context.Context, r object.PartCopyRequest) (ledger.Part, error) {
+	i.change()
+	return i.UploadStore.CopyPart(ctx, r)
 }
 
 func (i *interposed) CreateUpload(ctx context.Context, r object.UploadRequest) (ledger.Upload, error) {
@@ -364,6 +370,43 @@ func deleteKeys(s *site, c *awss3.Client, bucket string, keys ...string) error {
 		err = errors.Join(err, errors.New(*e.Code))
 	}
 	return err
+}
+
+// A copy without conditions does not fail by one if its source is replaced meanwhile: it is of the
+// new version, and what is replaced at each try is to be tried again.
+func TestACopyOfWhatIsReplacedHasNoCondition(t *testing.T) {
+	s := newSite(t)
+	up := s.create("parts", nil)
+	var replace func()
+	once := func() { s.put("k", rand.Text(), nil) }
+	always := func() {
+		once()
+		w.beforeChange.Store(&replace)
+	}
+	defer w.beforeChange.Store(nil)
+	for name, copied := range map[string]func() error{
+		"object": func() error { return copyAs(s, s.Client, s.bucket+"/k", s.bucket+"/copy", nil) },
+		"itself": func() error {
+			return copyAs(s, s.Client, s.bucket+"/k", s.bucket+"/k", func(in *awss3.CopyObjectInput) { in.MetadataDirective = types.MetadataDirectiveReplace })
+		},
+		"part": func() error {
+			_, err := s.UploadPartCopy(s.ctx, &awss3.UploadPartCopyInput{Bucket: &s.bucket, Key: &up.key, UploadId: &up.id, PartNumber: aws.Int32(1), CopySource: aws.String(s.bucket + "/k")})
+			return err
+		},
+	} {
+		once()
+		replace = once
+		w.beforeChange.Store(&replace)
+		if err := copied(); err != nil {
+			t.Errorf("%s, replaced once: %v", name, err)
+		}
+		replace = always
+		w.beforeChange.Store(&replace)
+		if status, _ := errorOf(copied()); status != 503 {
+			t.Errorf("%s, replaced at each try: %d, want 503", name, status)
+		}
+		w.beforeChange.Store(nil)
+	}
 }
 
 // A copy whose source is replaced meanwhile is of one version, also where the other one has
