@@ -207,10 +207,11 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 }
 
-// levelOf is the level of the line about a run: one that only found what is held says what each
-// run before it has said.
+// levelOf is the level of the line about a run. Those that must be alone are recorded even if they
+// found nothing, evict every 10 seconds; one that only found what is held says what each run before
+// it has said.
 func levelOf(r ledger.Run) slog.Level {
-	if r.Counts["held"] > 0 && len(r.Counts) == 1 {
+	if len(r.Counts) == 0 || r.Counts["held"] > 0 && len(r.Counts) == 1 {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -223,15 +224,6 @@ func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 		return slog.LevelDebug
 	}
 	return otherwise
-}
-
-// levelOf is the level of the line about a run. Those that must be alone are recorded even if they
-// found nothing, evict every 10 seconds.
-func levelOf(r ledger.Run) slog.Level {
-	if len(r.Counts) == 0 {
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
 }
 
 // results writes an audit line for the blobs of a batch whose bytes are gone, by
