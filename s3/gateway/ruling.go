@@ -50,7 +50,8 @@ func (b *Backend) rulingOf(ctx context.Context, bucket string, policy []byte) (*
 	r := &ruling{conditionValues: conditionValues{ctx: ctx, b: b, req: req, bucket: bucket, version: auth.PolicyVersion(p.Version)}}
 	var further []authz.PolicyStatement
 	if key != nil {
-		further = append(further, authz.KeyRule(bucket, *key))
+		// What the policy allows, and for which tags, adds nothing to that.
+		rules, further = p.Denials(), append(further, authz.KeyRule(bucket, *key))
 	}
 	r.Ruling = authz.NewRuling(&r.conditionValues, strings.Clone(acct.Access), rules, further...)
 	return r, nil
