@@ -34,7 +34,7 @@ var (
 	keptEvents = register(`UPDATE events SET due_at = t.due, dead = t.dead, attempts = attempts + t.tries,
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END, worker = '', fence = 0
 		FROM ` + sqldb.Rows(1, "no bigint", "due bigint", "dead bigint", "tries bigint", "error text") + `
-		WHERE events.no = t.no AND events.target = ?2 AND events.fence = ?3 AND events.fence <> 0 AND events.dead = 0 RETURNING events.no`)
+		WHERE events.no = t.no AND events.target || '' = ?2 AND events.fence = ?3 AND events.fence <> 0 AND events.dead = 0 RETURNING events.no`)
 	targetReached = register(`UPDATE event_targets SET delivered = delivered + ?2, failures = 0, failing_since = 0, rest_until = ?3 WHERE name = ?1`)
 	targetFailed  = register(`UPDATE event_targets SET failures = failures + 1, rest_until = ?2, last_error = ?3,
 			failing_since = CASE WHEN failing_since = 0 THEN ?4 ELSE failing_since END WHERE name = ?1`)

@@ -38,7 +38,7 @@ var (
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
 			AND due_at IS NULL AND ` + dueOf(``) + ` <> 0`)
 	returnTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
-		WHERE trash.id = t.entry AND trash.purge_at = ?2`)
+		WHERE trash.id = t.entry AND trash.purge_at + 0 = ?2`)
 )
 
 // deferredRow is a due row that must not go.

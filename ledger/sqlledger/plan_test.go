@@ -140,3 +140,15 @@ func openMemory(t *testing.T) *DB {
 	t.Cleanup(func() { db.Close() })
 	return db
 }
+
+// TestParametersAreReadOnce: a parameter of many rows is not read anew for each row of a table. SQLite
+// does so where an index finds rows by the other conditions, which seem to leave few: hide those from it.
+func TestParametersAreReadOnce(t *testing.T) {
+	db := openMemory(t)
+	again := regexp.MustCompile(`(?m)^SEARCH .*\nSCAN json_each`)
+	for _, text := range engine.Statements(db.engine.Dialect) {
+		if lines := strings.Join(plan(t, db, text), "\n"); again.MatchString(lines) {
+			t.Errorf("%s\nin %s", lines, text)
+		}
+	}
+}

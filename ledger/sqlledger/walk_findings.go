@@ -21,7 +21,7 @@ var (
 			first_at = CASE WHEN findings.kind = t.kind THEN first_at ELSE ?3 END,
 			first_walk = CASE WHEN findings.kind = t.kind THEN first_walk ELSE ?4 END
 		FROM ` + findingRows + `
-		WHERE findings.backend = ?2 AND findings.key = t.key
+		WHERE findings.backend = CASE WHEN t.key IS NOT NULL THEN ?2 END AND findings.key = t.key
 		RETURNING findings.key`)
 	insertFindings = register(`INSERT INTO findings (` + findingColumns + `)
 		SELECT ?2, t.key, t.kind, t.size, t.detail, t.content_id, t.segment, ?3, ?3, ?4, ?4
