@@ -33,7 +33,7 @@ const provesNothing = 10
 // a part for 0.5. things are objects or folders; setting is what allows it anyway.
 func firstRun(named, without int64, least float64, things, setting string) error {
 	all := named + without
-	if without < provesNothing || float64(named) > least*float64(all) {
+	if without < provesNothing || least == 0 || float64(named) > least*float64(all) {
 		return nil
 	}
 	return fmt.Errorf("%w: a row names %d of %d %s at the first run, and a query that leaves out a table looks the same; nothing is touched. If that is right, set %s to %.3g until a run has succeeded",

@@ -21,6 +21,9 @@ func TestFloorGoesByTheMoreRows(t *testing.T) {
 			t.Errorf("a first run with %d named and %d others: %v", c.named, c.without, err)
 		}
 	}
+	if err := firstRun(0, 10, 0, "objects", "keys.least"); err != nil {
+		t.Errorf("with a least part of 0: %v", err)
+	}
 	if _, err := floorOf(4, 10, 0.5, "folders.least"); !errors.Is(err, ErrFewRows) {
 		t.Errorf("4 rows of 10: %v", err)
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/lethe-storage/lethe/blob/intercept"
 )
 
+// ErrNoEpoch reports an object of another program among the epochs.
+var ErrNoEpoch = errors.New("is no epoch, and was not put by Lethe")
+
 // ErrUnpaired reports that objects below a prefix may belong to another database: a
 // copy of this one is at work there, or this one is the copy, or an older state.
 var ErrUnpaired = errors.New("this database and the bucket may not belong together")
@@ -251,7 +254,7 @@ func (p *Pairing) list(ctx context.Context) (found []Epoch, err error) {
 		n, err := strconv.ParseInt(number, 10, 64)
 		e := Epoch{n, strings.Clone(nonce)}
 		if err != nil || nonce == "" || e.key() != i.Key {
-			return fmt.Errorf("%q is no epoch, and was not put by Lethe: %w", i.Key, lethe.ErrCorrupt)
+			return fmt.Errorf("%q %w", i.Key, ErrNoEpoch)
 		}
 		found = append(found, e)
 		return nil

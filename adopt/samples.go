@@ -62,14 +62,14 @@ func (x objectIndex) named(values []string) (n int) {
 // forms returns the keys below a prefix that sampled values of a table's column name, by
 // templates of keys; all of them for noFolder.
 func (x objectIndex) forms(t TableInfo, c ColumnInfo, prefix string) map[string][]string {
-	byTemplate := map[string][]string{}
+	byTemplate, endings := map[string][]string{}, x.endings(c)
 	for _, v := range c.Values {
 		for _, key := range x[v] {
 			before, after, _ := strings.Cut(key, v)
 			if prefix != noFolder && !strings.HasPrefix(key, prefix) || hasHole(before+c.Name+after) {
 				continue
 			}
-			template := before + "{" + c.Name + "}" + t.ending(after)
+			template := before + "{" + c.Name + "}" + t.ending(after, endings)
 			byTemplate[template] = append(byTemplate[template], key)
 		}
 	}
@@ -78,17 +78,29 @@ func (x objectIndex) forms(t TableInfo, c ColumnInfo, prefix string) map[string]
 
 var endingNames = regexp.MustCompile(`(?i)(^|_)(ext|extension|suffix|format)$`)
 
+// endings returns what follows the last dot of the keys that values of a column name.
+func (x objectIndex) endings(c ColumnInfo) map[string]bool {
+	out := map[string]bool{}
+	for _, v := range c.Values {
+		for _, key := range x[v] {
+			out[strings.TrimPrefix(path.Ext(key), ".")] = true
+		}
+	}
+	return out
+}
+
 // ending returns the template of what follows a value in a key. Where a column has the extension
-// a fixed one would leave out all objects with others.
-func (t TableInfo) ending(after string) string {
-	extension, ok := strings.CutPrefix(after, ".")
-	if !ok {
+// a fixed one would leave out all objects with others. A column is of other files if it has
+// extensions that no key has.
+func (t TableInfo) ending(after string, endings map[string]bool) string {
+	if !strings.HasPrefix(after, ".") {
 		return after
 	}
 	for _, c := range t.Columns {
+		others := func(v string) bool { return !endings[strings.TrimPrefix(v, ".")] }
 		switch {
-		case !endingNames.MatchString(c.Name) || hasHole(c.Name):
-		case slices.Contains(c.Values, extension):
+		case !endingNames.MatchString(c.Name) || hasHole(c.Name) || slices.ContainsFunc(c.Values, others):
+		case slices.Contains(c.Values, after[1:]):
 			return ".{" + c.Name + "}"
 		case slices.Contains(c.Values, after):
 			return "{" + c.Name + "}"

@@ -188,3 +188,46 @@ func TestFirstRunOfFolders(t *testing.T) {
 		t.Errorf("left are %v", store.keys())
 	}
 }
+
+// rewriting writes a key anew once the listing is beyond it.
+type rewriting struct {
+	*bucket
+	key string
+}
+
+func (r rewriting) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
+	err := r.bucket.List(ctx, prefix, after, fn)
+	return errors.Join(err, r.Put(ctx, r.key, nil, 0))
+}
+
+// An orphan that is due is written anew while the rest of the bucket is listed, its row still to
+// come: it stays.
+func TestOrphanThatIsWrittenAnewDuringTheListing(t *testing.T) {
+	rules := adopt.KeySpec{}.Rules()
+	clock, store := forgotten(2, "%s", func(string) {})
+	rows := memadopt.NewKeys(clock)
+	for _, key := range store.keys() {
+		rows.Insert("files/" + key)
+	}
+	k := &adopt.Keys{
+		Collection: "keys", Prefix: "files/", Rules: rules, Rows: rows, Store: store,
+		Remove: adopt.Within{Prefix: "files/", Store: store}, Batch: 3, Boot: clock,
+	}
+	pass := func() {
+		t.Helper()
+		if err := run(t, k.Pass("w")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		_ = store.Put(t.Context(), key, nil, 0)
+	}
+	clock.Pass(2 * rules.MinAge)
+	pass()
+	clock.Pass(2 * rules.Retention)
+	k.Store = rewriting{store, "a"}
+	pass()
+	if left := store.keys(); !slices.Contains(left, "a") || slices.Contains(left, "b") {
+		t.Errorf("left are %v: want a, which is new, and not b", left)
+	}
+}

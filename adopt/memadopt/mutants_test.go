@@ -45,11 +45,13 @@ const (
 	marks    = "adopt/memadopt/contents.go"
 	claims   = "adopt/quarantined.go"
 	keys     = "adopt/keys.go"
+	orphans  = "adopt/orphans.go"
 	folders  = "adopt/folderplan.go"
 	firstRun = "adopt/fewrows.go"
 )
 
 var firstRunMutants = mutants{
+	"what was put during the listing is deleted":       {orphans, "if same[i] {", "if same[i] || true {"},
 	"a first run deletes":                              {keys, "c.left = 0 //", "c.left += 0 //"},
 	"keys that few rows name are believed":             {keys, "if !c.first {", "if !c.first || c.without > 0 {"},
 	"a run that was refused counts as the first":       {keys, "			return false, err\n		}\n		for due", "			return false, errors.Join(err, k.Rows.End(ctx, c.below, c.at))\n		}\n		for due"},

@@ -203,7 +203,7 @@ a copy of it deletes nothing there.`,
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
 	cmd.Flags().StringVar(&metrics, "metrics", "", "`address` for Prometheus, such as 127.0.0.1:9104 (default: none)")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: list what would go, as \"lethe adopt plan\" writes it down")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would go, as \"lethe adopt plan\" writes it down; change nothing, but probe the bucket as \"lethe adopt check\" does")
 	cmd.MarkFlagsMutuallyExclusive("once", "metrics")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "metrics")
 	return cmd

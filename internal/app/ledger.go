@@ -90,9 +90,9 @@ func safetyOf(g config.Grace) reclaim.Safety {
 	}.WithDefaults()
 }
 
-// endEarlier ends the runs and the claims of a process that was killed, whichever command finds
-// them: as this process has the ledger to itself, none of them goes on. In a shared ledger the
-// watch routine ends them, by their age.
+// endEarlier ends the runs of a process that was killed, and its claims on blobs and placements,
+// whichever command finds them: as this process has the ledger to itself, none of them goes on. In
+// a shared ledger the watch routine ends them, by their age.
 func (s *Store) endEarlier(ctx context.Context) error {
 	if s.shared() {
 		return nil

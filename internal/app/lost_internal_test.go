@@ -10,20 +10,8 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
-
-// A run that only found what is held is no news.
-func TestRunsThatOnlyHoldAreNotLogged(t *testing.T) {
-	for counts, want := range map[*map[string]int64]bool{{"held": 3}: false, {"held": 3, "objects": 1}: true, {"objects": 1}: true} {
-		var log bytes.Buffer
-		newObserver(Options{Log: slog.New(slog.NewJSONHandler(&log, nil))}).engine().RunEnded(ledger.Run{Routine: "evict", Counts: *counts}, nil)
-		if (log.Len() > 0) != want {
-			t.Errorf("%v: %s", *counts, &log)
-		}
-	}
-}
 
 // Unrecorded states are audited once for each backend; refusals, and failures
 // without effect, are not.

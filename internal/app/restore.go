@@ -75,7 +75,7 @@ func checkRestored(dir string) error {
 	}
 	for _, f := range files {
 		if name := f.Name(); strings.HasPrefix(name, ledgerName+restoring) || strings.HasPrefix(name, ledgerName+replaced) {
-			return fmt.Errorf("%w in %s, but %s, which an interrupted restore left: run \"lethe restore\" again, or, for an empty store, move that file elsewhere",
+			return fmt.Errorf("%w in %s, but %s, which a restore left: run \"lethe restore\" again, or, for an empty store, move that file elsewhere",
 				ErrNoStore, dir, name)
 		}
 	}

@@ -14,8 +14,7 @@ func Run(f func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		lower()
-		f()
+		run(f)
 	}()
 	<-ended
 }

@@ -1,17 +1,25 @@
 package lowpriority
 
 import (
+	"os"
 	"runtime"
 	"syscall"
 )
 
-// lower gives the goroutine a thread with less priority, which ends with it: a thread may not
-// raise its priority again.
-func lower() {
+// run runs f on a thread with less priority, which ends with the goroutine: a thread may not
+// raise its priority again. The first thread of a process never ends, and stands for the process
+// where priorities are shown: it is passed over.
+func run(f func()) {
 	runtime.LockOSThread()
+	if syscall.Gettid() == os.Getpid() {
+		Run(f) // elsewhere, as this goroutine has the thread until f returns
+		runtime.UnlockOSThread()
+		return
+	}
 	if now, err := current(); err == nil {
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, now+Niceness) // else as before
 	}
+	f()
 }
 
 // current returns the niceness of the thread.

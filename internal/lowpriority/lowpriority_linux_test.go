@@ -1,7 +1,10 @@
 package lowpriority
 
 import (
+	"os"
 	"runtime"
+	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -20,6 +23,28 @@ func TestRun(t *testing.T) {
 	if after, err := current(); err != nil || after != before {
 		t.Errorf("after it the caller has niceness %d, %v, want %d", after, err, before)
 	}
+}
+
+// TestFirstThread: the niceness of the process, which is that of its first thread, stays.
+func TestFirstThread(t *testing.T) {
+	before := firstThread(t)
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() { Run(func() {}) })
+	}
+	all.Wait()
+	if after := firstThread(t); after != before {
+		t.Errorf("the process has niceness %d, want %d", after, before)
+	}
+}
+
+func firstThread(t *testing.T) int {
+	t.Helper()
+	n, err := syscall.Getpriority(syscall.PRIO_PROCESS, os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 20 - n
 }
 
 // TestThreadEnds: no goroutine gets a thread of less priority afterwards.

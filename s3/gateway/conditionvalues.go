@@ -79,7 +79,7 @@ func (v *conditionValues) key(action authz.Action) (string, error) {
 }
 
 // ObjectTag returns a tag of the object that an action is about, nil if the object has
-// none of the name or does not exist. The request then reaches no object with another.
+// none of the name or does not exist. The request is then served no object with another.
 func (v *conditionValues) ObjectTag(action authz.Action, tag string) (*string, error) {
 	key, err := v.key(action)
 	if err != nil || key == "" {

@@ -152,13 +152,14 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 // ofOneVersion makes a copy, and again if its source was replaced meanwhile; errReplaced if it
 // was each time.
 func ofOneVersion(copy func() error) error {
+	var err error
 	for range copyAttempts {
-		err := copy()
+		err = copy()
 		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
 			return err
 		}
 	}
-	return errReplaced
+	return fmt.Errorf("%w, for each of %d copies: %v", errReplaced, copyAttempts, err)
 }
 
 // missingBucket names the one of the two buckets that does not exist.

@@ -7,6 +7,7 @@ import (
 
 const (
 	keys    = "adopt/keys.go"
+	orphans = "adopt/orphans.go"
 	keySpec = "adopt/keyspec.go"
 	keyRows = "adopt/memadopt/keys.go"
 )
@@ -31,11 +32,11 @@ var keyMutants = of(adoptsim.Keys, []mutant{
 		edits: edit("before := now.Add(-s.Retention)", "before := now.Add(-s.Retention / 1000)")},
 	{name: "uploads in flight are orphans", rule: "min_age: bytes may be before their row", file: keys,
 		edits: edit("c.at.Sub(i.ModTime) < c.Rules.MinAge ||", "c.at.Sub(i.ModTime) < 0 ||")},
-	{name: "orphans are deleted however late", rule: "a delete is sent soon after it was looked", file: keys,
+	{name: "orphans are deleted however late", rule: "a delete is sent soon after it was looked", file: orphans,
 		edits: edit("inTime(ctx, k.Boot, began, orphanWithin)", "inTime(ctx, k.Boot, began, 1000*orphanWithin)")},
-	{name: "an orphan's time is counted from the answer", rule: "a delete is sent soon after it was looked", file: keys,
+	{name: "an orphan's time is counted from the answer", rule: "a delete is sent soon after it was looked", file: orphans,
 		edits: edit("inTime(ctx, k.Boot, began, orphanWithin)", "inTime(ctx, k.Boot, max(began, k.Boot.Now()), orphanWithin)")},
-	{name: "a run deletes all there are", rule: "most", file: keys,
+	{name: "a run deletes all there are", rule: "most", file: orphans,
 		edits: edit("c.left -= len(seen.Condemned)", "c.left -= min(len(seen.Condemned), 0)")},
 	{name: "a query may name nothing", rule: "few rows: none", file: keySpec,
 		edits: edit("	if rows == 0 {\n		return fmt.Errorf(", "	if rows == 0 {\n		return nil\n	}\n	if rows < 0 {\n		return fmt.Errorf(")},
@@ -45,7 +46,7 @@ var keyMutants = of(adoptsim.Keys, []mutant{
 		edits: edit("; ok && key != c.rows.key {", "; (ok || !ok) && key != c.rows.key {")},
 	{name: "a bucket that was listed in part ends a comparison", rule: "what a listing leaves out is not gone", file: keys,
 		edits: edit("	if err != nil {\n		return fmt.Errorf(\"list %s", "	if err != nil && c.rows == nil {\n		return fmt.Errorf(\"list %s")},
-	{name: "orphans that failed are taken for gone", rule: "only what is confirmed is gone", file: keys,
+	{name: "orphans that failed are taken for gone", rule: "only what is confirmed is gone", file: orphans,
 		edits: edit("if blob.Gone(keyErr) {", "if blob.Gone(keyErr) || i < len(results) {")},
 	{name: "what was put meanwhile is missing", rule: "keys without an object are looked at again", file: keys,
 		edits: []mutation.Edit{{Old: "			if err == nil {\n				continue", New: "			if err == nil && c.rows == nil {\n				continue"},

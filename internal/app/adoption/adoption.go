@@ -394,7 +394,11 @@ func (a *Adoption) events() *reclaim.Events {
 				a.o.Log.Warn("a run failed", "routine", r.Routine, "counts", r.Counts, "error", err)
 				return
 			}
-			a.o.Log.Info("a run ended", "routine", r.Routine, "counts", r.Counts)
+			level := slog.LevelInfo
+			if len(r.Counts) == 0 { // receipts, every minute
+				level = slog.LevelDebug
+			}
+			a.o.Log.Log(context.Background(), level, "a run ended", "routine", r.Routine, "counts", r.Counts)
 		},
 		RunTakenOver: func(r ledger.Run) {
 			a.audit("run_taken_over", "no heartbeat", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.String("worker", r.Worker))

@@ -137,8 +137,8 @@ func (a *Adoption) checkOthers(ctx context.Context, name string) (out []adopt.Fi
 	for _, place := range places {
 		if slices.ContainsFunc(mine, func(m string) bool { return strings.HasPrefix(m, place) || strings.HasPrefix(place, m) }) {
 			out = append(out, adopt.Finding{Problem: true,
-				What: "another description of this database deletes below " + place + ", and did so within an hour: each would take objects of the other, or its quarantine, for its own",
-				Do:   "give each a prefix outside of the other's, or describe both in one file; if the other is not run any more, wait an hour"})
+				What: "another description of this database is at work below " + place + ", or was within an hour: each would take objects of the other, or its quarantine, for its own",
+				Do:   "give each a prefix outside of the other's, or describe both in one file; if it is not run any more, or was this one with another prefix, wait an hour"})
 		}
 	}
 	return out, nil
@@ -155,7 +155,7 @@ func (a *Adoption) checkPairing(ctx context.Context, name string) ([]adopt.Findi
 	case errors.Is(err, adopt.ErrUnpaired):
 		return []adopt.Finding{{Problem: true, What: err.Error(),
 			Do: "give a copy of the database a bucket of its own. If its rows are those of these objects, stop every other that reclaims there, and then:\nlethe adopt accept"}}, nil
-	case errors.Is(err, lethe.ErrCorrupt):
+	case errors.Is(err, adopt.ErrNoEpoch):
 		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "look at that object, and remove it by hand"}}, nil
 	case err != nil:
 		return nil, err
