@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/lowpriority"
 )
 
 // Controller decides how fast reclaiming may go. It backs off while clients wait
@@ -141,7 +140,7 @@ func (c *Controller) loadOf(on string) Level {
 	return l.level
 }
 
-// Run does a step at low priority, and rests after it if it succeeded and more is to do. Did
+// Run does a step, and rests after it if it succeeded and more is to do. Did
 // reports whether the step reclaimed something.
 func (c *Controller) Run(ctx context.Context, step func() (did, more bool, err error)) (more bool, err error) {
 	if c == nil {
@@ -150,8 +149,7 @@ func (c *Controller) Run(ctx context.Context, step func() (did, more bool, err e
 	}
 	began := c.Clock.Now()
 	c.enter(1, false)
-	var did bool
-	lowpriority.Run(func() { did, more, err = step() })
+	did, more, err := step()
 	rest := c.enter(-1, did).rest(c.Clock.Now().Sub(began))
 	if err == nil && more {
 		c.sleep(ctx, rest)
