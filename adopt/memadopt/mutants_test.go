@@ -31,7 +31,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	quarantineMutants.hunt(t, binary, "^TestSuite$")
-	firstRunMutants.hunt(t, binary, "^TestFirstRunOf")
+	firstRunMutants.hunt(t, binary, "^Test(FirstRunOf|OrphanThatIs)")
 	markMutants.hunt(t, binary, "^TestSuite$")
 }
 

@@ -49,7 +49,7 @@ func (c *cli) serve(ctx context.Context) (err error) {
 	}
 	a, err := app.New(ctx, conf, hooked(app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Sources: from, Command: command}))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		log.Info("stopped before it served", "error", err)
+		log.Info("stopped before it served")
 		return nil
 	}
 	if err != nil {

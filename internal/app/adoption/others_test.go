@@ -46,7 +46,7 @@ func TestAnotherDescriptionOverlaps(t *testing.T) {
 			}
 		}
 		text := fmt.Sprint(found["others"])
-		return strings.Contains(text, "another description of this database deletes below "+f.bucket+"/files/"), text
+		return strings.Contains(text, "another description of this database is at work below "+f.bucket+"/files/"), text
 	}
 	for prefix, overlaps := range map[string]bool{"": true, "files/sub/": true, "more/": false} {
 		if got, text := check(prefix); got != overlaps {
@@ -57,7 +57,7 @@ func TestAnotherDescriptionOverlaps(t *testing.T) {
 		t.Errorf("by itself: %v, %v", found, err)
 	}
 	check("quarantine/")
-	if found, err := f.check(t.Context(), all); err != nil || !strings.Contains(fmt.Sprint(found["files"]), "deletes below "+f.bucket+"/quarantine/") {
+	if found, err := f.check(t.Context(), all); err != nil || !strings.Contains(fmt.Sprint(found["files"]), "is at work below "+f.bucket+"/quarantine/") {
 		t.Errorf("another works in the quarantine: %v, %v", found, err)
 	}
 	f.exec(`UPDATE lethe.pairings SET at = at - $1`, time.Hour.Microseconds())
