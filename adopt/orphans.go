@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lethe-storage/lethe/blob"
 )
 
@@ -71,36 +69,18 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, due []OrphanObject) e
 	return errors.Join(err, k.Rows.Gone(context.WithoutCancel(ctx), gone))
 }
 
-// looksAtOnce is how many objects are looked at in parallel.
-const looksAtOnce = 8
-
 // unchanged returns the objects that are as they were listed. Since then the application may have
 // put one anew, whose row is still to come. Listings and single objects have times of different
 // precision.
-func (k *Keys) unchanged(ctx context.Context, listed []OrphanObject) ([]OrphanObject, error) {
-	same := make([]bool, len(listed))
-	looks, ctx := errgroup.WithContext(ctx)
-	looks.SetLimit(looksAtOnce)
-	for i, o := range listed {
-		looks.Go(func() error {
-			rest, _ := below(o.Key, k.Prefix) // listed there
-			now, err := k.Store.Stat(ctx, rest)
-			if errors.Is(err, blob.ErrNotExist) {
-				return nil
-			}
-			same[i] = err == nil && now.Size == o.Size && now.ModTime.Time().Unix() == o.Modified.Time().Unix()
-			if err != nil {
-				return fmt.Errorf("look at %s again: %w", o.Key, err)
-			}
-			return nil
-		})
-	}
-	if err := looks.Wait(); err != nil {
-		return nil, err
-	}
-	var kept []OrphanObject
-	for i, o := range listed {
-		if same[i] {
+func (k *Keys) unchanged(ctx context.Context, listed []OrphanObject) (kept []OrphanObject, err error) {
+	for _, o := range listed {
+		rest, _ := below(o.Key, k.Prefix) // listed there
+		now, err := k.Store.Stat(ctx, rest)
+		switch {
+		case errors.Is(err, blob.ErrNotExist):
+		case err != nil:
+			return nil, fmt.Errorf("look at %s again: %w", o.Key, err)
+		case now.Size == o.Size && now.ModTime.Time().Unix() == o.Modified.Time().Unix():
 			kept = append(kept, o)
 		}
 	}

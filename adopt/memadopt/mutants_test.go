@@ -51,7 +51,7 @@ const (
 )
 
 var firstRunMutants = mutants{
-	"what was put during the listing is deleted":       {orphans, "if same[i] {", "if same[i] || true {"},
+	"what was put during the listing is deleted":       {orphans, "case now.Size == o.Size &&", "case true || now.Size == o.Size &&"},
 	"a first run deletes":                              {keys, "c.left = 0 //", "c.left += 0 //"},
 	"keys that few rows name are believed":             {keys, "if !c.first {", "if !c.first || c.without > 0 {"},
 	"a run that was refused counts as the first":       {keys, "			return false, err\n		}\n		for due", "			return false, errors.Join(err, k.Rows.End(ctx, c.below, c.at))\n		}\n		for due"},
