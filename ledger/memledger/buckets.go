@@ -158,8 +158,10 @@ func (db *DB) DeleteBucket(ctx context.Context, name string, id lethe.ID) error 
 			delete(db.promos, id)
 		}
 	}
-	for _, o := range b.objects.rows { // no note that arrives later brings them back
-		o.IdleFor = 0
+	for _, o := range b.objects.rows {
+		if o.IdleAt <= db.now { // no note that arrives later brings it back
+			o.IdleFor = 0
+		}
 	}
 	db.names.drop(b)
 	b.was, b.Name = b.Name, ""
