@@ -15,13 +15,14 @@ type keyOracle struct {
 	s         *keySite
 	unnamed   map[string]lethe.Time // when they did so last
 	seenNamed map[string]lethe.Time // when it was seen last that they do
+	unseen    map[string]lethe.Time // when it was seen last that they do not
 	spoilt    map[string]bool       // keys whose objects others removed, or that were used again too late
 	told      map[string]bool       // keys without an object that were told
 }
 
 func newKeyOracle(s *keySite) keyOracle {
 	return keyOracle{
-		s: s, unnamed: map[string]lethe.Time{}, seenNamed: map[string]lethe.Time{},
+		s: s, unnamed: map[string]lethe.Time{}, seenNamed: map[string]lethe.Time{}, unseen: map[string]lethe.Time{},
 		spoilt: map[string]bool{}, told: map[string]bool{},
 	}
 }
@@ -61,6 +62,8 @@ func (o *keyOracle) sees(r *run, in adopt.Seeing, out adopt.Seen) error {
 		}
 		if o.s.named[key] && o.s.hidden == 0 {
 			o.seenNamed[key] = now
+		} else {
+			o.unseen[key] = now
 		}
 	}
 	if in.Look {
@@ -136,7 +139,9 @@ func (o *keyOracle) gone(r *run, keys []string) error {
 func (o *keyOracle) ends(r *run, rows int64) error {
 	o.s.counted(rows, r.streamed)
 	for key := range r.named {
-		o.seenNamed[key] = max(o.seenNamed[key], r.streamed)
+		if o.unseen[key] < r.streamed { // else another run, which this one did not wait for, knows better
+			o.seenNamed[key] = max(o.seenNamed[key], r.streamed)
+		}
 	}
 	return r.whole("a comparison ended")
 }
