@@ -72,7 +72,7 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, due []OrphanObject) e
 // unchanged returns the objects that are as they were listed. Since then the application may have
 // put one anew, whose row is still to come. Listings and single objects have times of different
 // precision.
-func (k *Keys) unchanged(ctx context.Context, listed []OrphanObject) (kept []OrphanObject, err error) {
+func (k *Keys) unchanged(ctx context.Context, listed []OrphanObject) (kept []OrphanObject, _ error) {
 	for _, o := range listed {
 		rest, _ := below(o.Key, k.Prefix) // listed there
 		now, err := k.Store.Stat(ctx, rest)

@@ -126,16 +126,10 @@ var sqliteInstead = map[string]string{
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 	cascades:        sqliteCascades,
 	cascadeKeys:     sqliteCascadeKeys,
-	failMarks:       fromRows(failMarks, "collection = ?1", "t.id", "?1"),
-	recordMarker:    fromRows(recordMarker, "f.collection = ?2", "t.name", "?2"),
-}
-
-// fromRows makes SQLite begin with the rows of a parameter, and look each up by its key. Where the
-// collection does not depend on them, it reads all rows of the collection, and the whole parameter
-// for each.
-func fromRows(text, equal, key, collection string) string {
-	column, _, _ := strings.Cut(equal, " ")
-	return strings.Replace(text, equal, fmt.Sprintf("%s = CASE WHEN %s IS NOT NULL THEN %s END", column, key, collection), 1)
+	// With the collection by itself SQLite reads all its rows, and the whole parameter for each: it is made
+	// to depend on the rows of the parameter, so that those are looked up by their keys.
+	failMarks:    strings.Replace(failMarks, "collection = ?1", "collection = CASE WHEN t.id IS NOT NULL THEN ?1 END", 1),
+	recordMarker: strings.Replace(recordMarker, "collection = ?2", "collection = CASE WHEN t.name IS NOT NULL THEN ?2 END", 1),
 }
 
 const sqliteReceiptNames = `EXISTS (SELECT 1 FROM json_each("keys") AS k WHERE k.value = json_extract(?2, '$[0]'))`

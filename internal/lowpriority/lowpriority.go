@@ -3,10 +3,10 @@
 // before a request that has just arrived takes it.
 package lowpriority
 
-// Niceness is what Run adds to a thread's niceness. While others compute, such a thread has a
+// niceness is what Run adds to a thread's niceness. While others compute, such a thread has a
 // tenth of a processor, so that work that requests wait for always goes on: a batch holds
 // the ledger's writer.
-const Niceness = 10
+const niceness = 10
 
 // Run runs f on a thread of its own with less priority, and returns after it. Where the
 // system cannot or may not do so, f runs as any other goroutine.

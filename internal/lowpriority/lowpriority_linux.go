@@ -17,7 +17,7 @@ func run(f func()) {
 		return
 	}
 	if now, err := current(); err == nil {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, now+Niceness) // else as before
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, now+niceness) // else as before
 	}
 	f()
 }

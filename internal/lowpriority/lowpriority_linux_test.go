@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	}
 	inside := before
 	Run(func() { inside, err = current() })
-	if want := min(before+Niceness, 19); err != nil || inside != want {
+	if want := min(before+niceness, 19); err != nil || inside != want {
 		t.Errorf("work runs at niceness %d, %v, want %d", inside, err, want)
 	}
 	if after, err := current(); err != nil || after != before {

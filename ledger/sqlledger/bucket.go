@@ -173,9 +173,9 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 }
 
 // DeleteBucket frees the name of a bucket. Errors, in this order: ErrNoSuchBucket, also if
-// another bucket than id has the name (empty: any); ErrBucketNotEmpty while it has visible objects; ErrHeld while it has holds;
-// ErrBucketNotEmpty while it has open uploads. Its row goes once its expired objects were
-// reclaimed and its deferred rows returned (ReturnDeferred).
+// another bucket than id has the name (empty: any); ErrBucketNotEmpty while it has visible objects;
+// ErrHeld while it has holds; ErrBucketNotEmpty while it has open uploads. Its row goes once its
+// expired objects were reclaimed and its deferred rows returned (ReturnDeferred).
 func (db *DB) DeleteBucket(ctx context.Context, name string, id lethe.ID) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.lockBucketMeant(name, id)

@@ -31,6 +31,7 @@ var (
 		RETURNING ` + qualified("events", eventColumns))
 	deliveredEvents = register(`DELETE FROM events
 		WHERE no IN (SELECT no FROM ` + sqldb.Rows(1, "no bigint") + `) AND target = ?2 AND fence = ?3 AND fence <> 0 AND dead = 0`)
+	// Hidden from the index of targets: SQLite would read a target's whole queue, and the parameter for each.
 	keptEvents = register(`UPDATE events SET due_at = t.due, dead = t.dead, attempts = attempts + t.tries,
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END, worker = '', fence = 0
 		FROM ` + sqldb.Rows(1, "no bigint", "due bigint", "dead bigint", "tries bigint", "error text") + `

@@ -37,6 +37,7 @@ var (
 		SET due_at = ` + dueOf(``) + `
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
 			AND due_at IS NULL AND ` + dueOf(``) + ` <> 0`)
+	// Hidden from the index of ends: SQLite would read all entries that are held, and the parameter for each.
 	returnTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
 		WHERE trash.id = t.entry AND trash.purge_at + 0 = ?2`)
 )

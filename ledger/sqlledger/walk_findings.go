@@ -15,7 +15,8 @@ const findingColumns = `backend, key, kind, size, detail, content_id, segment, f
 
 var (
 	countFindings = register(`SELECT count(*) FROM findings WHERE backend = ?1`)
-	// A change of kind restarts the finding's first sighting.
+	// A change of kind restarts the finding's first sighting. The backend depends on the parameter's rows:
+	// by itself SQLite would read all its findings, and the parameter for each.
 	seeFindings = register(`UPDATE findings SET kind = t.kind, size = t.size, detail = t.detail,
 			content_id = t.content_id, segment = t.segment, last_at = ?3, last_walk = ?4,
 			first_at = CASE WHEN findings.kind = t.kind THEN first_at ELSE ?3 END,

@@ -149,12 +149,12 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	return out, nil
 }
 
-// ofOneVersion makes a copy, and again if its source was replaced meanwhile; errReplaced if it
+// ofOneVersion attempts a copy, and again if its source was replaced meanwhile; errReplaced if it
 // was each time.
-func ofOneVersion(copy func() error) error {
+func ofOneVersion(attempt func() error) error {
 	var err error
 	for range copyAttempts {
-		err = copy()
+		err = attempt()
 		if !errors.Is(err, object.ErrSource) || !errors.Is(err, lethe.ErrPreconditionFailed) {
 			return err
 		}
