@@ -73,7 +73,7 @@ type visitKey struct{}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := lethe.Monotonic{}.Now()
+	start := lethe.Awake{}.Now()
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		h.opt.Events.request(RequestEvent{
 			Method: r.Method, Path: r.URL.Path, Address: v.address, Status: rec.status,
-			BytesOut: rec.bytes, Duration: lethe.Monotonic{}.Now().Sub(start),
+			BytesOut: rec.bytes, Duration: lethe.Awake{}.Now().Sub(start),
 		})
 	}()
 	if err == nil {

@@ -20,9 +20,6 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// monotonic measures durations.
-var monotonic = lethe.Monotonic{}
-
 const (
 	// runSpan is the name of the span of a run, and idleKey its attribute that it
 	// did nothing.
@@ -33,10 +30,10 @@ const (
 // transaction traces a transaction of the ledger.
 func (w *observer) transaction(ctx context.Context, name string) (context.Context, func(sqlledger.Transaction)) {
 	ctx, sp := w.trace.child(ctx, "ledger "+name, trace.SpanKindClient)
-	start := monotonic.Now()
+	start := lethe.Awake{}.Now()
 	return ctx, func(t sqlledger.Transaction) {
 		w.metrics.Transaction(metrics.Transaction{
-			Name: t.Name, Engine: t.Engine, Write: t.Write, Tries: t.Tries, Outcome: outcomeOf(t.Err), Took: monotonic.Now().Sub(start),
+			Name: t.Name, Engine: t.Engine, Write: t.Write, Tries: t.Tries, Outcome: outcomeOf(t.Err), Took: lethe.Awake{}.Now().Sub(start),
 		})
 		w.unrecorded(t)
 		sp.end(t.Err, attribute.String("db.system.name", t.Engine), attribute.String("lethe.transition", t.Name),

@@ -166,9 +166,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	at := lethe.Monotonic{}.Now()
+	at := lethe.Awake{}.Now()
 	n, err := b.read(p)
-	b.req.received.Add(int64(lethe.Monotonic{}.Now().Sub(at)))
+	b.req.received.Add(int64(lethe.Awake{}.Now().Sub(at)))
 	if err != nil && err != io.EOF {
 		var known s3err.S3Error
 		if !errors.As(err, &known) {

@@ -48,7 +48,7 @@ var bodied = []string{"acl", "legal-hold", "retention", "tagging"}
 
 // serve wraps every request, before and after versitygw.
 func (s *Server) serve(ctx fiber.Ctx) (err error) {
-	req, start := &request{web: ctx}, lethe.Monotonic{}.Now()
+	req, start := &request{web: ctx}, lethe.Awake{}.Now()
 	ctx.Locals(requestKey{}, req)
 	s.behindProxy(ctx)
 	s.describe(ctx, req)
@@ -296,9 +296,9 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		req.event.Requester = strings.Clone(acct.Access)
 	}
 	req.event.Status = resp.StatusCode()
-	ready := lethe.Monotonic{}.Now().Sub(start) - time.Duration(req.received.Load())
+	ready := lethe.Awake{}.Now().Sub(start) - time.Duration(req.received.Load())
 	report := func(n int64) {
-		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
+		req.event.BytesOut, req.event.Duration = n, lethe.Awake{}.Now().Sub(start)
 		req.event.Served = ready + req.fetched
 		s.opt.Events.Request(req.event)
 		req.ended(req.event)

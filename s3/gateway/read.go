@@ -304,9 +304,9 @@ type servedBody struct {
 }
 
 func (s *servedBody) Read(p []byte) (int, error) {
-	at := lethe.Monotonic{}.Now()
+	at := lethe.Awake{}.Now()
 	n, err := s.body.Read(p)
-	s.o.req.fetched += lethe.Monotonic{}.Now().Sub(at)
+	s.o.req.fetched += lethe.Awake{}.Now().Sub(at)
 	s.n += int64(n)
 	return n, err
 }

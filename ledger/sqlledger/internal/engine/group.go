@@ -68,7 +68,7 @@ func (g *group) run() {
 // full reports whether a group takes no further members: its time is up, or requests wait for a
 // group of batches.
 func (g *group) full() bool {
-	return g.k == Batch && g.w.queue.length(Request) > 0 || (lethe.Monotonic{}).Now().Sub(g.began) > g.w.groupTime
+	return g.k == Batch && g.w.queue.length(Request) > 0 || (lethe.Awake{}).Now().Sub(g.began) > g.w.groupTime
 }
 
 // join runs a member inside the group's transaction; false if the transaction is gone. The

@@ -111,7 +111,7 @@ func (w *writer) turn(k Kind) int {
 		defer w.f.r.memory.Unlock()
 	}
 	w.f.ballast.tend()
-	g := &group{w: w, k: k, began: lethe.Monotonic{}.Now(), high: w.f.clock.high.Load(), careful: w.careful > 0}
+	g := &group{w: w, k: k, began: lethe.Awake{}.Now(), high: w.f.clock.high.Load(), careful: w.careful > 0}
 	w.careful = max(0, w.careful-1)
 	if w.f.e.o.NewGroup != nil {
 		g.shared = w.f.e.o.NewGroup()
