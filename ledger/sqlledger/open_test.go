@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -38,10 +39,35 @@ func TestOpenAgain(t *testing.T) {
 	if err != nil || again != id {
 		t.Error(again, id, err)
 	}
-	for _, f := range []string{path, path + ".lock", path + "-wal", path + "-shm"} {
+	for _, f := range []string{path, path + ".lock", path + "-wal"} {
 		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
-			t.Error(info.Mode(), err)
+			t.Error(f, err)
 		}
+	}
+}
+
+// TestAnOpenLedgerIsLocked: no other program reads the file or its log while it is open.
+func TestAnOpenLedgerIsLocked(t *testing.T) {
+	const other = "LETHE_TEST_OPEN_LEDGER"
+	if path := os.Getenv(other); path != "" {
+		pool, err := sql.Open("sqlite", path)
+		if err == nil {
+			_, err = pool.Exec("SELECT count(*) FROM sqlite_schema")
+		}
+		if err == nil || !strings.Contains(err.Error(), "SQLITE_BUSY") {
+			t.Error("another program opened the ledger:", err)
+		}
+		return
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	setUp(t, openTest(t, path, ledger.Options{}))
+	again := exec.Command(os.Args[0], "-test.run=^TestAnOpenLedgerIsLocked$")
+	again.Env = append(os.Environ(), other+"="+path)
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Error(string(out), err)
+	}
+	if _, err := os.Stat(path + "-shm"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the index of the log is a file:", err)
 	}
 }
 

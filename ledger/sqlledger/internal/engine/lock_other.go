@@ -8,6 +8,8 @@ import (
 	"runtime"
 )
 
+const ownedFile = ""
+
 // lockFile fails: without a lock two processes could use one ledger.
 func lockFile(string) (*os.File, error) {
 	return nil, errors.New("a ledger in SQLite needs file locks, which lethe does not have on " + runtime.GOOS + ": use PostgreSQL (database.url)")

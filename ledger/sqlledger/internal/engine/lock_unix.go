@@ -12,6 +12,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// ownedFile has SQLite keep its own lock on the file, so that a transaction takes and gives
+// none, and keep the index of the log in memory (https://www.sqlite.org/vfs.html, unix-excl).
+const ownedFile = "&vfs=unix-excl"
+
 // lockFile creates and locks the file at path, until it is closed or the process ends. The
 // file is never removed: then two processes could each lock a file of that name.
 func lockFile(path string) (*os.File, error) {

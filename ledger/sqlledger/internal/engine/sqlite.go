@@ -109,7 +109,7 @@ func (f *File) dsn() string {
 	if err != nil {
 		path = f.path
 	}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String() + "?mode=rw"
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String() + "?mode=rw" + ownedFile
 }
 
 // The pragmas of each connection, in order: auto_vacuum has an effect only before the file's
