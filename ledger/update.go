@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -15,11 +16,30 @@ type Update struct {
 	Into   lethe.ID // as in Document
 	Key    string
 	If     Precondition
+	Marks  Marks // of the object now: ErrPreconditionFailed unless it has them
 	Attrs  *Attrs
 	ACL    *ACL
 	Tags   *map[string]string
 	TTL    *TTLChange
 	Idle   *IdleChange
+}
+
+// Marks are what of an object a decision was made by. The zero value is on every object.
+type Marks struct {
+	Tags map[string]*string // by their names; nil: the object has no such tag
+	// Listed: ACL is the object's list, nil for none. Else its list does not matter.
+	Listed bool
+	ACL    *ACL
+}
+
+// On reports whether the object has the marks.
+func (m Marks) On(o Object) bool {
+	for name, want := range m.Tags {
+		if value, has := o.Tags[name]; has != (want != nil) || has && value != *want {
+			return false
+		}
+	}
+	return !m.Listed || reflect.DeepEqual(m.ACL, o.Attrs.ACL)
 }
 
 // IdleChange sets a new idle time, counted from the transaction's now; 0: none, within the
@@ -66,6 +86,9 @@ func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	over := !o.VisibleAt(now)
 	if err := u.If.Holds(o); err != nil {
 		return err
+	}
+	if !u.Marks.On(*o) {
+		return fmt.Errorf("the object has other tags or another list: %w", lethe.ErrPreconditionFailed)
 	}
 	if u.Attrs != nil {
 		key := o.Attrs.EndKey

@@ -13,6 +13,7 @@ func conditionTests() []test {
 		{name: "on a key that is taken", run: conditionsTaken},
 		{name: "on a key that is free", run: conditionsFree},
 		{name: "on a key that is past its time", run: conditionsExpired},
+		{name: "on the marks of an object", run: conditionsOnMarks},
 	}
 }
 
@@ -105,5 +106,37 @@ func conditionsExpired(w *world) {
 		w.later(time.Minute)
 		w.fails(w.attempt("update", key, c.p), lethe.ErrNoSuchKey)
 		w.free(key, c)
+	}
+}
+
+// conditionsOnMarks: an object is changed only with the tags and the list of the decision.
+func conditionsOnMarks(w *world) {
+	yes, no, empty := "yes", "no", ""
+	readable := &ledger.ACL{Grants: []ledger.Grant{{Group: "AllUsers", Permission: "READ"}}}
+	w.put("k", "body")
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", ACL: readable, Tags: &map[string]string{"seal": "yes", "none": ""}}))(w)
+	for i, c := range []struct {
+		marks ledger.Marks
+		holds bool
+	}{
+		{ledger.Marks{}, true},
+		{ledger.Marks{ACL: &ledger.ACL{}}, true},
+		{ledger.Marks{Tags: map[string]*string{"seal": &yes, "none": &empty, "other": nil}}, true},
+		{ledger.Marks{Tags: map[string]*string{"seal": &no}}, false},
+		{ledger.Marks{Tags: map[string]*string{"seal": nil}}, false},
+		{ledger.Marks{Tags: map[string]*string{"none": nil}}, false},
+		{ledger.Marks{Tags: map[string]*string{"seal": &yes, "other": &empty}}, false},
+		{ledger.Marks{Listed: true, ACL: &ledger.ACL{Grants: []ledger.Grant{{Group: "AllUsers", Permission: "READ"}}}}, true},
+		{ledger.Marks{Listed: true, ACL: &ledger.ACL{}}, false},
+		{ledger.Marks{Listed: true}, false},
+	} {
+		before := dump(w, w.Ledger)
+		err := refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Marks: c.marks, TTL: &ledger.TTLChange{TTL: time.Duration(i+1) * time.Hour}}))
+		if c.holds != (err == nil) || err != nil && kind(err) != kind(lethe.ErrPreconditionFailed) {
+			w.Errorf("with the marks %d, %+v: %v, should hold: %v", i, c.marks, err, c.holds)
+		}
+		if !c.holds {
+			equal(w, "ledger", dump(w, w.Ledger), before)
+		}
 	}
 }

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -74,18 +72,13 @@ func (b *Backend) legalHold(o *op) (bool, error) {
 
 // setObjectList replaces the access control list of an object.
 func (b *Backend) setObjectList(o *op, list *ledger.ACL) error {
-	at := o.at()
-	was, err := b.store.Objects.Head(o.ctx, at)
+	was, err := b.store.Objects.Head(o.ctx, o.at())
 	if err != nil {
 		return err
 	}
 	o.req.changes(s3.KindACL, s3.ShownGrants(was.Attrs.ACL))
-	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Into: at.BucketID, Key: at.Key, If: ledger.Precondition{IfID: was.ID}, ACL: list})
-	switch {
-	case err == nil:
+	if err = b.update(o, ledger.Update{If: ledger.Precondition{IfID: was.ID}, ACL: list}); err == nil {
 		o.req.changed(s3.KindACL, s3.ShownGrants(list))
-	case errors.Is(err, lethe.ErrPreconditionFailed):
-		err = errReplaced
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
 )
 
 // conditional is a statement of a policy of the site's bucket.
@@ -123,6 +124,84 @@ func TestAReadIsDecidedByTheTagsOfWhatItReads(t *testing.T) {
 	replace := func() { s.tagged("k", "security=private") }
 	w.beforeChange.Store(&replace)
 	s.must(getAs(s, alice, s.bucket, "k"))
+}
+
+// An object that is sealed between the authorisation of a change and the change keeps its seal and
+// its list, as does one whose list no longer lets the requester set it; a change of other tags
+// disturbs nobody.
+func TestAChangeIsDecidedByWhatItChanges(t *testing.T) {
+	s := newSite(t)
+	alice, _ := s.account("alice")
+	s.bucket, s.Client = s.makes(alice, s.bucket+"-hers"), alice
+	s.must(s.policy(conditional("Deny", `"*"`, `["s3:PutObjectTagging","s3:DeleteObjectTagging","s3:PutObjectAcl"]`, `{"StringEquals":{"s3:ExistingObjectTag/seal":"yes"}}`)))
+	changes := map[string]func() error{
+		"tag": func() error {
+			tags := &types.Tagging{TagSet: []types.Tag{{Key: aws.String("x"), Value: aws.String("y")}}}
+			_, err := alice.PutObjectTagging(s.ctx, &awss3.PutObjectTaggingInput{Bucket: &s.bucket, Key: aws.String("k"), Tagging: tags})
+			return err
+		},
+		"untag": func() error {
+			_, err := alice.DeleteObjectTagging(s.ctx, &awss3.DeleteObjectTaggingInput{Bucket: &s.bucket, Key: aws.String("k")})
+			return err
+		},
+		"list": func() error { return s.setACL("k", types.ObjectCannedACLPublicRead) },
+	}
+	for what, change := range changes {
+		for tag, refused := range map[string]bool{"seal": true, "a": false} {
+			_, err := w.store.Put(s.ctx, object.PutRequest{Bucket: s.bucket, Key: "k", Body: strings.NewReader("x"), Size: 1, Tags: map[string]string{"a": "b"}})
+			s.must(err)
+			retag := func() {
+				_, err := w.store.Update(s.ctx, ledger.Update{Bucket: s.bucket, Key: "k", Tags: &map[string]string{tag: "yes"}})
+				s.must(err)
+			}
+			w.beforeChange.Store(&retag)
+			if err = change(); !refused {
+				s.must(err)
+				continue
+			}
+			s.fails(err, 503, "ServiceUnavailable")
+			o, err := w.store.Head(s.ctx, object.GetRequest{Bucket: s.bucket, Key: "k"})
+			s.must(err)
+			if len(o.Tags) != 1 || o.Tags["seal"] != "yes" || o.Attrs.ACL != nil {
+				t.Errorf("%s: sealed meanwhile, it has the tags %v and the list %v", what, o.Tags, o.Attrs.ACL)
+			}
+			s.is(map[string]error{what: change()})
+		}
+	}
+}
+
+// Whoever may set an object's list by that list does not set it after a change has taken the right away.
+func TestAListIsSetByTheListThatItReplaces(t *testing.T) {
+	s := withLists(t)
+	bob, bobs := s.account("bob")
+	s.put("k", "x", nil)
+	_, err := s.PutObjectAcl(s.ctx, &awss3.PutObjectAclInput{Bucket: &s.bucket, Key: aws.String("k"), GrantWriteACP: aws.String("id=" + bobs)})
+	s.must(err)
+	revoke := func() {
+		_, err := w.store.Update(s.ctx, ledger.Update{Bucket: s.bucket, Key: "k", ACL: &ledger.ACL{}})
+		s.must(err)
+	}
+	w.beforeChange.Store(&revoke)
+	_, err = bob.PutObjectAcl(s.ctx, &awss3.PutObjectAclInput{Bucket: &s.bucket, Key: aws.String("k"), ACL: types.ObjectCannedACLPublicRead})
+	s.fails(err, 503, "ServiceUnavailable")
+	if got := s.grants("k"); strings.Contains(got, "AllUsers") {
+		t.Errorf("the grants are %s", got)
+	}
+}
+
+// Conditions on several tags are decided by one version of the object, read once.
+func TestConditionsOnTagsReadTheObjectOnce(t *testing.T) {
+	s := newSite(t)
+	s.must(s.policy(conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/a":"public","s3:ExistingObjectTag/b":"public"},"Null":{"s3:ExistingObjectTag/c":"true"}}`),
+		conditional("Deny", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/d":"public"}}`)))
+	s.tagged("k", "a=public&b=public")
+	before := w.heads.Load()
+	if got := s.anonymously(http.MethodGet, "/k", nil); got != 200 {
+		t.Errorf("status %d", got)
+	}
+	if got := w.heads.Load() - before; got != 1 {
+		t.Errorf("the object was looked up %d times before it was opened", got)
+	}
 }
 
 // A Deny by tags applies to the bucket's owner, too, and cannot be bypassed by

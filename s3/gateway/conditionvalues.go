@@ -13,8 +13,6 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -85,21 +83,11 @@ func (v *conditionValues) ObjectTag(action authz.Action, tag string) (*string, e
 	if err != nil || key == "" {
 		return nil, err
 	}
-	ctx, cancel := v.b.context(v.req, false)
-	defer cancel()
-	obj, err := v.b.store.Objects.Head(ctx, object.GetRequest{Bucket: v.bucket, Key: key})
-	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) && !errors.Is(err, lethe.ErrNoSuchBucket) {
+	name := objectName{v.bucket, key}
+	if _, err := v.b.judge(v.req, name); err != nil && !errors.Is(err, lethe.ErrNoSuchBucket) {
 		return nil, err
 	}
-	value, has := obj.Tags[tag]
-	v.req.judges(v.bucket, key, func(o ledger.Object) bool {
-		now, ok := o.Tags[tag]
-		return now == value && ok == has
-	})
-	if !has {
-		return nil, nil
-	}
-	return &value, nil
+	return v.req.judgesTag(name, tag), nil
 }
 
 // GivenTags returns the tags that the request sets by a document, a form field

@@ -59,6 +59,7 @@ type world struct {
 	rotten   sync.Map // buckets whose bytes are damaged on purpose, and what takes their failures
 
 	beforeChange atomic.Pointer[func()] // of bucket documents; see interposed
+	heads        atomic.Int64           // look-ups of objects
 }
 
 var w *world
@@ -137,7 +138,7 @@ func (notified) MayUse(_, target string) error {
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)
 	server, err := gateway.New(gateway.Options{
-		Store: interpose(storeOf(w.store, w.db), &w.beforeChange), Keys: w.db, Root: root, Region: region, Domain: domain,
+		Store: interpose(storeOf(w.store, w.db), &w.beforeChange, &w.heads), Keys: w.db, Root: root, Region: region, Domain: domain,
 		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
 		Events: s3.Events{Request: w.request, Failure: w.failure},

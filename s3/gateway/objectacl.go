@@ -2,10 +2,8 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -16,9 +14,7 @@ import (
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -254,17 +250,16 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list authz.ACL) (
 	if off, err := b.listsOff(ctx, bucket); off || err != nil {
 		return list, err
 	}
-	own, cancel := b.context(req, false)
-	defer cancel()
-	obj, err := b.store.Objects.Head(own, object.GetRequest{Bucket: bucket, Key: key})
-	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
+	name := objectName{bucket, key}
+	obj, err := b.judge(req, name)
+	if err != nil {
 		return authz.ACL{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
 	// The owner, and a key of the bucket, may whatever the object's list says.
 	if acct.Access != list.Owner && b.grantee(ctx, req, bucket) == nil {
-		req.judges(bucket, key, func(o ledger.Object) bool { return reflect.DeepEqual(o.Attrs.ACL, grants) })
+		req.judgesList(name)
 	}
 	if grants == nil && !settles {
 		return list, nil

@@ -30,11 +30,12 @@ type interposed struct {
 	s3.ObjectStore
 	s3.UploadStore
 	before *atomic.Pointer[func()]
+	heads  *atomic.Int64
 }
 
 // interpose wraps a store.
-func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
-	i := &interposed{s.Buckets, s.Documents, s.Rules, s.Objects, s.Uploads, before}
+func interpose(s s3.Store, before *atomic.Pointer[func()], heads *atomic.Int64) s3.Store {
+	i := &interposed{s.Buckets, s.Documents, s.Rules, s.Objects, s.Uploads, before, heads}
 	s.Buckets, s.Documents, s.Rules, s.Objects, s.Uploads = i, i, i, i, i
 	return s
 }
@@ -65,9 +66,19 @@ func (i *interposed) SetRules(ctx context.Context, c ledger.RulesChange) (ledger
 	return i.RuleStore.SetRules(ctx, c)
 }
 
+func (i *interposed) Head(ctx context.Context, r object.GetRequest) (ledger.Object, error) {
+	i.heads.Add(1)
+	return i.ObjectStore.Head(ctx, r)
+}
+
 func (i *interposed) Get(ctx context.Context, r object.GetRequest) (*object.Reader, error) {
 	i.change()
 	return i.ObjectStore.Get(ctx, r)
+}
+
+func (i *interposed) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
+	i.change()
+	return i.ObjectStore.Update(ctx, u)
 }
 
 func (i *interposed) Copy(ctx context.Context, r object.CopyRequest) (object.PutResult, error) {

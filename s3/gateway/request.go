@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -89,8 +90,10 @@ type request struct {
 	deciding []string
 	// meant are the ids of buckets by whose documents the request is decided on.
 	meant map[string]lethe.ID
-	// judged compare an object with what of it decided on the request.
-	judged map[objectName][]func(ledger.Object) bool
+	// judging are the objects by which it is decided on the request, as they were read then: once,
+	// however many conditions ask. judged is what of them decided.
+	judging map[objectName]ledger.Object
+	judged  map[objectName]ledger.Marks
 }
 
 // errReplaced: what the request was authorised for is no longer there.
@@ -98,24 +101,70 @@ var errReplaced = errors.New("the object, its list or its tags were replaced sin
 
 type objectName struct{ bucket, key string }
 
-// judges records that something of an object decides on the request: same reports whether an
-// object still has it.
-func (r *request) judges(bucket, key string, same func(ledger.Object) bool) {
-	if r.judged == nil {
-		r.judged = map[objectName][]func(ledger.Object) bool{}
+// judge returns an object by which it is decided on the request, the zero object if there is none.
+func (b *Backend) judge(r *request, name objectName) (ledger.Object, error) {
+	if o, ok := r.judging[name]; ok {
+		return o, nil
 	}
-	name := objectName{bucket, key}
-	r.judged[name] = append(r.judged[name], same)
+	ctx, cancel := b.context(r, false)
+	defer cancel()
+	o, err := b.store.Objects.Head(ctx, object.GetRequest{Bucket: name.bucket, Key: name.key})
+	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
+		return ledger.Object{}, err
+	}
+	if r.judging == nil {
+		r.judging = map[objectName]ledger.Object{}
+	}
+	r.judging[name] = o
+	return o, nil
+}
+
+// judgesTag records that a tag of an object decides on the request, and returns it; nil if the
+// object has none of the name.
+func (r *request) judgesTag(name objectName, tag string) (value *string) {
+	if v, has := r.judging[name].Tags[tag]; has {
+		value = &v
+	}
+	r.marks(name, func(m *ledger.Marks) {
+		if m.Tags == nil {
+			m.Tags = map[string]*string{}
+		}
+		m.Tags[tag] = value
+	})
+	return value
+}
+
+// judgesList records that the list of an object decides on the request.
+func (r *request) judgesList(name objectName) {
+	r.marks(name, func(m *ledger.Marks) { m.Listed, m.ACL = true, r.judging[name].Attrs.ACL })
+}
+
+func (r *request) marks(name objectName, add func(*ledger.Marks)) {
+	if r.judged == nil {
+		r.judged = map[objectName]ledger.Marks{}
+	}
+	m := r.judged[name]
+	add(&m)
+	r.judged[name] = m
 }
 
 // asJudged returns errReplaced if the object is not as it decided on the request.
 func (r *request) asJudged(o ledger.Object) error {
-	for _, same := range r.judged[objectName{o.Bucket, o.Key}] {
-		if !same(o) {
-			return errReplaced
-		}
+	if !r.judged[objectName{o.Bucket, o.Key}].On(o) {
+		return errReplaced
 	}
 	return nil
+}
+
+// update changes an object that is still as it decided on the request; errReplaced if it is not.
+func (b *Backend) update(o *op, u ledger.Update) error {
+	u.Bucket, u.Into, u.Key = o.names.bucket, o.bucket, o.names.key
+	u.Marks = o.req.judged[objectName{u.Bucket, u.Key}]
+	_, err := b.store.Objects.Update(o.ctx, u)
+	if errors.Is(err, lethe.ErrPreconditionFailed) {
+		err = errReplaced
+	}
+	return err
 }
 
 // requestOf returns the state of ctx's request; a fresh one if it has none.

@@ -42,8 +42,7 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 		return err
 	}
 	tags = cloneMap(tags)
-	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: o.names.bucket, Into: o.bucket, Key: o.names.key, Tags: &tags})
-	return b.fail(o, err)
+	return b.fail(o, b.update(o, ledger.Update{Tags: &tags}))
 }
 
 // DeleteObjectTagging removes an object's tags.
