@@ -105,19 +105,43 @@ func TestPoliciesOnExistingTags(t *testing.T) {
 }
 
 // An object that gets another tag between the authorisation of a read and the read is not served
-// by what a policy allows for the former tag; other tags are not asked for. Nor is any for the
+// by what a policy allows for the former tag: it is decided on again, by the tag that it has now, and
+// refused for now if that changes each time. Other tags are not asked for. Nor is any for the
 // bucket's owner, whom the policy denies nothing.
 func TestAReadIsDecidedByTheTagsOfWhatItReads(t *testing.T) {
 	s := newSite(t)
 	alice, _ := s.account("alice")
+	bob, _ := s.account("bob")
 	s.bucket, s.Client = s.makes(alice, s.bucket+"-hers"), alice
-	s.must(s.policy(conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":"public"}}`)))
-	for tags, want := range map[string]int{"security=private": 503, "": 503, "security=public&version=2": 200} {
-		s.tagged("k", "security=public&version=1")
+	s.must(s.policy(conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":["public","open"]}}`)))
+	for tags, want := range map[string]int{"security=private": 403, "": 403, "security=open": 200, "security=public&version=2": 200} {
 		replace := func() { s.tagged("k", tags) }
+		for _, query := range []string{"", "?policy="} {
+			s.tagged("k", "security=public&version=1")
+			w.beforeChange.Store(&replace)
+			if got := s.anonymously(http.MethodGet, "/k"+query, nil); got != want {
+				t.Errorf("k%s, replaced by one with the tags %q while it was read: %d, want %d", query, tags, got, want)
+			}
+		}
+		s.tagged("k", "security=public")
 		w.beforeChange.Store(&replace)
-		if got := s.anonymously(http.MethodGet, "/k", nil); got != want {
-			t.Errorf("replaced by one with the tags %q while it was read: %d, want %d", tags, got, want)
+		if err := getAs(s, bob, s.bucket, "k"); (err == nil) != (want == 200) {
+			t.Errorf("replaced by one with the tags %q while an account read it: %v, want %d", tags, err, want)
+		}
+	}
+	for times, want := range map[int]int{4: 200, 5: 503} {
+		s.tagged("k", "security=public")
+		var n int
+		var flip func()
+		flip = func() {
+			if n++; n < times {
+				w.beforeChange.Store(&flip)
+			}
+			s.tagged("k", "security="+[]string{"public", "open"}[n%2])
+		}
+		w.beforeChange.Store(&flip)
+		if got := s.anonymously(http.MethodGet, "/k", nil); got != want || n != times {
+			t.Errorf("its tag changed %d of %d times while it was read: %d, want %d", n, times, got, want)
 		}
 	}
 	s.tagged("k", "security=public")

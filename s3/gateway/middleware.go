@@ -88,6 +88,9 @@ func (s *Server) answer(ctx fiber.Ctx, req *request) error {
 	if err := ctx.Next(); err != nil {
 		return err
 	}
+	if err := s.readAgain(ctx, req); err != nil {
+		return err
+	}
 	if withISODates(ctx, req) {
 		if err := s.deleteAgain(ctx, req); err != nil {
 			return err

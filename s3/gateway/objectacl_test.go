@@ -247,8 +247,8 @@ func TestAReadIsDecidedByTheListOfWhatItReads(t *testing.T) {
 			s.must(err)
 		}
 		w.beforeChange.Store(&replace)
-		if got := s.anonymously("GET", "/k", nil); got != 503 {
-			t.Errorf("replaced while it was read: %d, want 503", got)
+		if got := s.anonymously("GET", "/k", nil); got != 403 {
+			t.Errorf("replaced while it was read: %d, want 403", got)
 		}
 		if got := s.anonymously("GET", "/k", nil); got != 403 {
 			t.Errorf("private: %d", got)

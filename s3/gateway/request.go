@@ -94,6 +94,8 @@ type request struct {
 	// however many conditions ask. judged is what of them decided.
 	judging map[objectName]ledger.Object
 	judged  map[objectName]ledger.Marks
+	// replaced: an object was not as it decided on the request.
+	replaced bool
 }
 
 // errReplaced: what the request was authorised for is no longer there.
@@ -151,6 +153,7 @@ func (r *request) marks(name objectName, add func(*ledger.Marks)) {
 // asJudged returns errReplaced if the object is not as it decided on the request.
 func (r *request) asJudged(o ledger.Object) error {
 	if !r.judged[objectName{o.Bucket, o.Key}].On(o) {
+		r.replaced = true
 		return errReplaced
 	}
 	return nil
