@@ -1,6 +1,7 @@
 package adopt_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -282,5 +283,24 @@ func TestProposedFoldersByOtherColumns(t *testing.T) {
 		table("pages", "home", "about"), table("posts", "first"), table("visits", "about", "home"))
 	if want := "query: SELECT '' || slug FROM pages UNION ALL SELECT '' || slug FROM posts\n"; !strings.Contains(got, want) {
 		t.Errorf("without %q:\n%s", want, got)
+	}
+}
+
+// Keys that are spread over folders by the first digits of a hash, or of a random name, have
+// folders that numbers of rows name by chance: all others would count as folders without a row.
+func TestProposalOfSpreadFolders(t *testing.T) {
+	var objects, one, few []string
+	for i := range 64 {
+		hash := fmt.Sprintf("%02x%02xaaaaaaaa", i*4, i)
+		objects = append(objects, "lfs/"+hash[:2]+"/"+hash[2:4]+"/"+hash, "up/"+hash[:1]+"/"+hash)
+		one, few = append(one, "10"), append(few, fmt.Sprint(i%7))
+	}
+	table := func(name string, values []string) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "of", Kind: "bigint", Values: values}}}
+	}
+	for name, values := range map[string][]string{"one value again and again": one, "a few numbers": few} {
+		if got := proposed(adopt.ProposeOptions{Objects: objects}, table("sizes", values)); strings.Contains(got, "kind: folders") {
+			t.Errorf("%s: folders are proposed:\n%s", name, got)
+		}
 	}
 }

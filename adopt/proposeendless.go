@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -165,23 +166,44 @@ func layoutOf(t TableInfo, keys [][]string) (l layout, ok bool) {
 // segmentColumn returns the column most of whose values are segments.
 func segmentColumn(t TableInfo, at map[string]bool, used []string) (column string, matched, of int) {
 	for _, c := range t.Columns {
+		values := set(c.Values)
 		n := 0
-		for _, v := range c.Values {
+		for v := range values {
 			if at[v] {
 				n++
 			}
 		}
-		// A single short value, such as a number, is there by chance.
-		chance := n == 1 && (len(c.Values) > 1 || len(c.Values[0]) < 4)
-		if n*2 < len(c.Values) || n == 0 || chance || slices.Contains(used, c.Name) || hasHole(c.Name) {
+		if n*2 < len(values) || n == 0 || byChance(values, at, n) || slices.Contains(used, c.Name) || hasHole(c.Name) {
 			continue
 		}
-		if column == "" || n*of > matched*len(c.Values) {
-			column, matched, of = c.Name, n, len(c.Values)
+		if column == "" || n*of > matched*len(values) {
+			column, matched, of = c.Name, n, len(values)
 		}
 	}
 	return column, matched, of
 }
+
+// byChance reports whether n of a column's values may be segments by chance: a single short one, or
+// numbers among the parts of hashes by which keys are spread over folders.
+func byChance(values, at map[string]bool, n int) bool {
+	numbers := 0
+	for segment := range at {
+		if wholeNumber.MatchString(segment) {
+			numbers++
+		}
+	}
+	for v := range values {
+		switch {
+		case n == 1 && (len(values) > 1 || len(v) < 4):
+			return true
+		case at[v] && (!wholeNumber.MatchString(v) || numbers*10 >= len(at)*9):
+			return false
+		}
+	}
+	return true
+}
+
+var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
 
 // alive begins the description of objects that live as long as rows.
 func (p proposal) alive(table, kind, prefix string) string {
