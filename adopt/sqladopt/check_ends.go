@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lethe-storage/lethe"
@@ -18,6 +21,8 @@ const (
 	lateEnd   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} > {as end}?1{close end} ORDER BY {r end} DESC LIMIT 1`
 	endless   = `SELECT 1 FROM {rows} r WHERE {is live} AND {r end} IS NULL LIMIT 1`
 	earlyEnds = `SELECT {r key}, {end text} FROM {rows} r WHERE {is live} AND {is past} ORDER BY {r end} LIMIT ?2`
+
+	firstEnd = `SELECT {end text} FROM {rows} r WHERE {is live} AND {r end} > {as end}?1{close end} ORDER BY {r end} LIMIT 1`
 
 	// implausible is the earliest plausible end; far is the latest.
 	implausible = lethe.Time(631152000_000000)  // 1990
@@ -43,6 +48,9 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 			err = r.Scan(&row[0], &row[1])
 			return row, err
 		}, earlyEnds, implausible, mostEarly)
+		if err == nil && len(early) == 0 {
+			err = c.tooFar(t, &out)
+		}
 		if err != nil || len(early) == 0 {
 			return err
 		}
@@ -65,6 +73,34 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 		return []adopt.Finding{{Problem: true, What: fmt.Sprintf("whether %s of %s is plausible was not seen: a statement takes longer than %s", r.End, r.Table, c.db.o.LookTime), Do: tr.index}}, nil
 	}
 	return out, err
+}
+
+// tooFar adds the finding that no row ends before 2200, where it would in a smaller unit: rows
+// would stay for thousands of years.
+func (c *Collection) tooFar(t *tx, out *[]adopt.Finding) error {
+	r := c.c.Rows
+	at := slices.Index(units, r.Unit)
+	if at < 1 {
+		return nil
+	}
+	var end string
+	err := t.row(firstEnd, implausible).Scan(&end)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	n, parse := strconv.ParseFloat(end, 64)
+	if err != nil || parse != nil || n*math.Pow(1000, float64(at)) < float64(far) {
+		return err
+	}
+	for _, smaller := range slices.Backward(units[:at]) {
+		at--
+		if micros := n * math.Pow(1000, float64(at)); micros > float64(implausible) && micros < float64(far) {
+			*out = append(*out, adopt.Finding{Problem: true, What: fmt.Sprintf("no row of %s ends before 2200, the first at %s: %s is not in %s", r.Table, end, r.End, r.Unit),
+				Do: fmt.Sprintf("correct rows.unit: in %s it would be %s", smaller, lethe.Time(micros))})
+			break
+		}
+	}
+	return nil
 }
 
 // allEnded finds that nothing would be left: every live row has expired, as if rows.end were
@@ -133,9 +169,13 @@ func (c *Collection) never(early [][2]string) adopt.Finding {
 	if len(early) == mostEarly {
 		ended = fmt.Sprintf("%d or more rows of %s", mostEarly, r.Table)
 	}
+	value := such[1]
+	if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+		value = sqldb.Literal(value)
+	}
 	return adopt.Finding{Problem: true, What: fmt.Sprintf("%s ended before 1990, such as %q at %s: that may stand for never, so that they stay", ended, such[0], such[1]),
-		Do: fmt.Sprintf("if it stands for never, make it NULL, or a time far ahead: UPDATE %s SET %s = NULL WHERE %[2]s = %s; if for the past, write a time since 1990",
-			table(r.Table), sqldb.Quoted(r.End), sqldb.Literal(such[1]))}
+		Do: fmt.Sprintf("if it stands for never, make it NULL, or a time far ahead: UPDATE %s SET %s = NULL WHERE %[2]s = %s; if your application has to read it so, "+
+			"let rows.end be a column that is generated from it: NULLIF(%[2]s, %[3]s); if it stands for the past, write a time since 1990", table(r.Table), sqldb.Quoted(r.End), value)}
 }
 
 // likelier returns the unit in which an end would be plausible.

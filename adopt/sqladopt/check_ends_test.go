@@ -53,7 +53,7 @@ func endsIn(t *testing.T) map[string]func(name, unit, ends string) *Collection {
 	}
 }
 
-// A wrong unit would expire all live rows.
+// A wrong unit would expire all live rows, or none.
 func TestUnitsThatCannotBe(t *testing.T) {
 	for database, open := range endsIn(t) {
 		for i, c := range []struct{ unit, ends, want, do string }{
@@ -65,7 +65,12 @@ func TestUnitsThatCannotBe(t *testing.T) {
 			{"us", "999", "ends is not in us", "or the rows"},
 			{"s", "1577836800 0 4102444800 0", "2 rows of t7 ended before 1990", "make it NULL"},
 			{"s", "1577836800 -1 4102444800", `1 row of t8 ended before 1990, such as "1" at -1`, "make it NULL"},
+			{"s", "1577836800 0 4102444800 0", "2 rows of t9 ended before 1990", "NULLIF("},
 			{"s", "4102444800", "", ""},
+			{"s", "4102444800000 4102444900000", "no row of t11 ends before 2200, the first at 4102444800000: ends is not in s", "in ms it would be 2100-01-01"},
+			{"s", "4102444800000000 NULL", "no row of t12 ends before 2200", "in us it would be 2100-01-01"},
+			{"ms", "4102444800000000", "no row of t13 ends before 2200", "in us it would be 2100-01-01"},
+			{"s", "1577836800 4102444800000", "", ""},
 			{"s", "99999999999999", "", ""},
 		} {
 			name := fmt.Sprintf("t%d", i+1)
