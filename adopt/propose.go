@@ -46,8 +46,8 @@ type ProposeOptions struct {
 }
 
 var (
-	endNames     = regexp.MustCompile(`(?i)^(expires?(_?at|_?on|_?time)?|expiry(_at|_date)?|expiration(_at|_date|_time)?|(valid|keep|kept|retain|retained|retention|available)_(until|to)|retention_ends?(_at)?|ends?_at|(delete|purge|destroy|remove)_(after|on))$`)
-	deletedNames = regexp.MustCompile(`(?i)^(deleted_?at|removed_?at|trashed_?at)$`)
+	endNames     = regexp.MustCompile(`(?i)^(expires?(_?(at|on|time|date|ts|unix|ms))?|expired_?(at|on|ts|unix)|(expiry|expiration)(_?(at|date|time|ts|unix|ms))?|(valid|keep|kept|retain|retained|retention|available)_?(until|to)(_?(ts|unix|ms))?|retention_ends?(_at)?|ends?_at|(delete|purge|destroy|remove)_(after|on))$`)
+	deletedNames = regexp.MustCompile(`(?i)^(deleted?|removed|trashed)_?(at|on|date|time|ts|unix)$`)
 	countNames   = regexp.MustCompile(`(?i)^(ref_?count|refs|references|reference_count|ref_cnt|use_count|usage_count)$`)
 	objectNames  = regexp.MustCompile(`(?i)^(object_?key|s3_?key|storage_?key|blob_?key|file_?key|object_?path|storage_?path|object_name|key|path)$`)
 	statusNames  = regexp.MustCompile(`(?i)^(deletion_status|delete_status|gc_status|cleanup_status)$`)
@@ -218,11 +218,14 @@ func (p proposal) rows(t TableInfo) string {
 	line(6, "end", scalar(end), why)
 	b.WriteString(keep)
 	for _, c := range t.Columns {
-		if c.Name == end && c.Kind == "timestamp without time zone" {
+		if c.Name == end && slices.Contains([]string{"timestamp without time zone", "date"}, c.Kind) {
 			line(6, "zone", "UTC", "it is stored without a zone: which one is it in?")
 		}
 		if c.Name == end && slices.Contains([]string{"bigint", "integer", "numeric"}, c.Kind) {
-			line(6, "unit", "s", "s, ms or us since 1970")
+			line(6, "unit", unitOf(c.Values), "s, ms or us since 1970")
+			if slices.Contains(c.Values, "0") {
+				b.WriteString("      # 0 is no time: such a row never ends.\n")
+			}
 		}
 	}
 	status, initiated := t.column(statusNames), t.column(initNames, timeKinds...)
