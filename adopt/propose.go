@@ -100,6 +100,11 @@ func Propose(tables []TableInfo, s ProposeOptions) string {
 		b.WriteString("  # looked at (--bucket, --path): describe yours as docs/adopting.md says.\n  {}\n")
 	}
 	b.WriteString(leftOut(tables, endless))
+	for _, t := range tables {
+		if t.end() == "" && !slices.Contains(endless, t.Name) {
+			b.WriteString(p.index.hidden(t, ""))
+		}
+	}
 	for _, t := range dotted {
 		b.WriteString("# Not described, as a file cannot have the dot in its name: " + comment(t.Name) + ". A query of keys has to have what it names.\n")
 	}
@@ -301,7 +306,8 @@ func (p proposal) owned(t TableInfo) belongings {
 	var own, why, objects []string
 	apart := ""
 	for _, k := range p.keys(t) {
-		if folder := commonFolder(k.objects); len(objects) > 0 && len(k.objects) > 0 && commonFolder(append(slices.Clone(objects), k.objects...)) == noFolder {
+		// Where the first have no folder in common themselves, the prefix is that of the bucket.
+		if folder := commonFolder(k.objects); len(k.objects) > 0 && commonFolder(objects) != noFolder && commonFolder(append(slices.Clone(objects), k.objects...)) == noFolder {
 			apart += fmt.Sprintf("      # %s names objects below %s (%s). A collection has one prefix:\n"+
 				"      # describe those by one of kind keys (docs/adopting-keys.md).\n", comment(k.column), comment(folder), comment(k.reason))
 			continue
@@ -310,7 +316,7 @@ func (p proposal) owned(t TableInfo) belongings {
 		objects = append(objects, k.objects...)
 	}
 	if len(own) == 0 {
-		return belongings{text: rowsAlone(t) + p.copies(t)}
+		return belongings{text: rowsAlone(t) + p.index.hidden(t, "      ") + p.copies(t)}
 	}
 	if with := p.sharedWith(objects, t); with != "" {
 		return belongings{text: "      # " + with + " may name the same objects: they must not go with these rows, unless it does not need them.\n" +

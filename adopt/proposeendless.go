@@ -308,6 +308,9 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 					if whole && prefix != noFolder && slices.ContainsFunc(c.Values, func(v string) bool { return !strings.HasPrefix(v, prefix) }) {
 						query += fmt.Sprintf(" WHERE substr(%s, 1, %d) = %s", t.text(c.Name), utf8.RuneCountInString(prefix), literal(prefix))
 					}
+					if strings.HasSuffix(form, "/{"+c.Name+"}") && emptyKinds.MatchString(c.Kind) { // of no file, to many programs
+						query += " WHERE " + t.text(c.Name) + " <> ''"
+					}
 					queries = append(queries, query)
 					reasons = append(reasons, fmt.Sprintf("%s: %d of %d sampled values name keys in the bucket", comment(t.Name+"."+c.Name), len(keys), len(c.Values)))
 				}
@@ -316,6 +319,9 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 	}
 	return queries, reasons
 }
+
+// emptyKinds matches the types whose values may be empty.
+var emptyKinds = regexp.MustCompile(`char|text`)
 
 // keyQuery returns a query of the keys that a template gives.
 func (t TableInfo) keyQuery(template string) string {

@@ -18,6 +18,8 @@ const (
 	// likelyFolders is the number of folders in which values are looked up:
 	// those with the most keys.
 	likelyFolders = 4
+	// likelyTops is how many top folders are tried as well.
+	likelyTops = 2
 )
 
 // FirstKey returns the first key that begins with a prefix, "" if there is none.
@@ -58,6 +60,11 @@ func FileOf(root fs.FS) FirstKey {
 func SampleNamed(ctx context.Context, first FirstKey, keys []string, tables []TableInfo) ([]string, error) {
 	l := lookups{first: first, seen: set(keys), left: mostLookups}
 	folders := append([]string{""}, mostOf(keys, likelyFolders)...)
+	for _, top := range mostOf(tops(keys), likelyTops) { // where a row has the rest of the path
+		if !slices.Contains(folders, top) {
+			folders = append(folders, top)
+		}
+	}
 	for _, t := range endingFirst(tables) {
 		for _, c := range t.Columns {
 			for _, folder := range folders {
@@ -155,4 +162,15 @@ func mostOf(keys []string, limit int) []string {
 		return strings.Compare(a, b)
 	})
 	return folders[:min(limit, len(folders))]
+}
+
+// tops returns keys as if each was in its top folder.
+func tops(keys []string) []string {
+	out := make([]string, 0, len(keys))
+	for _, key := range keys {
+		if top, _, deep := strings.Cut(key, "/"); deep {
+			out = append(out, top+"/")
+		}
+	}
+	return out
 }

@@ -26,16 +26,18 @@ type keysOf struct {
 // hold.
 type objectIndex map[string][]string
 
-// indexed indexes sampled keys by themselves, by their last segments, and by
-// those without an extension.
+// indexed indexes sampled keys by themselves, by what follows each slash in them, and by their last
+// segments without an extension.
 func indexed(objects []string) objectIndex {
 	out := objectIndex{}
 	for _, key := range objects {
 		base := path.Base(key)
 		stem := strings.TrimSuffix(base, path.Ext(base))
 		names := []string{key}
-		if len(base) >= shortest {
-			names = append(names, base)
+		for i := range key {
+			if key[i] == '/' && len(key)-i-1 >= shortest {
+				names = append(names, key[i+1:])
+			}
 		}
 		if len(stem) >= shortest {
 			names = append(names, stem)
@@ -62,18 +64,31 @@ func (x objectIndex) named(values []string) (n int) {
 // forms returns the keys below a prefix that sampled values of a table's column name, by
 // templates of keys; all of them for noFolder.
 func (x objectIndex) forms(t TableInfo, c ColumnInfo, prefix string) map[string][]string {
-	byTemplate, endings := map[string][]string{}, x.endings(c)
+	byTemplate, endings, spread := map[string][]string{}, x.endings(c), x.spread(t, c)
 	for _, v := range c.Values {
 		for _, key := range x[v] {
-			before, after, _ := strings.Cut(key, v)
+			before, after, _ := cutLast(key, v)
 			if prefix != noFolder && !strings.HasPrefix(key, prefix) || hasHole(before+c.Name+after) {
 				continue
 			}
-			template := before + "{" + c.Name + "}" + t.ending(after, endings)
+			folder, known := spread.template(before)
+			if !known {
+				continue
+			}
+			template := folder + "{" + c.Name + "}" + t.ending(after, endings)
 			byTemplate[template] = append(byTemplate[template], key)
 		}
 	}
 	return byTemplate
+}
+
+// cutLast cuts a key around the last place of a value.
+func cutLast(key, v string) (before, after string, found bool) {
+	i := strings.LastIndex(key, v)
+	if i < 0 {
+		return key, "", false
+	}
+	return key[:i], key[i+len(v):], true
 }
 
 var endingNames = regexp.MustCompile(`(?i)(^|_)(ext|extension|suffix|format)$`)

@@ -18,7 +18,7 @@ func (db *DB) ClaimColumns(of adopt.TableInfo, end string) []string {
 }
 
 // naming matches the types whose values may name objects.
-var naming = regexp.MustCompile(`char|text|uuid|binary|blob|bytea|^(big|medium|small|tiny)?int(eger)?$`)
+var naming = regexp.MustCompile(`char|text|uuid|binary|blob|bytea|json|^(big|medium|small|tiny)?int(eger)?$`)
 
 // sampled reads a column's values in some rows, without long ones.
 const sampled = `SELECT v FROM (SELECT %s AS v FROM %s LIMIT ?1) s WHERE length(v) BETWEEN 1 AND ?2 LIMIT ?3`

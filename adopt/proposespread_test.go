@@ -1,0 +1,82 @@
+package adopt_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// column returns a column of n sampled values.
+func column(name, kind string, n int, value func(i int) string) adopt.ColumnInfo {
+	c := adopt.ColumnInfo{Name: name, Kind: kind}
+	for i := range n {
+		c.Values = append(c.Values, value(i))
+	}
+	return c
+}
+
+// The folder of a row's object is a column of the row, or nobody can tell: the folders of the
+// sampled rows in a template would be those of others, and in a query they would leave out the rest.
+func TestProposalOfFoldersOfRows(t *testing.T) {
+	user := func(i int) string { return fmt.Sprint(100 + i%5) }
+	file := func(i int) string { return fmt.Sprintf("report%04d.pdf", i) }
+	uuid := func(i int) string { return fmt.Sprintf("%x%x%010d", i%16, i*7%16, i) }
+	whole := func(i int) string { return fmt.Sprintf("up/%d/image.png", i) }
+	users, files := column("user_id", "bigint", 20, user), column("file", "text", 20, file)
+	end := adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"}
+	uuids := column("uuid", "text", 20, uuid)
+	for name, c := range map[string]struct {
+		key     func(i int) string
+		columns []adopt.ColumnInfo
+		want    string
+		not     string
+	}{
+		"a column has it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{users, files, end},
+			`objects: ["up/{user_id}/{file}"]`, "Keys end in"},
+		"two columns may have it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{users, column("owner", "bigint", 20, user), files, end},
+			"      # Keys end in values of uploads.file, in folders that no column has (up/100/report", "objects: [\"up"},
+		"spread by the first characters": {func(i int) string { return "up/" + uuid(i)[:1] + "/" + uuid(i)[1:2] + "/" + uuid(i) }, []adopt.ColumnInfo{uuids},
+			"# Keys end in values of uploads.uuid, in folders that no column has (up/0/0/", "kind: keys"},
+		"beside a column of whole keys": {whole, []adopt.ColumnInfo{column("path", "text", 20, whole), column("name", "text", 20, func(int) string { return "image.png" })},
+			"query: SELECT path FROM uploads\n", "|| name"},
+		"below a folder that is of the bucket": {func(i int) string { return "media/" + whole(i) }, []adopt.ColumnInfo{column("file", "text", 20, whole)},
+			"query: SELECT 'media/' || file FROM uploads WHERE file <> ''\n", "Keys end in"},
+		"keys in JSON": {whole, []adopt.ColumnInfo{column("files", "jsonb", 20, func(i int) string { return `[{"key": "` + whole(i) + `", "n": 1}]` })},
+			"# Values of uploads.files have keys inside of them (up/", "kind: keys"},
+		"keys in URLs": {func(i int) string { return fmt.Sprintf("up/a b%d", i) }, []adopt.ColumnInfo{column("url", "text", 20, func(i int) string { return fmt.Sprintf("https://cdn.example.org/app/up/a%%20b%d?v=1", i) })},
+			"# Values of uploads.url have keys inside of them (up/a b", "kind: keys"},
+	} {
+		var objects []string
+		for i := range 20 {
+			objects = append(objects, c.key(i))
+		}
+		got := proposed(adopt.ProposeOptions{Objects: objects}, adopt.TableInfo{Name: "uploads", Key: []string{"id"}, Columns: c.columns})
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("%s: without %q, or with %q:\n%s", name, c.want, c.not, got)
+		}
+		if strings.Contains(got, "\n  {}\n") {
+			continue // nothing is described
+		}
+		if _, err := adopt.Parse([]byte(got), func(string) (string, bool) { return "1h", true }); err != nil {
+			t.Errorf("%s: it is not valid: %v\n%s", name, err, got)
+		}
+	}
+}
+
+// Keys that begin with a date have no folder in common: a row has all of its objects there, as
+// the prefix is that of the bucket.
+func TestProposalOfKeysWithoutAFolder(t *testing.T) {
+	path := func(i int) string { return fmt.Sprintf("202601%02d/%d/a.png", i, i) }
+	thumb := func(i int) string { return fmt.Sprintf("202601%02d/%d/a_thumb.png", i, i) }
+	var objects []string
+	for i := range 20 {
+		objects = append(objects, path(i), thumb(i))
+	}
+	got := proposed(adopt.ProposeOptions{Objects: objects}, adopt.TableInfo{Name: "files", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
+		column("path", "text", 20, path), column("thumb", "text", 20, thumb), {Name: "expires_at", Kind: "timestamp with time zone"}}})
+	if want := `objects: ["{path}", "{thumb}"]`; !strings.Contains(got, want) {
+		t.Errorf("without %q:\n%s", want, got)
+	}
+}

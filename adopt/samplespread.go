@@ -1,0 +1,150 @@
+package adopt
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// spread is how keys that end in a column's values are spread over folders: where each row has
+// another folder, the sampled ones are none of a template's.
+type spread struct {
+	of     map[int][]string // by the depth: what each segment is, a text or a column in braces
+	unlike map[int]bool     // the depths at which a segment differs, and no column has it
+	such   string           // a key of those
+}
+
+// mostFolders is how many folders of one depth are taken for those of kinds of objects, such as
+// originals and thumbnails, where no column has them.
+const mostFolders = 3
+
+// spread looks for the columns that have the folders of keys that end in a column's values.
+func (x objectIndex) spread(t TableInfo, c ColumnInfo) spread {
+	folders := map[int]map[string]string{} // by the depth, with a key of each
+	for _, v := range c.Values {
+		for _, key := range x[v] {
+			if before, _, ok := cutLast(key, v); ok && before != "" {
+				depth := strings.Count(before, "/")
+				if folders[depth] == nil {
+					folders[depth] = map[string]string{}
+				}
+				folders[depth][before] = key
+			}
+		}
+	}
+	out := spread{map[int][]string{}, map[int]bool{}, ""}
+	for _, depth := range slices.Sorted(maps.Keys(folders)) {
+		at := folders[depth]
+		for i := range depth {
+			segments := map[string]bool{}
+			for folder := range at {
+				segments[strings.Split(folder, "/")[i]] = true
+			}
+			column, candidates := t.segment(segments, c.Name)
+			if len(segments) > 1 && (candidates > 1 || candidates == 0 && len(at) > mostFolders) {
+				out.unlike[depth] = true
+				out.such = at[slices.Min(slices.Collect(maps.Keys(at)))]
+			}
+			out.of[depth] = append(out.of[depth], column)
+		}
+	}
+	return out
+}
+
+// segment returns the column in braces that has at least half of the segments at one place of keys,
+// and how many columns do: which is meant is known only of one.
+func (t TableInfo) segment(segments map[string]bool, besides string) (column string, candidates int) {
+	if len(segments) < 2 {
+		return "", 0
+	}
+	for _, c := range t.Columns {
+		n := 0
+		for v := range set(c.Values) {
+			if segments[v] {
+				n++
+			}
+		}
+		if c.Name != besides && n >= 2 && n*2 >= len(segments) && !hasHole(c.Name) {
+			column, candidates = "{"+c.Name+"}", candidates+1
+		}
+	}
+	if candidates > 1 {
+		column = ""
+	}
+	return column, candidates
+}
+
+// template returns what precedes a column's value in a template; known is false if that is one
+// row's alone.
+func (s spread) template(before string) (template string, known bool) {
+	depth := strings.Count(before, "/")
+	if s.unlike[depth] {
+		return "", false
+	}
+	segments := strings.Split(before, "/")
+	for i, column := range s.of[depth] {
+		if column != "" {
+			segments[i] = column
+		}
+	}
+	return strings.Join(segments, "/"), true
+}
+
+// hidden returns comments on columns whose values are a part of keys that no template has, or have
+// keys inside of them.
+func (x objectIndex) hidden(t TableInfo, indent string) string {
+	text := ""
+	for _, c := range t.Columns {
+		such := x.spread(t, c).such
+		if such != "" && len(x.forms(t, c, noFolder)) == 0 {
+			text += fmt.Sprintf("%s# Keys end in values of %s, in folders that no column has (%s).\n%[1]s# A generated column can have the whole key, or a query of kind keys (docs/adopting-keys.md).\n",
+				indent, comment(t.Name+"."+c.Name), comment(such))
+			continue
+		}
+		if inside := x.inside(c); inside != "" {
+			text += fmt.Sprintf("%s# Values of %s have keys inside of them (%s).\n%[1]s# A generated column can have one key, and a query of kind keys all of them (docs/adopting-keys.md).\n",
+				indent, comment(t.Name+"."+c.Name), comment(inside))
+		}
+	}
+	return text
+}
+
+// inside returns a key that stands in quotes, braces or a URL in a sampled value, empty if less than
+// two of them have one.
+func (x objectIndex) inside(c ColumnInfo) (such string) {
+	found := 0
+	for _, v := range c.Values {
+		if len(x[v]) > 0 {
+			return "" // the column has keys themselves
+		}
+		for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune("\"'{}[],", r) }) {
+			if key := x.keyIn(part); key != "" {
+				found, such = found+1, key
+				break
+			}
+		}
+	}
+	if found < 2 {
+		return ""
+	}
+	return such
+}
+
+// keyIn returns the key that is a text, or the path of a URL or the end of it.
+func (x objectIndex) keyIn(text string) string {
+	if at, err := url.Parse(text); err == nil && at.Host != "" {
+		text = strings.TrimPrefix(at.Path, "/")
+	}
+	for {
+		if slices.Contains(x[text], text) {
+			return text
+		}
+		_, rest, more := strings.Cut(text, "/")
+		if !more {
+			return ""
+		}
+		text = rest
+	}
+}
