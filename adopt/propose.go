@@ -221,6 +221,10 @@ func (p proposal) rows(t TableInfo) string {
 	line(6, "table", scalar(t.Name), "")
 	line(6, "key", scalar(t.Key[0]), "its primary key")
 	line(6, "end", scalar(end), why)
+	if from := p.endlessReferrers(t); keep == "" && from != "" {
+		fmt.Fprintf(&b, "      # Rows of %s refer to these, and have no end of their own: do these rows go at their end, or is it of\n"+
+			"      # what they stand for, and they stay (a poll, an offer)? Then leave out this collection.\n", from)
+	}
 	b.WriteString(keep)
 	for _, c := range t.Columns {
 		if c.Name == end && slices.Contains([]string{"timestamp without time zone", "date"}, c.Kind) {
@@ -247,6 +251,18 @@ func (p proposal) rows(t TableInfo) string {
 			or(p.copies(t), "    # cache: ["+strconv.Quote("prefix:{"+t.Key[0]+"}")+"]  # keys of copies in Redis\n"))
 	}
 	return b.String()
+}
+
+// endlessReferrers returns the tables without an end whose rows refer to those of a table.
+func (p proposal) endlessReferrers(t TableInfo) string {
+	var from []string
+	for _, name := range slices.Sorted(maps.Keys(p.tables)) {
+		o := p.tables[name]
+		if name != t.Name && o.end() == "" && slices.Contains(slices.Collect(maps.Values(o.Refers)), t.Name) {
+			from = append(from, comment(name))
+		}
+	}
+	return strings.Join(from, ", ")
 }
 
 // proposeClaim returns the comment with the statements for the columns of a

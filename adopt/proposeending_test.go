@@ -29,3 +29,27 @@ func TestProposalOfExtensions(t *testing.T) {
 		}
 	}
 }
+
+// Where rows without an end refer to others, the end of those may be that of what they stand for:
+// a poll ends, and its votes stay to be counted. Rows that something with an end of its own refers
+// to, or with a soft delete, are not asked about.
+func TestProposalOfEndsThatMayBeOfSomethingElse(t *testing.T) {
+	id, end := adopt.ColumnInfo{Name: "id", Kind: "bigint"}, adopt.ColumnInfo{Name: "expires_at", Kind: "timestamp with time zone"}
+	deleted := adopt.ColumnInfo{Name: "deleted_at", Kind: "timestamp with time zone"}
+	of := adopt.ColumnInfo{Name: "poll_id", Kind: "bigint"}
+	for name, c := range map[string]struct {
+		polls, votes []adopt.ColumnInfo
+		want         bool
+	}{
+		"votes without an end": {[]adopt.ColumnInfo{id, end}, []adopt.ColumnInfo{id, of}, true},
+		"votes with an end":    {[]adopt.ColumnInfo{id, end}, []adopt.ColumnInfo{id, of, end}, false},
+		"a soft delete":        {[]adopt.ColumnInfo{id, deleted}, []adopt.ColumnInfo{id, of}, false},
+	} {
+		text := proposed(adopt.ProposeOptions{},
+			adopt.TableInfo{Name: "polls", Key: []string{"id"}, Columns: c.polls},
+			adopt.TableInfo{Name: "poll_votes", Key: []string{"id"}, Columns: c.votes, Refers: map[string]string{"poll_id": "polls"}})
+		if got := strings.Contains(text, "# Rows of poll_votes refer to these, and have no end of their own"); got != c.want {
+			t.Errorf("%s: asked %t, want %t:\n%s", name, got, c.want, text)
+		}
+	}
+}
