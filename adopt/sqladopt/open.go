@@ -143,7 +143,7 @@ func (db *DB) fits(t *tx) error {
 }
 
 // tables are Lethe's own.
-var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "meanings", "orphans", "pairings", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles", "uploads"}
+var tables = []string{"adoption", "at_work", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "meanings", "orphans", "pairings", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles", "uploads"}
 
 // ownTables reports which tables are Lethe's own, by a schema or another prefix.
 func ownTables(prefix string) func(string) bool {

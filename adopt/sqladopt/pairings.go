@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -20,7 +19,6 @@ const (
 	beginEpoch    = `UPDATE {lethe}pairings SET next_nonce = ?4, marks = ?5 WHERE place = ?1 AND number = ?2 AND nonce = ?3 AND next_nonce = ''`
 	confirmEpoch  = `UPDATE {lethe}pairings SET number = number + 1, nonce = ?4, next_nonce = '', at = ?5
 		WHERE place = ?1 AND number = ?2 AND nonce = ?3 AND next_nonce = ?4`
-	pairedSince = `SELECT place FROM {lethe}pairings WHERE at >= ?1 ORDER BY place`
 	acceptEpoch = `UPDATE {lethe}pairings SET number = ?2, nonce = ?3, next_nonce = '', at = 0, marks = ?4 WHERE place = ?1`
 )
 
@@ -43,18 +41,6 @@ func (db *DB) Paired(ctx context.Context, place string) (p adopt.Paired, err err
 		return err
 	})
 	return p, err
-}
-
-// PairedWithin returns the places whose last epoch was confirmed within a time.
-func (db *DB) PairedWithin(ctx context.Context, within time.Duration) (places []string, err error) {
-	err = db.read(ctx, "look for epochs", func(t *tx) error {
-		if there, err := db.engine.has(t, "pairings"); err != nil || !there {
-			return err
-		}
-		places, err = all(t, text, pairedSince, t.now.Add(-within))
-		return err
-	})
-	return places, err
 }
 
 // BeginEpoch implements adopt.PairingRows.

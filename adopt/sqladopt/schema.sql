@@ -142,6 +142,19 @@ CREATE TABLE IF NOT EXISTS {lethe}pairings (
     marks      text   NOT NULL   -- of the database itself then, one a line
 );
 
+-- What instances work on, for each of their collections that reclaims: by it descriptions
+-- of this database find each other.
+CREATE TABLE IF NOT EXISTS {lethe}at_work (
+    worker     {key text} NOT NULL,
+    collection {key text} NOT NULL,
+    place      text   NOT NULL,  -- bucket and prefix; empty: none
+    quarantine text   NOT NULL,  -- the same of its quarantine
+    row_table  text   NOT NULL,  -- from which it takes rows
+    at         bigint NOT NULL,
+    alive      bigint NOT NULL,  -- until then the instance counts as running
+    PRIMARY KEY (worker, collection)
+);
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection text   PRIMARY KEY,

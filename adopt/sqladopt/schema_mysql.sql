@@ -150,6 +150,19 @@ CREATE TABLE IF NOT EXISTS {lethe}pairings (
     marks      longtext NOT NULL   -- of the database itself then, one a line
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
+-- What instances work on, for each of their collections that reclaims: by it descriptions
+-- of this database find each other.
+CREATE TABLE IF NOT EXISTS {lethe}at_work (
+    worker     varbinary(512) NOT NULL,
+    collection varbinary(255) NOT NULL,
+    place      longblob NOT NULL,  -- bucket and prefix; empty: none
+    quarantine longblob NOT NULL,  -- the same of its quarantine
+    row_table  longblob NOT NULL,  -- from which it takes rows
+    at         bigint   NOT NULL,
+    alive      bigint   NOT NULL,  -- until then the instance counts as running
+    PRIMARY KEY (worker, collection)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection varbinary(255) PRIMARY KEY,

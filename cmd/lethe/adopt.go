@@ -214,6 +214,7 @@ func (c *cli) adoptOnce(ctx context.Context, a *adoption.Adoption) error {
 		return err
 	}
 	done, err := a.Loop.Once(ctx, nil)
+	err = errors.Join(err, a.Rest(ctx))
 	for _, r := range a.Loop.Routines {
 		if n := done[r.Routine.Name()]; len(n) > 0 {
 			printf(c.out, "%-24s %s\n", r.Routine.Name(), counts(n))

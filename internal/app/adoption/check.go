@@ -110,6 +110,10 @@ func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt
 	if found = slices.Concat(found, removals, database); err != nil {
 		return found, err
 	}
+	others, err := a.checkOthers(ctx, name)
+	if found = append(found, others...); err != nil {
+		return found, err
+	}
 	if c.HasObjects() {
 		more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
 		if found = append(found, more...); err != nil {
@@ -177,6 +181,10 @@ func (a *Adoption) checkNames(ctx context.Context, name string, rights func(cont
 	out, err := rights(ctx)
 	if err != nil {
 		return nil, err
+	}
+	others, err := a.checkOthers(ctx, name)
+	if out = append(out, others...); err != nil {
+		return out, err
 	}
 	found, err := a.checkBucket(ctx, name, compare)
 	return append(out, found...), err

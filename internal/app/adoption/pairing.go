@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -83,7 +82,8 @@ func (a *Adoption) guarded(ctx context.Context, name, prefix string) (bucket, er
 // epochEvery is the time from one epoch to the next while an instance runs.
 const epochEvery = time.Minute
 
-// pairingRoutine moves the epochs of collections that reclaim on, whether they delete or not.
+// pairingRoutine moves the epochs of collections that reclaim on, whether they delete or not,
+// and keeps the record of what this instance works on.
 type pairingRoutine struct{ a *Adoption }
 
 // Name implements reclaim.Routine.
@@ -95,7 +95,7 @@ func (pairingRoutine) Plan(context.Context) (ledger.Backlog, error) { return led
 // Pass implements reclaim.Routine.
 func (r pairingRoutine) Pass(string) reclaim.Step {
 	return func(ctx context.Context, _ reclaim.Add) (bool, error) {
-		var errs []error
+		errs := []error{r.a.beginWork(ctx, func(name string) bool { return !r.a.suspended.has(name) })}
 		for _, name := range r.a.withObjects() {
 			if r.a.Description.Collections[name].Mode != adopt.Reclaim || r.a.suspended.has(name) {
 				continue
@@ -115,37 +115,7 @@ func (a *Adoption) withObjects() []string {
 	return slices.DeleteFunc(a.Description.Names(), func(name string) bool { return a.Description.Collections[name].Bucket == "" })
 }
 
-// othersFor is how long after its last epoch another description counts as at work.
-const othersFor = time.Hour
-
-// checkOthers finds other descriptions of this database that are at work on what a collection
-// has: each would take the other's objects, or those in its quarantine, for its own.
-func (a *Adoption) checkOthers(ctx context.Context, name string) (out []adopt.Finding, err error) {
-	places, err := a.DB.PairedWithin(ctx, othersFor)
-	if err != nil {
-		return nil, err
-	}
-	c := a.Description.Collections[name]
-	mine := []string{a.placeOf(name)}
-	if c.Quarantine != nil {
-		mine = append(mine, a.place(c, c.Quarantine.Prefix))
-	}
-	for _, other := range a.whole.Collections {
-		own := a.place(other, other.Prefix)
-		places = slices.DeleteFunc(places, func(place string) bool { return place == own })
-	}
-	for _, place := range places {
-		if slices.ContainsFunc(mine, func(m string) bool { return strings.HasPrefix(m, place) || strings.HasPrefix(place, m) }) {
-			out = append(out, adopt.Finding{Problem: true,
-				What: "another description of this database is at work below " + place + ", or was within an hour: each would take objects of the other, or its quarantine, for its own",
-				Do:   "give each a prefix outside of the other's, or describe both in one file; if it is not run any more, or was this one with another prefix, wait an hour"})
-		}
-	}
-	return out, nil
-}
-
-// checkPairing finds out whether the objects of a collection may belong to another database, or
-// to another description of this one.
+// checkPairing finds out whether the objects of a collection may belong to another database.
 func (a *Adoption) checkPairing(ctx context.Context, name string) ([]adopt.Finding, error) {
 	p, err := a.pairing(ctx, name)
 	if err != nil {
@@ -160,7 +130,7 @@ func (a *Adoption) checkPairing(ctx context.Context, name string) ([]adopt.Findi
 	case err != nil:
 		return nil, err
 	}
-	return a.checkOthers(ctx, name)
+	return nil, nil
 }
 
 // Unpaired returns why objects of collections, of all if none is named, may belong to another

@@ -123,6 +123,7 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 	case have.At.Sub(head.At) > planAge && !o.Old:
 		return nil, fmt.Errorf("the plan was made at %s, more than %s ago: %w, or say --force", head.At.Format(time.RFC3339), planAge, errPlan)
 	}
+	defer func() { err = errors.Join(err, a.Rest(ctx)) }()
 	if err := a.applicable(ctx, end, o); err != nil {
 		return nil, err
 	}
@@ -152,6 +153,9 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 
 // applicable refuses a plan with items of a collection that may not reclaim.
 func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions) error {
+	if err := a.beginWork(ctx, all); err != nil {
+		return err
+	}
 	found, err := a.check(ctx, all)
 	if err != nil {
 		return err
@@ -161,6 +165,13 @@ func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions)
 		c := a.Description.Collections[name]
 		if c.Mode != adopt.Reclaim && !o.Reported {
 			return fmt.Errorf("collection %s only reports: set mode: reclaim, or say --reclaim-reported", name)
+		}
+		others, err := a.checkOthers(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, f := range others { // no problem of what only reports, but of a plan of it
+			return fmt.Errorf("collection %s: %s (%s)", name, f.What, f.Do)
 		}
 		for _, f := range found[name] {
 			if f.Problem {

@@ -128,8 +128,12 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := a.beginWork(ctx, all); err != nil {
+		return err
+	}
 	found, err := a.check(ctx, all)
 	if err != nil {
+		a.endWork(ctx, a.Description.Names())
 		return err
 	}
 	for name, err := range a.Unusable {
@@ -146,6 +150,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 		}
 		if len(why) > 0 {
 			a.suspend(name)
+			a.endWork(ctx, []string{name})
 		}
 		if err := a.DB.Suspend(ctx, name, strings.Join(why, "; ")); err != nil {
 			return err
@@ -236,6 +241,7 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
+	defer a.endWork(ctx, a.Description.Names())
 	if !slices.ContainsFunc(a.whole.Names(), func(name string) bool { return a.whole.Collections[name].Mode == adopt.Reclaim }) {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}

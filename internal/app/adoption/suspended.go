@@ -163,12 +163,18 @@ func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// mended returns the suspended collections whose check finds no problem.
+// mended returns the suspended collections whose check finds no problem. Others count as
+// worked on only while they are checked.
 func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
-	found, err := a.check(ctx, a.suspended.has)
-	if err != nil {
+	if err := a.beginWork(ctx, a.suspended.has); err != nil {
 		return nil, err
 	}
+	found, err := a.check(ctx, a.suspended.has)
+	if err != nil {
+		a.endWork(ctx, a.suspended.names())
+		return nil, err
+	}
+	a.endWork(ctx, slices.DeleteFunc(a.suspended.names(), func(name string) bool { return !adopt.Problems(found[name]) }))
 	return slices.DeleteFunc(a.suspended.names(), func(name string) bool { return adopt.Problems(found[name]) }), nil
 }
 
