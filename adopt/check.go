@@ -46,7 +46,7 @@ type Sampled struct {
 	Outside      []string // keys that are not below the prefix
 	Odd          []string // keys that services interpret differently
 	Missing      string   // one that the bucket does not have
-	Decoded      string   // one that it has instead of such a key, spelled as in URLs
+	Spelled      string   // one that it has instead of such a key, in another spelling
 }
 
 // sampled returns how many objects were sampled.
@@ -69,8 +69,8 @@ func (s Sampled) Findings(prefix string) (out []Finding) {
 	case s.Found*2 < s.Named-len(s.Odd):
 		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),
 			"correct the template (contents.object, rows.objects): it does not give the keys of the objects"})
-	case s.Decoded != "":
-		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s, and %q instead of a key that is spelled as in URLs", s.Found, s.sampled(), s.Decoded),
+	case s.Spelled != "":
+		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s, and %+q instead of a key that is spelled otherwise, as in URLs or another form of Unicode", s.Found, s.sampled(), s.Spelled),
 			"let the rows have keys as the bucket has them: nothing else deletes such objects"})
 	case s.Found < s.Named-len(s.Odd):
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),

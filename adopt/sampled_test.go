@@ -14,7 +14,7 @@ func TestOddKeysAreNotMissing(t *testing.T) {
 	}{
 		{Sampled{Named: 4, Found: 1, Odd: []string{"a", "b", "c"}}, false, []string{"the keys of 3 of 4 sampled objects are never deleted"}},
 		{Sampled{Named: 4, Found: 1, Odd: []string{"a"}, Missing: "x"}, true, []string{`"x" is not there`, "the keys of 1 of 4 sampled objects are never deleted"}},
-		{Sampled{Named: 4, Found: 3, Missing: "x%20y", Decoded: "x y"}, false, []string{`"x y" instead of a key that is spelled as in URLs`}},
+		{Sampled{Named: 4, Found: 3, Missing: "x%20y", Spelled: "x y"}, false, []string{`"x y" instead of a key that is spelled otherwise`}},
 		{Sampled{Named: 2, Found: 2}, false, []string{"all of 2 sampled objects are in the bucket"}},
 		{Sampled{Named: 1, Found: 1}, false, []string{"the sampled object is in the bucket"}},
 		{Sampled{Named: 1, Outside: []string{"x"}}, true, []string{"the keys of 1 of 1 sampled object lie outside"}},

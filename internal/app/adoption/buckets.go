@@ -245,11 +245,11 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 			s.Found++
 		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
 			s.Missing = key
-			other, err := adopt.Decoded(ctx, store, prefix, key)
+			other, err := adopt.OtherSpelling(ctx, store, prefix, key)
 			if err != nil {
 				return s, err
 			}
-			s.Decoded = cmp.Or(s.Decoded, other)
+			s.Spelled = cmp.Or(s.Spelled, other)
 		default:
 			return s, err
 		}

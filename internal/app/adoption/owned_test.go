@@ -105,7 +105,7 @@ func TestOwnedKeysSpelledAsInURLs(t *testing.T) {
 	f.put("a", "b", "my cat")
 	f.exec(`INSERT INTO files (id, object_key) VALUES (1, 'files/a'), (2, 'files/b'), (3, 'files/my%20cat')`)
 	found, err := f.Check(t.Context())
-	if text := fmt.Sprint(found["files"]); err != nil || !strings.Contains(text, `"files/my cat" instead of a key that is spelled as in URLs`) {
+	if text := fmt.Sprint(found["files"]); err != nil || !strings.Contains(text, `"files/my cat" instead of a key that is spelled otherwise`) {
 		t.Errorf("a check finds %s, %v", text, err)
 	}
 }
