@@ -80,6 +80,9 @@ func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time
 		defer rows.Close()
 		for rows.Next() {
 			key, err := text(rows)
+			if err == nil {
+				err = listable(key) // Named would not find it, and an object may have its name in UTF-8
+			}
 			if err != nil {
 				return err
 			}
