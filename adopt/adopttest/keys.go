@@ -130,6 +130,8 @@ func seeAnew(k *keys) {
 	k.sees(9, anew, 2, "y")
 	k.app.Pass(keyRetention)
 	k.sees(9, anew, 2, "x", "y")
+	anew[1].Size++ // by a program that sets the time of what was there before
+	k.sees(9, anew, 2, "x")
 }
 
 func seeNamed(k *keys) {

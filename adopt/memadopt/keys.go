@@ -90,7 +90,7 @@ func (k *Keys) See(_ context.Context, s adopt.Seeing) (out adopt.Seen, err error
 		}
 		out.Orphans++
 		have := k.orphans[o.Key]
-		if have == nil || have.Modified != o.Modified {
+		if have == nil || have.Modified != o.Modified || have.Size != o.Size {
 			anew := &Orphan{Since: now}
 			if have != nil {
 				anew.Allowed = have.Allowed // it may take what was put since

@@ -30,7 +30,7 @@ const (
 
 	seeOrphans = `INSERT INTO {lethe}orphans AS o (collection, "key", size, modified, since_at, seen_at)
 		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM ` + "{rows 1: key text, size bigint, modified bigint}" + ` WHERE TRUE
-		ON CONFLICT (collection, "key") DO UPDATE SET since_at = CASE WHEN o.modified = excluded.modified THEN o.since_at ELSE excluded.since_at END,
+		ON CONFLICT (collection, "key") DO UPDATE SET since_at = CASE WHEN o.modified = excluded.modified AND o.size = excluded.size THEN o.since_at ELSE excluded.since_at END,
 			seen_at = excluded.seen_at, size = excluded.size, modified = excluded.modified`
 	allowOrphans = `UPDATE {lethe}orphans SET allowed_at = ?3 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	dueOrphans   = `SELECT "key" FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})

@@ -82,6 +82,6 @@ var mysqlTexts = map[string]string{
 
 	seeOrphans: `INSERT INTO {lethe}orphans (collection, "key", size, modified, since_at, seen_at)
 		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM {rows 1: key text, size bigint, modified bigint}
-		ON DUPLICATE KEY UPDATE since_at = CASE WHEN {lethe}orphans.modified = VALUES(modified) THEN {lethe}orphans.since_at ELSE VALUES(since_at) END,
+		ON DUPLICATE KEY UPDATE since_at = CASE WHEN {lethe}orphans.modified = VALUES(modified) AND {lethe}orphans.size = VALUES(size) THEN {lethe}orphans.since_at ELSE VALUES(since_at) END,
 			seen_at = VALUES(seen_at), size = VALUES(size), modified = VALUES(modified)`,
 }

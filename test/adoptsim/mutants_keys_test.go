@@ -21,7 +21,7 @@ var keyMutants = of(adoptsim.Keys, []mutant{
 	{name: "orphans are forgotten by nobody", rule: "a row that is seen begins the retention again", file: keyRows,
 		edits: edit("if o.Seen < since {", "if o.Seen < min(since, 0) {")},
 	{name: "what was put anew is as old as before", rule: "unchanged", file: keyRows,
-		edits: edit("have == nil || have.Modified != o.Modified", "have == nil")},
+		edits: edit("have == nil || have.Modified != o.Modified || have.Size != o.Size", "have == nil")},
 	{name: "a held orphan is condemned", rule: "holds are looked at in the transaction that condemns", file: keyRows,
 		edits: edit("		if holds.Object(o.Key) != nil {\n			out.Held++", "		if holds.Object(o.Key) != nil {\n			seen[o.Key] = have\n			out.Held++")},
 	{name: "orphans whose delete was allowed are not told of", rule: "a hold tells of the deletes that may yet take effect", file: memHolds,
