@@ -214,6 +214,7 @@ type comparison struct {
 	matched int64      // objects that have a row
 	without int64      // objects that have none
 	wrong   error      // about the keys that the query returns
+	derived derivations
 	rows    *keyBuffer
 	found   []OrphanObject // not yet checked again
 	missing []string
@@ -257,14 +258,15 @@ func (c *comparison) plausible() error {
 	if !c.first {
 		return nil
 	}
-	return firstRun(c.matched, c.without, c.Rules.Least, "objects", "keys.least")
+	return cmp.Or(firstRun(c.matched, c.without, c.Rules.Least, "objects", "keys.least"), c.derived.doubt(c.Rules.Least))
 }
 
 // named adds a key that a row names. A key elsewhere says nothing about the
 // objects below the prefix.
 func (c *comparison) named(key string) error {
-	if _, ok := below(key, c.Prefix); ok && key != c.rows.key {
+	if rest, ok := below(key, c.Prefix); ok && key != c.rows.key {
 		c.below++
+		c.derived.lives(rest)
 	}
 	return c.rows.put(key)
 }
@@ -308,6 +310,11 @@ func (c *comparison) flushOrphans(ctx context.Context) error {
 	c.found = nil
 	if len(found) == 0 {
 		return nil
+	}
+	if c.first {
+		if err := c.derive(ctx, found); err != nil {
+			return err
+		}
 	}
 	return c.orphans(ctx, c, found)
 }

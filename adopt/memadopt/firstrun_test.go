@@ -156,6 +156,43 @@ func TestFirstRunOfKeys(t *testing.T) {
 	})
 }
 
+// Thumbnails that no row names are in use as their originals are, also where they are fewer than
+// the objects with a row. What has a key like that by chance is no thumbnail.
+func TestFirstRunOfDerivedObjects(t *testing.T) {
+	for form, doubted := range map[string]bool{
+		"a/%s_thumb.jpg": true, "a/%s-150x150.jpg": true, "a/thumb_%s.jpg": true, "a/%s.jpg.webp": true, "a/%s.webp": true,
+		"thumbs/a/%s.jpg": true, "a/small/%s.jpg": true, "thumbs/%s.jpg": true,
+		"b/other-%s.png": false, "a/%s": false, "b/%.3s.jpg": false,
+	} {
+		for _, n := range []int{9, 10} {
+			clock := newClock()
+			store, rows := &bucket{clock: clock, objects: map[string]lethe.Time{}}, memadopt.NewKeys(clock)
+			for i := range 30 {
+				name := fmt.Sprintf("%03d-original", i)
+				store.objects["a/"+name+".jpg"] = clock.Now()
+				rows.Insert("files/a/" + name + ".jpg")
+				if i < n {
+					store.objects[fmt.Sprintf(form, name)] = clock.Now()
+				}
+			}
+			clock.Pass(48 * time.Hour)
+			k := &adopt.Keys{
+				Collection: "keys", Prefix: "files/", Rules: adopt.KeySpec{}.Rules(), Rows: rows, Store: store,
+				Remove: adopt.Within{Prefix: "files/", Store: store}, Batch: 4, Boot: clock,
+			}
+			_, err := k.Census(t.Context())
+			ran := run(t, k.Pass("w"))
+			if want := doubted && n == 10; errors.Is(err, adopt.ErrFewRows) != want || errors.Is(ran, adopt.ErrFewRows) != want {
+				t.Errorf("%d such as %s: %v, %v", n, form, err, ran)
+			}
+			k.Rules.Least = 0 // confirmed
+			if err := run(t, k.Pass("w")); err != nil {
+				t.Errorf("%d such as %s, confirmed: %v", n, form, err)
+			}
+		}
+	}
+}
+
 // So with folders.
 func TestFirstRunOfFolders(t *testing.T) {
 	var names []string
