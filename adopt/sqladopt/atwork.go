@@ -27,16 +27,21 @@ const (
 	dropWork   = `DELETE FROM {lethe}at_work WHERE worker = ?1 AND collection = ?2`
 	insertWork = `INSERT INTO {lethe}at_work (worker, collection, place, quarantine, row_table, at, alive) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`
 	restWork   = `UPDATE {lethe}at_work SET alive = 0 WHERE worker = ?1 AND collection = ?2`
+	beatWork   = `UPDATE {lethe}at_work SET at = ?2, alive = ?3 WHERE alive > 0 AND worker = (SELECT worker FROM {lethe}runs WHERE id = ?1)`
 	pruneWork  = `DELETE FROM {lethe}at_work WHERE at < ?1`
 	listWork   = `SELECT worker, collection, place, quarantine, row_table, alive FROM {lethe}at_work WHERE at >= ?1 ORDER BY collection, worker`
 )
 
-// WorkKept is how long the record of an instance's work stays after its last heartbeat.
-const WorkKept = time.Hour
+const (
+	// WorkKept is how long the record of an instance's work stays after its last heartbeat.
+	WorkKept = time.Hour
+	// WorkAlive is how long after it an instance counts as running.
+	WorkAlive = 5 * time.Minute
+)
 
-// BeginWork records what an instance works on. It counts as running for a while, and is to
-// call this again before that is over.
-func (db *DB) BeginWork(ctx context.Context, worker string, alive time.Duration, works []Work) error {
+// BeginWork records what an instance works on. It is to call this again before WorkAlive is
+// over; heartbeats of its runs count as that.
+func (db *DB) BeginWork(ctx context.Context, worker string, works []Work) error {
 	return db.write(ctx, "record what is worked on", func(t *tx) error {
 		if _, err := t.exec(pruneWork, t.now.Add(-WorkKept)); err != nil { // first: it may wait for others
 			return err
@@ -45,7 +50,7 @@ func (db *DB) BeginWork(ctx context.Context, worker string, alive time.Duration,
 			if _, err := t.exec(dropWork, worker, w.Collection); err != nil {
 				return err
 			}
-			if _, err := t.exec(insertWork, worker, w.Collection, w.Place, w.Quarantine, w.Table, t.now, t.now.Add(alive)); err != nil {
+			if _, err := t.exec(insertWork, worker, w.Collection, w.Place, w.Quarantine, w.Table, t.now, t.now.Add(WorkAlive)); err != nil {
 				return err
 			}
 		}

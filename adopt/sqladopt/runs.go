@@ -53,7 +53,11 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 // ended.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
-		return t.one(beatRun, string(id), t.now, sqldb.JSON(counts))
+		if err := t.one(beatRun, string(id), t.now, sqldb.JSON(counts)); err != nil {
+			return err
+		}
+		_, err := t.exec(beatWork, string(id), t.now, t.now.Add(WorkAlive))
+		return err
 	})
 }
 

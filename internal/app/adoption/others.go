@@ -9,10 +9,6 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
-// workAlive is how long after its last heartbeat, which comes each epochEvery, an instance
-// counts as running.
-const workAlive = 3 * epochEvery
-
 // workOf returns what an instance works on for a collection.
 func (a *Adoption) workOf(name string, c adopt.Collection) sqladopt.Work {
 	w := sqladopt.Work{Collection: name}
@@ -37,7 +33,7 @@ func (a *Adoption) beginWork(ctx context.Context, wanted func(name string) bool)
 			works = append(works, a.workOf(name, c))
 		}
 	}
-	return a.DB.BeginWork(ctx, a.o.Worker, workAlive, works)
+	return a.DB.BeginWork(ctx, a.o.Worker, works)
 }
 
 // endWork forgets that this instance worked on collections: it has ended, or found a problem

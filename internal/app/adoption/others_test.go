@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // otherwise is this application in another description, which edit changes.
@@ -128,7 +129,16 @@ func TestADescriptionThatWasChanged(t *testing.T) {
 	finds(t, changed, "files", false, "at work")
 	f.passes(map[string]int64{"orphans": 0})
 	finds(t, changed, "files", true, former)
-	f.exec(`UPDATE lethe.at_work SET alive = alive - $1`, workAlive.Microseconds())
+	f.exec(`UPDATE lethe.at_work SET alive = alive - $1`, sqladopt.WorkAlive.Microseconds())
+	finds(t, changed, "files", false, "at work")
+	run := ledger.Run{ID: "1", Routine: "keys files", Worker: f.o.Worker} // a long one, as of run --once
+	if err := errors.Join(f.DB.StartRun(t.Context(), run), f.DB.BeatRun(t.Context(), run.ID, nil)); err != nil {
+		t.Fatal(err)
+	}
+	finds(t, changed, "files", true, former)
+	if err := errors.Join(f.Rest(t.Context()), f.DB.BeatRun(t.Context(), run.ID, nil)); err != nil {
+		t.Fatal(err)
+	}
 	finds(t, changed, "files", false, "at work")
 
 	ctx, stop := context.WithCancel(t.Context())
