@@ -59,7 +59,8 @@ type PairingRows interface {
 // as does the database after a return to a backup. Neither may delete before an operator
 // says so (Accept).
 //
-// An epoch is recorded, put under a name that is used once, found in a listing, and confirmed. Of
+// An epoch is recorded, put under a name that is used once, found in a listing, and confirmed. It
+// lies beside the one before it, so that none counts that was put into another bucket. Of
 // two databases that go on from one epoch the first to confirm keeps the prefix: the other
 // finds that object beside its own. If each finds the other's, neither goes on.
 //
@@ -194,7 +195,7 @@ func (p *Pairing) complete(ctx context.Context, begun Paired) error {
 	if err := p.Rows.ConfirmEpoch(ctx, p.Place, seen); err != nil {
 		return err
 	}
-	old := slices.DeleteFunc(found, func(e Epoch) bool { return e.Number >= next.Number })
+	old := slices.DeleteFunc(found, func(e Epoch) bool { return e.Number >= begun.Number })
 	_ = p.remove(ctx, old) // what is left goes the next time
 	return nil
 }
@@ -237,6 +238,8 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 		return ""
 	case len(found) == 0:
 		return "no epoch lies below " + p.Place + " any more: another bucket or disk is in its place, or it was emptied or restored"
+	case slices.Contains(last, seen.Epoch) && seen.alone(found):
+		return "the last epoch lies below " + p.Place + " without the one before it: another bucket or disk is in its place, or it was emptied, while the epoch was put"
 	case slices.Contains(last, seen.Epoch), len(last) == 1 && last[0] == next && (seen.Number == 0 || slices.Contains(found, seen.Epoch)):
 		return "" // the next lies beside the one before it, unless it was put into another bucket
 	case seen.Number == 0:
@@ -245,6 +248,13 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 		return "an older epoch lies below " + p.Place + " (" + last[0].key() + "): the bucket was restored, or another is in its place"
 	}
 	return "another database has gone on below " + p.Place + " (" + last[0].key() + "): it is a copy of this one, or this one is the copy, or was restored, or another bucket is in its place"
+}
+
+// alone reports whether the last epoch lies there without one before it: one process found it
+// where it belongs, and a late put of another brought it into the bucket that took that one's
+// place. The first has none before it, nor need one that an operator accepted.
+func (seen Paired) alone(found []Epoch) bool {
+	return seen.Number > 1 && seen.At != 0 && !slices.ContainsFunc(found, func(e Epoch) bool { return e.Number == seen.Number-1 })
 }
 
 // list returns the epochs below the prefix, in order.

@@ -100,7 +100,7 @@ func (i *instance) ConfirmEpoch(_ context.Context, _ string, seen adopt.Paired) 
 			i.e.order = append(i.e.order, next)
 		}
 		i.db.backups = append(i.db.backups, i.db.Paired)
-		i.db.Paired = adopt.Paired{Epoch: next}
+		i.db.Paired = adopt.Paired{Epoch: next, At: 1}
 		return nil
 	})
 }

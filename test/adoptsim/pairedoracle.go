@@ -135,7 +135,7 @@ func (s *pairedSite) end() {
 			w.fail(fmt.Errorf("%s is admitted in the end: %v", d.name, err))
 		}
 	}
-	if n := len(s.objects.below(epochs)); n != 1 {
+	if n := len(s.objects.below(epochs)); n != 2 { // the last, and the one before it
 		w.fail(fmt.Errorf("%d epochs lie there in the end", n))
 	}
 	w.fail(p.Leave(ctx))
