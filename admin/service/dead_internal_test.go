@@ -79,3 +79,16 @@ func TestWriteOffOfALateUpload(t *testing.T) {
 		t.Errorf("written off %+v, %v once nothing can land any more", n, err)
 	}
 }
+
+// What audit lines say of before and after has the names of the admin API.
+func TestStatesHaveTheNamesOfTheAPI(t *testing.T) {
+	s, _, _ := lateLetter(t)
+	dead, err := s.deadState(t.Context(), api.DeadRequest{All: true})
+	if got, want := Audited(dead), `[{"backend":"main","state":"dead","blobs":1,"bytes":4}]`; got != want || err != nil {
+		t.Errorf("dead letters are told as %s, %v; want %s", got, err, want)
+	}
+	trash, err := s.trashesState(t.Context(), api.TrashRequest{All: true})
+	if got, want := Audited(trash), `{"due":0,"bytes":0,"age_seconds":0,"scheduled":0}`; got != want || err != nil {
+		t.Errorf("the trash is told as %s, %v; want %s", got, err, want)
+	}
+}

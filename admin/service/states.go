@@ -5,7 +5,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
-	"github.com/lethe-storage/lethe/ledger"
 )
 
 // States for audit lines, before and after a request.
@@ -44,11 +43,17 @@ func (s *Service) backendState(ctx context.Context, r api.BackendRequest) (any, 
 // deadState returns the totals of condemned and dead blobs on each backend, or
 // on the named one.
 func (s *Service) deadState(ctx context.Context, r api.DeadRequest) (any, error) {
+	type total struct {
+		Backend string `json:"backend"`
+		State   string `json:"state"`
+		Blobs   int64  `json:"blobs"`
+		Bytes   int64  `json:"bytes"`
+	}
 	totals, err := s.o.Ledger.Totals(ctx)
-	out := []ledger.Total{}
+	out := []total{}
 	for _, t := range totals {
 		if (t.State == lethe.Dead || t.State == lethe.Condemned) && (r.Backend == "" || r.Backend == t.Backend) {
-			out = append(out, t)
+			out = append(out, total{t.Backend, t.State.String(), t.Blobs, t.Bytes})
 		}
 	}
 	return out, err
@@ -61,7 +66,11 @@ func (s *Service) trashState(ctx context.Context, r api.RestoreRequest) (any, er
 // trashesState returns how many entries are in the trash, and when the first is
 // purged.
 func (s *Service) trashesState(ctx context.Context, _ api.TrashRequest) (any, error) {
-	return s.o.Ledger.PurgeBacklog(ctx)
+	b, err := s.o.Ledger.PurgeBacklog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return backlogOf(b, s.o.Clock.Now()), nil
 }
 
 func (s *Service) keyState(ctx context.Context, r api.KeyName) (any, error) {
