@@ -81,6 +81,7 @@ func demoConfig(dir string) *config.Config {
 	conf.Server.S3.Listen = "127.0.0.1:0"
 	conf.Server.Paste.Listen = "off"
 	conf.Server.Metrics.Listen = "off"
+	conf.Server.Console.Listen = "off"
 	conf.Reclaim.Expire.Enabled = false
 	conf.Reclaim.Clean.Enabled = false
 	conf.Reclaim.Grace.ReadGrace = config.Duration(demoGrace)
