@@ -207,7 +207,7 @@ func (c *cli) explainGone(g api.Gone, now time.Time) {
 		case b.Stopped != "":
 			printf(c.out, ", %s", b.Stopped)
 		case b.State == lethe.Condemned.String():
-			printf(c.out, ", deleted %s", words.When(b.DueAt, now))
+			printf(c.out, ", due %s", words.When(b.DueAt, now))
 		}
 		printf(c.out, "\n")
 	}
@@ -243,7 +243,7 @@ func (c *cli) explainContent(e api.Explanation, content api.ContentInfo) {
 	for _, b := range content.Blobs {
 		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, words.Size(b.Size), b.Segment)
 		if b.Reason != "" {
-			printf(c.out, ", condemned as %s, deleted %s", b.Reason, words.When(b.DueAt, e.Now))
+			printf(c.out, ", condemned as %s, due %s", b.Reason, words.When(b.DueAt, e.Now))
 		}
 		if b.Attempts > 0 {
 			printf(c.out, ", %s, last error: %s", words.Plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,9 @@ func TestExplainTellsOfFailingDeletes(t *testing.T) {
 	w.clock.Advance(2 * time.Hour)
 	w.reclaimed("objects", 1, "expire")
 	w.clock.Advance(quietTime + time.Minute)
+	if out := w.ok("explain", "s3://first/a"); !regexp.MustCompile(`(?m)^  blob .* on main: condemned, due \d+ \S+ ago$`).MatchString(out) {
+		t.Errorf("of bytes that are due and lie there explain says\n%s", out)
+	}
 	w.ok("reclaim", "--once", "--only", "clean")
 	w.says("after an attempt", "a", "not here", "its bytes are still to be deleted: 1 blob, 1 attempt failed, the last with: ", "; due at ")
 	w.ok("backend", "hold", "main", "--reason", "a look at the disk")
