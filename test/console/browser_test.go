@@ -168,9 +168,12 @@ func (b *browser) look(width int64, scheme string) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
-// fits reports a page that is wider than its window.
+// fits reports a page that is wider than its window, and a table that need not scroll and does.
 func (b *browser) fits(what string) {
 	b.w.t.Helper()
+	if wide := eval[string](b, "[...document.querySelectorAll('.folds')].map(t => t.parentElement).filter(e => e.scrollWidth > e.clientWidth).map(e => e.ariaLabel).join()"); wide != "" {
+		b.w.t.Errorf("%s: the table %s is wider than its place", what, wide)
+	}
 	if over := eval[float64](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 		b.w.t.Errorf("%s: the page is %v wider than the window", what, over)
 	}

@@ -101,6 +101,8 @@ func (w *world) stuck(bucket, key string) {
 func TestPictures(t *testing.T) {
 	for suffix, w := range map[string]*world{"": healthy(t), "-troubled": troubled(t)} {
 		w.bucket("the-longest-name-that-anybody-gave-to-a-bucket-for-the-auditors")
+		_, err := api.Call[api.HoldInfo](w.ctx, w.admin, "holds/add", api.HoldRequest{Bucket: "photos", Prefix: "2026/", Reason: "https://auditors.example.org/" + strings.Repeat("case", 80)})
+		w.must(err)
 		b := open(w)
 		for _, view := range views {
 			b.look(view.width, view.scheme)
