@@ -496,7 +496,7 @@ func findingItem(f frame, n api.StatusFinding, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var26 string
-			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("since ")
+			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("began ")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 102, Col: 15}
 			}
