@@ -34,11 +34,11 @@ func (s *Service) ListObjects(ctx context.Context, r api.ObjectListRequest) (api
 	if r.Recursive {
 		q.Delimiter = ""
 	}
-	rules, err := s.o.Ledger.Rules(ctx, r.Bucket)
+	found, err := s.o.Ledger.List(ctx, q)
 	if err != nil {
 		return out, err
 	}
-	found, err := s.o.Ledger.List(ctx, q)
+	rules, err := s.o.Ledger.Rules(ctx, r.Bucket)
 	if err != nil {
 		return out, err
 	}

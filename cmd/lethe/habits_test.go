@@ -30,6 +30,7 @@ func TestExitCodes(t *testing.T) {
 		{"ttl show", exitUsage, "write lethe ttl show s3://bucket/key; see lethe ttl show --help"},
 		{"hold rm s3://first/a", exitNothing, "no such hold"},
 		{"hold add s3://nowhere", exitNothing, "no such bucket"},
+		{"ls s3://nowhere", exitNothing, "list nowhere: no such bucket"},
 		{"buckets set nowhere --undo 1h", exitNothing, "bucket nowhere: no such bucket"},
 		{"buckets set first", exitUsage, "nothing to change"},
 		{"buckets set s3://first/a --undo 1h", exitUsage, "not a bucket; write s3://first"},
