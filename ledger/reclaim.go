@@ -199,3 +199,10 @@ type Recovered struct {
 	State   lethe.State
 	Claims  int64
 }
+
+// EndedClaims counts claims of a process that is gone.
+type EndedClaims struct {
+	Blobs      []Recovered
+	Placements int64
+	Events     int64
+}

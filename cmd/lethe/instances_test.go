@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/api"
 	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
@@ -341,5 +342,48 @@ func TestAnOutdatedInstanceStops(t *testing.T) {
 	}
 	if err := <-ended; !errors.Is(err, sqlledger.ErrOutdated) {
 		t.Errorf("it ended with %v, want %v", err, sqlledger.ErrOutdated)
+	}
+}
+
+// What a killed instance had claimed is due again once its heartbeat is missing, and not only after
+// the grace of its claims; those of an instance that lives go on.
+func TestClaimsOfAKilledInstanceEnd(t *testing.T) {
+	w := newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
+	db, ctx := w.app.Ledger, t.Context()
+	subjects := []ledger.Subject{{ID: lethe.RandomID(w.clock.Now())}, {ID: lethe.RandomID(w.clock.Now())}}
+	if _, err := db.QueuePlacements(ctx, subjects); err != nil {
+		t.Fatal(err)
+	}
+	claim := func(instance string) ledger.Placements {
+		t.Helper()
+		p, err := db.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: instance + "/0", Limit: 1, Lease: time.Hour})
+		if err != nil || len(p.Items) != 1 {
+			t.Fatalf("%s claimed %+v, %v", instance, p, err)
+		}
+		return p
+	}
+	killed, alive := claim("killed"), claim("alive")
+	beat := func(instance string) {
+		t.Helper()
+		if err := db.BeatInstance(ctx, instance, ledger.InstanceInfo{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat("killed")
+	w.clock.Advance(31 * time.Second)
+	beat("alive")
+	ended := func(p ledger.Placements) error {
+		return db.KeepPlacement(ctx, p.Items[0].ID, p.Fence, time.Hour)
+	}
+	for range 5000 { // it looks every two seconds
+		if errors.Is(ended(killed), lethe.ErrFenced) {
+			break
+		}
+	}
+	if err := ended(killed); !errors.Is(err, lethe.ErrFenced) {
+		t.Errorf("the claim of the killed instance: %v", err)
+	}
+	if err := ended(alive); err != nil {
+		t.Errorf("the claim of an instance that lives: %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 package app_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +18,9 @@ import (
 func TestClaimsOfAKilledServerEnd(t *testing.T) {
 	c := config.Default()
 	c.DataDir = t.TempDir()
+	to := slog.New(slog.DiscardHandler)
 	open := func(create bool) *app.Store {
-		s, err := app.OpenStore(t.Context(), c, app.Options{Create: create})
+		s, err := app.OpenStore(t.Context(), c, app.Options{Create: create, Log: to})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +48,8 @@ func TestClaimsOfAKilledServerEnd(t *testing.T) {
 		t.Fatalf("claimed %+v, %+v", places, deletes)
 	}
 	must(killed.Close())
+	var log bytes.Buffer
+	to = slog.New(slog.NewTextHandler(&log, nil))
 	s := open(false)
 	t.Cleanup(func() { _ = s.Close() })
 	runs, _, err := s.Ledger.LastRuns(t.Context())
@@ -52,6 +58,9 @@ func TestClaimsOfAKilledServerEnd(t *testing.T) {
 	}
 	if b, err := s.Ledger.CleanBacklog(t.Context(), backend); err != nil || b.Count != 1 {
 		t.Errorf("deletes that are due: %+v, %v", b, err)
+	}
+	if says := log.String(); !strings.Contains(says, "audit=true event=claims_recovered") {
+		t.Errorf("no audit line of the claims on blobs: %s", says)
 	}
 	if b, err := s.Ledger.PlaceBacklog(t.Context()); err != nil || b.Count != 1 {
 		t.Errorf("placements that are due: %+v, %v", b, err)

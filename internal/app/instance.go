@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -42,6 +43,7 @@ func (a *App) beat(ctx context.Context) error {
 	tick := time.NewTicker(instanceAsk)
 	defer tick.Stop()
 	clock, told, looked := lethe.Monotonic{}, lethe.Time(0), lethe.Time(0)
+	var ended map[string]lethe.Time
 	for {
 		self, now, asked := a.watch.throttle.Self(), clock.Now(), a.asked(ctx, info.Answered)
 		look := looked == 0 || now.Sub(looked) >= instanceLook
@@ -56,7 +58,7 @@ func (a *App) beat(ctx context.Context) error {
 		}
 		if look {
 			looked = now
-			a.hear(ctx)
+			ended = a.hear(ctx, ended)
 			if err := a.Ledger.Understood(ctx); errors.Is(err, sqlledger.ErrOutdated) {
 				return err
 			}
@@ -88,15 +90,31 @@ func (a *App) asked(ctx context.Context, answered int64) int64 {
 	return answered
 }
 
-// hear reads the heartbeats of the other instances. If that fails, what was known
-// stays in use.
-func (a *App) hear(ctx context.Context) {
+// hear reads the heartbeats of the other instances, and ends the claims of those that are silent.
+// It takes and returns the last heartbeats of those whose claims it has ended. If it fails, what was
+// known stays in use.
+func (a *App) hear(ctx context.Context, ended map[string]lethe.Time) map[string]lethe.Time {
 	if !a.shared() {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, instanceLook)
 	defer cancel()
-	if list, err := a.Ledger.Instances(ctx, instanceGone); err == nil {
-		a.setPeers(list)
+	// A claim that was made before ends by its age.
+	known, err := a.Ledger.Instances(ctx, instanceGone+a.safety.ClaimGrace)
+	if err != nil {
+		return ended
 	}
+	list, err := a.Ledger.Instances(ctx, instanceGone)
+	if err != nil {
+		return ended
+	}
+	a.setPeers(list)
+	silent := map[string]lethe.Time{}
+	for _, i := range known {
+		alive := i.ID == a.worker || slices.ContainsFunc(list, func(o ledger.Instance) bool { return o.ID == i.ID })
+		if !alive && (ended[i.ID] == i.BeatAt || a.endClaims(ctx, i.ID) == nil) {
+			silent[i.ID] = i.BeatAt
+		}
+	}
+	return silent
 }

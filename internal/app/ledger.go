@@ -90,32 +90,25 @@ func safetyOf(g config.Grace) reclaim.Safety {
 	}.WithDefaults()
 }
 
-// endEarlier ends the runs of a process that was killed, and its claims on blobs and placements,
-// whichever command finds them: as this process has the ledger to itself, none of them goes on. In
-// a shared ledger the watch routine ends them, by their age.
+// endEarlier ends the runs of a process that was killed, and its claims, whichever command finds
+// them: as this process has the ledger to itself, none of them goes on. In a shared ledger the
+// other instances end them: see endSilent.
 func (s *Store) endEarlier(ctx context.Context) error {
 	if s.shared() {
 		return nil
 	}
-	return errors.Join(s.interruptRuns(ctx), s.releasePlacements(ctx), s.releaseBlobs(ctx))
+	return errors.Join(s.interruptRuns(ctx), s.endClaims(ctx, ""))
 }
 
-// releasePlacements ends the claims on contents that need copies: the workers of a process
-// that was killed make none, and for the grace of a claim there would be one copy.
-func (s *Store) releasePlacements(ctx context.Context) error {
-	n, err := s.Ledger.ReleasePlacements(ctx)
-	if n > 0 {
-		s.opt.Log.Info("contents that an earlier process was to copy are copied now", "contents", n)
+// endClaims ends the claims of a process that is gone, of any if process is "": until their grace is
+// over, nobody would delete, copy or send what it had claimed.
+func (s *Store) endClaims(ctx context.Context, process string) error {
+	ended, err := s.Ledger.EndClaims(ctx, process)
+	for _, r := range ended.Blobs {
+		s.Loop.Events.EmitClaimsRecovered(r)
 	}
-	return err
-}
-
-// releaseBlobs ends the claims on blobs that are to be deleted or reaped: for their grace, what is
-// due would not be seen by the person who has it reclaimed now.
-func (s *Store) releaseBlobs(ctx context.Context) error {
-	recovered, err := s.Ledger.RecoverClaims(ctx, 0, 0)
-	for _, r := range recovered {
-		s.opt.Log.Info("claims of an earlier process were ended", "backend", r.Backend, "state", r.State, "claims", r.Claims)
+	if ended.Placements+ended.Events > 0 {
+		s.opt.Log.Info("what a process that is gone was to copy or to send is due now", "contents", ended.Placements, "events", ended.Events)
 	}
 	return err
 }

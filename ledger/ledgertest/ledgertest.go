@@ -36,8 +36,8 @@ type Ledger interface {
 	reconcile.Ledger
 	// Walks returns the newest walks over a backend, newest first.
 	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
-	// ReleasePlacements ends the claims of all workers of placement, and returns how many.
-	ReleasePlacements(ctx context.Context) (int, error)
+	// EndClaims ends the claims of a process that is gone, or of all.
+	EndClaims(ctx context.Context, process string) (ledger.EndedClaims, error)
 }
 
 // EngineLedger is what the engine and those who operate it need of a ledger together.

@@ -20,7 +20,7 @@ func placeTests() []test {
 		{name: "one copy needs no queue", run: placeUnqueued},
 		{name: "what is queued, and claims of what is named", run: placeNamed, options: two},
 		{name: "claims end", run: placeClaims, options: two},
-		{name: "claims are released", run: placeReleased, options: two},
+		{name: "claims of a process that is gone end", run: claimsEnded, options: two},
 		{name: "what happens meanwhile is looked at again", run: placeAgain, options: two},
 		{name: "retries", run: placeRetries, options: two},
 		{name: "subjects are queued once", run: placeOnce},
@@ -169,19 +169,6 @@ func placeClaims(w *world) {
 	equal(w, "fenced", must(w.SettlePlacements(w.ctx, other, done))(w), 0)
 	w.later(24 * time.Hour)
 	equal(w, "left", len(w.placements().Items), 0)
-}
-
-func placeReleased(w *world) {
-	w.put("k", "body")
-	w.put("l", "other")
-	all := w.placements()
-	p, later := all.Items[0], ledger.PlacementResult{ID: all.Items[1].ID, RetryAt: w.now().Add(time.Minute), Error: "no room"}
-	equal(w, "fenced", must(w.SettlePlacements(w.ctx, all.Fence, []ledger.PlacementResult{later}))(w), 0)
-	equal(w, "released", must(w.ReleasePlacements(w.ctx))(w), 1)
-	equal(w, "released again", must(w.ReleasePlacements(w.ctx))(w), 0)
-	w.fails(w.KeepPlacement(w.ctx, p.ID, all.Fence, lease), lethe.ErrFenced)
-	q, _ := w.misplaced()
-	equal(w, "due", q.ID, p.ID)
 }
 
 func placeAgain(w *world) {

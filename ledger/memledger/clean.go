@@ -179,9 +179,13 @@ func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int)
 		return nil, err
 	}
 	defer db.leave()
-	var out []ledger.Recovered
 	stale := db.claimed.until(func(b *blob) bool { return b.Claim.At > db.now.Add(-grace) })
-	for _, b := range slices.Clone(first(stale, limit)) {
+	return db.unclaim(slices.Clone(first(stale, limit))), nil
+}
+
+// unclaim ends the claims on blobs.
+func (db *DB) unclaim(blobs []*blob) (out []ledger.Recovered) {
+	for _, b := range blobs {
 		next := b.Blob
 		next.Claim = ledger.Claim{}
 		db.set(b, next)
@@ -190,7 +194,7 @@ func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int)
 	slices.SortFunc(out, func(a, b ledger.Recovered) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.State, b.State))
 	})
-	return out, nil
+	return out
 }
 
 func addRecovered(out []ledger.Recovered, b *blob) []ledger.Recovered {

@@ -23,6 +23,7 @@ type events struct {
 type event struct {
 	ledger.Event
 	bucket lethe.ID
+	worker string // of the last claim
 	fence  int64
 }
 
@@ -110,7 +111,7 @@ func (db *DB) ClaimEvents(ctx context.Context, c ledger.EventClaim) (ledger.Clai
 			waits[at] = true
 			continue
 		}
-		e.fence, e.DueAt = out.Fence, db.now.Add(c.Lease)
+		e.worker, e.fence, e.DueAt = c.Worker, out.Fence, db.now.Add(c.Lease)
 		out.Events = append(out.Events, e.Event)
 	}
 	return out, nil

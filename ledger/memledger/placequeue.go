@@ -14,6 +14,7 @@ import (
 type misplaced struct {
 	ledger.Subject
 	due      lethe.Time
+	worker   string // of the last claim
 	fence    int64
 	attempts int
 }
@@ -69,6 +70,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (led
 		due = slices.DeleteFunc(due, func(m *misplaced) bool { return !slices.Contains(r.Only, m.ID) })
 	}
 	for _, m := range first(due, r.Limit) {
+		m.worker = r.Worker
 		db.places.set(m, db.now.Add(r.Lease), out.Fence)
 		out.Items = append(out.Items, db.placed(m.Subject, m.attempts))
 	}
@@ -206,21 +208,6 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 	}
 	defer db.mu.Unlock()
 	return db.keepSubject(ledger.Blob{ContentID: subject}, fence, lease)
-}
-
-// ReleasePlacements ends all claims, whose subjects are due now; it returns how many.
-func (db *DB) ReleasePlacements(ctx context.Context) (n int, err error) {
-	if err := db.enter(ctx); err != nil {
-		return 0, err
-	}
-	defer db.mu.Unlock()
-	for _, m := range db.places.rows {
-		if m.fence != 0 && m.due > db.now {
-			db.places.set(m, db.now, 0)
-			n++
-		}
-	}
-	return n, nil
 }
 
 // PlaceBacklog counts the subjects that are due.

@@ -151,14 +151,16 @@ func (t *tx) exists(query string, args ...any) (bool, error) {
 func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
 	var rows []ledger.Recovered
 	err := db.batch(ctx, "recover claims", func(t *tx) (err error) {
-		rows, err = all(t, func(r *sql.Rows) (x ledger.Recovered, err error) {
-			err = r.Scan(&x.Backend, &x.State)
-			x.Claims = 1
-			return x, err
-		}, staleClaims, t.Now.Add(-grace), bounded(limit))
+		rows, err = all(t, scanRecovered, staleClaims, t.Now.Add(-grace), bounded(limit))
 		return err
 	})
 	return sumRecovered(rows), err
+}
+
+func scanRecovered(r *sql.Rows) (x ledger.Recovered, err error) {
+	err = r.Scan(&x.Backend, &x.State)
+	x.Claims = 1
+	return x, err
 }
 
 // sumRecovered adds the rows up by backend and state, in that order.

@@ -45,10 +45,9 @@ var (
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0
 		WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
-	keepPlacement  = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
-	endPlaceClaims = register(`UPDATE placements SET due_at = ?1, worker = '', fence = 0 WHERE due_at > ?1 AND fence <> 0`)
-	placeDue       = register(`SELECT count(*), 0, coalesce(min(due_at), 0) FROM placements WHERE due_at <= ?1`)
-	placeLater     = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
+	keepPlacement = register(`UPDATE placements SET due_at = ?3 WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
+	placeDue      = register(`SELECT count(*), 0, coalesce(min(due_at), 0) FROM placements WHERE due_at <= ?1`)
+	placeLater    = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
 )
 
 // place notes that placement must look at a content. flush writes that, after the blobs and
@@ -258,18 +257,6 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 	return db.batch(ctx, "keep placement of "+string(subject), func(t *tx) error {
 		return t.Must(1, lethe.ErrFenced, keepPlacement, subject, fence, t.Now.Add(lease))
 	})
-}
-
-// ReleasePlacements ends all claims, whose subjects are due now, and returns how many. It is for
-// a process that has the ledger to itself, before its workers begin: those of an earlier one
-// are gone.
-func (db *DB) ReleasePlacements(ctx context.Context) (n int, err error) {
-	err = db.batch(ctx, "release placements", func(t *tx) error {
-		got, err := t.Exec(endPlaceClaims, t.Now)
-		n = int(got)
-		return err
-	})
-	return n, err
 }
 
 // PlaceBacklog counts the due subjects. Those under a claim that has not ended count as

@@ -56,15 +56,24 @@ func intents() []action {
 		}},
 		{name: "RecoverClaims", passes: true, changes: "intent promo, claimed, intents", run: func(a *act) (any, error) {
 			list, err := a.db.RecoverClaims(a.ctx, 0, 100)
-			out := []string{}
-			for _, r := range list {
-				for range r.Claims {
-					out = append(out, r.Backend+" "+r.State.String())
-				}
-			}
-			return out, err
+			return recovered(list), err
+		}},
+		{name: "EndClaims", passes: true, changes: "intent promo, claimed, intents, placements, content one, events", run: func(a *act) (any, error) {
+			ended, err := a.db.EndClaims(a.ctx, "")
+			return slices.Concat(recovered(ended.Blobs), slices.Repeat([]string{"placement"}, int(ended.Placements)), slices.Repeat([]string{"event"}, int(ended.Events))), err
 		}},
 	}
+}
+
+// recovered lists claims that were ended, each for itself.
+func recovered(list []ledger.Recovered) []string {
+	out := []string{}
+	for _, r := range list {
+		for range r.Claims {
+			out = append(out, r.Backend+" "+r.State.String())
+		}
+	}
+	return out
 }
 
 // queue is the cleanup of condemned blobs.
@@ -202,7 +211,6 @@ func placed() []action {
 		{name: "KeepPlacement", changes: "placements, content one", run: func(a *act) (any, error) {
 			return none(a.db.KeepPlacement(a.ctx, a.f.one.ContentID, a.f.placed, lease))
 		}},
-		{name: "ReleasePlacements", changes: "placements, content one", run: func(a *act) (any, error) { return wrap(a.db.ReleasePlacements(a.ctx)) }},
 		{name: "QueuePlacements", changes: "placements, content one", run: func(a *act) (any, error) {
 			return wrap(a.db.QueuePlacements(a.ctx, []ledger.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
 		}},
