@@ -207,11 +207,9 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 }
 
-// levelOf is the level of the line about a run. Those that must be alone are recorded even if they
-// found nothing, evict every 10 seconds; one that only found what is held says what each run before
-// it has said.
+// levelOf is the level of the line about a run.
 func levelOf(r ledger.Run) slog.Level {
-	if len(r.Counts) == 0 || r.Counts["held"] > 0 && len(r.Counts) == 1 {
+	if r.Idle() {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

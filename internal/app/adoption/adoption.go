@@ -395,7 +395,7 @@ func (a *Adoption) events() *reclaim.Events {
 				return
 			}
 			level := slog.LevelInfo
-			if len(r.Counts) == 0 { // receipts, every minute
+			if r.Idle() {
 				level = slog.LevelDebug
 			}
 			a.o.Log.Log(context.Background(), level, "a run ended", "routine", r.Routine, "counts", r.Counts)
