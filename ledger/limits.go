@@ -58,7 +58,7 @@ type Limits struct{ Rules, TTL, Purge, Deletes Limit }
 type LimitState struct {
 	Kind    LimitKind
 	Subject string // id of a bucket or of a backend; empty: the store
-	Name    string // of the bucket; filled in for readers only
+	Name    string // of the bucket; for readers only
 	Hour    int64  // hours since 1970; N counts in this one
 	N       int64
 	// TrippedAt is when the limit tripped, 0 if it has not. It resets by itself at TrippedUntil,

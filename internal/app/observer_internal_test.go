@@ -28,3 +28,14 @@ func TestIdleRunsAreNotLogged(t *testing.T) {
 		}
 	}
 }
+
+// The audit line of a tripped limit names the bucket, as people do.
+func TestTrippedLimitsAreNamed(t *testing.T) {
+	for _, g := range []ledger.LimitState{{Kind: ledger.LimitTTL, Subject: "0a", Name: "photos"}, {Kind: ledger.LimitDeletes, Subject: "photos"}} {
+		var log bytes.Buffer
+		newObserver(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults()).engine().Tripped(g)
+		if strings.Count(log.String(), "subject=photos") != 2 {
+			t.Errorf("of the limit %+v the log says %q", g, &log)
+		}
+	}
+}

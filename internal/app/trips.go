@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -19,6 +20,6 @@ func (a *App) endTrips(ctx context.Context) {
 	}
 	for _, g := range ended {
 		a.watch.audit("limit_ended", "its limit is gone from the configuration", slog.String("kind", string(g.Kind)),
-			slog.String("subject", g.Subject), slog.String("tripped_for", g.Reason))
+			slog.String("subject", cmp.Or(g.Name, g.Subject)), slog.String("tripped_for", g.Reason))
 	}
 }

@@ -60,6 +60,7 @@ func ruleTrips(w *world) {
 	tripped := must(w.PrecheckLimits(w.ctx, limits))(w)
 	equal(w, "tripped", len(tripped), 1)
 	equal(w, "for ever", tripped[0].TrippedUntil, lethe.Forever)
+	equal(w, "of", tripped[0].Name, bucketName)
 	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 3, Limits: limits}))(w)
 	equal(w, "expired", r.Objects, 0)
 	for r.More {
@@ -104,6 +105,7 @@ func hourPasses(w *world) {
 	equal(w, "the rest of the hour", r.Objects, 1)
 	equal(w, "deferred", r.Deferred, 2)
 	equal(w, "tripped", len(r.Tripped), 1)
+	equal(w, "of", r.Tripped[0].Name, bucketName)
 	equal(w, "returned early", w.returnAll(0), 0)
 	w.later(r.Tripped[0].TrippedUntil.Sub(w.now()))
 	equal(w, "returned", w.returnAll(0), 2)
@@ -180,6 +182,7 @@ func stopsEnd(w *world) {
 		equal(w, "ended by more", len(must(w.EndTrips(w.ctx, ledger.Limits{TTL: ledger.Limit{Share: 100}}))(w)), 0)
 	})
 	ended := must(w.EndTrips(w.ctx, hourly))(w)
+	equal(w, "of", ended[0].Name, bucketName)
 	if len(ended) != 1 || ended[0].Kind != ledger.LimitTTL || !strings.Contains(ended[0].Reason, "(ask)") {
 		w.Fatalf("ended %+v", ended)
 	}
@@ -203,6 +206,7 @@ func allowedBeyondHour(w *world) {
 	w.later(time.Minute)
 	b := ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}}
 	g := must(w.Expire(w.ctx, b))(w).Tripped[0]
+	equal(w, "of", g.Name, bucketName)
 	w.ok(w.AllowBeyondLimit(w.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: w.now().Add(time.Hour), N: 2}))
 	equal(w, "returned", w.returnAll(0), 4)
 	r := must(w.Expire(w.ctx, b))(w)

@@ -21,10 +21,15 @@ func compareLimitKeys(a, b limitKey) int {
 }
 
 func (db *DB) limitState(at limitKey) ledger.LimitState {
-	if g := db.limits[at]; g != nil {
-		return *g
+	g := ledger.LimitState{Kind: at.kind, Subject: at.subject}
+	if known := db.limits[at]; known != nil {
+		g = *known
 	}
-	return ledger.LimitState{Kind: at.kind, Subject: at.subject}
+	g.Name = ""
+	if b := db.bucketByID(lethe.ID(at.subject)); b != nil {
+		g.Name = b.Name
+	}
+	return g
 }
 
 func (db *DB) saveLimit(g ledger.LimitState) { db.limits[limitKey{g.Kind, g.Subject}] = &g }
@@ -155,11 +160,7 @@ func (db *DB) LimitStates(ctx context.Context) ([]ledger.LimitState, error) {
 	defer db.mu.Unlock()
 	var out []ledger.LimitState
 	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
-		g := *db.limits[at]
-		if b := db.bucketByID(lethe.ID(at.subject)); b != nil {
-			g.Name = b.Name
-		}
-		out = append(out, g)
+		out = append(out, db.limitState(at))
 	}
 	return out, nil
 }
@@ -190,7 +191,7 @@ func (db *DB) EndTrips(ctx context.Context, l ledger.Limits) (ended []ledger.Lim
 	}
 	defer db.mu.Unlock()
 	for _, at := range slices.SortedFunc(maps.Keys(db.limits), compareLimitKeys) {
-		g := *db.limits[at]
+		g := db.limitState(at)
 		if g.Kind == ledger.LimitClock || g.TrippedAt == 0 || l.Of(g.Kind).Explains(g) {
 			continue
 		}

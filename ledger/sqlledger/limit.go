@@ -14,14 +14,18 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-const limitColumns = `kind, subject, hour, n, tripped_at, tripped_until, reason, free_until, free_n`
+const (
+	limitColumns = `kind, subject, hour, n, tripped_at, tripped_until, reason, free_until, free_n`
+	limitName    = `coalesce((SELECT b.name FROM buckets b WHERE b.id = limits.subject), '')`
+)
 
 var (
-	selectLimit = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE kind = ?1 AND subject = ?2`)
+	selectLimit = register(`SELECT ` + limitName + `, ` + limitColumns + ` FROM limits WHERE kind = ?1 AND subject = ?2`)
+	newLimit    = register(`SELECT coalesce((SELECT name FROM buckets WHERE id = ?1), '')`)
 	saveLimit   = register(`INSERT INTO limits (` + limitColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kind, subject) DO UPDATE SET hour = excluded.hour, n = excluded.n, tripped_at = excluded.tripped_at,
 			tripped_until = excluded.tripped_until, reason = excluded.reason, free_until = excluded.free_until, free_n = excluded.free_n`)
-	listLimits = register(`SELECT coalesce((SELECT b.name FROM buckets b WHERE b.id = limits.subject), ''), ` + limitColumns + `
+	listLimits = register(`SELECT ` + limitName + `, ` + limitColumns + `
 		FROM limits ORDER BY kind, subject`)
 	passedLimits = register(`SELECT '', ` + limitColumns + ` FROM limits WHERE tripped_at > 0 AND tripped_until <= ?1 ORDER BY kind, subject`)
 	dropLimits   = register(`DELETE FROM limits WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
@@ -42,7 +46,8 @@ func (t *tx) limitState(kind ledger.LimitKind, subject string) (g ledger.LimitSt
 	}
 	g, err = scanLimit(t.Row(selectLimit, kind, subject))
 	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.LimitState{Kind: kind, Subject: subject}, nil
+		g = ledger.LimitState{Kind: kind, Subject: subject}
+		err = t.Row(newLimit, subject).Scan(&g.Name)
 	}
 	return g, t.Failed(err)
 }
