@@ -94,6 +94,11 @@ func (db *DB) batch(ctx context.Context, what string, fn func(*tx) error) error 
 	return db.submit(ctx, engine.Batch, what, engine.Job{}, fn)
 }
 
+// batchFor is batch for a client if one waits for it, who would wait for what runs at low priority.
+func (db *DB) batchFor(ctx context.Context, awaited bool, what string, fn func(*tx) error) error {
+	return db.submit(ctx, engine.Batch, what, engine.Job{Awaited: awaited}, fn)
+}
+
 func (db *DB) submit(ctx context.Context, k engine.Kind, what string, j engine.Job, fn func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ledger: %s: %w", what, err)

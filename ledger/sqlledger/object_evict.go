@@ -64,7 +64,7 @@ var (
 // note meanwhile are left to the next batch, and no younger ones go in their place. So no more go
 // than if all had run one after the other.
 func (db *DB) Evict(ctx context.Context, r ledger.EvictRequest) (out ledger.Evicted, err error) {
-	err = db.batch(ctx, "evict from "+r.Bucket, func(t *tx) error {
+	err = db.batchFor(ctx, r.Room != (ledger.Room{}), "evict from "+r.Bucket, func(t *tx) error {
 		out = ledger.Evicted{Next: r.After}
 		b, err := t.evictsAlone(r.Bucket)
 		if err != nil {

@@ -93,7 +93,7 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 var callers sync.Map
 
 // between are the functions between a transition's method and its transaction.
-var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "writeAsking": true, "replayed": true, "batch": true, "read": true, "walk": true}
+var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "writeAsking": true, "replayed": true, "batch": true, "batchFor": true, "read": true, "walk": true}
 
 // callerName returns the name of the method that called write, batch, read or walk. It comes
 // from the program and not from the message, which contains names of buckets and keys, so

@@ -95,7 +95,10 @@ type Job struct {
 	// Asks: Do asks a question before it sends anything else or uses the time, which is
 	// known once that is answered. So the transaction begins in the same round trip.
 	Asks bool
-	By   lethe.Caller
+	// Awaited: a client waits for this batch. On SQLite it runs as a request does, not at low
+	// priority.
+	Awaited bool
+	By      lethe.Caller
 	// Committed is called once its COMMIT has succeeded.
 	Committed func()
 }

@@ -62,6 +62,9 @@ func startWriter(f *File, s *sqldb.Session) *writer {
 // Write implements database.
 func (f *File) Write(ctx context.Context, k Kind, j Job) error {
 	m := &member{ctx: ctx, Job: j, done: make(chan struct{})}
+	if j.Awaited {
+		k = Request
+	}
 	if !f.w.queue.put(k, m) {
 		return sqldb.ErrClosed
 	}
