@@ -202,13 +202,7 @@ func (p proposal) rows(t TableInfo) string {
 		return ""
 	}
 	var b strings.Builder
-	line := func(indent int, key, value, comment string) {
-		text := strings.Repeat(" ", indent) + key + ": " + value
-		if comment != "" {
-			text = fmt.Sprintf("%-32s # %s", text, comment)
-		}
-		b.WriteString(text + "\n")
-	}
+	line := func(indent int, key, value, comment string) { b.WriteString(settingLine(indent, key, value, comment)) }
 	has := p.contents(t)
 	if other := p.collectionAt(has.prefix); other != "" {
 		return fmt.Sprintf("  # %s is not described: its objects lie below %s, beside or in what the collection of %s has, and\n"+
@@ -226,17 +220,7 @@ func (p proposal) rows(t TableInfo) string {
 			"      # what they stand for, and they stay (a poll, an offer)? Then leave out this collection.\n", from)
 	}
 	b.WriteString(keep)
-	for _, c := range t.Columns {
-		if c.Name == end && slices.Contains([]string{"timestamp without time zone", "date"}, c.Kind) {
-			line(6, "zone", "UTC", "it is stored without a zone: which one is it in?")
-		}
-		if c.Name == end && slices.Contains([]string{"bigint", "integer", "numeric"}, c.Kind) {
-			line(6, "unit", unitOf(c.Values), "s, ms or us since 1970")
-			if slices.Contains(c.Values, "0") {
-				b.WriteString("      # 0 is no time: such a row never ends.\n")
-			}
-		}
-	}
+	b.WriteString(endSettings(t, end))
 	status, initiated := t.column(statusNames), t.column(initNames, timeKinds...)
 	if status != "" && initiated != "" {
 		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", scalar(status)), "check its values")
@@ -251,6 +235,34 @@ func (p proposal) rows(t TableInfo) string {
 			or(p.copies(t), "    # cache: ["+strconv.Quote("prefix:{"+t.Key[0]+"}")+"]  # keys of copies in Redis\n"))
 	}
 	return b.String()
+}
+
+// endSettings describes how the values of the column of ends are to be read.
+func endSettings(t TableInfo, end string) (text string) {
+	for _, c := range t.Columns {
+		if c.Name != end {
+			continue
+		}
+		if slices.Contains([]string{"timestamp without time zone", "date"}, c.Kind) {
+			text += settingLine(6, "zone", "UTC", "it is stored without a zone: which one is it in?")
+		}
+		if slices.Contains([]string{"bigint", "integer", "numeric"}, c.Kind) {
+			text += settingLine(6, "unit", unitOf(c.Values), "s, ms or us since 1970")
+			if slices.Contains(c.Values, "0") {
+				text += "      # 0 is no time: such a row never ends.\n"
+			}
+		}
+	}
+	return text
+}
+
+// settingLine is a line of a description, with a comment unless that is empty.
+func settingLine(indent int, key, value, comment string) string {
+	text := strings.Repeat(" ", indent) + key + ": " + value
+	if comment != "" {
+		text = fmt.Sprintf("%-32s # %s", text, comment)
+	}
+	return text + "\n"
 }
 
 // endlessReferrers returns the tables without an end whose rows refer to those of a table.
