@@ -106,7 +106,8 @@ func (Monotonic) Now() Time {
 }
 
 // Awake is Monotonic without the time in which the machine slept. It makes no system call,
-// which takes 30 times as long, so it is for how long work took, which nothing depends on.
+// which takes 30 times as long, so it is for how long work took, and for pacing: nothing that is
+// due, claimed or trusted goes by it.
 type Awake struct{}
 
 // Now returns the time that the process has run, plus one second.

@@ -356,7 +356,7 @@ type Run struct {
 	Counts     map[string]int64
 }
 
-// Idle reports whether a run is no line of the log: it found nothing, or only what is held, as each
+// Idle reports whether a run gets no line in the log: it found nothing, or only what is held, as each
 // run before it has said. Routines that must be alone record even such runs, some every few seconds.
 func (r Run) Idle() bool {
 	return len(r.Counts) == 0 || r.Counts["held"] > 0 && len(r.Counts) == 1

@@ -22,6 +22,8 @@ const (
 	instanceAsk = 500 * time.Millisecond
 	// instanceGone is how long an instance without a heartbeat still counts.
 	instanceGone = 3 * instanceBeat
+	// endAgain is how long the claims of such an instance are looked for after that.
+	endAgain = time.Minute
 	// goodbye bounds the time in which a stopping instance records that.
 	goodbye = 5 * time.Second
 )
@@ -51,15 +53,12 @@ func (a *App) beat(ctx context.Context) error {
 		if news || asked != info.Answered || told == 0 || now.Sub(told) >= instanceBeat {
 			info.Answered, info.Digests, info.Findings = asked, a.agreement.digests(), a.admin.Report(ctx)
 			info.BackoffLevel, info.Reclaiming, told = int(self.Level), self.Reclaiming, now
-			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
-				a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)
-			}
-			a.compare(ctx)
+			a.tell(ctx, info)
 		}
 		if look {
 			looked = now
 			ended = a.hear(ctx, ended)
-			if err := a.Ledger.Understood(ctx); errors.Is(err, sqlledger.ErrOutdated) {
+			if err := a.understood(ctx); errors.Is(err, sqlledger.ErrOutdated) {
 				return err
 			}
 		}
@@ -74,6 +73,25 @@ func (a *App) beat(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// tell sends a heartbeat, and compares configurations. It gives up in time for the next one:
+// without heartbeats the others end the claims of this instance.
+func (a *App) tell(ctx context.Context, info ledger.InstanceInfo) {
+	in, cancel := context.WithTimeout(ctx, instanceBeat)
+	defer cancel()
+	if err := a.Ledger.BeatInstance(in, a.worker, info); err != nil && ctx.Err() == nil {
+		a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)
+	}
+	a.compare(in)
+}
+
+// understood returns sqlledger.ErrOutdated if a newer instance has changed the ledger so that
+// this one must not work on it.
+func (a *App) understood(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, instanceBeat)
+	defer cancel()
+	return a.Ledger.Understood(ctx)
 }
 
 // asked returns the number of the last question to this instance; if it cannot be read,
@@ -99,7 +117,7 @@ func (a *App) hear(ctx context.Context, ended map[string]lethe.Time) map[string]
 	}
 	ctx, cancel := context.WithTimeout(ctx, instanceLook)
 	defer cancel()
-	// A claim that was made before ends by its age.
+	// Claims of instances that are silent for longer than that end by their age.
 	known, err := a.Ledger.Instances(ctx, instanceGone+a.safety.ClaimGrace)
 	if err != nil {
 		return ended
@@ -109,10 +127,16 @@ func (a *App) hear(ctx context.Context, ended map[string]lethe.Time) map[string]
 		return ended
 	}
 	a.setPeers(list)
+	latest := lethe.Time(0)
+	for _, i := range known {
+		latest = max(latest, i.BeatAt)
+	}
 	silent := map[string]lethe.Time{}
 	for _, i := range known {
 		alive := i.ID == a.worker || slices.ContainsFunc(list, func(o ledger.Instance) bool { return o.ID == i.ID })
-		if !alive && (ended[i.ID] == i.BeatAt || a.endClaims(ctx, i.ID) == nil) {
+		// Its last session may have rows locked for a while, which are skipped.
+		again := latest.Sub(i.BeatAt) < instanceGone+endAgain
+		if !alive && (ended[i.ID] == i.BeatAt && !again || a.endClaims(ctx, i.ID) == nil) {
 			silent[i.ID] = i.BeatAt
 		}
 	}

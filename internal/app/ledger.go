@@ -92,7 +92,7 @@ func safetyOf(g config.Grace) reclaim.Safety {
 
 // endEarlier ends the runs of a process that was killed, and its claims, whichever command finds
 // them: as this process has the ledger to itself, none of them goes on. In a shared ledger the
-// other instances end them: see endSilent.
+// other instances end them: see hear.
 func (s *Store) endEarlier(ctx context.Context) error {
 	if s.shared() {
 		return nil
@@ -104,13 +104,16 @@ func (s *Store) endEarlier(ctx context.Context) error {
 // over, nobody would delete, copy or send what it had claimed.
 func (s *Store) endClaims(ctx context.Context, process string) error {
 	ended, err := s.Ledger.EndClaims(ctx, process)
+	if err != nil {
+		return err // nothing ended
+	}
 	for _, r := range ended.Blobs {
 		s.Loop.Events.EmitClaimsRecovered(r)
 	}
 	if ended.Placements+ended.Events > 0 {
 		s.opt.Log.Info("what a process that is gone was to copy or to send is due now", "contents", ended.Placements, "events", ended.Events)
 	}
-	return err
+	return nil
 }
 
 // interruptRuns ends runs in progress of other processes.

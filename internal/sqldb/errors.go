@@ -29,9 +29,9 @@ func IsUnique(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// busy reports whether another connection holds SQLite's file. A COMMIT that fails with it
+// IsBusy reports whether another connection holds SQLite's file. A COMMIT that fails with it
 // did nothing.
-func busy(err error) bool {
+func IsBusy(err error) bool {
 	c := Code(err) & 0xff
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
@@ -46,7 +46,7 @@ var advice = map[int]struct {
 	text string
 }{
 	sqlite3.SQLITE_FULL:      {lethe.ErrUnavailable, "the disk that holds the database is full: free some space there"},
-	sqlite3.SQLITE_BUSY:      {lethe.ErrUnavailable, "another program has the database open or locked: close it there"},
+	sqlite3.SQLITE_BUSY:      {lethe.ErrUnavailable, "another program has the database locked"},
 	sqlite3.SQLITE_LOCKED:    {lethe.ErrUnavailable, "the database is locked by another connection"},
 	sqlite3.SQLITE_READONLY:  {lethe.ErrUnavailable, "the database's file or folder is not writable: check owner, mode and mount"},
 	sqlite3.SQLITE_CANTOPEN:  {lethe.ErrUnavailable, "the database's file cannot be opened: check that its folder exists and is accessible"},

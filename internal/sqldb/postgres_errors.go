@@ -62,7 +62,7 @@ func contended(err error) bool {
 	case featureMissing:
 		return strings.Contains(err.Error(), "cached plan")
 	}
-	return errors.Is(err, ErrAgain) || busy(err) || slices.Contains(mysqlContended, mysqlCode(err))
+	return errors.Is(err, ErrAgain) || IsBusy(err) || slices.Contains(mysqlContended, mysqlCode(err))
 }
 
 // fatal reports whether the server has ended the connection with the error.
@@ -101,7 +101,7 @@ func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) ==
 func refusal(err error) bool {
 	state := State(err)
 	// Other errors of MariaDB at COMMIT do not show whether it was done.
-	return busy(err) || violated(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+	return IsBusy(err) || violated(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
 // isGuard reports whether a guarded statement found another number of rows than it had to.

@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ofProcess selects rows claimed by a process, which numbers its workers, or by any if it is ”.
+// ofProcess selects rows claimed by a process, which numbers its workers, or by any if it is empty.
 const ofProcess = `fence <> 0 AND (?1 = '' OR worker = ?1 OR substr(worker, 1, length(?1) + 1) = ?1 || '/')`
 
 var (

@@ -20,7 +20,7 @@ var readers = map[string]struct {
 	"HeadObject": {metrics.ActionHeadObject, controllers.S3ApiController.HeadObject},
 }
 
-// readAgain decides on a read again, by what is there now, while the object's list or tags changed
+// readAgain decides on a read again, by what is there now, as long as the object's list or tags change
 // between the decision and the read: nothing was read or counted. The signature is verified by then.
 func (s *Server) readAgain(ctx fiber.Ctx, req *request) error {
 	for range judgements - 1 {

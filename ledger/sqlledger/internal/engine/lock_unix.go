@@ -13,7 +13,8 @@ import (
 )
 
 // ownedFile has SQLite keep its own lock on the file, so that a transaction takes and gives
-// none, and keep the index of the log in memory (https://www.sqlite.org/vfs.html, unix-excl).
+// none, and keep the index of the log in memory (https://www.sqlite.org/vfs.html, unix-excl). The
+// lock is lost once this process closes the file elsewhere: nothing may open it beside SQLite.
 const ownedFile = "&vfs=unix-excl"
 
 // lockFile creates and locks the file at path, until it is closed or the process ends. The

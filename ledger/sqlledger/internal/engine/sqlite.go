@@ -57,6 +57,9 @@ func OpenFile(ctx context.Context, path string, o Options) (*Engine, error) {
 	}
 	if err != nil {
 		f.release()
+		if sqldb.IsBusy(err) {
+			err = fmt.Errorf("another program has the file open (a shell of SQLite?): close it there: %w", err)
+		}
 		return nil, fmt.Errorf("ledger: open ledger %s: %w", path, err)
 	}
 	return f.e, nil
