@@ -80,6 +80,9 @@ type Pairing struct {
 
 const (
 	epochFolder = probeFolder + "epoch/"
+	// besideMark begins the nonce of an epoch whose predecessor stays beside it. Earlier builds did
+	// not write it, and removed the predecessor.
+	besideMark = "2-"
 	// epochAge is the age at which an epoch is replaced.
 	epochAge = 30 * time.Second
 	// admittedFor is how long a look holds.
@@ -162,7 +165,7 @@ func (p *Pairing) advance(ctx context.Context) error {
 			return nil
 		}
 		if seen.Next == "" {
-			seen.Next = p.Nonce()
+			seen.Next = besideMark + p.Nonce()
 			err = p.Rows.BeginEpoch(ctx, p.Place, seen.Epoch, seen.Next)
 		}
 		if err == nil {
@@ -252,9 +255,11 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 
 // alone reports whether the last epoch lies there without one before it: one process found it
 // where it belongs, and a late put of another brought it into the bucket that took that one's
-// place. The first has none before it, nor need one that an operator accepted.
+// place. The first has none before it, nor need one that an operator accepted, nor one of an
+// earlier build.
 func (seen Paired) alone(found []Epoch) bool {
-	return seen.Number > 1 && seen.At != 0 && !slices.ContainsFunc(found, func(e Epoch) bool { return e.Number == seen.Number-1 })
+	return seen.Number > 1 && seen.At != 0 && strings.HasPrefix(seen.Nonce, besideMark) &&
+		!slices.ContainsFunc(found, func(e Epoch) bool { return e.Number == seen.Number-1 })
 }
 
 // list returns the epochs below the prefix, in order.

@@ -71,3 +71,43 @@ func TestPairingOfABucketThatIsExchangedDuringAPut(t *testing.T) {
 		clock.Pass(time.Minute)
 	}
 }
+
+// An earlier build kept only the last epoch. Its pairing goes on, and has the one before it from the
+// next on; instances of both builds may move it on by turns.
+func TestPairingOfAnEarlierBuild(t *testing.T) {
+	clock, ctx := newClock(), t.Context()
+	rows := memadopt.NewPairings(clock, "here")
+	store := &bucket{clock: clock, objects: map[string]lethe.Time{}}
+	const place = "b/p/"
+	earlier := func(nonce string) {
+		t.Helper()
+		seen, err := rows.Paired(ctx, place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := rows.BeginEpoch(ctx, place, seen.Epoch, nonce)
+		seen.Next = nonce
+		clear(store.objects)
+		store.objects[fmt.Sprintf(".lethe/epoch/%019d-%s", seen.Number+1, nonce)] = clock.Now()
+		if err := errors.Join(begin, rows.ConfirmEpoch(ctx, place, seen)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nonces := 0
+	p := &adopt.Pairing{Place: place, Rows: rows, Store: store, Boot: clock, Nonce: func() string { nonces++; return fmt.Sprint("n", nonces) }}
+	for _, nonce := range []string{"a", "b", "c"} {
+		earlier(nonce)
+	}
+	for turn := range 2 {
+		for range 2 { // a look, and the next epoch
+			if err := p.Admit(ctx); err != nil {
+				t.Fatalf("after an earlier build, turn %d: %v", turn, err)
+			}
+			clock.Pass(time.Minute)
+		}
+		if nonces == 0 || len(store.objects) != 2 {
+			t.Errorf("below the prefix are %v, want the last epoch and the one before it", store.keys())
+		}
+		earlier(fmt.Sprint("d", turn))
+	}
+}

@@ -45,7 +45,7 @@ var pairedMutants = of(adoptsim.Paired, []mutant{
 	{name: "what an operator says is of this place no more", rule: "accept", file: pairedRows,
 		edits: edit("p.rows[place] = pairing{adopt.Paired{Epoch: last}, p.place}", "p.rows[place] = pairing{adopt.Paired{Epoch: last}, p.rows[place].written}")},
 	{name: "an epoch that was begun is begun anew", rule: "another process completes what was begun", file: pairing,
-		edits: edit("		if seen.Next == \"\" {\n			seen.Next = p.Nonce()", "		if seen.Next != p.Nonce() {\n			seen.Next = p.Nonce()")},
+		edits: edit("		if seen.Next == \"\" {\n			seen.Next = besideMark", "		if seen.Next != p.Nonce() {\n			seen.Next = besideMark")},
 	{name: "an epoch is begun over another", rule: "one is begun at a time", file: pairedRows,
 		edits: edit("if r.Epoch != seen || r.Next != \"\" {", "if r.Epoch != seen {")},
 	{name: "a look is not repeated", rule: "other processes move on meanwhile", file: pairing,
