@@ -24,13 +24,18 @@ func (a *Adoption) workOf(name string, c adopt.Collection) sqladopt.Work {
 	return w
 }
 
-// beginWork records that this instance works on those of the collections that reclaim, so
-// that other descriptions find it.
+// reclaims reports whether runs take what a collection has; a plan may also of another.
+func (a *Adoption) reclaims(name string) bool {
+	return a.Description.Collections[name].Mode == adopt.Reclaim
+}
+
+// beginWork records that this instance works on those of the collections, so that other
+// descriptions find it.
 func (a *Adoption) beginWork(ctx context.Context, wanted func(name string) bool) error {
 	var works []sqladopt.Work
 	for _, name := range a.Description.Names() {
-		if c := a.Description.Collections[name]; c.Mode == adopt.Reclaim && wanted(name) {
-			works = append(works, a.workOf(name, c))
+		if wanted(name) {
+			works = append(works, a.workOf(name, a.Description.Collections[name]))
 		}
 	}
 	return a.DB.BeginWork(ctx, a.o.Worker, works)

@@ -109,6 +109,46 @@ func TestAReportBesideAnotherDescription(t *testing.T) {
 	}
 }
 
+// A plan of what only reports works on it: other descriptions find that, and nothing of it once the
+// plan was refused.
+func TestAPlanOfAReportIsAtWork(t *testing.T) {
+	f := newFiles(t, nil)
+	beside := f.otherwise(func(all map[string]adopt.Collection) {
+		renamed("files/")(all)
+		c := all["others"]
+		c.Mode = adopt.Report
+		all["others"] = c
+	})
+	const another = "(collection others) is at work below "
+	f.put("a", "b")
+	f.row("a")
+	f.exec(`INSERT INTO lethe.orphans SELECT 'others', 'files/b', 1, 0, 0, 0, 0`)
+	file, items := planOf(t, beside)
+	if _, err := beside.Apply(t.Context(), file, ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "collection others only reports") {
+		t.Errorf("a plan of %d is applied to what only reports: %v", items, err)
+	}
+	finds(t, f.Adoption, "files", false, "at work")
+	file, _ = planOf(t, beside)
+	if _, err := beside.Apply(t.Context(), file, ApplyOptions{Reported: true}); err != nil {
+		t.Error(err)
+	}
+	finds(t, f.Adoption, "files", true, another)
+}
+
+// What cannot be prepared is not at work.
+func TestAnInstanceThatCannotBePrepared(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a")
+	f.row("a")
+	f.exec(`INSERT INTO lethe.troubles (collection, kind, "key", at, why) VALUES ('files', 3, '', 0, '')`)
+	f.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$`)
+	f.exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON lethe.troubles FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	if err := f.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "not now") {
+		t.Fatalf("prepared: %v", err)
+	}
+	finds(t, f.otherwise(renamed("files/")), "others", false, "at work")
+}
+
 // A description that was changed finds what its former self had only as long as an instance
 // runs by that, or may: one that crashed counts for some minutes.
 func TestADescriptionThatWasChanged(t *testing.T) {

@@ -95,7 +95,7 @@ func (pairingRoutine) Plan(context.Context) (ledger.Backlog, error) { return led
 // Pass implements reclaim.Routine.
 func (r pairingRoutine) Pass(string) reclaim.Step {
 	return func(ctx context.Context, _ reclaim.Add) (bool, error) {
-		errs := []error{r.a.beginWork(ctx, func(name string) bool { return !r.a.suspended.has(name) })}
+		errs := []error{r.a.beginWork(ctx, func(name string) bool { return r.a.reclaims(name) && !r.a.suspended.has(name) })}
 		for _, name := range r.a.withObjects() {
 			if r.a.Description.Collections[name].Mode != adopt.Reclaim || r.a.suspended.has(name) {
 				continue

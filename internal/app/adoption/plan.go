@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,10 +124,11 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 	case have.At.Sub(head.At) > planAge && !o.Old:
 		return nil, fmt.Errorf("the plan was made at %s, more than %s ago: %w, or say --force", head.At.Format(time.RFC3339), planAge, errPlan)
 	}
-	defer func() { err = errors.Join(err, a.Rest(ctx)) }()
 	if err := a.applicable(ctx, end, o); err != nil {
+		a.endWork(ctx, collectionsOf(end)) // it took nothing, and is in nobody's way
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, a.Rest(ctx)) }()
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -151,19 +153,28 @@ func (a *Adoption) Apply(ctx context.Context, file io.ReadSeeker, o ApplyOptions
 	}
 }
 
+// collectionsOf returns those of which a plan has items.
+func collectionsOf(end plan.End) (names []string) {
+	for _, do := range end.Totals.Does() {
+		if _, name, _ := strings.Cut(do, " "); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // applicable refuses a plan with items of a collection that may not reclaim.
 func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions) error {
-	if err := a.beginWork(ctx, all); err != nil {
+	names := collectionsOf(end)
+	if err := a.beginWork(ctx, func(name string) bool { return slices.Contains(names, name) }); err != nil {
 		return err
 	}
 	found, err := a.check(ctx, all)
 	if err != nil {
 		return err
 	}
-	for _, do := range end.Totals.Does() {
-		_, name, _ := strings.Cut(do, " ")
-		c := a.Description.Collections[name]
-		if c.Mode != adopt.Reclaim && !o.Reported {
+	for _, name := range names {
+		if !a.reclaims(name) && !o.Reported {
 			return fmt.Errorf("collection %s only reports: set mode: reclaim, or say --reclaim-reported", name)
 		}
 		others, err := a.checkOthers(ctx, name)

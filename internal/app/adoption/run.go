@@ -128,7 +128,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.beginWork(ctx, all); err != nil {
+	if err := a.beginWork(ctx, a.reclaims); err != nil {
 		return err
 	}
 	found, err := a.check(ctx, all)
@@ -153,6 +153,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 			a.endWork(ctx, []string{name})
 		}
 		if err := a.DB.Suspend(ctx, name, strings.Join(why, "; ")); err != nil {
+			a.endWork(ctx, a.Description.Names())
 			return err
 		}
 	}
