@@ -35,7 +35,8 @@ type Options struct {
 	// Recheck is the interval of checks of collections with a problem, and the time
 	// before a description is opened again (default 1 min).
 	Recheck time.Duration
-	// Worker is this process's name in runs (default host and process id).
+	// Worker is this process's name in runs (default host, process id, and random characters:
+	// containers may have the first two in common).
 	Worker string
 	Spans  Spans
 	// Watch is of the process (default a new one).
@@ -51,7 +52,8 @@ func (o Options) filled() Options {
 	o.Watch = cmp.Or(o.Watch, new(ClockWatch))
 	if o.Worker == "" {
 		host, _ := os.Hostname() // empty is valid
-		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
+		id := lethe.RandomID(o.Clock.Now())
+		o.Worker = fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), id[len(id)-6:])
 	}
 	return o
 }

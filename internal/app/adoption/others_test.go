@@ -135,6 +135,29 @@ func TestAPlanOfAReportIsAtWork(t *testing.T) {
 	finds(t, f.Adoption, "files", true, another)
 }
 
+// Processes that have host and process id in common, as containers may, find each other.
+func TestProcessesOfOneHostAndID(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a")
+	f.row("a")
+	d := *f.whole
+	d.Collections = maps.Clone(d.Collections)
+	c := d.Collections["files"]
+	c.Prefix = ""
+	d.Collections["files"] = c
+	other, err := Open(t.Context(), &d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := f.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Prepare(t.Context()); err != nil || len(other.Idle()) != 1 {
+		t.Errorf("another file works on %v, %v beside an instance of the first", other.Idle(), err)
+	}
+}
+
 // What cannot be prepared is not at work.
 func TestAnInstanceThatCannotBePrepared(t *testing.T) {
 	f := newFiles(t, nil)
