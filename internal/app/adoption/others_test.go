@@ -158,6 +158,28 @@ func TestProcessesOfOneHostAndID(t *testing.T) {
 	}
 }
 
+// What is suspended because of another description is not recorded while it is checked again: the
+// other would be suspended for it.
+func TestASuspendedInstanceIsInNobodysWay(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a")
+	f.row("a")
+	f.passes(map[string]int64{"orphans": 0})
+	second := f.otherwise(renamed("files/"))
+	if err := second.Prepare(t.Context()); err != nil || len(second.Idle()) != 1 {
+		t.Fatalf("the second description works on %v, %v", second.Idle(), err)
+	}
+	f.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'recorded'; END $$`)
+	f.exec(`CREATE TRIGGER refuse BEFORE INSERT ON lethe.at_work FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	if mended, err := second.mended(t.Context()); err != nil || len(mended) > 0 {
+		t.Errorf("beside the first description %v goes on, %v", mended, err)
+	}
+	f.exec(`DELETE FROM lethe.at_work`)
+	if _, err := second.mended(t.Context()); err == nil || !strings.Contains(err.Error(), "recorded") {
+		t.Errorf("alone, it is checked without a record: %v", err)
+	}
+}
+
 // What cannot be prepared is not at work.
 func TestAnInstanceThatCannotBePrepared(t *testing.T) {
 	f := newFiles(t, nil)

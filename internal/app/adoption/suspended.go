@@ -164,18 +164,33 @@ func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
 }
 
 // mended returns the suspended collections whose check finds no problem. Others count as
-// worked on only while they are checked.
+// worked on only while they are checked, and not at all beside another description: two would
+// suspend each other for ever.
 func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
-	if err := a.beginWork(ctx, a.suspended.has); err != nil {
+	for _, name := range a.suspended.names() {
+		others, err := a.checkOthers(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !adopt.Problems(others) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	alone := func(name string) bool { return slices.Contains(names, name) }
+	if err := a.beginWork(ctx, alone); err != nil {
 		return nil, err
 	}
-	found, err := a.check(ctx, a.suspended.has)
+	found, err := a.check(ctx, alone)
 	if err != nil {
-		a.endWork(ctx, a.suspended.names())
+		a.endWork(ctx, names)
 		return nil, err
 	}
-	a.endWork(ctx, slices.DeleteFunc(a.suspended.names(), func(name string) bool { return !adopt.Problems(found[name]) }))
-	return slices.DeleteFunc(a.suspended.names(), func(name string) bool { return adopt.Problems(found[name]) }), nil
+	wrong := func(name string) bool { return adopt.Problems(found[name]) }
+	a.endWork(ctx, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wrong(name) }))
+	return slices.DeleteFunc(names, wrong), nil
 }
 
 // takeUp returns a loop of the routines of a suspended collection.
