@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
@@ -80,7 +81,7 @@ func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time
 		defer rows.Close()
 		for rows.Next() {
 			key, err := text(rows)
-			if err == nil {
+			if err == nil && strings.HasPrefix(key, k.prefix) {
 				err = listable(key) // Named would not find it, and an object may have its name in UTF-8
 			}
 			if err != nil {
