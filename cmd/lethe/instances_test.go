@@ -375,12 +375,16 @@ func TestClaimsOfAKilledInstanceEnd(t *testing.T) {
 	ended := func(p ledger.Placements) error {
 		return db.KeepPlacement(ctx, p.Items[0].ID, p.Fence, time.Hour)
 	}
-	for range 5000 { // it looks every two seconds
-		if errors.Is(ended(killed), lethe.ErrFenced) {
+	var err error
+	for range 1200 { // it looks every two seconds
+		if err = ended(killed); errors.Is(err, lethe.ErrFenced) {
 			break
 		}
+		if err := lethe.Sleep(ctx, 50*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := ended(killed); !errors.Is(err, lethe.ErrFenced) {
+	if !errors.Is(err, lethe.ErrFenced) {
 		t.Errorf("the claim of the killed instance: %v", err)
 	}
 	if err := ended(alive); err != nil {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/ledger"
@@ -234,8 +233,10 @@ func TestADescriptionThatWasChanged(t *testing.T) {
 		if works, err = f.DB.AtWork(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := lethe.Sleep(t.Context(), 10*time.Millisecond); err != nil {
-			t.Fatal(err)
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended before it was at work: %v", err)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	finds(t, changed, "files", true, former)
