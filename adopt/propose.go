@@ -79,7 +79,7 @@ func Propose(tables []TableInfo, s ProposeOptions) string {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
-	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]string{}, map[string]bool{}}
+	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s, map[string]string{}, map[string]bool{}, map[string]bool{}}
 	dotted := slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return !t.Dotted })
 	tables = slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return t.Dotted })
 	for _, t := range tables {
@@ -99,12 +99,14 @@ func Propose(tables []TableInfo, s ProposeOptions) string {
 		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..), and no column names objects or folders of what was\n")
 		b.WriteString("  # looked at (--bucket, --path): describe yours as docs/adopting.md says.\n  {}\n")
 	}
-	b.WriteString(leftOut(tables, endless))
+	hidden := ""
 	for _, t := range tables {
-		if t.end() == "" && !slices.Contains(endless, t.Name) {
-			b.WriteString(p.index.hidden(t, ""))
+		if t.end() == "" && len(p.index.hiddenColumns(t)) > 0 {
+			hidden += p.hiddenIn(t, "")
+			endless = append(endless, t.Name)
 		}
 	}
+	b.WriteString(leftOut(tables, endless) + hidden)
 	for _, t := range dotted {
 		b.WriteString("# Not described, as a file cannot have the dot in its name: " + comment(t.Name) + ". A query of keys has to have what it names.\n")
 	}
@@ -186,6 +188,7 @@ type proposal struct {
 	options  ProposeOptions
 	prefixes map[string]string // of the described collections, with their names
 	names    map[string]bool
+	hidden   map[string]bool // columns that a collection's query leaves out, as it says
 }
 
 // rows describes a table of rows that expire, "" if it has no expiry.
@@ -344,7 +347,7 @@ func (p proposal) owned(t TableInfo) belongings {
 		objects = append(objects, k.objects...)
 	}
 	if len(own) == 0 {
-		return belongings{text: rowsAlone(t) + p.index.hidden(t, "      ") + p.copies(t)}
+		return belongings{text: rowsAlone(t) + p.hiddenIn(t, "      ") + p.copies(t)}
 	}
 	if with := p.sharedWith(objects, t); with != "" {
 		return belongings{text: "      # " + with + " may name the same objects: they must not go with these rows, unless it does not need them.\n" +

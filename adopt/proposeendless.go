@@ -276,21 +276,45 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 				strings.Join(n.reasons, "; "), comment(prefix), other)
 			continue
 		}
-		queries, reasons := p.index.namers(tables, prefix)
+		queries, reasons, seen := p.index.namers(tables, prefix)
+		leftOut := p.leftOut(tables, prefix, seen)
+		line := "      query: "
+		if leftOut != "" { // the file does not load before somebody has completed the query
+			line = "      # query: "
+		}
 		text += p.alive(n.tables[0], "keys", prefix) +
 			"      # No column says when these rows end: an object lives as long as a row names it.\n" +
 			"      # " + strings.Join(reasons, "; ") + ".\n" +
 			"      # What the query leaves out counts as an orphan: does another table name objects there, or a key have another ending?\n" +
-			"      query: " + scalar(strings.Join(queries, " UNION ALL ")) + "\n" + endlessTimes
+			leftOut + line + scalar(strings.Join(queries, " UNION ALL ")) + "\n" + endlessTimes
 	}
 	return text, described
 }
 
+// leftOut returns comments on columns that name keys below a prefix, though no query has found out
+// how. What is named already is no reason to ask.
+func (p proposal) leftOut(tables []TableInfo, prefix string, named map[string]bool) (text string) {
+	for _, t := range tables {
+		for _, h := range p.index.hiddenColumns(t) {
+			at := slices.IndexFunc(h.keys, func(key string) bool { return !named[key] && (prefix == noFolder || strings.HasPrefix(key, prefix)) })
+			if at < 0 {
+				continue
+			}
+			p.hidden[h.column] = true
+			text += fmt.Sprintf("      # %s (%s): the query leaves these out.\n", h.says, comment(h.keys[at]))
+		}
+	}
+	if text != "" {
+		text += "      # Their objects would be deleted: add their keys before you use it (docs/adopting-keys.md).\n"
+	}
+	return text
+}
+
 // namers returns queries of all columns of which a sampled value names a key below
 // a prefix, one for each form of the key, and the reasons. A part of a key is left
-// out if others name the same keys.
-func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons []string) {
-	seen := map[string]bool{}
+// out if others name the same keys. seen has those.
+func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons []string, seen map[string]bool) {
+	seen = map[string]bool{}
 	for _, whole := range []bool{true, false} {
 		for _, t := range tables {
 			for _, c := range t.Columns {
@@ -317,7 +341,7 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 			}
 		}
 	}
-	return queries, reasons
+	return queries, reasons, seen
 }
 
 // emptyKinds matches the types whose values may be empty.

@@ -80,3 +80,44 @@ func TestProposalOfKeysWithoutAFolder(t *testing.T) {
 		t.Errorf("without %q:\n%s", want, got)
 	}
 }
+
+// A query that leaves out keys which it has no way to name would delete their objects: it is not
+// proposed as complete, and the tables are not said to name nothing.
+func TestProposedKeysSayWhatTheyLeaveOut(t *testing.T) {
+	uuid := func(i int) string { return fmt.Sprintf("%x%x%010d", i%16, i*7%16, i) }
+	path := func(i int) string { return fmt.Sprintf("up/%010d.png", i) }
+	spread := func(i int) string { return "up/" + uuid(i)[:1] + "/" + uuid(i)[1:2] + "/" + uuid(i) }
+	inside := func(i int) string { return fmt.Sprintf("up/j/%010d", i) }
+	elsewhere := func(i int) string { return fmt.Sprintf("other/%010d", i) }
+	quoted := func(key func(int) string) func(int) string {
+		return func(i int) string { return `[{"key": "` + key(i) + `"}]` }
+	}
+	var objects []string
+	for i := range 20 {
+		objects = append(objects, path(i), spread(i), inside(i), elsewhere(i))
+	}
+	table := func(name string, c adopt.ColumnInfo) adopt.TableInfo {
+		return adopt.TableInfo{Name: name, Key: []string{"id"}, Columns: []adopt.ColumnInfo{c}}
+	}
+	albums := table("albums", column("path", "text", 20, path))
+	also := table("mails", column("files", "jsonb", 20, quoted(elsewhere)))
+	parse := func(text string) error {
+		_, err := adopt.Parse([]byte(text), func(string) (string, bool) { return "1h", true })
+		return err
+	}
+	got := proposed(adopt.ProposeOptions{Objects: objects}, albums, also,
+		table("blobs", column("uuid", "text", 20, uuid)), table("posts", column("files", "jsonb", 20, quoted(inside))), table("settings", column("theme", "text", 2, func(i int) string { return fmt.Sprint(i) })))
+	for _, want := range []string{"prefix: up/ ", "\n      # query: SELECT path FROM albums\n", "# Values of mails.files have keys inside of them (other/",
+		"      # Keys end in values of blobs.uuid, in folders that no column has (up/0/0/", "      # Values of posts.files have keys inside of them (up/j/", "or names objects: settings.\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("without %q:\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "posts.files") != 1 || parse(got) == nil {
+		t.Errorf("it is named twice, or the file loads as it is:\n%s", got)
+	}
+	got = proposed(adopt.ProposeOptions{Objects: objects}, albums, also)
+	if err := parse(got); err != nil {
+		t.Errorf("keys elsewhere: %v\n%s", err, got)
+	}
+}

@@ -13,7 +13,7 @@ import (
 type spread struct {
 	of     map[int][]string // by the depth: what each segment is, a text or a column in braces
 	unlike map[int]bool     // the depths at which a segment differs, and no column has it
-	such   string           // a key of those
+	such   []string         // keys of those
 }
 
 // mostFolders is how many folders of one depth are taken for those of kinds of objects, such as
@@ -34,7 +34,7 @@ func (x objectIndex) spread(t TableInfo, c ColumnInfo) spread {
 			}
 		}
 	}
-	out := spread{map[int][]string{}, map[int]bool{}, ""}
+	out := spread{map[int][]string{}, map[int]bool{}, nil}
 	for _, depth := range slices.Sorted(maps.Keys(folders)) {
 		at := folders[depth]
 		for i := range depth {
@@ -45,9 +45,13 @@ func (x objectIndex) spread(t TableInfo, c ColumnInfo) spread {
 			column, candidates := t.segment(segments, c.Name)
 			if len(segments) > 1 && (candidates > 1 || candidates == 0 && len(at) > mostFolders) {
 				out.unlike[depth] = true
-				out.such = at[slices.Min(slices.Collect(maps.Keys(at)))]
 			}
 			out.of[depth] = append(out.of[depth], column)
+		}
+		if out.unlike[depth] {
+			for _, folder := range slices.Sorted(maps.Keys(at)) {
+				out.such = append(out.such, at[folder])
+			}
 		}
 	}
 	return out
@@ -92,44 +96,62 @@ func (s spread) template(before string) (template string, known bool) {
 	return strings.Join(segments, "/"), true
 }
 
-// hidden returns comments on columns whose values are a part of keys that no template has, or have
-// keys inside of them.
-func (x objectIndex) hidden(t TableInfo, indent string) string {
-	text := ""
+// hiddenColumn is a column whose values are a part of keys that no template has, or have keys
+// inside of them.
+type hiddenColumn struct {
+	column     string // with its table
+	says, hint string
+	keys       []string
+}
+
+// hiddenColumns returns those columns of a table.
+func (x objectIndex) hiddenColumns(t TableInfo) (out []hiddenColumn) {
 	for _, c := range t.Columns {
-		such := x.spread(t, c).such
-		if such != "" && len(x.forms(t, c, noFolder)) == 0 {
-			text += fmt.Sprintf("%s# Keys end in values of %s, in folders that no column has (%s).\n%[1]s# A generated column can have the whole key, or a query of kind keys (docs/adopting-keys.md).\n",
-				indent, comment(t.Name+"."+c.Name), comment(such))
-			continue
+		name := t.Name + "." + c.Name
+		if such := x.spread(t, c).such; len(such) > 0 && len(x.forms(t, c, noFolder)) == 0 {
+			out = append(out, hiddenColumn{name, "Keys end in values of " + comment(name) + ", in folders that no column has",
+				"A generated column can have the whole key, or a query of kind keys (docs/adopting-keys.md).", such})
+		} else if inside := x.inside(c); len(inside) > 0 {
+			out = append(out, hiddenColumn{name, "Values of " + comment(name) + " have keys inside of them",
+				"A generated column can have one key, and a query of kind keys all of them (docs/adopting-keys.md).", inside})
 		}
-		if inside := x.inside(c); inside != "" {
-			text += fmt.Sprintf("%s# Values of %s have keys inside of them (%s).\n%[1]s# A generated column can have one key, and a query of kind keys all of them (docs/adopting-keys.md).\n",
-				indent, comment(t.Name+"."+c.Name), comment(inside))
+	}
+	return out
+}
+
+// hiddenIn returns comments on the hidden columns of a table that no collection has mentioned.
+func (p proposal) hiddenIn(t TableInfo, indent string) string {
+	text := ""
+	for _, h := range p.index.hiddenColumns(t) {
+		if !p.hidden[h.column] {
+			text += fmt.Sprintf("%s# %s (%s).\n%[1]s# %[4]s\n", indent, h.says, comment(h.keys[0]), h.hint)
 		}
 	}
 	return text
 }
 
-// inside returns a key that stands in quotes, braces or a URL in a sampled value, empty if less than
+// inside returns keys that stand in quotes, braces or a URL in sampled values, none if less than
 // two of them have one.
-func (x objectIndex) inside(c ColumnInfo) (such string) {
+func (x objectIndex) inside(c ColumnInfo) (keys []string) {
 	found := 0
 	for _, v := range c.Values {
 		if len(x[v]) > 0 {
-			return "" // the column has keys themselves
+			return nil // the column has keys themselves
 		}
+		before := len(keys)
 		for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune("\"'{}[],", r) }) {
 			if key := x.keyIn(part); key != "" {
-				found, such = found+1, key
-				break
+				keys = append(keys, key)
 			}
+		}
+		if len(keys) > before {
+			found++
 		}
 	}
 	if found < 2 {
-		return ""
+		return nil
 	}
-	return such
+	return keys
 }
 
 // keyIn returns the key that is a text, or the path of a URL or the end of it.
