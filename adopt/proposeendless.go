@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -143,7 +144,7 @@ func layoutOf(t TableInfo, keys [][]string) (l layout, ok bool) {
 				at[key[i]] = true
 			}
 		}
-		column, matched, of := segmentColumn(t, at, l.columns)
+		column, matched, of := segmentColumn(t, segments{at, dated(keys, i-1)}, l.columns)
 		if column == "" && len(at) != 1 {
 			break
 		}
@@ -163,13 +164,36 @@ func layoutOf(t TableInfo, keys [][]string) (l layout, ok bool) {
 	return l, true
 }
 
+// segments are what keys have at one place. dated: below a year or a month.
+type segments struct {
+	of    map[string]bool
+	dated bool
+}
+
+var dateParts = regexp.MustCompile(`^((19|20)[0-9]{2}|0?[1-9]|1[0-2])$`)
+
+// dated reports whether a segment of all keys looks like a year or a month.
+func dated(keys [][]string, at int) bool {
+	return !slices.ContainsFunc(keys, func(key []string) bool { return len(key) > at+1 && !dateParts.MatchString(key[at]) })
+}
+
+// days reports whether the segments are months or days of a date rather than numbers of rows.
+func (s segments) days() bool {
+	for segment := range s.of {
+		if n, err := strconv.Atoi(segment); err != nil || n > 31 {
+			return false
+		}
+	}
+	return s.dated
+}
+
 // segmentColumn returns the column most of whose values are segments.
-func segmentColumn(t TableInfo, at map[string]bool, used []string) (column string, matched, of int) {
+func segmentColumn(t TableInfo, at segments, used []string) (column string, matched, of int) {
 	for _, c := range t.Columns {
 		values := set(c.Values)
 		n := 0
 		for v := range values {
-			if at[v] {
+			if at.of[v] {
 				n++
 			}
 		}
@@ -183,20 +207,24 @@ func segmentColumn(t TableInfo, at map[string]bool, used []string) (column strin
 	return column, matched, of
 }
 
-// byChance reports whether n of a column's values may be segments by chance: a single short one, or
-// numbers among the parts of hashes by which keys are spread over folders.
-func byChance(values, at map[string]bool, n int) bool {
-	numbers := 0
-	for segment := range at {
+// byChance reports whether n of a column's values may be segments by chance: a single short one,
+// numbers among the parts of hashes by which keys are spread over folders, or those of dates. Where
+// numbers of a place have zeros before them, those of rows have them, too.
+func byChance(values map[string]bool, at segments, n int) bool {
+	numbers, filled, ownFilled := 0, false, false
+	for segment := range at.of {
 		if wholeNumber.MatchString(segment) {
 			numbers++
 		}
+		zero := len(segment) > 1 && segment[0] == '0'
+		filled, ownFilled = filled || zero, ownFilled || zero && values[segment]
 	}
+	ofRows := numbers*10 >= len(at.of)*9 && !at.days() && (!filled || ownFilled)
 	for v := range values {
 		switch {
 		case n == 1 && (len(values) > 1 || len(v) < 4):
 			return true
-		case at[v] && (!wholeNumber.MatchString(v) || numbers*10 >= len(at)*9):
+		case at.of[v] && (!wholeNumber.MatchString(v) || ofRows):
 			return false
 		}
 	}

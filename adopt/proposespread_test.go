@@ -121,3 +121,33 @@ func TestProposedKeysSayWhatTheyLeaveOut(t *testing.T) {
 		t.Errorf("keys elsewhere: %v\n%s", err, got)
 	}
 }
+
+// Days and months are numbers of rows by chance: all other days would count as folders without a row.
+func TestProposalOfDates(t *testing.T) {
+	users := func(value func(i int) string) adopt.TableInfo {
+		return adopt.TableInfo{Name: "users", Key: []string{"id"}, Columns: []adopt.ColumnInfo{column("id", "bigint", 40, value)}}
+	}
+	plain := func(i int) string { return fmt.Sprint(i + 1) }
+	filled := func(i int) string { return fmt.Sprintf("%05d", i+1) }
+	for name, c := range map[string]struct {
+		key     string
+		values  func(i int) string
+		folders bool
+	}{
+		"days":             {"up/2026/01/%02d/a.png", plain, false},
+		"days of a month":  {"up/2026/1/%d/a.png", plain, false},
+		"years only":       {"up/2026/%d/a.png", plain, false},
+		"numbers, filled":  {"up/%05d/a.png", plain, false},
+		"both filled":      {"up/%05d/a.png", filled, true},
+		"numbers":          {"up/%d/a.png", plain, true},
+		"beside something": {"up/users/%d/a.png", plain, true},
+	} {
+		var objects []string
+		for i := range 31 {
+			objects = append(objects, fmt.Sprintf(c.key, i+1))
+		}
+		if got := proposed(adopt.ProposeOptions{Objects: objects}, users(c.values)); strings.Contains(got, "kind: folders") != c.folders {
+			t.Errorf("%s: folders, or none:\n%s", name, got)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func TestAdoptInitWithoutAnEnd(t *testing.T) {
 	}{
 		{"folders", string(schema) + recordings,
 			[]string{"sequences/drive/topics/camera/AAAAAAAAAA", "sequences/drive/topics/lidar/CCCCCCCCCC", "sequences/walk/topics/camera/BBBBBBBBBB", "sequences/gone/topics/camera/DDDDDDDDDD"},
-			[]string{"  topics:\n    kind: folders\n    mode: report", "prefix: sequences/", `name: "{sequence}/topics/{name}"`, "3 of 3 sampled values of sequence are folders there", "# files.file: ", "has: leave them to it", "names objects: sequences.\n"},
+			[]string{"  topics:\n    kind: folders\n    mode: report", "prefix: sequences/", `name: "{sequence}/topics/{name}"`, "2 of 2 sampled values of sequence are folders there", "# files.file: ", "has: leave them to it", "names objects: sequences.\n"},
 			[]string{"of the folders 3 have a row, 1 are young"}},
 		{"keys", uploads, []string{"uploads/7f3a", "uploads/81bc", "uploads/9d20", "uploads/lost"},
 			[]string{"  uploads:\n    kind: keys\n    mode: report", "prefix: uploads/", "query: SELECT object_key FROM uploads\n", "uploads.object_key: 3 of 3 sampled values name keys in the bucket"},
