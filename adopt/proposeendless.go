@@ -364,7 +364,7 @@ func (x objectIndex) namers(tables []TableInfo, prefix string) (queries, reasons
 						query += " WHERE " + t.text(c.Name) + " <> ''"
 					}
 					queries = append(queries, query)
-					reasons = append(reasons, fmt.Sprintf("%s: %d of %d sampled values name keys in the bucket", comment(t.Name+"."+c.Name), len(keys), len(c.Values)))
+					reasons = append(reasons, fmt.Sprintf("%s: %d of %d sampled values name keys in the bucket%s", comment(t.Name+"."+c.Name), len(keys), len(c.Values), comment(t.unsure(form, c.Name))))
 				}
 			}
 		}

@@ -35,8 +35,12 @@ func TestProposalOfFoldersOfRows(t *testing.T) {
 	}{
 		"a column has it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{users, files, end},
 			`objects: ["up/{user_id}/{file}"]`, "Keys end in"},
-		"two columns may have it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{users, column("owner", "bigint", 20, user), files, end},
+		"two columns may have it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{users, column("owner_id", "bigint", 20, user), files, end},
 			"      # Keys end in values of uploads.file, in folders that no column has (up/100/report", "objects: [\"up"},
+		"another may have it by chance": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{column("likes", "bigint", 20, user), users, files, end},
+			`objects: ["up/{user_id}/{file}"]`, "by its values alone"},
+		"only another may have it": {func(i int) string { return "up/" + user(i) + "/" + file(i) }, []adopt.ColumnInfo{column("likes", "bigint", 20, user), files, end},
+			"file: 20 of 20 sampled values name keys in the bucket, with likes by its values alone: is it right?", "Keys end in"},
 		"spread by the first characters": {func(i int) string { return "up/" + uuid(i)[:1] + "/" + uuid(i)[1:2] + "/" + uuid(i) }, []adopt.ColumnInfo{uuids},
 			"# Keys end in values of uploads.uuid, in folders that no column has (up/0/0/", "kind: keys"},
 		"beside a column of whole keys": {whole, []adopt.ColumnInfo{column("path", "text", 20, whole), column("name", "text", 20, func(int) string { return "image.png" })},

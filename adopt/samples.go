@@ -136,7 +136,7 @@ func (x objectIndex) columns(t TableInfo) (out []keysOf) {
 			}
 		}
 		if n := len(best.objects); n > 0 && n*2 >= len(c.Values) {
-			best.reason = fmt.Sprintf("%d of %d sampled values name keys in the bucket", n, len(c.Values))
+			best.reason = fmt.Sprintf("%d of %d sampled values name keys in the bucket%s", n, len(c.Values), t.unsure(best.template, c.Name))
 			out = append(out, best)
 		}
 	}

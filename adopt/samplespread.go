@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,12 +58,36 @@ func (x objectIndex) spread(t TableInfo, c ColumnInfo) spread {
 	return out
 }
 
+// referring matches columns that are numbers of rows by their names.
+var referring = regexp.MustCompile(`(^(?i:id)|_(?i:id)|[a-z]I[dD])$`)
+
+// refers reports whether a column has the numbers of rows, by more than its values: small numbers
+// occur everywhere.
+func (t TableInfo) refers(column string) bool {
+	return t.Refers[column] != "" || slices.Contains(t.Key, column) || referring.MatchString(column)
+}
+
+// unsure asks about the columns of a template, besides one, that are in it by their values alone.
+func (t TableInfo) unsure(template, besides string) (text string) {
+	of, err := ParseTemplate(template)
+	if err != nil {
+		return ""
+	}
+	for _, name := range of.Columns() {
+		if name != besides && !t.refers(name) && !endingNames.MatchString(name) {
+			text += ", with " + name + " by its values alone: is it right?"
+		}
+	}
+	return text
+}
+
 // segment returns the column in braces that has at least half of the segments at one place of keys,
-// and how many columns do: which is meant is known only of one.
+// and how many columns do: which is meant is known only of one. Those that refer to rows come first.
 func (t TableInfo) segment(segments map[string]bool, besides string) (column string, candidates int) {
 	if len(segments) < 2 {
 		return "", 0
 	}
+	var sure, others []string
 	for _, c := range t.Columns {
 		n := 0
 		for v := range set(c.Values) {
@@ -70,14 +95,21 @@ func (t TableInfo) segment(segments map[string]bool, besides string) (column str
 				n++
 			}
 		}
-		if c.Name != besides && n >= 2 && n*2 >= len(segments) && !hasHole(c.Name) {
-			column, candidates = "{"+c.Name+"}", candidates+1
+		switch {
+		case c.Name == besides || n < 2 || n*2 < len(segments) || hasHole(c.Name):
+		case t.refers(c.Name):
+			sure = append(sure, c.Name)
+		default:
+			others = append(others, c.Name)
 		}
 	}
-	if candidates > 1 {
-		column = ""
+	if len(sure) == 0 {
+		sure = others
 	}
-	return column, candidates
+	if len(sure) == 1 {
+		column = "{" + sure[0] + "}"
+	}
+	return column, len(sure)
 }
 
 // template returns what precedes a column's value in a template; known is false if that is one
