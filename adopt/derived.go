@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,7 +15,11 @@ import (
 type derivations struct {
 	// folders and exts are the first segments and the endings of some keys that rows name.
 	folders, exts map[string]bool
-	found         map[string]derived // by what the keys have more, or instead
+	// names counts the last segments of those in a folder: not all of one name.
+	names   map[string]int
+	found   map[string]derived // by what the keys have more, or instead, with # for its numbers
+	batches int
+	asked   int // keys, so far
 }
 
 // derived is objects whose keys have one thing more, and of the first one its key and the other.
@@ -24,8 +29,10 @@ type derived struct {
 }
 
 const (
-	// derivedSample is how many of a batch of objects are looked at.
+	// derivedSample is how many of the first batch of objects are looked at: of later ones fewer.
 	derivedSample = 100
+	// derivedKeys bounds the keys that are asked for, and derivedOrigins those of one object.
+	derivedKeys, derivedOrigins = 20_000, 40
 	// alikeKeys bounds the folders and endings that are tried.
 	alikeKeys = 8
 	// distinctName is the length of a name that two objects do not have by chance.
@@ -44,6 +51,13 @@ func (d *derivations) lives(key string) {
 	}
 	if at := strings.IndexByte(key, '/'); at > 0 {
 		note(&d.folders, key[:at])
+		name := path.Base(key)
+		if d.names == nil {
+			d.names = map[string]int{}
+		}
+		if d.names[name] > 0 || len(d.names) < alikeKeys*alikeKeys {
+			d.names[name]++
+		}
 	}
 	note(&d.exts, path.Ext(key))
 }
@@ -55,12 +69,17 @@ func (d *derivations) origins(key string) map[string]string {
 	ext := path.Ext(base)
 	stem := strings.TrimSuffix(base, ext)
 	parts := strings.SplitAfter(folder, "/")
-	for i, part := range parts[:len(parts)-1] { // a/thumbs/b.jpg of a/b.jpg
+	for i, part := range parts[:min(len(parts)-1, alikeKeys)] { // a/thumbs/b.jpg of a/b.jpg
 		out[strings.Join(slices.Delete(slices.Clone(parts), i, i+1), "")+base] = part
 	}
 	if at := strings.IndexByte(key, '/'); at > 0 && len(stem) >= distinctName { // thumbs/b.jpg of originals/b.jpg
 		for other := range d.folders {
 			out[other+key[at:]] = key[:at+1]
+		}
+	}
+	for other, n := range d.names { // b/small.jpg of b/original.jpg
+		if n >= provesNothing && folder != "" && len(out) < derivedOrigins {
+			out[folder+other] = base
 		}
 	}
 	if ext != "" && stem != "" { // b.jpg.webp of b.jpg
@@ -69,7 +88,7 @@ func (d *derivations) origins(key string) map[string]string {
 			out[folder+stem+other] = ext
 		}
 	}
-	for i := 1; i+1 < len(stem); i++ { // b_thumb.jpg and thumb_b.jpg of b.jpg
+	for i := 1; i+1 < len(stem) && len(out) < derivedOrigins; i++ { // b_thumb.jpg and thumb_b.jpg of b.jpg
 		if strings.IndexByte("_-.@", stem[i]) >= 0 {
 			out[folder+stem[:i]+ext] = stem[i:]
 			out[folder+stem[i+1:]+ext] = stem[:i+1]
@@ -83,13 +102,18 @@ func (d *derivations) origins(key string) map[string]string {
 func (c *comparison) derive(ctx context.Context, found []OrphanObject) error {
 	type origin struct{ of, more string }
 	from := map[string][]origin{}
-	step := max(1, len(found)/derivedSample)
+	if c.derived.asked >= derivedKeys || c.derived.doubt(1) != nil {
+		return nil
+	}
+	c.derived.batches++
+	step := max(1, len(found)/max(provesNothing, derivedSample/c.derived.batches))
 	for i := 0; i < len(found); i += step {
 		rest, _ := below(found[i].Key, c.Prefix)
 		for key, more := range c.derived.origins(rest) {
 			from[c.Prefix+key] = append(from[c.Prefix+key], origin{found[i].Key, more})
 		}
 	}
+	c.derived.asked += len(from)
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(from)), c.Batch) {
 		named, err := c.Rows.Named(ctx, keys)
 		if err != nil {
@@ -104,10 +128,13 @@ func (c *comparison) derive(ctx context.Context, found []OrphanObject) error {
 	return nil
 }
 
+var numbers = regexp.MustCompile(`[0-9]+`)
+
 func (d *derivations) note(more, such, from string) {
 	if d.found == nil {
 		d.found = map[string]derived{}
 	}
+	more = numbers.ReplaceAllString(more, "#") // the sizes of thumbnails
 	o, known := d.found[more]
 	if !known {
 		o = derived{0, such, from}
@@ -120,7 +147,7 @@ func (d *derivations) note(more, such, from string) {
 func (d *derivations) doubt(least float64) error {
 	for _, more := range slices.Sorted(maps.Keys(d.found)) {
 		if o := d.found[more]; o.n >= provesNothing && least != 0 {
-			return fmt.Errorf("%w: %d or more objects without one have the key of one with a row and %q, such as %s beside %s, and a query that leaves out thumbnails looks the same; nothing is touched. Let it return their keys, too, or, if nobody needs them, set keys.least to 0 until a run has succeeded",
+			return fmt.Errorf("%w: %d or more objects that no row names have the key of one that a row names, with %q more or instead, such as %s beside %s, and a query that leaves out thumbnails looks the same; nothing is touched. Let it return their keys, too, or, if nobody needs them, set keys.least to 0 until a run has succeeded",
 				ErrFewRows, o.n, more, o.such, o.from)
 		}
 	}

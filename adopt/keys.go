@@ -105,7 +105,7 @@ func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(
 // Pass compares everything once.
 func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		c := &comparison{Keys: k, add: add, orphans: k.record, forget: k.Rows.Gone, left: k.Rules.Most}
+		c := &comparison{Keys: k, doubts: true, add: add, orphans: k.record, forget: k.Rows.Gone, left: k.Rules.Most}
 		if k.Only == nil {
 			c.hook = k.Hook
 		}
@@ -157,6 +157,7 @@ func (k *Keys) Census(ctx context.Context) (out KeyCensus, err error) {
 			out.Orphans, out.Bytes, out.Such = out.Orphans+1, out.Bytes+o.Size, cmp.Or(out.Such, o.Key)
 		}
 	}, func(keys []string) { out.Missing += int64(len(keys)) })
+	c.doubts = true
 	if err := c.run(ctx); err != nil {
 		return out, err
 	}
@@ -210,6 +211,7 @@ type comparison struct {
 
 	at      lethe.Time // when the rows were read
 	first   bool       // no run before has succeeded
+	doubts  bool       // whether the description is plausible is asked at the end
 	below   int64      // keys below the prefix
 	matched int64      // objects that have a row
 	without int64      // objects that have none
@@ -311,7 +313,7 @@ func (c *comparison) flushOrphans(ctx context.Context) error {
 	if len(found) == 0 {
 		return nil
 	}
-	if c.first {
+	if c.first && c.doubts && c.Rules.Least != 0 {
 		if err := c.derive(ctx, found); err != nil {
 			return err
 		}

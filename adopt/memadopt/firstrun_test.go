@@ -162,7 +162,8 @@ func TestFirstRunOfDerivedObjects(t *testing.T) {
 	for form, doubted := range map[string]bool{
 		"a/%s_thumb.jpg": true, "a/%s-150x150.jpg": true, "a/thumb_%s.jpg": true, "a/%s.jpg.webp": true, "a/%s.webp": true,
 		"thumbs/a/%s.jpg": true, "a/small/%s.jpg": true, "thumbs/%s.jpg": true,
-		"b/other-%s.png": false, "a/%s": false, "b/%.3s.jpg": false,
+		"a/%s-%dx617.jpg": true,
+		"b/other-%s.png":  false, "a/%s": false, "b/%.3s.jpg": false,
 	} {
 		for _, n := range []int{9, 10} {
 			clock := newClock()
@@ -172,7 +173,11 @@ func TestFirstRunOfDerivedObjects(t *testing.T) {
 				store.objects["a/"+name+".jpg"] = clock.Now()
 				rows.Insert("files/a/" + name + ".jpg")
 				if i < n {
-					store.objects[fmt.Sprintf(form, name)] = clock.Now()
+					key := fmt.Sprintf(form, name)
+					if strings.Contains(form, "%d") { // another size for each
+						key = fmt.Sprintf(form, name, 1000+i)
+					}
+					store.objects[key] = clock.Now()
 				}
 			}
 			clock.Pass(48 * time.Hour)
@@ -190,6 +195,67 @@ func TestFirstRunOfDerivedObjects(t *testing.T) {
 				t.Errorf("%d such as %s, confirmed: %v", n, form, err)
 			}
 		}
+	}
+}
+
+// A folder for each row has the original and what is made from it: where one name has rows and
+// another has none, the query may leave the other out. Names that differ are of no such kind.
+func TestFirstRunOfDerivedObjectsInFolders(t *testing.T) {
+	for form, doubted := range map[string]bool{"up/%d/small.jpg": true, "up/%[1]d/left-over%[1]dx.jpg": true, "up/%d/%[1]o%[1]x%[1]c.jpg": false, "other/%d/small.jpg": false} {
+		clock := newClock()
+		store, rows := &bucket{clock: clock, objects: map[string]lethe.Time{}}, memadopt.NewKeys(clock)
+		for i := range 40 {
+			key := fmt.Sprintf("up/%d/original.jpg", i+100)
+			store.objects[key] = clock.Now()
+			rows.Insert("files/" + key)
+			if i < 12 {
+				store.objects[fmt.Sprintf(form, i+100)] = clock.Now()
+			}
+		}
+		clock.Pass(48 * time.Hour)
+		k := &adopt.Keys{
+			Collection: "keys", Prefix: "files/", Rules: adopt.KeySpec{}.Rules(), Rows: rows, Store: store,
+			Remove: adopt.Within{Prefix: "files/", Store: store}, Batch: 4, Boot: clock,
+		}
+		if _, err := k.Census(t.Context()); errors.Is(err, adopt.ErrFewRows) != doubted {
+			t.Errorf("such as %s: %v", form, err)
+		}
+	}
+}
+
+// asked counts the keys that are looked for among rows.
+type asked struct {
+	*memadopt.Keys
+	keys int
+}
+
+func (a *asked) Named(ctx context.Context, keys []string) ([]string, error) {
+	a.keys += len(keys)
+	return a.Keys.Named(ctx, keys)
+}
+
+// What objects may be made from is looked for where a run is decided by it, and not for each of
+// many: the others are asked for once.
+func TestFirstRunLooksAtFewDerivedObjects(t *testing.T) {
+	clock := newClock()
+	store, rows := &bucket{clock: clock, objects: map[string]lethe.Time{}}, &asked{Keys: memadopt.NewKeys(clock)}
+	rows.Insert("files/a/original.jpg")
+	const objects = 20_000
+	for i := range objects {
+		store.objects[fmt.Sprintf("a/%05d-b-c-d-e-f-g-h-i-j-k-l-m-n-o-p-q-r-s-t-u-v-w-x-y-z.jpg", i)] = clock.Now()
+	}
+	clock.Pass(48 * time.Hour)
+	k := &adopt.Keys{
+		Collection: "keys", Prefix: "files/", Rules: adopt.KeySpec{}.Rules(), Rows: rows, Store: store,
+		Remove: adopt.Within{Prefix: "files/", Store: store}, Batch: 100, Boot: clock,
+	}
+	few(t, store, func() error { _, err := k.Census(t.Context()); return err })
+	if more := rows.keys - objects; more < 1000 || more > 25_000 {
+		t.Errorf("%d keys more than those of the objects are looked for", more)
+	}
+	rows.keys = 0
+	if err := k.Report(t.Context(), func([]adopt.OrphanObject) {}, func([]string) {}); err != nil || rows.keys > objects+1 {
+		t.Errorf("a report looks for %d keys: %v", rows.keys, err)
 	}
 }
 
