@@ -57,7 +57,7 @@ var firstRunMutants = mutants{
 	"a run that was refused counts as the first":       {keys, "			return false, err\n		}\n		for due", "			return false, errors.Join(err, k.Rows.End(ctx, c.below, c.at))\n		}\n		for due"},
 	"a census does not doubt":                          {keys, "return out, c.plausible()", "return out, nil"},
 	"folders that few rows name are believed":          {folders, "if v.Last == 0 {", "if v.Last == 0 && v.Rows == 0 {"},
-	"thumbnails are no doubt":                          {keys, "if c.first {\n		if err := c.derive", "if false {\n		if err := c.derive"},
+	"thumbnails are no doubt":                          {keys, "if c.first && c.doubts && c.Rules.Least != 0 {\n		if err := c.derive", "if false {\n		if err := c.derive"},
 	"one row proves a description":                     {firstRun, "float64(named) > least*float64(all)", "named > 0"},
 	"ten things without a row prove nothing":           {firstRun, "without < provesNothing", "without <= provesNothing"},
 	"one thing without a row proves a description bad": {firstRun, "without < provesNothing ||", "without < 1 ||"},
