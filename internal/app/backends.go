@@ -71,7 +71,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 // addBackend puts a circuit breaker before an observed backend, and a mount guard
 // before that. Only the pairing bypasses them.
 func (s *Store) addBackend(id string, st blob.Store) {
-	raw := s.opt.Hooks.Backend(intercept.New(st, intercept.Observation{Watch: s.watch.calls(id), Clock: lethe.Awake{}}))
+	raw := s.opt.Hooks.Backend(intercept.New(st, intercept.Observation{Watch: s.watch.calls(id), Clock: s.opt.Stopwatch}))
 	s.watch.metrics.Backend(id)
 	b := intercept.NewBreaker(intercept.BreakerOptions{Changed: func(st intercept.BreakerState) { s.watch.breaker(id, st) }})
 	g := &intercept.MountGuard{Absent: func(ctx context.Context, key string) error { return s.absent(ctx, id, key) }}

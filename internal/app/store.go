@@ -36,8 +36,8 @@ type Options struct {
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log; changed by a reload
 	Clock lethe.Clock    // tests set their own
-	// Stopwatch measures the ages of cached counts and of the console's sessions, and the
-	// pauses between deliveries (default lethe.Monotonic).
+	// Stopwatch measures durations, for throttling and for metrics (default
+	// lethe.Monotonic).
 	Stopwatch lethe.Clock
 	// Boot runs on however the machine's clock is set (default Clock if there is
 	// one, else lethe.Monotonic).

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -25,7 +24,7 @@ func (s *Store) makeThrottle() {
 		backends[name] = b
 	}
 	s.watch.throttle = &throttle.Controller{
-		ClientLatency: r.Yield, Load: r.Load, Clock: lethe.Awake{}, Backends: backends, Changed: s.watch.slowed,
+		ClientLatency: r.Yield, Load: r.Load, Clock: s.opt.Stopwatch, Backends: backends, Changed: s.watch.slowed,
 	}
 	s.watch.throttle.SetRates(ratesOf(s.Config))
 }

@@ -23,7 +23,7 @@ type Controller struct {
 	// Load is how many times its usual value the median duration of transactions, or of
 	// deletes on a backend, may take. 0 disables it.
 	Load  float64
-	Clock lethe.Clock // one that never jumps, lethe.Awake
+	Clock lethe.Clock // one that never jumps, lethe.Monotonic
 	// Sleep waits for d or the end of ctx (default lethe.Sleep).
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Backends are those that differ from the zero Backend, by id.
