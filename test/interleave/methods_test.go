@@ -50,7 +50,7 @@ func changingMethods(t *testing.T) (out []string) {
 	t.Helper()
 	calls := ledgerCalls(t)
 	runs := func(name string) bool {
-		return slices.ContainsFunc([]string{"write", "writeAsking", "batch"}, func(by string) bool { return slices.Contains(calls[name], by) })
+		return slices.ContainsFunc([]string{"write", "writeAsking", "batch", "batchFor"}, func(by string) bool { return slices.Contains(calls[name], by) })
 	}
 	for name, called := range calls {
 		if ast.IsExported(name) && (runs(name) || slices.ContainsFunc(called, func(c string) bool { return !ast.IsExported(c) && runs(c) })) {
