@@ -32,7 +32,7 @@ var transitions = map[string]string{
 	"Complete": "complete", "AbortUpload": "abort", "Restore": "restore", "PurgeTrash": "purge-trash",
 	"CreateBucket": "create-bucket", "ConfigureBucket": "configure-bucket", "DeleteBucket": "delete-bucket",
 	"ReturnDeferred": "return-deferred", "PrecheckLimits": "precheck", "Expire": "expire", "ClaimCondemned": "claim", "Settle": "settle",
-	"RecoverClaims": "recover", "ClaimIntents": "claim-intents", "Promote": "promote", "CondemnIntent": "condemn-intent",
+	"EndClaims": "recover", "RecoverClaims": "recover", "ClaimIntents": "claim-intents", "Promote": "promote", "CondemnIntent": "condemn-intent",
 	"ReleaseIntent": "release-intent", "AbortStale": "abort-stale", "Purge": "purge", "Prune": "prune",
 	"AddBackend": "add-backend", "SetEpoch": "set-epoch", "BeginRun": "begin-run", "StartRun": "start-run",
 	"BeatRun": "beat-run", "FinishRun": "finish-run", "InterruptRuns": "interrupt-runs",

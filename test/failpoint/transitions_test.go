@@ -1,6 +1,7 @@
 package failpoint
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	ledgers "github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/ledger/ledgertest"
 )
 
@@ -44,6 +46,7 @@ type ledger interface {
 	ledgertest.ObjectLedger
 	ledgertest.EngineLedger
 	ledgertest.PlacementLedger
+	EndClaims(ctx context.Context, process string) (ledgers.EndedClaims, error) // of the start
 }
 
 // A transition of the ledger without points is one that no process dies at.
