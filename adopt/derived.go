@@ -102,7 +102,7 @@ func (d *derivations) origins(key string) map[string]string {
 func (c *comparison) derive(ctx context.Context, found []OrphanObject) error {
 	type origin struct{ of, more string }
 	from := map[string][]origin{}
-	if c.derived.asked >= derivedKeys || c.derived.doubt(1) != nil {
+	if c.derived.asked >= derivedKeys || c.derived.doubt() != nil {
 		return nil
 	}
 	c.derived.batches++
@@ -144,9 +144,9 @@ func (d *derivations) note(more, such, from string) {
 }
 
 // doubt returns ErrFewRows if objects of a first run look as if rows named them by another key.
-func (d *derivations) doubt(least float64) error {
+func (d *derivations) doubt() error {
 	for _, more := range slices.Sorted(maps.Keys(d.found)) {
-		if o := d.found[more]; o.n >= provesNothing && least != 0 {
+		if o := d.found[more]; o.n >= provesNothing {
 			return fmt.Errorf("%w: %d or more objects that no row names have the key of one that a row names, with %q more or instead, such as %s beside %s, and a query that leaves out thumbnails looks the same; nothing is touched. Let it return their keys, too, or, if nobody needs them, set keys.least to 0 until a run has succeeded",
 				ErrFewRows, o.n, more, o.such, o.from)
 		}

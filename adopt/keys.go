@@ -260,7 +260,7 @@ func (c *comparison) plausible() error {
 	if !c.first {
 		return nil
 	}
-	return cmp.Or(firstRun(c.matched, c.without, c.Rules.Least, "objects", "keys.least"), c.derived.doubt(c.Rules.Least))
+	return cmp.Or(firstRun(c.matched, c.without, c.Rules.Least, "objects", "keys.least"), c.derived.doubt())
 }
 
 // named adds a key that a row names. A key elsewhere says nothing about the

@@ -259,6 +259,30 @@ func endSettings(t TableInfo, end string) (text string) {
 	return text
 }
 
+// unitOf returns the unit in which most sampled values of an end are times after 1973: before that
+// the numbers of one unit are those of another.
+func unitOf(values []string) string {
+	of := map[string]int{}
+	for _, v := range values {
+		switch n, err := strconv.ParseInt(v, 10, 64); {
+		case err != nil || n < 1e8:
+		case n < 1e11:
+			of["s"]++
+		case n < 1e14:
+			of["ms"]++
+		default:
+			of["us"]++
+		}
+	}
+	unit := "s"
+	for _, other := range []string{"ms", "us"} {
+		if of[other] > of[unit] {
+			unit = other
+		}
+	}
+	return unit
+}
+
 // settingLine is a line of a description, with a comment unless that is empty.
 func settingLine(indent int, key, value, comment string) string {
 	text := strings.Repeat(" ", indent) + key + ": " + value

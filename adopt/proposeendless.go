@@ -305,7 +305,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 			continue
 		}
 		queries, reasons, seen := p.index.namers(tables, prefix)
-		leftOut := p.leftOut(tables, prefix, seen)
+		leftOut := p.hiddenBelow(tables, prefix, seen)
 		line := "      query: "
 		if leftOut != "" { // the file does not load before somebody has completed the query
 			line = "      # query: "
@@ -319,9 +319,9 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 	return text, described
 }
 
-// leftOut returns comments on columns that name keys below a prefix, though no query has found out
+// hiddenBelow returns comments on columns that name keys below a prefix, though no query has found out
 // how. What is named already is no reason to ask.
-func (p proposal) leftOut(tables []TableInfo, prefix string, named map[string]bool) (text string) {
+func (p proposal) hiddenBelow(tables []TableInfo, prefix string, named map[string]bool) (text string) {
 	for _, t := range tables {
 		for _, h := range p.index.hiddenColumns(t) {
 			at := slices.IndexFunc(h.keys, func(key string) bool { return !named[key] && (prefix == noFolder || strings.HasPrefix(key, prefix)) })

@@ -99,27 +99,3 @@ var reserved = strings.Fields(`accessible action add all alter analyse analyze a
 	system_user table tablesample terminated then tinyblob tinyint tinytext to trailing transaction trigger true undo
 	union unique unlock unsigned update usage use user using utc_date utc_time utc_timestamp values varbinary varchar
 	varcharacter variadic varying verbose virtual when where while window with write xor year_month zerofill`)
-
-// unitOf returns the unit in which most sampled values of an end are times after 1973: before that
-// the numbers of one unit are those of another.
-func unitOf(values []string) string {
-	of := map[string]int{}
-	for _, v := range values {
-		switch n, err := strconv.ParseInt(v, 10, 64); {
-		case err != nil || n < 1e8:
-		case n < 1e11:
-			of["s"]++
-		case n < 1e14:
-			of["ms"]++
-		default:
-			of["us"]++
-		}
-	}
-	unit := "s"
-	for _, other := range []string{"ms", "us"} {
-		if of[other] > of[unit] {
-			unit = other
-		}
-	}
-	return unit
-}

@@ -48,10 +48,12 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 			err = r.Scan(&row[0], &row[1])
 			return row, err
 		}, earlyEnds, implausible, mostEarly)
-		if err == nil && len(early) == 0 {
-			err = c.tooFar(t, &out)
+		if err != nil {
+			return err
 		}
-		if err != nil || len(early) == 0 {
+		if len(early) == 0 {
+			tooFar, err := c.tooFar(t)
+			out = append(out, tooFar...)
 			return err
 		}
 		var newest lethe.Time
@@ -62,7 +64,7 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 		number := r.Unit != "" && !strings.HasPrefix(base, "timestamp") && !strings.HasPrefix(base, "date")
 		if number && newest > 0 && newest < implausible {
 			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("no row of %s that has expired ended after 1990, the last at %s: %s is not in %s", r.Table, newest, r.End, r.Unit),
-				Do: "correct rows.unit" + likelier(r.Unit, newest)})
+				Do: "correct rows.unit" + likelier(float64(newest)/math.Pow(1000, float64(slices.Index(units, r.Unit))))})
 			return nil
 		}
 		out = append(out, c.never(early))
@@ -75,32 +77,28 @@ func (c *Collection) oddEnds(ctx context.Context) (out []adopt.Finding, err erro
 	return out, err
 }
 
-// tooFar adds the finding that no row ends before 2200, where it would in a smaller unit: rows
-// would stay for thousands of years.
-func (c *Collection) tooFar(t *tx, out *[]adopt.Finding) error {
+// tooFar finds that no row ends before 2200, where it would in a smaller unit: rows would stay for
+// thousands of years.
+func (c *Collection) tooFar(t *tx) ([]adopt.Finding, error) {
 	r := c.c.Rows
-	at := slices.Index(units, r.Unit)
-	if at < 1 {
-		return nil
+	if slices.Index(units, r.Unit) < 1 {
+		return nil, nil
 	}
 	var end string
 	err := t.row(firstEnd, implausible).Scan(&end)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return nil, nil
 	}
 	n, parse := strconv.ParseFloat(end, 64)
-	if err != nil || parse != nil || n*math.Pow(1000, float64(at)) < float64(far) {
-		return err
+	if err != nil || parse != nil {
+		return nil, err
 	}
-	for _, smaller := range slices.Backward(units[:at]) {
-		at--
-		if micros := n * math.Pow(1000, float64(at)); micros > float64(implausible) && micros < float64(far) {
-			*out = append(*out, adopt.Finding{Problem: true, What: fmt.Sprintf("no row of %s ends before 2200, the first at %s: %s is not in %s", r.Table, end, r.End, r.Unit),
-				Do: fmt.Sprintf("correct rows.unit: in %s it would be %s", smaller, lethe.Time(micros))})
-			break
-		}
+	unit, at := plausibleUnit(n)
+	if unit == "" || slices.Index(units, unit) >= slices.Index(units, r.Unit) {
+		return nil, nil
 	}
-	return nil
+	return []adopt.Finding{{Problem: true, What: fmt.Sprintf("no row of %s ends before 2200, the first at %s: %s is not in %s", r.Table, end, r.End, r.Unit),
+		Do: fmt.Sprintf("correct rows.unit: in %s it would be %s", unit, at)}}, nil
 }
 
 // allEnded finds that nothing would be left: every live row has expired, as if rows.end were
@@ -178,16 +176,20 @@ func (c *Collection) never(early [][2]string) adopt.Finding {
 			"let rows.end be a column that is generated from it: NULLIF(%[2]s, %[3]s); if it stands for the past, write a time since 1990", table(r.Table), sqldb.Quoted(r.End), value)}
 }
 
-// likelier returns the unit in which an end would be plausible.
-func likelier(unit string, end lethe.Time) string {
-	larger := false
-	for _, u := range units {
-		if larger {
-			if end *= 1000; end > implausible && end < far {
-				return fmt.Sprintf(": in %s it would be %s", u, end)
-			}
-		}
-		larger = larger || u == unit
+// likelier says in which unit a number would be a plausible end.
+func likelier(n float64) string {
+	if unit, at := plausibleUnit(n); unit != "" {
+		return fmt.Sprintf(": in %s it would be %s", unit, at)
 	}
 	return ", or the rows"
+}
+
+// plausibleUnit returns the only unit in which a number is a plausible end, and when that is.
+func plausibleUnit(n float64) (unit string, at lethe.Time) {
+	for i, u := range units {
+		if micros := n * math.Pow(1000, float64(i)); micros > float64(implausible) && micros < float64(far) {
+			return u, lethe.Time(math.Round(micros))
+		}
+	}
+	return "", 0
 }

@@ -206,7 +206,7 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 	}
 	if len(a.Loop.Routines) > 0 {
 		for _, name := range a.Description.Names() {
-			if a.Description.Collections[name].Mode == adopt.Reclaim {
+			if a.reclaims(name) {
 				continue
 			}
 			// A plan of it may have been applied.

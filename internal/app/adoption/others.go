@@ -64,8 +64,7 @@ func (a *Adoption) checkOthers(ctx context.Context, name string) (out []adopt.Fi
 	if err != nil {
 		return nil, err
 	}
-	c := a.Description.Collections[name]
-	mine := a.workOf(name, c)
+	mine := a.workOf(name, a.Description.Collections[name])
 	for _, w := range works {
 		described, own := a.whole.Collections[w.Collection]
 		if own && (!w.Alive || w.Work == a.workOf(w.Collection, described)) {
@@ -79,7 +78,7 @@ func (a *Adoption) checkOthers(ctx context.Context, name string) (out []adopt.Fi
 		}
 		for _, place := range overlaps(mine, w.Work) {
 			f := adopt.Finding{
-				Problem: c.Mode == adopt.Reclaim,
+				Problem: a.reclaims(name),
 				What:    who + place + ", or was a short while ago: each would take what the other has, or its quarantine, for its own",
 				Do:      do,
 			}

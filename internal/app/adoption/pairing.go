@@ -95,9 +95,10 @@ func (pairingRoutine) Plan(context.Context) (ledger.Backlog, error) { return led
 // Pass implements reclaim.Routine.
 func (r pairingRoutine) Pass(string) reclaim.Step {
 	return func(ctx context.Context, _ reclaim.Add) (bool, error) {
-		errs := []error{r.a.beginWork(ctx, func(name string) bool { return r.a.reclaims(name) && !r.a.suspended.has(name) })}
+		reclaiming := func(name string) bool { return r.a.reclaims(name) && !r.a.suspended.has(name) }
+		errs := []error{r.a.beginWork(ctx, reclaiming)}
 		for _, name := range r.a.withObjects() {
-			if r.a.Description.Collections[name].Mode != adopt.Reclaim || r.a.suspended.has(name) {
+			if !reclaiming(name) {
 				continue
 			}
 			p, err := r.a.pairing(ctx, name)
@@ -150,7 +151,7 @@ func (a *Adoption) Unpaired(ctx context.Context, only []string) (map[string]erro
 		if err != nil {
 			return nil, err
 		}
-		if seen.Number == 0 && a.Description.Collections[name].Mode != adopt.Reclaim {
+		if seen.Number == 0 && !a.reclaims(name) {
 			continue
 		}
 		if _, err := p.Look(ctx); err != nil {

@@ -181,8 +181,8 @@ func (a *Adoption) applicable(ctx context.Context, end plan.End, o ApplyOptions)
 		if err != nil {
 			return err
 		}
-		for _, f := range others { // no problem of what only reports, but of a plan of it
-			return fmt.Errorf("collection %s: %s (%s)", name, f.What, f.Do)
+		if len(others) > 0 { // no problem of what only reports, but of a plan of it
+			return fmt.Errorf("collection %s: %s (%s)", name, others[0].What, others[0].Do)
 		}
 		for _, f := range found[name] {
 			if f.Problem {

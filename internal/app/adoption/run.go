@@ -142,7 +142,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	for _, name := range a.Description.Names() {
 		var why []string
 		for _, f := range found[name] {
-			if f.Problem && a.Description.Collections[name].Mode == adopt.Reclaim {
+			if f.Problem && a.reclaims(name) {
 				why = append(why, f.What)
 				a.o.Log.Error("collection only reports, as its check found a problem", "collection", name, "problem", f.What, "do", f.Do)
 				a.audit("collection_refused", f.What, slog.String("collection", name))

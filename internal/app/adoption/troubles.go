@@ -75,7 +75,7 @@ func (a *Adoption) reviewed(ctx context.Context, does []string) error {
 	seen := map[string]bool{}
 	for _, do := range does {
 		_, name, _ := strings.Cut(do, " ")
-		if seen[name] || a.Description.Collections[name].Mode == adopt.Reclaim {
+		if seen[name] || a.reclaims(name) {
 			continue
 		}
 		seen[name] = true
