@@ -105,9 +105,9 @@ func (Monotonic) Now() Time {
 	return Time((since + time.Second) / time.Microsecond)
 }
 
-// Awake is Monotonic without the time in which the machine slept. It makes no system call,
-// which takes 30 times as long, so it is for how long work took, and for pacing: nothing that is
-// due, claimed or trusted goes by it.
+// Awake is Monotonic without the time in which the machine slept. It makes no system call
+// (BenchmarkClocks in bench), so it is for how long work took, and for pacing: nothing that is due,
+// claimed or trusted goes by it.
 type Awake struct{}
 
 // Now returns the time that the process has run, plus one second.

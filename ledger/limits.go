@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -70,6 +71,9 @@ type LimitState struct {
 	FreeUntil lethe.Time
 	FreeN     int64
 }
+
+// SubjectName is what people call the subject: the name of a bucket, else the id.
+func (g LimitState) SubjectName() string { return cmp.Or(g.Name, g.Subject) }
 
 // Tripped reports whether nothing of the kind may go now.
 func (g LimitState) Tripped(now lethe.Time) bool { return g.TrippedAt != 0 && now < g.TrippedUntil }

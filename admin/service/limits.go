@@ -72,7 +72,7 @@ func (s *Service) AllowBeyondLimit(ctx context.Context, req api.AllowRequest) (a
 	if err := s.o.Ledger.AllowBeyondLimit(ctx, a); err != nil {
 		return api.LimitInfo{}, err
 	}
-	s.audit(ctx, "limit_allowed", g.Reason, slog.String("kind", req.Kind), slog.String("subject", cmp.Or(g.Name, g.Subject)),
+	s.audit(ctx, "limit_allowed", g.Reason, slog.String("kind", req.Kind), slog.String("subject", g.SubjectName()),
 		slog.Int64("count", a.N), slog.String("until", a.Until.String()))
 	s.o.Loop.Wake("expire", "purge", "clean")
 	return api.LimitInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
@@ -92,7 +92,7 @@ func chooseLimit(r api.AllowRequest, list []ledger.LimitState) (ledger.LimitStat
 		case names(r, g.Subject, g.Name):
 			found = append(found, g)
 		default:
-			others = append(others, cmp.Or(g.Name, g.Subject, "the store, by no name"))
+			others = append(others, cmp.Or(g.SubjectName(), "the store, by no name"))
 		}
 	}
 	switch {

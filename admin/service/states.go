@@ -45,15 +45,13 @@ func (s *Service) backendState(ctx context.Context, r api.BackendRequest) (any, 
 func (s *Service) deadState(ctx context.Context, r api.DeadRequest) (any, error) {
 	type total struct {
 		Backend string `json:"backend"`
-		State   string `json:"state"`
-		Blobs   int64  `json:"blobs"`
-		Bytes   int64  `json:"bytes"`
+		api.StateTotal
 	}
 	totals, err := s.o.Ledger.Totals(ctx)
 	out := []total{}
 	for _, t := range totals {
 		if (t.State == lethe.Dead || t.State == lethe.Condemned) && (r.Backend == "" || r.Backend == t.Backend) {
-			out = append(out, total{t.Backend, t.State.String(), t.Blobs, t.Bytes})
+			out = append(out, total{t.Backend, api.StateTotal{State: t.State.String(), Blobs: t.Blobs, Bytes: t.Bytes}})
 		}
 	}
 	return out, err

@@ -169,8 +169,8 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
 	e.Tripped = func(g ledger.LimitState) {
-		w.audit("limit_tripped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", cmp.Or(g.Name, g.Subject)))
-		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("limits", "show"), "kind", g.Kind, "subject", cmp.Or(g.Name, g.Subject), "reason", g.Reason)
+		w.audit("limit_tripped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.SubjectName()))
+		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("limits", "show"), "kind", g.Kind, "subject", g.SubjectName(), "reason", g.Reason)
 	}
 	e.ClockDoubted = func(backend, why string) {
 		w.audit("clock_doubted", why, slog.String("backend", backend))

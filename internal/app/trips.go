@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 
@@ -20,6 +19,6 @@ func (a *App) endTrips(ctx context.Context) {
 	}
 	for _, g := range ended {
 		a.watch.audit("limit_ended", "its limit is gone from the configuration", slog.String("kind", string(g.Kind)),
-			slog.String("subject", cmp.Or(g.Name, g.Subject)), slog.String("tripped_for", g.Reason))
+			slog.String("subject", g.SubjectName()), slog.String("tripped_for", g.Reason))
 	}
 }

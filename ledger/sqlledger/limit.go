@@ -21,7 +21,7 @@ const (
 
 var (
 	selectLimit = register(`SELECT ` + limitName + `, ` + limitColumns + ` FROM limits WHERE kind = ?1 AND subject = ?2`)
-	newLimit    = register(`SELECT coalesce((SELECT name FROM buckets WHERE id = ?1), '')`)
+	limitedName = register(`SELECT coalesce((SELECT name FROM buckets WHERE id = ?1), '')`)
 	saveLimit   = register(`INSERT INTO limits (` + limitColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kind, subject) DO UPDATE SET hour = excluded.hour, n = excluded.n, tripped_at = excluded.tripped_at,
 			tripped_until = excluded.tripped_until, reason = excluded.reason, free_until = excluded.free_until, free_n = excluded.free_n`)
@@ -47,7 +47,7 @@ func (t *tx) limitState(kind ledger.LimitKind, subject string) (g ledger.LimitSt
 	g, err = scanLimit(t.Row(selectLimit, kind, subject))
 	if errors.Is(err, sql.ErrNoRows) {
 		g = ledger.LimitState{Kind: kind, Subject: subject}
-		err = t.Row(newLimit, subject).Scan(&g.Name)
+		err = t.Row(limitedName, subject).Scan(&g.Name)
 	}
 	return g, t.Failed(err)
 }
