@@ -132,6 +132,9 @@ func (p *process) end(with syscall.Signal) {
 	}
 	var children []int
 	if with == syscall.SIGKILL {
+		// One that starts a child between the list and the kill would leave it alive.
+		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+		untilStill(func() []int { return []int{p.cmd.Process.Pid} })
 		children = childrenOf(p.cmd.Process.Pid)
 	}
 	// A frozen process takes no other signal before it goes on. Errors say that
@@ -156,22 +159,27 @@ func (p *process) end(with syscall.Signal) {
 // until the one that got the signal has run.
 func (p *process) freeze() {
 	p.signalAll(syscall.SIGSTOP)
+	untilStill(func() []int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.running() {
+			return nil
+		}
+		return p.family()
+	})
+}
+
+// untilStill waits until no thread of processes that were stopped can run.
+func untilStill(processes func() []int) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(stopTime); !p.still(); {
+	for end := time.After(stopTime); slices.ContainsFunc(processes(), moves); {
 		select {
 		case <-tick.C:
 		case <-end:
 			return
 		}
 	}
-}
-
-// still says that no thread of the server or its children can run.
-func (p *process) still() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.running() || !slices.ContainsFunc(p.family(), moves)
 }
 
 // thaw lets it go on.
