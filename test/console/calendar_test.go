@@ -56,9 +56,11 @@ func TestCalendarAndUsage(t *testing.T) {
 func TestUsageIsSorted(t *testing.T) {
 	w := start(t)
 	w.bucket("logs")
-	w.put("logs", "grows/1", "x", "")
 	w.put("logs", "large/1", strings.Repeat("x", 5000), "1d")
+	w.clock.Advance(time.Minute) // ages are compared by the second
 	w.put("logs", "never/1", strings.Repeat("x", 50), "")
+	w.clock.Advance(time.Minute)
+	w.put("logs", "grows/1", "x", "")
 	w.reclaim("usage")
 	w.clock.Advance(time.Hour)
 	w.put("logs", "grows/2", strings.Repeat("x", 20), "")
