@@ -21,7 +21,7 @@ import (
 
 // undoable is how long a deleted topic can be restored with all recordings: the
 // retention of its folder.
-const undoable = 3 * time.Second
+const undoable = 5 * time.Second
 
 // recorder is an archive that is written to while folders are deleted.
 type recorder struct {

@@ -125,7 +125,7 @@ func (r *rig) killed(ctx context.Context) {
 
 // end kills a process after a moment, and closes a channel right before.
 func (r *rig) end(ctx context.Context, p *os.Process, ending chan<- struct{}) {
-	_ = lethe.Sleep(ctx, 150*time.Millisecond+rand.N(time.Second))
+	_ = lethe.Sleep(ctx, r.pause(150*time.Millisecond+rand.N(time.Second)))
 	if rand.IntN(3) == 0 && p.Signal(syscall.SIGSTOP) == nil {
 		_ = lethe.Sleep(ctx, silent+rand.N(silent))
 		_ = p.Signal(syscall.SIGCONT)
@@ -167,7 +167,7 @@ var counted = regexp.MustCompile(`^([a-z ]+: [a-z ]+)=(\d+)$`)
 
 // restarts kills the database, and starts it again after a moment.
 func (r *rig) restarts(ctx context.Context) {
-	for r.database != nil && lethe.Sleep(ctx, 500*time.Millisecond+rand.N(2*time.Second)) == nil {
+	for r.database != nil && lethe.Sleep(ctx, r.pause(500*time.Millisecond+rand.N(2*time.Second))) == nil {
 		r.database.Kill()
 		_ = lethe.Sleep(ctx, rand.N(faultTime))
 		r.database.Restart()

@@ -36,7 +36,7 @@ const (
 	naiveRead        = time.Second // in which a reader may fill its cache
 	silent           = time.Second // after which a run is taken over
 	inFlight         = time.Second // from an upload to its row, of keys
-	minAge           = 4 * inFlight
+	minAge           = 5 * inFlight
 )
 
 // engine is a database that the tests under load run on.
@@ -123,6 +123,10 @@ type rig struct {
 	database  crashing             // nil for a file
 	cache     *servers.RedisServer // nil if none
 	alarms    alarms
+
+	// round is the number of the round that writes, from 1. Each later one has fewer
+	// faults and writers, so that a slow machine too gets to what is counted.
+	round int
 
 	mu   sync.Mutex
 	done map[string]int64
@@ -265,6 +269,9 @@ func (r *rig) work(ctx context.Context, a *Adoption, life time.Duration, only ..
 	}
 }
 
+// pause returns how long a time between faults is in this round.
+func (r *rig) pause(d time.Duration) time.Duration { return d * time.Duration(max(1, r.round)) }
+
 func (r *rig) count(what string, n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -278,7 +285,7 @@ func (r *rig) trouble(ctx context.Context) {
 		_ = lethe.Sleep(ctx, rand.N(faultTime))
 		end()
 		r.count(what, 1)
-		_ = lethe.Sleep(ctx, rand.N(faultTime))
+		_ = lethe.Sleep(ctx, r.pause(rand.N(faultTime)))
 	}
 	for ctx.Err() == nil {
 		f := r.faulty[rand.IntN(len(r.faulty))]
@@ -319,7 +326,7 @@ func (r *rig) while(ctx context.Context, write func(context.Context), others ...
 	}
 	writing, enough := context.WithTimeout(ctx, *loadTime)
 	defer enough()
-	for range 4 {
+	for range max(1, 5-r.round) {
 		writers.Go(func() {
 			for writing.Err() == nil {
 				write(writing)
@@ -345,6 +352,7 @@ func (r *rig) until(ctx context.Context, want map[string]int64, write func(conte
 	r.t.Helper()
 	r.tell("everything is stored")
 	for {
+		r.round++
 		r.while(ctx, write, others...)
 		missing := r.missing(want)
 		if len(missing) == 0 {
