@@ -18,9 +18,11 @@ type Segment struct {
 // Resolved is an object with the blobs that hold its bytes, or the bytes themselves, read in
 // one snapshot.
 type Resolved struct {
-	Object   Object
-	Segments []Segment // in order; empty for zero bytes, and for an inline content
-	Inline   Body      // not checked yet; shared with other readers, not to be changed
+	Object Object
+	// Segments are in order; none for zero bytes, and for an inline content. They and Inline are
+	// shared with other readers, and not to be changed.
+	Segments []Segment
+	Inline   Body // not checked yet
 	Now      lethe.Time
 	Evict    Eviction // the bucket's, its order and least age
 }

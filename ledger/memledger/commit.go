@@ -98,7 +98,7 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 // replay returns the result of a commit that is recorded already: the object if it still
 // exists, else what is known of it.
 func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
-	o := cloneObject(c.Object)
+	o := c.Object.Clone()
 	if b := db.named(o.Bucket); b != nil {
 		if have := b.byKey[o.Key]; have != nil && have.ID == c.Op {
 			return ledger.Committed{Object: have.out()}
@@ -229,7 +229,7 @@ func (db *DB) apply(w *write) ledger.Committed {
 		db.discard(w.old, lethe.ReasonOverwrite, &g)
 	}
 	db.close(c)
-	o := &object{Object: cloneObject(w.Object), content: c}
+	o := &object{Object: w.Object.Clone(), content: c}
 	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID, o.IdleFor = w.Op, db.now, w.end, "", w.idle
 	o.Use(w.bucket.BucketSettings, db.now)
 	o.Attrs.EndKey = w.bucket.GivenBy(w.Wish(), w.bucket.DefaultTTL)

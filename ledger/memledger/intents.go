@@ -78,7 +78,7 @@ func (db *DB) promotion(b *blob, p *ledger.Promotion) (*promotion, error) {
 }
 
 func cloneCommit(c ledger.Commit) ledger.Commit {
-	c.Object = cloneObject(c.Object)
+	c.Object = c.Object.Clone()
 	c.Blobs = append([]ledger.Uploaded(nil), c.Blobs...)
 	if c.Source != nil {
 		s := *c.Source

@@ -55,7 +55,7 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 
 // row returns the object in its stored form.
 func (o *object) row() ledger.Object {
-	row := cloneObject(o.Object)
+	row := o.Object.Clone()
 	row.Bucket = o.bucket.Name
 	return row
 }
@@ -211,7 +211,7 @@ func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error
 	}
 	db.supersede(o.bucket, o.Key)
 	db.take(o)
-	o.Object = cloneObject(next)
+	o.Object = next.Clone()
 	o.stamp(o.bucket.rules)
 	db.add(o.bucket, o)
 	db.record(u.Op, "update", o.ID)
@@ -234,7 +234,7 @@ func (db *DB) update(u ledger.Update) (*object, ledger.Object, error) {
 	if o == nil {
 		return nil, ledger.Object{}, lethe.ErrNoSuchKey
 	}
-	next := cloneObject(o.Object)
+	next := o.Object.Clone()
 	if err = cmp.Or(u.Allowed(&next, held, db.now), db.fresh(u.Op)); err == nil {
 		err = u.Apply(&next, b.Bucket, db.now)
 	}

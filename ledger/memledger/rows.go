@@ -2,8 +2,6 @@ package memledger
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe"
@@ -136,50 +134,14 @@ func uploadsByKey(a, b *upload) int {
 	return cmp.Or(strings.Compare(a.Key, b.Key), compareIDs(a.ID, b.ID))
 }
 
-// Values that a caller passes or gets must not be shared with the rows. Empty maps and lists
-// are stored as nil.
-
-func cloneMap[V any](m map[string]V) map[string]V {
-	if len(m) == 0 {
-		return nil
-	}
-	return maps.Clone(m)
-}
-
-func cloneAttrs(a ledger.Attrs) ledger.Attrs {
-	a.User, a.Checksums, a.ACL = cloneMap(a.User), cloneMap(a.Checksums), cloneACL(a.ACL)
-	if len(a.Parts) == 0 {
-		a.Parts = nil
-		return a
-	}
-	a.Parts = slices.Clone(a.Parts)
-	for i := range a.Parts {
-		a.Parts[i].Checksums = cloneMap(a.Parts[i].Checksums)
-	}
-	return a
-}
-
-func cloneACL(a *ledger.ACL) *ledger.ACL {
-	if a == nil {
-		return nil
-	}
-	if len(a.Grants) == 0 {
-		return &ledger.ACL{}
-	}
-	return &ledger.ACL{Grants: slices.Clone(a.Grants)}
-}
-
-func cloneObject(o ledger.Object) ledger.Object {
-	o.Attrs, o.Tags = cloneAttrs(o.Attrs), cloneMap(o.Tags)
-	return o
-}
+// Values that a caller passes or gets must not be shared with the rows.
 
 func cloneUpload(u ledger.Upload) ledger.Upload {
-	u.Attrs, u.Tags = cloneAttrs(u.Attrs), cloneMap(u.Tags)
+	u.Attrs, u.Tags = u.Attrs.Clone(), ledger.CloneMap(u.Tags)
 	return u
 }
 
 func clonePart(p ledger.Part) ledger.Part {
-	p.Checksums = cloneMap(p.Checksums)
+	p.Checksums = ledger.CloneMap(p.Checksums)
 	return p
 }

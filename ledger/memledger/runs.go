@@ -23,7 +23,7 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	if db.run(r.ID) != nil {
 		return fmt.Errorf("memledger: start run %s of %s: the id is taken", r.ID, r.Routine)
 	}
-	r.Counts = cloneMap(r.Counts)
+	r.Counts = ledger.CloneMap(r.Counts)
 	r.StartedAt, r.BeatAt, r.FinishedAt, r.Outcome = db.now, db.now, 0, ""
 	db.runs.put(&r)
 	return nil
@@ -55,7 +55,7 @@ func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64)
 	if err != nil {
 		return err
 	}
-	r.BeatAt, r.Counts = db.now, cloneMap(counts)
+	r.BeatAt, r.Counts = db.now, ledger.CloneMap(counts)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts
 	if err != nil {
 		return err
 	}
-	r.BeatAt, r.FinishedAt, r.Outcome, r.Counts = db.now, db.now, outcome, cloneMap(counts)
+	r.BeatAt, r.FinishedAt, r.Outcome, r.Counts = db.now, db.now, outcome, ledger.CloneMap(counts)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.SoloResul
 		return out, fmt.Errorf("memledger: begin run %s of %s: the id is taken", s.Run.ID, s.Run.Routine)
 	}
 	r := s.Run
-	r.Counts = cloneMap(r.Counts)
+	r.Counts = ledger.CloneMap(r.Counts)
 	r.StartedAt, r.BeatAt, r.FinishedAt, r.Outcome = db.now, db.now, 0, ""
 	db.runs.put(&r)
 	db.solo[r.Routine] = r.ID
@@ -180,7 +180,7 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledg
 
 func copyRun(r *ledger.Run) ledger.Run {
 	out := *r
-	out.Counts = cloneMap(r.Counts)
+	out.Counts = ledger.CloneMap(r.Counts)
 	return out
 }
 

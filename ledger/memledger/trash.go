@@ -40,7 +40,7 @@ func (db *DB) entry(id lethe.ID) *entry {
 
 func (e *entry) out() ledger.TrashEntry {
 	row := e.TrashEntry
-	row.Object = cloneObject(row.Object)
+	row.Object = row.Object.Clone()
 	return row
 }
 

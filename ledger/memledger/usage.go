@@ -22,7 +22,7 @@ func (db *DB) UsageObjects(ctx context.Context, q ledger.UsageQuery) (now lethe.
 			if !strings.HasPrefix(o.Key, q.Prefix) || q.Limit > 0 && len(list) == q.Limit {
 				break
 			}
-			u := ledger.ObjectUse{Object: cloneObject(o.Object), Refs: refs(o.content), BlobBytes: db.blobBytes(o.content), Held: b.held(o.Key) != nil}
+			u := ledger.ObjectUse{Object: o.Object.Clone(), Refs: refs(o.content), BlobBytes: db.blobBytes(o.content), Held: b.held(o.Key) != nil}
 			u.Bucket, u.ETag, u.Attrs, u.Rule = b.Name, "", ledger.Attrs{}, ""
 			list = append(list, u)
 		}

@@ -52,7 +52,7 @@ func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (ledger.Walk, e
 
 func copyWalk(w *ledger.Walk) ledger.Walk {
 	out := *w
-	out.Counts = cloneMap(w.Counts)
+	out.Counts = ledger.CloneMap(w.Counts)
 	return out
 }
 
@@ -79,7 +79,7 @@ func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	if w.Place != s.From {
 		return fmt.Errorf("memledger: walk %s is at %q, not at %q: %w", s.ID, w.Place, s.From, lethe.ErrFenced)
 	}
-	w.Place, w.SavedAt, w.Counts = s.To, db.now, cloneMap(s.Counts)
+	w.Place, w.SavedAt, w.Counts = s.To, db.now, ledger.CloneMap(s.Counts)
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 	if out.Healed > 0 {
 		counts["healed"] = int64(out.Healed)
 	}
-	w.SavedAt, w.FinishedAt, w.Outcome, w.Counts = db.now, db.now, e.Outcome, cloneMap(counts)
+	w.SavedAt, w.FinishedAt, w.Outcome, w.Counts = db.now, db.now, e.Outcome, ledger.CloneMap(counts)
 	db.pruneWalks(w.Backend)
 	return out, nil
 }

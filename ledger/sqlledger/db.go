@@ -35,6 +35,8 @@ type DB struct {
 	notify  textCache[notification.Rules]
 	sealing *SealingKeys // encrypts secrets; nil: they are stored in clear
 	near    nearQuota
+	// resolved are kept on SQLite only: on PostgreSQL other instances write.
+	resolved keptObjects
 	// recountPage is how many contents or blobs one snapshot of a recount, or of a walk of all
 	// contents, covers; 0: 10,000.
 	recountPage int

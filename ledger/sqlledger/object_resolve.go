@@ -54,12 +54,19 @@ func keyIn(bucket string) string { return `CASE WHEN ` + bucket + `.created_at >
 // ErrNoSuchKey (also once it has expired), ErrCorrupt if its segments do not make up its
 // content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
-	found := false
+	out, since, found := db.kept(ctx, bucket, key)
+	if found {
+		return out, nil
+	}
 	err = db.readPoint(ctx, pointRead{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
 		return err
 	})
-	if err != nil || found && out.Covered() {
+	if err == nil && found && out.Covered() {
+		db.keep(since, key, out)
+		return out, nil
+	}
+	if err != nil {
 		return out, err
 	}
 	err = db.read(ctx, "resolve "+bucket+"/"+key, func(t *tx) error {
@@ -82,7 +89,10 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 // StatObject returns an object without its bytes and where they are, in one snapshot:
 // ErrNoSuchBucket, ErrNoSuchKey (also once it has expired).
 func (db *DB) StatObject(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
-	found := false
+	out, _, found := db.kept(ctx, bucket, key)
+	if found {
+		return ledger.Resolved{Object: out.Object, Now: out.Now, Evict: out.Evict}, nil
+	}
 	stat := func(t *tx) error {
 		o, in, err := t.ruledObject(statObject, bucket, key)
 		if found = o != nil && o.VisibleAt(t.Now); found {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver
 
@@ -32,6 +33,7 @@ type File struct {
 	clock   ledgerClock
 	lock    *os.File
 	ballast *ballast
+	changes atomic.Int64 // odd while a COMMIT is under way, and once closed
 	w       *writer
 	r       *readers
 	c       *checkpointer
@@ -177,12 +179,28 @@ func setPragmas(ctx context.Context, s *sqldb.Session, pragmas []string) error {
 // Close implements database.
 func (f *File) Close() error {
 	f.closing.Do(func() {
-		if err := errors.Join(f.w.stop(), f.release()); err != nil {
+		err := f.w.stop()
+		f.changes.Store(closedChanges)
+		if err = errors.Join(err, f.release()); err != nil {
 			f.closed = fmt.Errorf("ledger: close ledger %s: %w", f.path, err)
 		}
 	})
 	return f.closed
 }
+
+// closedChanges is the odd number that File.changes has once the file is closed.
+const closedChanges = -1
+
+// Changes returns a number that each COMMIT changes. What was read is still so if the number
+// was settled before, and is the same and settled now. All writes are made by this process, by
+// one writer, which tells nobody of a COMMIT before it has changed the number.
+func (f *File) Changes() (number int64, settled bool) {
+	number = f.changes.Load()
+	return number, number&1 == 0
+}
+
+// Now returns the ledger's time, as a transaction would.
+func (f *File) Now() lethe.Time { return f.clock.now() }
 
 // Stats implements database.
 func (f *File) Stats() Stats {

@@ -194,5 +194,7 @@ func (w *writer) finish() error {
 		c.saved, c.noted = high, true
 	}
 	w.commits.Add(1)
+	w.f.changes.Add(1)
+	defer w.f.changes.Add(1)
 	return w.commit(w.s)
 }
