@@ -28,7 +28,9 @@ type faultyLedger struct {
 	before func(method string)
 	calls  map[string]int
 	noted  int // rows that NoteReads changed
-	busy   int // evictions that find everything in use
+	// awaited: a client waited for the last NoteReads.
+	awaited bool
+	busy    int // evictions that find everything in use
 	// old: what was written before there were CRCs; forgotten: of these blobs, until
 	// their sums are noted. noSums: the rows of sums are lost.
 	old, noSums bool
@@ -217,9 +219,10 @@ func (l *faultyLedger) CountRead(ctx context.Context, o ledger.Object) (ledger.O
 	return around(l, "CountRead", func() (ledger.Object, error) { return l.ObjectLedger.CountRead(ctx, o) })
 }
 
-func (l *faultyLedger) NoteReads(ctx context.Context, reads []ledger.Read) (int, error) {
-	n, err := around(l, "NoteReads", func() (int, error) { return l.ObjectLedger.NoteReads(ctx, reads) })
+func (l *faultyLedger) NoteReads(ctx context.Context, reads []ledger.Read, awaited bool) (int, error) {
+	n, err := around(l, "NoteReads", func() (int, error) { return l.ObjectLedger.NoteReads(ctx, reads, awaited) })
 	l.noted += n
+	l.awaited = awaited
 	return n, err
 }
 

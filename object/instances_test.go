@@ -238,7 +238,7 @@ func TestInstancesReadWhatComesDue(t *testing.T) {
 // forgetful loses what it is to note.
 type forgetful struct{ testLedger }
 
-func (forgetful) NoteReads(_ context.Context, reads []ledger.Read) (int, error) {
+func (forgetful) NoteReads(_ context.Context, reads []ledger.Read, _ bool) (int, error) {
 	return len(reads), nil
 }
 

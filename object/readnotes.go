@@ -97,28 +97,31 @@ func (n *notes) noted(reads []ledger.Read) {
 // Options.NoteSoon says so. After an error the reads wait for the next call; they are lost with
 // the process only. Two calls at once may note a read twice, which changes nothing: each returns
 // when all that waited before it are noted.
-func (s *Store) NoteReads(ctx context.Context) error {
+func (s *Store) NoteReads(ctx context.Context) error { return s.noteReads(ctx, false) }
+
+// noteReads is NoteReads, for a client that waits for it if awaited.
+func (s *Store) noteReads(ctx context.Context, awaited bool) error {
 	if dropped := s.notes.lost(); dropped > 0 && s.events.Unnoted != nil {
 		s.events.Unnoted(dropped)
 	}
 	rest := s.notes.pending(false)
-	if err := s.note(ctx, s.notes.pending(true)); err != nil {
+	if err := s.note(ctx, s.notes.pending(true), awaited); err != nil {
 		return err
 	}
 	for batch := range slices.Chunk(rest, noteBatch) {
-		if err := s.note(ctx, batch); err != nil {
+		if err := s.note(ctx, batch, awaited); err != nil {
 			return err
 		}
-		if err := s.note(ctx, s.notes.pending(true)); err != nil {
+		if err := s.note(ctx, s.notes.pending(true), awaited); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) note(ctx context.Context, reads []ledger.Read) error {
+func (s *Store) note(ctx context.Context, reads []ledger.Read, awaited bool) error {
 	for batch := range slices.Chunk(reads, noteBatch) {
-		if _, err := s.ledger.Reads.NoteReads(ctx, batch); err != nil {
+		if _, err := s.ledger.Reads.NoteReads(ctx, batch, awaited); err != nil {
 			return err
 		}
 		s.notes.noted(batch)

@@ -36,7 +36,7 @@ func (s *Store) withRoom(ctx context.Context, from string, run func(context.Cont
 	if !lacks {
 		return err
 	}
-	if failed := s.NoteReads(ctx); failed != nil { // what this process has just read stays
+	if failed := s.noteReads(ctx, true); failed != nil { // what this process has just read stays
 		return fmt.Errorf("make room in bucket %s: %w", asks.Bucket, failed)
 	}
 	began, held, after, wait := s.instant(), 0, ledger.UseMark{}, shortestWait

@@ -32,6 +32,26 @@ func TestNothingReadLatelyIsEvicted(t *testing.T) {
 	}
 }
 
+// Reads that a write notes before it evicts are what its client waits for, whoever that is: a paste
+// has no id of a request. Those noted each minute are not.
+func TestAClientWaitsForTheReadsThatAreNotedForRoom(t *testing.T) {
+	w := newWorld(t, nil)
+	w.evicts(2, nil)
+	w.fill("a", "b")
+	w.clock.Advance(time.Hour)
+	w.has("b", "body of b")
+	w.must(w.NoteReads(w.ctx))
+	if w.ledger.noted != 1 || w.ledger.awaited {
+		t.Fatalf("%d reads noted in the minute, awaited %t", w.ledger.noted, w.ledger.awaited)
+	}
+	w.clock.Advance(time.Hour)
+	w.has("b", "body of b")
+	w.put("c", "new")
+	if w.ledger.noted != 2 || !w.ledger.awaited {
+		t.Errorf("%d reads noted for room, awaited %t", w.ledger.noted, w.ledger.awaited)
+	}
+}
+
 // What is read all the time is not evicted before what nobody reads, also where both have a long
 // idle time.
 func TestWhatIsReadOutlivesWhatIsNot(t *testing.T) {

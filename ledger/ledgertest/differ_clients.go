@@ -339,7 +339,7 @@ func (h *history) noteReads() {
 		}
 		reads = append(reads, ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: h.clock.Now().Add(-lives[h.number(len(lives))] / 2)})
 	}
-	ask(h, "note reads of "+names(reads, func(r ledger.Read) string { return fmt.Sprintf("%.9q", r.Key) }), func(l Ledger) (int, error) { return l.NoteReads(h.ctx, reads) })
+	ask(h, "note reads of "+names(reads, func(r ledger.Read) string { return fmt.Sprintf("%.9q", r.Key) }), func(l Ledger) (int, error) { return l.NoteReads(h.ctx, reads, false) })
 }
 
 func (h *history) list() {

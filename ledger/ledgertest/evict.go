@@ -85,7 +85,7 @@ func evictOrder(w *world) {
 	list := w.filled("a", "b", "c", "d")
 	id := w.onlyBlob("b").ID
 	w.later(10 * time.Minute)
-	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}))(w), 1)
+	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}, false))(w), 1)
 	w.later(time.Second)
 	next := must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName, Limit: 3}))(w)
 	equal(w, "next", spaced(len(next), next[0].Key, next[0].At == list[1].ModifiedAt, next[0].By, next[1].Key, next[2].Key), "3 b true room c d")
@@ -165,7 +165,7 @@ func evictReordered(w *world) {
 	w.evicts(4, nil)
 	list := w.filled("a", "b", "c")
 	w.later(10 * time.Minute)
-	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}))(w), 1)
+	equal(w, "noted", must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: list[0].BucketID, Key: "a", ID: list[0].ID, At: w.now()}}, false))(w), 1)
 	w.evicts(4, func(s *ledger.BucketSettings) { s.Evict.Order = ledger.EvictByWrite })
 	w.later(time.Second)
 	equal(w, "before", len(must(w.NextEvicted(w.ctx, ledger.EvictQuery{Bucket: bucketName}))(w)), 0)

@@ -49,7 +49,7 @@ func (w *world) putIdle(key, body string) ledger.Object {
 // note notes a read of a version so long ago.
 func (w *world) note(o ledger.Object, ago time.Duration) bool {
 	w.Helper()
-	n := must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: w.now().Add(-ago)}}))(w)
+	n := must(w.NoteReads(w.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: w.now().Add(-ago)}}, false))(w)
 	return n == 1
 }
 
@@ -86,7 +86,7 @@ func idleNoted(w *world) {
 	for _, o := range []ledger.Object{a, b, plainly} {
 		reads = append(reads, ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: w.now()})
 	}
-	equal(w, "noted", must(w.NoteReads(w.ctx, reads))(w), 2)
+	equal(w, "noted", must(w.NoteReads(w.ctx, reads, false))(w), 2)
 	for _, key := range []string{"a", "b"} {
 		o := w.get(key).Object
 		equal(w, key, fmt.Sprint(o.IdleAt, o.UsedAt), fmt.Sprint(end, w.now()))
@@ -109,7 +109,7 @@ func idleUnmoved(w *world) {
 		equal(w, "an older read", w.note(o, idle/2), false)
 		equal(w, "another bucket", w.note(ledger.Object{BucketID: w.id(), Key: "k", ID: o.ID}, 0), false)
 		equal(w, "another key", w.note(ledger.Object{BucketID: o.BucketID, Key: "absent", ID: o.ID}, 0), false)
-		equal(w, "none", must(w.NoteReads(w.ctx, nil))(w), 0)
+		equal(w, "none", must(w.NoteReads(w.ctx, nil, false))(w), 0)
 	})
 	equal(w, "a read that is to come", w.note(o, -time.Hour), true)
 	equal(w, "end", w.get("k").Object.IdleAt, w.idleEnd())
@@ -333,7 +333,7 @@ func idleAtOnce(w *world) {
 		w.later(o.IdleAt.Sub(w.now()) + ledger.IdleGrace)
 		errs := both(func() (err error) {
 			var n int
-			n, err = w.NoteReads(w.ctx, []ledger.Read{{Bucket: o.BucketID, Key: key, ID: o.ID, At: o.IdleAt - 1}})
+			n, err = w.NoteReads(w.ctx, []ledger.Read{{Bucket: o.BucketID, Key: key, ID: o.ID, At: o.IdleAt - 1}}, false)
 			noted = n == 1
 			return err
 		}, func() error {

@@ -9,7 +9,7 @@ import (
 // NoteReads notes reads, of each version at most one, and returns how many objects it changed.
 // An end by idleness moves forward only, by more than a tenth of the idle time, for a read that
 // was before it. A version that is gone is not changed, nor the one in its place.
-func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read) (noted int, err error) {
+func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read, _ bool) (noted int, err error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}

@@ -63,9 +63,10 @@ type notedRow struct {
 
 // NoteReads notes reads, of each version at most one, and returns how many objects it changed.
 // An end by idleness moves forward only, by more than a tenth of the idle time, for a read that
-// was before it. A version that is gone is not changed, nor the one in its place.
-func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read) (noted int, err error) {
-	err = db.batchFor(ctx, lethe.CallerOf(ctx).Request != "", "note reads", func(t *tx) error {
+// was before it. A version that is gone is not changed, nor the one in its place. awaited: a client
+// waits for it.
+func (db *DB) NoteReads(ctx context.Context, reads []ledger.Read, awaited bool) (noted int, err error) {
+	err = db.batchFor(ctx, awaited, "note reads", func(t *tx) error {
 		noted = 0
 		var rows []notedRow
 		_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {

@@ -35,7 +35,6 @@ func TestAwaitedBatchesAreNotOfLowPriority(t *testing.T) {
 	if _, err := db.ConfigureBucket(t.Context(), "b", full, nil); err != nil {
 		t.Fatal(err)
 	}
-	request := lethe.WithCaller(t.Context(), lethe.Caller{Request: "r"})
 	lowest := func(run func() error) int64 {
 		t.Helper()
 		clock.lowest.Store(40)
@@ -46,7 +45,7 @@ func TestAwaitedBatchesAreNotOfLowPriority(t *testing.T) {
 	}
 	evict := func(r ledger.Room) func() error {
 		return func() error {
-			_, err := db.Evict(request, ledger.EvictRequest{Bucket: "b", Room: r, Batch: ledger.Batch{Limit: 1}})
+			_, err := db.Evict(t.Context(), ledger.EvictRequest{Bucket: "b", Room: r, Batch: ledger.Batch{Limit: 1}})
 			return err
 		}
 	}
@@ -65,8 +64,8 @@ func TestAwaitedBatchesAreNotOfLowPriority(t *testing.T) {
 		usual bool
 		run   func() error
 	}{
-		{"reads that a write has noted first", true, func() error { _, err := db.NoteReads(request, read); return err }},
-		{"reads that are noted meanwhile", false, func() error { _, err := db.NoteReads(t.Context(), read); return err }},
+		{"reads that a write has noted first", true, func() error { _, err := db.NoteReads(t.Context(), read, true); return err }},
+		{"reads that are noted meanwhile", false, func() error { _, err := db.NoteReads(t.Context(), read, false); return err }},
 	} {
 		if of := lowest(c.run); (of == usual) != c.usual {
 			t.Errorf("%s: the priority %d, a request %d", c.what, of, usual)

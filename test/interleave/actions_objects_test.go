@@ -202,7 +202,7 @@ func objects() []action {
 			for _, o := range []ledger.Object{a.f.versions["r/tmp/x"], a.f.versions["r/log/y"]} {
 				reads = append(reads, ledger.Read{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now})
 			}
-			return wrap(a.db.NoteReads(a.ctx, reads))
+			return wrap(a.db.NoteReads(a.ctx, reads, false))
 		}},
 		{name: "Update the end of once", changes: "key once", reads: "bucket b", run: func(a *act) (any, error) {
 			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "once", TTL: &ledger.TTLChange{TTL: time.Hour}}))
@@ -251,7 +251,7 @@ func evictions() []action {
 		}},
 		{name: "NoteReads of old", changes: "used f", run: func(a *act) (any, error) {
 			o := a.f.versions["f/old"]
-			return wrap(a.db.NoteReads(a.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now}}))
+			return wrap(a.db.NoteReads(a.ctx, []ledger.Read{{Bucket: o.BucketID, Key: o.Key, ID: o.ID, At: a.f.now}}, false))
 		}},
 		{name: "Delete old", changes: "used f, content fills", reads: "bucket f", run: remove("f", "old")},
 		{name: "Commit into f", changes: "used f, content two", reads: "bucket f", run: referenced("two two", "f")},

@@ -94,13 +94,13 @@ func (o *oracle) idleMoves(before View, step Step) error {
 }
 
 // NoteReads is a method of processes that serve.
-func (s *seam) NoteReads(ctx context.Context, reads []ledger.Read) (int, error) {
+func (s *seam) NoteReads(ctx context.Context, reads []ledger.Read, awaited bool) (int, error) {
 	return write(s, "note-reads", "", scope{}, func() (int, error) {
 		clear(s.w.oracle.noting)
 		for _, r := range reads {
 			s.w.oracle.noting[r.ID] = r.At
 		}
-		n, err := s.in.NoteReads(s.lasting(ctx), reads)
+		n, err := s.in.NoteReads(s.lasting(ctx), reads, awaited)
 		if err != nil {
 			s.w.fail(broken("the ledger refused notes of reads: %w", err))
 		}
