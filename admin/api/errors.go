@@ -19,6 +19,9 @@ var ErrForbidden = errors.New("forbidden")
 // ErrNoDeadLetter reports that no blob with an id is a dead letter.
 var ErrNoDeadLetter = errors.New("no such dead letter")
 
+// ErrNoBlob reports that the ledger has no row of a blob.
+var ErrNoBlob = errors.New("no such blob")
+
 // ErrNoBackend reports that there is no backend with a name.
 var ErrNoBackend = errors.New("no such backend")
 
@@ -67,6 +70,7 @@ var kinds = []struct {
 	{ledger.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
+	{ErrNoBlob, "no_such_blob", http.StatusNotFound},
 	{ErrNoBackend, "no_such_backend", http.StatusNotFound},
 	{ErrNoTarget, "no_such_target", http.StatusNotFound},
 	{ErrNoRule, "no_such_rule", http.StatusNotFound},

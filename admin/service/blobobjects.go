@@ -16,7 +16,7 @@ const maxBlobObjects = 1000
 
 // BlobObjects returns what needs a blob: the objects and trash entries that
 // refer to its content, or the upload of which it is a part. A blob that
-// nothing needs has none; one without a row is ErrNoSuchKey.
+// nothing needs has none; one without a row is ErrNoBlob.
 func (s *Service) BlobObjects(ctx context.Context, req api.BlobObjectsRequest) (api.BlobObjects, error) {
 	out := api.BlobObjects{Objects: []api.Sharer{}}
 	store, err := s.o.Ledger.Identity(ctx)
@@ -38,7 +38,7 @@ func (s *Service) BlobObjects(ctx context.Context, req api.BlobObjectsRequest) (
 		return out, err
 	}
 	if len(rows) == 0 {
-		return out, fmt.Errorf("blob %s: %w: the ledger has no row of it", id, lethe.ErrNoSuchKey)
+		return out, fmt.Errorf("%w: the ledger has no row of %s", api.ErrNoBlob, id)
 	}
 	out.Blob = blobInfo(store.ID, rows[0])
 	switch b := rows[0]; {

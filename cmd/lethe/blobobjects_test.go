@@ -67,7 +67,7 @@ func TestAllObjectsOfALostBlobAreListed(t *testing.T) {
 		t.Errorf("page by page there are %q", seen)
 	}
 	w.fails("neither a blob's id nor its name", "explain", "--blob", "x")
-	w.fails("no row", "explain", "--blob", string(lethe.RandomID(w.clock.Now())))
+	w.fails("no such blob: the ledger has no row", "explain", "--blob", string(lethe.RandomID(w.clock.Now())))
 	w.fails("name an object", "explain", "--blob", "x", "s3://first/a")
 	w.fails("name an object", "explain")
 }

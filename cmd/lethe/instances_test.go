@@ -140,7 +140,7 @@ func TestABackendIsDrainedAndRemoved(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.put("first", "big", strings.Repeat("x", 3<<20), "")
-	w.fails("drain", "backend", "remove", "old")
+	w.fails("backend is in use: old is not being drained; drain it first\n", "backend", "remove", "old")
 	w.ok("backend", "drain", "old")
 	if text := w.ok("backend", "list"); !strings.Contains(text, "is being drained") {
 		t.Errorf("list says\n%s", text)

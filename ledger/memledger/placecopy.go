@@ -214,7 +214,7 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 	case b == nil:
 		return noBackend(name)
 	case !b.Draining:
-		return fmt.Errorf("memledger: backend %s is not being drained: drain it first: %w", name, lethe.ErrBackendInUse)
+		return fmt.Errorf("memledger: %w: %s is not being drained; drain it first", lethe.ErrBackendInUse, name)
 	}
 	var left []string
 	for _, s := range lethe.States {
@@ -223,7 +223,7 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("memledger: backend %s still holds %s: %w", name, strings.Join(left, ", "), lethe.ErrBackendInUse)
+		return fmt.Errorf("memledger: %w: %s still holds %s", lethe.ErrBackendInUse, name, strings.Join(left, ", "))
 	}
 	db.backends.drop(b)
 	db.forgetWalks(name)

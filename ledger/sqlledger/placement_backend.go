@@ -49,7 +49,7 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 			return err
 		}
 		if !b.Draining {
-			return fmt.Errorf("backend %s is not being drained: drain it first: %w", backend, lethe.ErrBackendInUse)
+			return fmt.Errorf("%w: %s is not being drained; drain it first", lethe.ErrBackendInUse, backend)
 		}
 		if err := t.drained(backend); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (t *tx) drained(backend string) error {
 		return err
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("backend %s still holds %s: %w", backend, strings.Join(left, ", "), lethe.ErrBackendInUse)
+		return fmt.Errorf("%w: %s still holds %s", lethe.ErrBackendInUse, backend, strings.Join(left, ", "))
 	}
 	return nil
 }
