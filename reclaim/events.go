@@ -38,8 +38,8 @@ type Events struct {
 	UploadAborted func(u ledger.Upload)
 	// UploadRuled: a lifecycle rule aborted an incomplete upload.
 	UploadRuled func(u ledger.Upload, rule string)
-	// ClaimsRecovered: claims of dead workers were taken back.
-	ClaimsRecovered func(r ledger.Recovered)
+	// ClaimsRecovered: claims of dead workers were taken back, and why.
+	ClaimsRecovered func(r ledger.Recovered, why string)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
 	// Tripped: a limit tripped, and its deletions wait.
@@ -163,9 +163,9 @@ func (e *Events) EmitUploadRuled(u ledger.Upload, rule string) {
 }
 
 // EmitClaimsRecovered calls ClaimsRecovered.
-func (e *Events) EmitClaimsRecovered(r ledger.Recovered) {
+func (e *Events) EmitClaimsRecovered(r ledger.Recovered, why string) {
 	if e != nil && e.ClaimsRecovered != nil {
-		e.ClaimsRecovered(r)
+		e.ClaimsRecovered(r, why)
 	}
 }
 

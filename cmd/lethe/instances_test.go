@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -363,6 +364,15 @@ func TestClaimsOfAKilledInstanceEnd(t *testing.T) {
 		return p
 	}
 	killed, alive := claim("killed"), claim("alive")
+	backend, given := status(w).Backends[0].ID, lethe.RandomID(w.clock.Now())
+	_, err := db.Begin(ctx, ledger.Intent{ID: given, Backend: backend, Size: 1})
+	if err = cmp.Or(err, db.Abandon(ctx, given, false)); err != nil {
+		t.Fatal(err)
+	}
+	deletes, err := db.ClaimCondemned(ctx, ledger.ClaimRequest{Worker: "killed/0", Backend: backend})
+	if err != nil || len(deletes.Blobs) != 1 {
+		t.Fatalf("claimed %+v, %v", deletes, err)
+	}
 	beat := func(instance string) {
 		t.Helper()
 		if err := db.BeatInstance(ctx, instance, ledger.InstanceInfo{}); err != nil {
@@ -375,7 +385,6 @@ func TestClaimsOfAKilledInstanceEnd(t *testing.T) {
 	ended := func(p ledger.Placements) error {
 		return db.KeepPlacement(ctx, p.Items[0].ID, p.Fence, time.Hour)
 	}
-	var err error
 	for range 1200 { // it looks every two seconds
 		if err = ended(killed); errors.Is(err, lethe.ErrFenced) {
 			break
@@ -390,4 +399,5 @@ func TestClaimsOfAKilledInstanceEnd(t *testing.T) {
 	if err := ended(alive); err != nil {
 		t.Errorf("the claim of an instance that lives: %v", err)
 	}
+	contains(t, "the audit", w.ok("audit", "--contains", "claims_recovered"), "no heartbeat")
 }

@@ -59,7 +59,7 @@ func TestClaimsOfAKilledServerEnd(t *testing.T) {
 	if b, err := s.Ledger.CleanBacklog(t.Context(), backend); err != nil || b.Count != 1 {
 		t.Errorf("deletes that are due: %+v, %v", b, err)
 	}
-	if says := log.String(); !strings.Contains(says, "audit=true event=claims_recovered") {
+	if says := log.String(); !strings.Contains(says, `audit=true event=claims_recovered reason="its process is gone"`) {
 		t.Errorf("no audit line of the claims on blobs: %s", says)
 	}
 	if b, err := s.Ledger.PlaceBacklog(t.Context()); err != nil || b.Count != 1 {

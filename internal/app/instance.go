@@ -136,7 +136,7 @@ func (a *App) hear(ctx context.Context, ended map[string]lethe.Time) map[string]
 		alive := i.ID == a.worker || slices.ContainsFunc(list, func(o ledger.Instance) bool { return o.ID == i.ID })
 		// Its last session may have rows locked for a while, which are skipped.
 		again := latest.Sub(i.BeatAt) < instanceGone+endAgain
-		if !alive && (ended[i.ID] == i.BeatAt && !again || a.endClaims(ctx, i.ID) == nil) {
+		if !alive && (ended[i.ID] == i.BeatAt && !again || a.endClaims(ctx, i.ID, "no heartbeat") == nil) {
 			silent[i.ID] = i.BeatAt
 		}
 	}

@@ -97,18 +97,18 @@ func (s *Store) endEarlier(ctx context.Context) error {
 	if s.shared() {
 		return nil
 	}
-	return errors.Join(s.interruptRuns(ctx), s.endClaims(ctx, ""))
+	return errors.Join(s.interruptRuns(ctx), s.endClaims(ctx, "", "its process is gone"))
 }
 
 // endClaims ends the claims of a process that is gone, of any if process is "": until their grace is
 // over, nobody would delete, copy or send what it had claimed.
-func (s *Store) endClaims(ctx context.Context, process string) error {
+func (s *Store) endClaims(ctx context.Context, process, why string) error {
 	ended, err := s.Ledger.EndClaims(ctx, process)
 	if err != nil {
 		return err // nothing ended
 	}
 	for _, r := range ended.Blobs {
-		s.Loop.Events.EmitClaimsRecovered(r)
+		s.Loop.Events.EmitClaimsRecovered(r, why)
 	}
 	if ended.Placements+ended.Events > 0 {
 		s.opt.Log.Info("what a process that is gone was to copy or to send is due now", "contents", ended.Placements, "events", ended.Events)

@@ -150,9 +150,9 @@ func (w *observer) engine() *reclaim.Events {
 
 // upkeep adds the events that destroy nothing.
 func (w *observer) upkeep(e *reclaim.Events) {
-	e.ClaimsRecovered = func(r ledger.Recovered) {
+	e.ClaimsRecovered = func(r ledger.Recovered, why string) {
 		w.metrics.Recovered(r)
-		w.audit("claims_recovered", "stale", slog.String("backend", r.Backend), slog.String("state", r.State.String()), slog.Int64("claims", r.Claims))
+		w.audit("claims_recovered", why, slog.String("backend", r.Backend), slog.String("state", r.State.String()), slog.Int64("claims", r.Claims))
 	}
 	e.RunTakenOver = func(r ledger.Run) {
 		w.metrics.RunTakenOver(r)
