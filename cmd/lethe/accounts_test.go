@@ -23,7 +23,7 @@ type atInstances [2]*awss3.Client
 func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) atInstances) {
 	w = newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
 	other := w.beside()
-	// A heartbeat of its own: with that of other tests it would ask for epochs within 5 ms, and connect anew
+	// A heartbeat of its own: with that of other tests it would ask for epochs within 50 ms, and connect anew
 	// after each, until the database is busy with nothing else where connecting takes longer.
 	_, out, errs, _ := other.process(append(other.args("serve"), "--set", "reclaim.grace.heartbeat=1s")...)
 	text, ok := out.await("lethe status")

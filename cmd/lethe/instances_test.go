@@ -32,7 +32,7 @@ func shared(t *testing.T, url string, buckets ...string) []string {
 		list = append(list, fmt.Sprintf("{name: %s, kind: s3, s3: {endpoint: %s, bucket: %s, access_key: %s, secret_key: %s}}",
 			name, s.Endpoint, s.Bucket(t), s.Access, s.Secret))
 	}
-	return []string{"database.url=" + url, "backends=[" + strings.Join(list, ", ") + "]", "database.schema=instances"}
+	return []string{"database.url=" + url, "backends=[" + strings.Join(list, ", ") + "]", "database.schema=instances", "reclaim.grace.heartbeat=100ms"}
 }
 
 // beside starts another instance of the same store: with its own folder, and

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/yamlfile"
@@ -20,6 +21,10 @@ const (
 	maxPaste      = 64 * mib
 	maxPart       = 5 << 30 // S3's largest part, in bytes
 	maxUnixPath   = 100     // bytes; the kernel's limit is 107
+
+	// minSharedBeat is the shortest reclaim.grace.heartbeat on PostgreSQL. Half of it bounds the questions of
+	// a beat: one that is cut off costs its connection, and each beat would make new ones.
+	minSharedBeat = Duration(100 * time.Millisecond)
 )
 
 var (
@@ -49,6 +54,9 @@ func (c *Config) Validate() error {
 	c.validatePlacement(&p)
 	c.validateLifecycle(&p)
 	c.Reclaim.validate(&p)
+	beat := c.Reclaim.Grace.Heartbeat
+	p.check(!c.Database.On() || beat <= 0 || beat >= minSharedBeat, "reclaim.grace.heartbeat",
+		"is %s, in half of which PostgreSQL hardly answers; use at least %s", beat, minSharedBeat)
 	c.Events.validate(&p)
 	c.Tracing.validate(&p)
 	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",

@@ -116,11 +116,20 @@ func TestValidateAccepts(t *testing.T) {
 		{"redis.url=rediss://:p@h"}, {"redis.url=redis://h:6379/1", "redis.password_file=p"},
 		{"placement.replicas=2", "backends=[{name: a, kind: dir, path: a},{name: b, kind: s3, s3: {bucket: bbb, prefix: a/b/}}]"},
 		{"backends=[{name: a, kind: s3, s3: {endpoint: 'http://127.0.0.1:7070', bucket: bbb, access_key: a, secret_key_file: f}},{name: b, kind: s3, s3: {bucket: bbb}}]"},
+		{"reclaim.grace.heartbeat=1ms"}, {"reclaim.grace.heartbeat=100ms", "database.url=postgres://u:p@h:5432/d", shared},
 		{"reclaim.verify.schedule=every 1ms"}, {"store.min_part_size=1B"}, {"backends=[{name: a, kind: dir, path: a},{name: b, kind: dir, path: ab}]"},
 	} {
 		if _, err := Load("", nil, settings...); err != nil {
 			t.Errorf("%v: %v", settings, err)
 		}
+	}
+}
+
+// A beat gives PostgreSQL half of its time to answer; a question that is cut off costs a connection.
+func TestAHeartbeatOfPostgreSQLIsNotTooShort(t *testing.T) {
+	_, err := Load("", nil, "reclaim.grace.heartbeat=99ms", "database.url=postgres://u:p@h:5432/d", "backends=[{name: a, kind: dir, path: /shared}]")
+	if err == nil || !strings.Contains(err.Error(), "reclaim.grace.heartbeat: is 99ms, in half of which PostgreSQL hardly answers; use at least 100ms") {
+		t.Error(err)
 	}
 }
 
