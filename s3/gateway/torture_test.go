@@ -76,7 +76,7 @@ func TestInvalidKeysAreRefused(t *testing.T) {
 	s := newSite(t)
 	_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String(strings.Repeat("k", 1025)), Body: strings.NewReader("x")})
 	s.fails(err, 400, "KeyTooLongError")
-	for _, key := range []string{"..", "../x", "a/../../x", "/", "//", "."} {
+	for _, key := range []string{"..", "../x", "a/../../x", "/", "//", ".", "./", "a/..", "a/b/../.."} {
 		_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader("x")})
 		s.fails(err, 400, "400")
 	}
