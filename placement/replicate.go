@@ -156,6 +156,9 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 				w.made(src, copied)
 				return nil
 			}
+			if errors.Is(err, lethe.ErrContentGone) {
+				return err // deleted or replaced meanwhile: no copy failed
+			}
 			failures = append(failures, fmt.Errorf("copy of blob %s from %s to %s: %w", src.ID, src.Backend, to, err))
 			w.add(copyFailed, 1)
 			if w.o.Events.CopyFailed != nil {

@@ -43,6 +43,22 @@ func TestACopyIsMadeOfWhatCanBeRead(t *testing.T) {
 	w.whole("k", 3000)
 }
 
+// What a client deletes or replaces while it is copied is no copy that failed.
+func TestNoCopyFailsOfWhatIsDeletedMeanwhile(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.opt.Events.CopyFailed = func(_ ledger.Blob, to string, err error) { t.Errorf("a copy to %s failed: %v", to, err) }
+	w.put("a", "k", 3000)
+	w.opt.Stores["a"] = blobtest.NewFaulty(w.backends["a"], func(c blobtest.Call) blobtest.Fault {
+		if c.Op == blobtest.OpGet {
+			_, err := w.db.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
+			w.must(err)
+		}
+		return blobtest.Fault{}
+	})
+	got := w.replicate()
+	w.want("counts", []int64{got["items"], got["copies"], got["copies_failed"]}, []int64{1, 0, 0})
+}
+
 func TestALostCopyIsReplaced(t *testing.T) {
 	w := newWorld(t, 2, threeDisks())
 	w.put("a", "k", 3000)
