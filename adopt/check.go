@@ -42,6 +42,7 @@ type Stater interface {
 
 // Sampled is objects that a database names, compared with the bucket.
 type Sampled struct {
+	Kind         Kind // of the collection
 	Named, Found int
 	Outside      []string // keys that are not below the prefix
 	Odd          []string // keys that services interpret differently
@@ -54,6 +55,14 @@ func (s Sampled) sampled() string {
 	return words.Plural(int64(s.Named), "sampled object", "sampled objects")
 }
 
+// source names what in the description gives the keys, as the beginning of a remedy.
+func (s Sampled) source() string {
+	if s.Kind == OfKeys {
+		return "correct the query (keys.query)"
+	}
+	return "correct the template (contents.object, rows.objects)"
+}
+
 // Findings evaluates a sample.
 func (s Sampled) Findings(prefix string) (out []Finding) {
 	found := fmt.Sprintf("all of %d sampled objects are in the bucket", s.Named)
@@ -63,12 +72,12 @@ func (s Sampled) Findings(prefix string) (out []Finding) {
 	switch {
 	case len(s.Outside) > 0:
 		out = append(out, Finding{true, fmt.Sprintf("the keys of %d of %s lie outside of the prefix %q, such as %q", len(s.Outside), s.sampled(), prefix, s.Outside[0]),
-			"correct the template (contents.object, rows.objects), or the prefix"})
+			s.source() + ", or the prefix"})
 	case s.Named == 0:
 		out = append(out, Finding{false, "no row names an object yet, so that their keys could not be compared with the bucket", "check again once there are some"})
 	case s.Found*2 < s.Named-len(s.Odd):
 		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),
-			"correct the template (contents.object, rows.objects): it does not give the keys of the objects"})
+			s.source() + ": it does not give the keys of the objects"})
 	case s.Spelled != "":
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s, and %+q instead of a key that is spelled otherwise, as in URLs or another form of Unicode", s.Found, s.sampled(), s.Spelled),
 			"let the rows have keys as the bucket has them: nothing else deletes such objects"})

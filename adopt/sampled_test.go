@@ -32,6 +32,17 @@ func TestOddKeysAreNotMissing(t *testing.T) {
 	}
 }
 
+// A collection of keys has a query, and no template that could be wrong.
+func TestRemediesNameWhatGivesTheKeys(t *testing.T) {
+	for _, s := range []Sampled{{Named: 4, Outside: []string{"x"}}, {Named: 4, Found: 1, Missing: "x"}} {
+		for kind, want := range map[Kind]string{OfRecords: "correct the template (contents.object, rows.objects)", OfKeys: "correct the query (keys.query)"} {
+			if s.Kind = kind; !strings.HasPrefix(s.Findings("p/")[0].Do, want) {
+				t.Errorf("%+v: %+v, want %q", s, s.Findings("p/"), want)
+			}
+		}
+	}
+}
+
 // One thing is told of as one.
 func TestOneOfAKind(t *testing.T) {
 	for _, c := range []struct{ got, want string }{

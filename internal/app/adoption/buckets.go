@@ -213,15 +213,16 @@ func ofBucket(err error) string {
 	return strings.NewReplacer("s3blob: ", "", blob.ErrDown.Error()+": ", "").Replace(err.Error())
 }
 
-// sampled compares keys below a prefix that sample returns.
-func sampled(prefix string, sample func(ctx context.Context, limit int) ([]string, error)) compare {
+// sampled compares keys of a collection that sample returns.
+func sampled(c adopt.Collection, sample func(ctx context.Context, limit int) ([]string, error)) compare {
 	return func(ctx context.Context, store bucket) ([]adopt.Finding, error) {
 		keys, err := sample(ctx, samples)
 		if err != nil {
 			return nil, err
 		}
-		s, err := look(ctx, store, prefix, keys)
-		return s.Findings(prefix), err
+		s, err := look(ctx, store, c.Prefix, keys)
+		s.Kind = c.Kind
+		return s.Findings(c.Prefix), err
 	}
 }
 

@@ -79,7 +79,7 @@ func (a *Adoption) check(ctx context.Context, wanted func(name string) bool) (ma
 		if !wanted(name) {
 			continue
 		}
-		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name].Prefix, keys.Sample))
+		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name], keys.Sample))
 		if found, err = a.isolated(ctx, name, found, err); err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt
 		return found, err
 	}
 	if c.HasObjects() {
-		more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
+		more, err := a.checkBucket(ctx, name, sampled(c, rows.Sample))
 		if found = append(found, more...); err != nil {
 			return found, err
 		}
