@@ -207,7 +207,11 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	return t.send(insertReceipt, c.name, "objects", t.now, sqldb.JSON(first))
+	kind := "objects"
+	if c.c.Rows.OwnFolders() { // whose objects are not written down one by one
+		kind = "folders"
+	}
+	return t.send(insertReceipt, c.name, kind, t.now, sqldb.JSON(first))
 }
 
 // lasts returns how long a mark stays after its object is gone.

@@ -38,6 +38,11 @@ func TestOwnedFolders(t *testing.T) {
 	f.once()
 	f.once()
 	f.left("10/a", "11/a", "1x", "3/a", "3/kept")
+	var receipts string
+	if err := f.db.QueryRow(t.Context(), `SELECT string_agg(kind || ' ' || k, ', ' ORDER BY kind, k)
+		FROM lethe.receipts, json_array_elements_text("keys"::json) AS k WHERE kind <> 'rows'`).Scan(&receipts); err != nil || receipts != "folders files/1/, folders files/2/" {
+		t.Errorf("receipts of folders: %q, %v", receipts, err)
+	}
 	_, err := f.db.Exec(t.Context(), `INSERT INTO files (id) VALUES (1)`)
 	if refused := (&pgconn.PgError{}); !errors.As(err, &refused) || refused.Code != "40001" {
 		t.Errorf("a row owns a folder that was emptied just now: %v", err)
