@@ -242,7 +242,7 @@ func (p *Pairing) differ(seen Paired, found []Epoch) string {
 	case len(found) == 0:
 		return "no epoch lies below " + p.Place + " any more: another bucket or disk is in its place, or it was emptied or restored"
 	case slices.Contains(last, seen.Epoch) && seen.alone(found):
-		return "the last epoch lies below " + p.Place + " without the one before it: another bucket or disk is in its place, or it was emptied, while the epoch was put"
+		return "the last epoch lies below " + p.Place + " without the one before it: another bucket or disk is in its place, or it was emptied, while the epoch was put, or an instance of an earlier Lethe that works beside this one took that away"
 	case slices.Contains(last, seen.Epoch), len(last) == 1 && last[0] == next && (seen.Number == 0 || slices.Contains(found, seen.Epoch)):
 		return "" // the next lies beside the one before it, unless it was put into another bucket
 	case seen.Number == 0:

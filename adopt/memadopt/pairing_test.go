@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +110,16 @@ func TestPairingOfAnEarlierBuild(t *testing.T) {
 			t.Errorf("below the prefix are %v, want the last epoch and the one before it", store.keys())
 		}
 		earlier(fmt.Sprint("d", turn))
+	}
+	clock.Pass(time.Minute)
+	if err := p.Admit(ctx); err != nil { // begins the next, which the earlier build ends
+		t.Fatal(err)
+	}
+	for _, key := range store.keys()[:1] {
+		delete(store.objects, key)
+	}
+	clock.Pass(time.Minute)
+	if err := p.Admit(ctx); !errors.Is(err, adopt.ErrUnpaired) || !strings.Contains(err.Error(), "or an instance of an earlier Lethe that works beside this one took that away") {
+		t.Errorf("without the one before it: %v", err)
 	}
 }
