@@ -41,6 +41,22 @@ func (l layout) mayReferTo(of layout) bool {
 	return true
 }
 
+// names reports whether a key lies in a folder of a sampled row, by each column alone.
+func (l layout) names(key string) bool {
+	rest, ok := strings.CutPrefix(key, l.prefix)
+	parts, name := strings.Split(rest, "/"), strings.Split(l.name, "/")
+	if !ok || len(parts) <= len(name) {
+		return false
+	}
+	for i, part := range name {
+		column, ends := strings.CutPrefix(part, "{")
+		if !ends && part != parts[i] || ends && !slices.Contains(l.table.values(strings.TrimSuffix(column, "}")), parts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // values returns the sampled values of a column.
 func (t TableInfo) values(column string) []string {
 	for _, c := range t.Columns {
@@ -92,7 +108,7 @@ func (p proposal) endless(tables []TableInfo) (text string, described []string) 
 				list = append(list, o)
 			}
 		}
-		text += p.folder(list)
+		text += p.folder(list, tables)
 		for _, o := range list {
 			described = append(described, o.table.Name)
 		}
@@ -245,7 +261,7 @@ const endlessTimes = "      min_age: 1d                # longer than any upload 
 
 // folder describes folders that live as long as a row of the first table, or of
 // others whose keys name folders there as well: any of them may be the one.
-func (p proposal) folder(list []layout) string {
+func (p proposal) folder(list []layout, tables []TableInfo) string {
 	l := list[0]
 	live := fmt.Sprintf("        table: %s\n        name: %q\n", scalar(l.table.Name), l.name)
 	depth := ""
@@ -261,9 +277,25 @@ func (p proposal) folder(list []layout) string {
 		live += "        query: " + scalar(strings.Join(queries, " UNION ALL ")) + "\n"
 		depth = fmt.Sprintf("      depth: %d\n", l.depth)
 	}
+	leftOut := p.hiddenBelow(tables, func(h hiddenColumn) string {
+		elsewhere := ""
+		for _, key := range h.keys {
+			switch named := slices.ContainsFunc(list, func(o layout) bool { return o.names(key) }); {
+			case named && h.spread: // the rows that are not sampled have the folders of the others
+				return ""
+			case !named && strings.HasPrefix(key, l.prefix):
+				elsewhere = cmp.Or(elsewhere, key)
+			}
+		}
+		return elsewhere
+	}, "no sampled row names their folders", "docs/adopting-folders.md")
+	of := "      live:\n" + live
+	if leftOut != "" {
+		of = "      # " + strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(of, "      "), "\n"), "\n      ", "\n      # ") + "\n"
+	}
 	return p.alive(l.table.Name, "folders", l.prefix) +
 		fmt.Sprintf("      # %s has no end, and %s.\n      # A folder that no row names is marked, and removed after the retention.\n", comment(l.table.Name), comment(l.reason)) +
-		depth + "      live:\n" + live + endlessTimes
+		leftOut + depth + of + endlessTimes
 }
 
 // naming is objects below a prefix that columns of tables name.
@@ -305,7 +337,14 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 			continue
 		}
 		queries, reasons, seen := p.index.namers(tables, prefix)
-		leftOut := p.hiddenBelow(tables, prefix, seen)
+		leftOut := p.hiddenBelow(tables, func(h hiddenColumn) string {
+			for _, key := range h.keys { // what is named already is no reason to ask
+				if !seen[key] && (prefix == noFolder || strings.HasPrefix(key, prefix)) {
+					return key
+				}
+			}
+			return ""
+		}, "the query leaves these out", "docs/adopting-keys.md")
 		line := "      query: "
 		if leftOut != "" { // the file does not load before somebody has completed the query
 			line = "      # query: "
@@ -319,21 +358,22 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 	return text, described
 }
 
-// hiddenBelow returns comments on columns that name keys below a prefix, though no query has found out
-// how. What is named already is no reason to ask.
-func (p proposal) hiddenBelow(tables []TableInfo, prefix string, named map[string]bool) (text string) {
+// hiddenBelow returns comments on columns that name keys, though nobody has found out how, of which
+// lacking returns one that a description leaves out, with what it lacks and the page that says how to
+// add it.
+func (p proposal) hiddenBelow(tables []TableInfo, lacking func(hiddenColumn) string, lacks, page string) (text string) {
 	for _, t := range tables {
 		for _, h := range p.index.hiddenColumns(t) {
-			at := slices.IndexFunc(h.keys, func(key string) bool { return !named[key] && (prefix == noFolder || strings.HasPrefix(key, prefix)) })
-			if at < 0 {
+			key := lacking(h)
+			if key == "" {
 				continue
 			}
 			p.hidden[h.column] = true
-			text += fmt.Sprintf("      # %s (%s): the query leaves these out.\n", h.says, comment(h.keys[at]))
+			text += fmt.Sprintf("      # %s (%s): %s.\n", h.says, comment(key), lacks)
 		}
 	}
 	if text != "" {
-		text += "      # Their objects would be deleted: add their keys before you use it (docs/adopting-keys.md).\n"
+		text += "      # Their objects would be deleted: add their keys before you use it (" + page + ").\n"
 	}
 	return text
 }

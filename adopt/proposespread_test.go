@@ -155,3 +155,35 @@ func TestProposalOfDates(t *testing.T) {
 		}
 	}
 }
+
+// Nor are folders that rows name proposed beside a column that has keys in others. One that has keys
+// in their own folders is no reason to ask.
+func TestProposedFoldersSayWhatTheyLeaveOut(t *testing.T) {
+	id := func(i int) string { return fmt.Sprintf("rec%04d", i) }
+	key := func(i int) string { return "rec/" + id(i) + "/data.bin" }
+	other := func(i int) string { return "rec/" + fmt.Sprintf("old%04d", i) + "/data.bin" }
+	quoted := func(key func(int) string) func(int) string {
+		return func(i int) string { return `{"file": "` + key(i) + `"}` }
+	}
+	var objects []string
+	for i := range 20 {
+		objects = append(objects, key(i), other(i))
+	}
+	records := adopt.TableInfo{Name: "records", Key: []string{"id"}, Columns: []adopt.ColumnInfo{column("id", "text", 20, id), column("meta", "jsonb", 20, quoted(key))}}
+	notes := adopt.TableInfo{Name: "notes", Key: []string{"id"}, Columns: []adopt.ColumnInfo{column("files", "jsonb", 20, quoted(other))}}
+	for _, hidden := range []bool{true, false} {
+		tables, comment := []adopt.TableInfo{records}, ""
+		if hidden {
+			tables, comment = append(tables, notes), "# "
+		}
+		got := proposed(adopt.ProposeOptions{Objects: objects}, tables...)
+		if want := "      " + comment + "live:\n      " + comment + "  table: records\n      " + comment + `  name: "{id}"` + "\n      min_age"; !strings.Contains(got, want) ||
+			strings.Contains(got, "      # Values of notes.files have keys inside of them (rec/old") != hidden || strings.Count(got, "notes.files") > 1 ||
+			strings.Contains(got, "\n      # Values of records.meta") {
+			t.Errorf("hidden %t, without %q:\n%s", hidden, want, got)
+		}
+		if _, err := adopt.Parse([]byte(got), func(string) (string, bool) { return "1h", true }); (err != nil) != hidden {
+			t.Errorf("hidden %t: parsed: %v\n%s", hidden, err, got)
+		}
+	}
+}

@@ -134,6 +134,7 @@ type hiddenColumn struct {
 	column     string // with its table
 	says, hint string
 	keys       []string
+	spread     bool // the keys end in its values
 }
 
 // hiddenColumns returns those columns of a table.
@@ -142,10 +143,10 @@ func (x objectIndex) hiddenColumns(t TableInfo) (out []hiddenColumn) {
 		name := t.Name + "." + c.Name
 		if such := x.spread(t, c).such; len(such) > 0 && len(x.forms(t, c, noFolder)) == 0 {
 			out = append(out, hiddenColumn{name, "Keys end in values of " + comment(name) + ", in folders that no column has",
-				"A generated column can have the whole key, or a query of kind keys (docs/adopting-keys.md).", such})
+				"A generated column can have the whole key, or a query of kind keys (docs/adopting-keys.md).", such, true})
 		} else if inside := x.inside(c); len(inside) > 0 {
 			out = append(out, hiddenColumn{name, "Values of " + comment(name) + " have keys inside of them",
-				"A generated column can have one key, and a query of kind keys all of them (docs/adopting-keys.md).", inside})
+				"A generated column can have one key, and a query of kind keys all of them (docs/adopting-keys.md).", inside, false})
 		}
 	}
 	return out
