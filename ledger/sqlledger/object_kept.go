@@ -2,7 +2,9 @@ package sqlledger
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lethe-storage/lethe/ledger"
 )
@@ -12,8 +14,10 @@ const keptBytes = 32 << 20
 
 // keptObjects are objects as they were resolved since a SQLite ledger last changed. Any COMMIT
 // ends them all, so that no write has to know what a read depends on. They serve those who
-// read much more often than is written: a get then takes no statement.
+// read much more often than is written: a get then takes no statement. What is read once is not
+// kept.
 type keptObjects struct {
+	read  [1 << 14]atomic.Uint32 // parts of the hashes of names that were read, by others
 	mu    sync.RWMutex
 	since int64 // File.Changes when they were resolved
 	bytes int64
@@ -48,15 +52,29 @@ func (db *DB) kept(ctx context.Context, bucket, key string) (out ledger.Resolved
 // unsettled is no number of changes by which something is kept.
 const unsettled = -1
 
-// keep keeps an object that was resolved, if the ledger has not changed since.
+// keep keeps an object that was resolved again, if the ledger has not changed since.
 func (db *DB) keep(since int64, key string, r ledger.Resolved) {
 	if since == unsettled {
 		return
 	}
-	if now, _ := db.engine.File.Changes(); now != since {
+	if now, _ := db.engine.File.Changes(); now != since || !db.resolved.again(r.Object.Bucket, key) {
 		return
 	}
 	db.resolved.put(since, key, r)
+}
+
+// readSeed is of the hashes of names.
+var readSeed = maphash.MakeSeed()
+
+// again reports whether a name was read before, as far as is known, and notes that it was.
+func (k *keptObjects) again(bucket, key string) bool {
+	var h maphash.Hash
+	h.SetSeed(readSeed)
+	h.WriteString(bucket)
+	h.WriteByte('/')
+	h.WriteString(key)
+	sum := h.Sum64()
+	return k.read[sum%uint64(len(k.read))].Swap(uint32(sum>>32)) == uint32(sum>>32)
 }
 
 func (k *keptObjects) get(since int64, name objectName) *ledger.Resolved {

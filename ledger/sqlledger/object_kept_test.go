@@ -43,6 +43,9 @@ func TestObjectsAreKeptUntilTheLedgerChanges(t *testing.T) {
 	if looks != 1 {
 		t.Fatalf("%d transactions after a change", looks)
 	}
+	if _, looks := l.resolved(n, "k"); looks != 1 {
+		t.Errorf("%d transactions for what was read once", looks)
+	}
 	l.clock.Advance(time.Minute)
 	again, looks := l.resolved(n, "k")
 	if looks != 0 || again.Object.ID != first.Object.ID || again.Now != l.now() || len(again.Segments) != 1 {
