@@ -16,12 +16,9 @@ type derivations struct {
 	// folders and exts are the first segments and the endings of some keys that rows name.
 	folders, exts map[string]bool
 	// names counts the last segments of those in a folder: not all of one name.
-	names map[string]int
-	// within counts the folders in which those lie that have another folder above: not all of one name.
-	within  map[string]int
+	names   map[string]int
 	found   map[string]derived // by what the keys have more, or instead, with # for its numbers
 	batches int
-	next    int // the batch that is looked at next
 	asked   int // keys, so far
 }
 
@@ -34,12 +31,8 @@ type derived struct {
 const (
 	// derivedSample is how many of the first batch of objects are looked at: of later ones fewer.
 	derivedSample = 100
-	// derivedKeys bounds the keys that are asked for of one batch after the other, and derivedOrigins
-	// those of one object.
+	// derivedKeys bounds the keys that are asked for, and derivedOrigins those of one object.
 	derivedKeys, derivedOrigins = 20_000, 40
-	// derivedRest is the part of the batches seen so far that is passed over after that: thumbnails may
-	// come late.
-	derivedRest = 50
 	// alikeKeys bounds the folders and endings that are tried.
 	alikeKeys = 8
 	// distinctName is the length of a name that two objects do not have by chance.
@@ -58,22 +51,15 @@ func (d *derivations) lives(key string) {
 	}
 	if at := strings.IndexByte(key, '/'); at > 0 {
 		note(&d.folders, key[:at])
-		count(&d.names, path.Base(key))
-		if folder := path.Dir(key); at < len(folder) {
-			count(&d.within, path.Base(folder))
+		name := path.Base(key)
+		if d.names == nil {
+			d.names = map[string]int{}
+		}
+		if d.names[name] > 0 || len(d.names) < alikeKeys*alikeKeys {
+			d.names[name]++
 		}
 	}
 	note(&d.exts, path.Ext(key))
-}
-
-// count counts a name, unless there are many others.
-func count(in *map[string]int, name string) {
-	if *in == nil {
-		*in = map[string]int{}
-	}
-	if (*in)[name] > 0 || len(*in) < alikeKeys*alikeKeys {
-		(*in)[name]++
-	}
 }
 
 // origins returns the keys that a key may be made from, with what it has more or instead.
@@ -96,13 +82,6 @@ func (d *derivations) origins(key string) map[string]string {
 			out[folder+other] = base
 		}
 	}
-	if above, last := path.Split(strings.TrimSuffix(folder, "/")); above != "" { // 1/thumb/b.jpg of 1/original/b.jpg
-		for other, n := range d.within {
-			if n >= provesNothing && len(out) < derivedOrigins {
-				out[above+other+"/"+base] = last + "/"
-			}
-		}
-	}
 	if ext != "" && stem != "" { // b.jpg.webp of b.jpg
 		out[folder+stem] = ext
 		for other := range d.exts { // b.webp of b.jpg
@@ -123,10 +102,10 @@ func (d *derivations) origins(key string) map[string]string {
 func (c *comparison) derive(ctx context.Context, found []OrphanObject) error {
 	type origin struct{ of, more string }
 	from := map[string][]origin{}
-	c.derived.batches++
-	if c.derived.batches < c.derived.next || c.derived.doubt() != nil {
+	if c.derived.asked >= derivedKeys || c.derived.doubt() != nil {
 		return nil
 	}
+	c.derived.batches++
 	step := max(1, len(found)/max(provesNothing, derivedSample/c.derived.batches))
 	for i := 0; i < len(found); i += step {
 		rest, _ := below(found[i].Key, c.Prefix)
@@ -134,9 +113,7 @@ func (c *comparison) derive(ctx context.Context, found []OrphanObject) error {
 			from[c.Prefix+key] = append(from[c.Prefix+key], origin{found[i].Key, more})
 		}
 	}
-	if c.derived.asked += len(from); c.derived.asked >= derivedKeys {
-		c.derived.next = c.derived.batches + c.derived.batches/derivedRest + 1
-	}
+	c.derived.asked += len(from)
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(from)), c.Batch) {
 		named, err := c.Rows.Named(ctx, keys)
 		if err != nil {

@@ -464,10 +464,7 @@ func (p proposal) prefix(collection, prefix, why string) string {
 // noFolder is the placeholder where keys have no folder in common.
 const noFolder = "FOLDER/"
 
-// datedFolder matches a year, and a month and a day in it, at the end of a folder in another.
-var datedFolder = regexp.MustCompile(`/(19|20)[0-9]{2}/([0-3]?[0-9]/){0,2}$`)
-
-// commonFolder returns the common folder of keys. A year is none: the next has another.
+// commonFolder returns the common folder of keys.
 func commonFolder(keys []string) string {
 	if len(keys) == 0 {
 		return noFolder
@@ -479,7 +476,7 @@ func commonFolder(keys []string) string {
 		}
 	}
 	if i := strings.LastIndex(common, "/"); i >= 0 {
-		return datedFolder.ReplaceAllString(common[:i+1], "/")
+		return common[:i+1]
 	}
 	return noFolder
 }

@@ -85,28 +85,6 @@ func TestProposalOfKeysWithoutAFolder(t *testing.T) {
 	}
 }
 
-// Folders of one year are not all that a column names: the next year has others.
-func TestProposalOfKeysOfOneYear(t *testing.T) {
-	for prefix, folder := range map[string]string{
-		"media/documents/": "media/documents/2026/%02d/", "uploads/": "uploads/2026/3/%02d/", "a/2026/b/": "a/2026/b/", "up/2026x/": "up/2026x/", "up/1234/": "up/1234/",
-	} {
-		file := func(i int) string {
-			if strings.Contains(folder, "%") {
-				return fmt.Sprintf(folder+"file%d.pdf", 1+i%12, i)
-			}
-			return fmt.Sprintf("%sfile%d.pdf", folder, i)
-		}
-		var objects []string
-		for i := range 20 {
-			objects = append(objects, file(i))
-		}
-		got := proposed(adopt.ProposeOptions{Objects: objects}, adopt.TableInfo{Name: "documents", Key: []string{"id"}, Columns: []adopt.ColumnInfo{column("file", "text", 20, file)}})
-		if !strings.Contains(got, "prefix: "+prefix+" ") {
-			t.Errorf("without prefix %s:\n%s", prefix, got)
-		}
-	}
-}
-
 // A query that leaves out keys which it has no way to name would delete their objects: it is not
 // proposed as complete, and the tables are not said to name nothing.
 func TestProposedKeysSayWhatTheyLeaveOut(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -26,65 +24,31 @@ var respellings = []func(string) (string, error){
 	func(key string) (string, error) { return norm.NFD.String(key), nil },
 }
 
-// escapings are the ways in which clients escape keys that are escaped once more on their way: with
-// the slashes or without, with what JavaScript leaves as it is, and with a plus for a space.
-var escapings = []func(key string) string{
-	func(key string) string { return strings.ReplaceAll(escaped(key), "%2F", "/") },
-	func(key string) string {
-		return unescapedInScripts.Replace(strings.ReplaceAll(escaped(key), "%2F", "/"))
-	},
-	func(key string) string { return strings.ReplaceAll(url.QueryEscape(key), "%2F", "/") },
-	escaped,
-}
-
-// escaped escapes all of a key but letters, digits and -_.~ as they are.
-func escaped(key string) string { return strings.ReplaceAll(url.QueryEscape(key), "+", "%20") }
-
-// unescapedInScripts restores what JavaScript's encodeURIComponent leaves.
-var unescapedInScripts = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
-
 // OtherSpelling returns the key of the object that is there under another spelling of a key
 // without one; empty if there is none.
 func OtherSpelling(ctx context.Context, objects Stater, prefix, key string) (string, error) {
-	// An escaped key may be in either form once it is decoded, and either may be escaped anew.
-	read := respelled(key)
-	for _, spelling := range slices.Clone(read) {
-		read = append(read, respelled(spelling)...)
-	}
-	spellings := slices.Clone(read)
-	for _, spelling := range append(read, key) {
-		rest, ok := below(spelling, prefix)
-		for _, escape := range escapings {
-			if ok {
-				spellings = append(spellings, prefix+escape(rest))
+	tried := map[string]bool{key: true}
+	spellings := []string{key}
+	for i := 0; i < len(spellings); i++ { // an escaped key may be in either form once it is decoded
+		for _, respell := range respellings {
+			other, err := respell(spellings[i])
+			rest, ok := below(other, prefix)
+			if err != nil || tried[other] || !ok {
+				continue
+			}
+			tried[other] = true
+			switch _, err := objects.Stat(ctx, rest); {
+			case err == nil:
+				return other, nil
+			case !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey):
+				return "", err
+			}
+			if i == 0 {
+				spellings = append(spellings, other)
 			}
 		}
 	}
-	tried := map[string]bool{key: true}
-	for _, other := range spellings {
-		rest, ok := below(other, prefix)
-		if tried[other] || !ok {
-			continue
-		}
-		tried[other] = true
-		switch _, err := objects.Stat(ctx, rest); {
-		case err == nil:
-			return other, nil
-		case !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey):
-			return "", err
-		}
-	}
 	return "", nil
-}
-
-// respelled returns the other spellings of a key that are not escaped once more.
-func respelled(key string) (out []string) {
-	for _, respell := range respellings {
-		if other, err := respell(key); err == nil && other != key && !slices.Contains(out, other) {
-			out = append(out, other)
-		}
-	}
-	return out
 }
 
 // spelled records a key without an object if another is there in another spelling, which no row

@@ -242,25 +242,6 @@ func TestKeysSpelledAsInURLs(t *testing.T) {
 	f.passes(map[string]int64{"orphans": 0, "missing": 2})
 }
 
-// As do keys that a client escaped before it put them, which escaped them once more.
-func TestObjectsSpelledAsInURLs(t *testing.T) {
-	for row, object := range map[string]string{
-		"my cat": "my%20cat", "x y": "x+y", "a/b (1)": "a/b%20(1)", "c/d+1 (2)": "c/d%2B1%20%282%29",
-		"e/f": "e%2Ff", "caf\u00e9": "cafe%CC%81", "m+n": "m%20n",
-	} {
-		f := newFiles(t, nil)
-		f.put("1", "2", "3", object)
-		f.row("1", "2", "3", row)
-		for range 2 {
-			if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) || !strings.Contains(err.Error(), fmt.Sprintf("the bucket has %+q", "files/"+object)) {
-				t.Errorf("a row names %+q, the object is %q: %v", row, object, err)
-			}
-			f.waited()
-		}
-		f.left("1", "2", "3", object)
-	}
-}
-
 // As do keys that a client put in another form of Unicode than the rows have: macOS sends an é
 // as e and an accent.
 func TestKeysInAnotherFormOfUnicode(t *testing.T) {
