@@ -80,7 +80,7 @@ func (s Sampled) Findings(prefix string) (out []Finding) {
 			s.source() + ": it does not give the keys of the objects"})
 	case s.Spelled != "":
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s, and %+q instead of a key that is spelled otherwise, as in URLs or another form of Unicode", s.Found, s.sampled(), s.Spelled),
-			"let the rows have keys as the bucket has them: nothing else deletes such objects"})
+			"let the rows have keys as the bucket has them: as they are, no row names such objects"})
 	case s.Found < s.Named-len(s.Odd):
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %s; %q is not there", s.Found, s.sampled(), s.Missing),
 			"find out who removed it: its rows cannot be read"})

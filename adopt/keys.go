@@ -318,7 +318,10 @@ func (c *comparison) flushOrphans(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.orphans(ctx, c, found)
+	if err := c.orphans(ctx, c, found); err != nil {
+		return err
+	}
+	return c.unescape(ctx, found)
 }
 
 // flushMissing checks keys without an object again: the row, and the object.
@@ -334,14 +337,13 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 	}
 	var missing []string
 	for _, key := range named {
-		rest, ok := below(key, c.Prefix)
-		if ok {
-			_, err := c.Store.Stat(ctx, rest)
-			if err == nil {
-				continue // it was put meanwhile
-			}
-			if !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey) {
+		if _, ok := below(key, c.Prefix); ok {
+			there, err := c.there(ctx, key)
+			if err != nil {
 				return err
+			}
+			if there {
+				continue // it was put meanwhile
 			}
 			if err := c.spelled(ctx, key); err != nil {
 				return err

@@ -278,17 +278,20 @@ func (p proposal) folder(list []layout, tables []TableInfo) string {
 		depth = fmt.Sprintf("      depth: %d\n", l.depth)
 	}
 	leftOut := p.hiddenBelow(tables, func(h hiddenColumn) string {
-		elsewhere := ""
+		elsewhere, named := "", 0
 		for _, key := range h.keys {
-			switch named := slices.ContainsFunc(list, func(o layout) bool { return o.names(key) }); {
-			case named && h.spread: // the rows that are not sampled have the folders of the others
-				return ""
-			case !named && strings.HasPrefix(key, l.prefix):
+			switch {
+			case slices.ContainsFunc(list, func(o layout) bool { return o.names(key) }):
+				named++
+			case strings.HasPrefix(key, l.prefix):
 				elsewhere = cmp.Or(elsewhere, key)
 			}
 		}
+		if h.spread && named*2 > len(h.keys) { // the rows that are not sampled have the folders of the others
+			return ""
+		}
 		return elsewhere
-	}, "no sampled row names their folders", "docs/adopting-folders.md")
+	}, "no sampled row names their folders", "let a query return these, too, with the depth of their names (docs/adopting-folders.md)")
 	of := "      live:\n" + live
 	if leftOut != "" {
 		of = "      # " + strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(of, "      "), "\n"), "\n      ", "\n      # ") + "\n"
@@ -344,7 +347,7 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 				}
 			}
 			return ""
-		}, "the query leaves these out", "docs/adopting-keys.md")
+		}, "the query leaves these out", "add their keys before you use it (docs/adopting-keys.md)")
 		line := "      query: "
 		if leftOut != "" { // the file does not load before somebody has completed the query
 			line = "      # query: "
@@ -359,9 +362,8 @@ func (p proposal) named(rest, tables []TableInfo) (text string, described []stri
 }
 
 // hiddenBelow returns comments on columns that name keys, though nobody has found out how, of which
-// lacking returns one that a description leaves out, with what it lacks and the page that says how to
-// add it.
-func (p proposal) hiddenBelow(tables []TableInfo, lacking func(hiddenColumn) string, lacks, page string) (text string) {
+// lacking returns one that a description leaves out, with what it lacks and the remedy.
+func (p proposal) hiddenBelow(tables []TableInfo, lacking func(hiddenColumn) string, lacks, remedy string) (text string) {
 	for _, t := range tables {
 		for _, h := range p.index.hiddenColumns(t) {
 			key := lacking(h)
@@ -373,7 +375,7 @@ func (p proposal) hiddenBelow(tables []TableInfo, lacking func(hiddenColumn) str
 		}
 	}
 	if text != "" {
-		text += "      # Their objects would be deleted: add their keys before you use it (" + page + ").\n"
+		text += "      # Their objects would be deleted: " + remedy + ".\n"
 	}
 	return text
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -52,7 +55,7 @@ func OtherSpelling(ctx context.Context, objects Stater, prefix, key string) (str
 }
 
 // spelled records a key without an object if another is there in another spelling, which no row
-// names. That one's retention begins anew with each run: it is no orphan.
+// names.
 func (c *comparison) spelled(ctx context.Context, key string) error {
 	if c.wrong != nil && c.forget == nil {
 		return nil
@@ -65,12 +68,84 @@ func (c *comparison) spelled(ctx context.Context, key string) error {
 	if err != nil || len(named) > 0 {
 		return err
 	}
+	return c.otherwise(ctx, key, other)
+}
+
+// otherwise records that a row names an object in another spelling. That one's retention begins
+// anew with each run: it is no orphan.
+func (c *comparison) otherwise(ctx context.Context, key, object string) error {
 	if c.wrong == nil {
 		c.wrong = fmt.Errorf("%w: a row names %+q, and the bucket has %+q. Let the query return keys as the bucket has them; if that row and that object have nothing to do with each other, remove one of them",
-			ErrSpelled, Brief(key), other)
+			ErrSpelled, Brief(key), object)
 	}
 	if c.forget == nil {
 		return nil
 	}
-	return c.forget(ctx, []string{other})
+	return c.forget(ctx, []string{object})
+}
+
+// unescape records the objects without a row that have the key of a row, escaped, if that row has no
+// object: a client escaped a key that was escaped once more on its way. There are many ways to
+// escape a key and few to read it, so that it is the object's key that is read.
+func (c *comparison) unescape(ctx context.Context, found []OrphanObject) error {
+	objects := map[string][]string{} // by what their keys may stand for
+	for _, o := range found {
+		rest, _ := below(o.Key, c.Prefix)
+		for _, key := range unescaped(rest) {
+			objects[c.Prefix+key] = append(objects[c.Prefix+key], o.Key)
+		}
+	}
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(objects)), c.Batch) {
+		named, err := c.Rows.Named(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range named {
+			there, err := c.there(ctx, key)
+			for _, object := range objects[key] {
+				if err == nil && !there {
+					err = c.otherwise(ctx, key, object)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unescaped returns what a key may be the escaped form of, in either form of Unicode.
+func unescaped(key string) (out []string) {
+	if !strings.ContainsAny(key, "%+") {
+		return nil
+	}
+	for _, read := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+		plain, err := read(key)
+		if err != nil || plain == key {
+			continue
+		}
+		for _, form := range []string{plain, norm.NFC.String(plain), norm.NFD.String(plain)} {
+			if !slices.Contains(out, form) {
+				out = append(out, form)
+			}
+		}
+	}
+	return out
+}
+
+// there reports whether the object of a key exists.
+func (c *comparison) there(ctx context.Context, key string) (bool, error) {
+	rest, ok := below(key, c.Prefix)
+	if !ok {
+		return false, nil
+	}
+	switch _, err := c.Store.Stat(ctx, rest); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
+		return false, nil
+	default:
+		return false, err
+	}
 }

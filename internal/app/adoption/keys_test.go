@@ -242,6 +242,32 @@ func TestKeysSpelledAsInURLs(t *testing.T) {
 	f.passes(map[string]int64{"orphans": 0, "missing": 2})
 }
 
+// As do keys that a client escaped before it put them, which escaped them once more, in whatever
+// way. An object whose key could be read as that of a row with an object is an orphan.
+func TestObjectsSpelledAsInURLs(t *testing.T) {
+	for row, object := range map[string]string{
+		"my cat": "my%20cat", "x y": "x+y", "a/b (1)": "a%2Fb%20(1)", "c/d+1 (2)": "c/d%2B1%20%282%29", "c&d e": "c&d%20e", "f~g h": "f%7Eg+h",
+		"e/f": "e%2ff", "caf\u00e9": "cafe%CC%81", "m+n": "m%2Bn", strings.Repeat("\u043a", 60) + ".pdf": strings.Repeat("%D0%BA", 30) + strings.Repeat("\u043a", 30) + ".pdf",
+	} {
+		f := newFiles(t, nil)
+		f.put("1", "2", "3", object)
+		f.row("1", "2", "3", row)
+		for range 2 {
+			if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrSpelled) || !strings.Contains(err.Error(), fmt.Sprintf("the bucket has %+q", "files/"+object)) {
+				t.Errorf("a row names %+q, the object is %q: %v", row, object, err)
+			}
+			f.waited()
+		}
+		all := []string{"1", "2", "3", object}
+		slices.Sort(all)
+		f.left(all...)
+	}
+	f := newFiles(t, nil)
+	f.put("1", "2", "3", "my cat", "my%20cat")
+	f.row("1", "2", "3", "my cat")
+	f.passes(map[string]int64{"orphans": 1})
+}
+
 // As do keys that a client put in another form of Unicode than the rows have: macOS sends an é
 // as e and an accent.
 func TestKeysInAnotherFormOfUnicode(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -247,6 +248,7 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
+	a.announce()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -280,4 +282,14 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 		return ErrReopen
 	}
 	return err
+}
+
+// announce logs which routines begin much later, so that nobody waits for them.
+func (a *Adoption) announce() {
+	now := a.o.Clock.Now()
+	for _, s := range a.Loop.Routines {
+		if next := s.Timetable.Next(now); next.Sub(now) > time.Hour {
+			a.o.Log.Info("waits for its schedule; lethe adopt run --once does now what is due", "routine", s.Routine.Name(), "next", next.Time().UTC())
+		}
+	}
 }

@@ -186,6 +186,7 @@ func TestReportedTroublesAreReviewed(t *testing.T) {
 // What is deleted for good soon is shown, with what is live.
 func TestPurgeSoonShows(t *testing.T) {
 	a := newArchive(t)
+	a.env["LETHE_CLEANUP_RETENTION_DURATION"] = "1h" // of which hardly anything passes meanwhile
 	one := a.adopt("one")
 	if err := one.DB.Install(t.Context()); err != nil {
 		t.Fatal(err)
