@@ -126,7 +126,7 @@ func (v *visit) fail(err error) {
 	case errors.As(err, &e) && e.Code == "forbidden":
 		status = http.StatusForbidden
 	case errors.As(err, &e):
-		for _, kind := range []error{api.ErrBadRequest, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrUnavailable, ledger.ErrNoSuchHold} {
+		for _, kind := range []error{api.ErrBadRequest, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrUnavailable, ledger.ErrNoSuchHold, api.ErrNoBlob} {
 			if errors.Is(e, kind) {
 				_, status = api.ErrorOf(kind)
 			}

@@ -3,6 +3,7 @@ package object_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lethe-storage/lethe"
@@ -150,8 +151,10 @@ func (l *faultyLedger) Update(ctx context.Context, u ledger.Update) (ledger.Obje
 
 func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
 	res, err := around(l, "Resolve", func() (ledger.Resolved, error) { return l.ObjectLedger.Resolve(ctx, bucket, key) })
+	res.Segments = slices.Clone(res.Segments) // the ledger's are shared with other readers
 	for n := range res.Segments {
 		seg := &res.Segments[n]
+		seg.Blobs = slices.Clone(seg.Blobs)
 		for i := range seg.Blobs {
 			if l.old || l.forgets(seg.Blobs[i].ID) {
 				seg.Blobs[i].CRC32C, seg.Blobs[i].Block, seg.Blocks = 0, 0, lethe.BlockSums{}

@@ -179,7 +179,7 @@ type ReadLedger interface {
 	// NoteReads notes reads, of each version at most one, and returns how many objects
 	// it changed. An end by idleness moves forward only, by more than a tenth of the
 	// idle time, for a read that was before it. A version that is gone is not changed,
-	// nor the one in its place. awaited: a client waits for it.
+	// nor the one in its place. awaited says that a client waits.
 	NoteReads(ctx context.Context, reads []ledger.Read, awaited bool) (int, error)
 }
 

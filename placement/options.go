@@ -100,6 +100,7 @@ const (
 	copiesMade  = "copies"       // made and committed
 	copiedBytes = "copied_bytes" // of them
 	copyFailed  = "copies_failed"
+	sourceGone  = "gone"    // while it was copied
 	trimmed     = "trimmed" // copies condemned
 	verified    = "verified"
 	suspected   = "suspect"   // copies found missing or damaged

@@ -157,7 +157,8 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 				return nil
 			}
 			if errors.Is(err, lethe.ErrContentGone) {
-				return err // deleted or replaced meanwhile: no copy failed
+				w.add(sourceGone, 1) // deleted or replaced meanwhile: no copy failed
+				return err
 			}
 			failures = append(failures, fmt.Errorf("copy of blob %s from %s to %s: %w", src.ID, src.Backend, to, err))
 			w.add(copyFailed, 1)

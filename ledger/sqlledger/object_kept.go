@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +18,7 @@ const keptBytes = 32 << 20
 // read much more often than is written: a get then takes no statement. What is read once is not
 // kept.
 type keptObjects struct {
-	read  [1 << 14]atomic.Uint32 // parts of the hashes of names that were read, by others
+	read  [1 << 14]atomic.Uint32 // by some bits of the hashes of names that were read: others
 	mu    sync.RWMutex
 	since int64 // File.Changes when they were resolved
 	bytes int64
@@ -52,15 +53,16 @@ func (db *DB) kept(ctx context.Context, bucket, key string) (out ledger.Resolved
 // unsettled is no number of changes by which something is kept.
 const unsettled = -1
 
-// keep keeps an object that was resolved again, if the ledger has not changed since.
-func (db *DB) keep(since int64, key string, r ledger.Resolved) {
-	if since == unsettled {
+// keep keeps an object that was resolved again, if the ledger has not changed since. Bytes that
+// were read wrongly are read anew.
+func (db *DB) keep(since int64, r ledger.Resolved) {
+	if since == unsettled || r.Inline.Inline() && r.Inline.Check(r.Object.Size) != nil {
 		return
 	}
-	if now, _ := db.engine.File.Changes(); now != since || !db.resolved.again(r.Object.Bucket, key) {
+	if now, _ := db.engine.File.Changes(); now != since || !db.resolved.again(r.Object.Bucket, r.Object.Key) {
 		return
 	}
-	db.resolved.put(since, key, r)
+	db.resolved.put(since, r)
 }
 
 // readSeed is of the hashes of names.
@@ -87,9 +89,10 @@ func (k *keptObjects) get(since int64, name objectName) *ledger.Resolved {
 }
 
 // put starts anew after a change, and when what is kept has grown too large.
-func (k *keptObjects) put(since int64, key string, r ledger.Resolved) {
+func (k *keptObjects) put(since int64, r ledger.Resolved) {
 	r.Object = r.Object.Clone()
-	size := sizeOf(key, r)
+	r.Object.Bucket = strings.Clone(r.Object.Bucket) // the caller's may be a part of its buffer
+	size := sizeOf(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.since > since {
@@ -99,18 +102,24 @@ func (k *keptObjects) put(since int64, key string, r ledger.Resolved) {
 		k.since, k.bytes, k.by = since, 0, map[objectName]*ledger.Resolved{}
 	}
 	k.bytes += size
-	k.by[objectName{r.Object.Bucket, key}] = &r
+	k.by[objectName{r.Object.Bucket, r.Object.Key}] = &r
 }
 
 // sizeOf returns about how much memory a resolved object takes, with its place in a map.
-func sizeOf(key string, r ledger.Resolved) int64 {
-	const object, blob, part, list = 1500, 300, 200, 4000
-	size := object + len(key) + len(r.Inline.Bytes) + part*len(r.Object.Attrs.Parts)
-	for name, value := range r.Object.Attrs.User {
-		size += len(name) + len(value)
+func sizeOf(r ledger.Resolved) int64 {
+	const object, blob, part, grant, entry = 1500, 300, 300, 200, 50
+	a := r.Object.Attrs
+	size := object + len(r.Object.Bucket) + len(r.Object.Key) + len(r.Object.ETag) + len(r.Inline.Bytes) + part*len(a.Parts)
+	for _, text := range []string{a.ContentType, a.ContentEncoding, a.ContentDisposition, a.ContentLanguage, a.CacheControl, a.Expires, a.Redirect} {
+		size += len(text)
 	}
-	if r.Object.Attrs.ACL != nil {
-		size += list
+	for _, m := range []map[string]string{a.User, a.Checksums, r.Object.Tags} {
+		for name, value := range m {
+			size += entry + len(name) + len(value)
+		}
+	}
+	if a.ACL != nil {
+		size += grant * (1 + len(a.ACL.Grants))
 	}
 	for _, s := range r.Segments {
 		size += blob*len(s.Blobs) + 4*len(s.Blocks.Sums)

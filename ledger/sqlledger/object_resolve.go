@@ -63,7 +63,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 		return err
 	})
 	if err == nil && found && out.Covered() {
-		db.keep(since, key, out)
+		db.keep(since, out)
 		return out, nil
 	}
 	if err != nil {

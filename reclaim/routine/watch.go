@@ -70,7 +70,7 @@ func (w *Watch) claims(ctx context.Context, add reclaim.Add) (bool, error) {
 	var n int64
 	for _, r := range recovered {
 		n += r.Claims
-		w.Events.EmitClaimsRecovered(r, "stale")
+		w.Events.EmitClaimsRecovered(r, "its claim is too old")
 	}
 	add(reclaim.Items, n)
 	add("recovered", n)

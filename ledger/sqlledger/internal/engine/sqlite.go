@@ -192,8 +192,8 @@ func (f *File) Close() error {
 const closedChanges = -1
 
 // Changes returns a number that each COMMIT changes. What was read is still so if the number
-// was settled before, and is the same and settled now. All writes are made by this process, by
-// one writer, which tells nobody of a COMMIT before it has changed the number.
+// was settled before, and is the same and settled now. All transitions are written by this
+// process, by one writer, which tells nobody of a COMMIT before it has changed the number.
 func (f *File) Changes() (number int64, settled bool) {
 	number = f.changes.Load()
 	return number, number&1 == 0
