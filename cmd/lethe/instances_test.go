@@ -123,7 +123,11 @@ func TestStatusAsksTheOtherInstances(t *testing.T) {
 			break
 		}
 	}
-	if f := down(); f != nil {
+	f := down()
+	for i := 0; f != nil && i < 20; i++ { // a busy machine may answer late
+		f = down()
+	}
+	if f != nil {
 		t.Fatalf("found %+v", f)
 	}
 	way.Down()
@@ -151,7 +155,13 @@ func TestABackendIsDrainedAndRemoved(t *testing.T) {
 	w.put("first", "c", "more bytes", "")
 	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once")
-	w.ok("backend", "remove", "old")
+	code, _, errs := w.lethe("backend", "remove", "old")
+	for i := 0; i < 100 && strings.Contains(errs, "still holds"); i++ { // the server's own routine may be cleaning it
+		code, _, errs = w.lethe("backend", "remove", "old")
+	}
+	if code != 0 {
+		t.Fatal(errs)
+	}
 	for key, body := range map[string]string{"a": "bytes", "big": strings.Repeat("x", 3<<20), "c": "more bytes"} {
 		if got, err := w.get("first", key); err != nil || got != body {
 			t.Errorf("%s: %d bytes, %v", key, len(got), err)

@@ -14,7 +14,7 @@ func TestDatabaseURLFileIsNotQuoted(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w := newWorld(t, "database.url_file="+file, "backends=[{name: a, kind: dir, path: "+t.TempDir()+"}]")
+		w := newWorld(t, "database.url_file="+file, "reclaim.grace.heartbeat=100ms", "backends=[{name: a, kind: dir, path: "+t.TempDir()+"}]")
 		code, out, errs := w.lethe("status")
 		if code == 0 || !strings.Contains(errs, "postgres://user:password@host") || strings.Contains(out+errs, "hunter2") {
 			t.Errorf("exit code %d, told: %s%s", code, out, errs)

@@ -56,7 +56,7 @@ func (c *Config) Validate() error {
 	c.Reclaim.validate(&p)
 	beat := c.Reclaim.Grace.Heartbeat
 	p.check(!c.Database.On() || beat <= 0 || beat >= minSharedBeat, "reclaim.grace.heartbeat",
-		"is %s, in half of which PostgreSQL hardly answers; use at least %s", beat, minSharedBeat)
+		"is %s; use at least %s with PostgreSQL, which has half of it to answer", beat, minSharedBeat)
 	c.Events.validate(&p)
 	c.Tracing.validate(&p)
 	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",

@@ -128,7 +128,7 @@ func TestValidateAccepts(t *testing.T) {
 // A beat gives PostgreSQL half of its time to answer; a question that is cut off costs a connection.
 func TestAHeartbeatOfPostgreSQLIsNotTooShort(t *testing.T) {
 	_, err := Load("", nil, "reclaim.grace.heartbeat=99ms", "database.url=postgres://u:p@h:5432/d", "backends=[{name: a, kind: dir, path: /shared}]")
-	if err == nil || !strings.Contains(err.Error(), "reclaim.grace.heartbeat: is 99ms, in half of which PostgreSQL hardly answers; use at least 100ms") {
+	if err == nil || !strings.Contains(err.Error(), "reclaim.grace.heartbeat: is 99ms; use at least 100ms with PostgreSQL, which has half of it to answer") {
 		t.Error(err)
 	}
 }
