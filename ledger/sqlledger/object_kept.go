@@ -18,7 +18,9 @@ const keptBytes = 32 << 20
 // read much more often than is written: a get then takes no statement. What is read once is not
 // kept.
 type keptObjects struct {
-	read  [1 << 14]atomic.Uint32 // by some bits of the hashes of names that were read: others
+	// last has a part of the hash of the name that was read last, of all names that have another
+	// part of their hashes in common.
+	last  [1 << 14]atomic.Uint32
 	mu    sync.RWMutex
 	since int64 // File.Changes when they were resolved
 	bytes int64
@@ -56,10 +58,10 @@ const unsettled = -1
 // keep keeps an object that was resolved again, if the ledger has not changed since. Bytes that
 // were read wrongly are read anew.
 func (db *DB) keep(since int64, r ledger.Resolved) {
-	if since == unsettled || r.Inline.Inline() && r.Inline.Check(r.Object.Size) != nil {
+	if since == unsettled || !db.resolved.again(r.Object.Bucket, r.Object.Key) {
 		return
 	}
-	if now, _ := db.engine.File.Changes(); now != since || !db.resolved.again(r.Object.Bucket, r.Object.Key) {
+	if now, _ := db.engine.File.Changes(); now != since || r.Inline.Inline() && r.Inline.Check(r.Object.Size) != nil {
 		return
 	}
 	db.resolved.put(since, r)
@@ -76,7 +78,7 @@ func (k *keptObjects) again(bucket, key string) bool {
 	h.WriteByte('/')
 	h.WriteString(key)
 	sum := h.Sum64()
-	return k.read[sum%uint64(len(k.read))].Swap(uint32(sum>>32)) == uint32(sum>>32)
+	return k.last[sum%uint64(len(k.last))].Swap(uint32(sum>>32)) == uint32(sum>>32)
 }
 
 func (k *keptObjects) get(since int64, name objectName) *ledger.Resolved {

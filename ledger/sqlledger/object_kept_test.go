@@ -180,3 +180,21 @@ func TestKeptObjectsTakeLittleRoom(t *testing.T) {
 		}
 	}
 }
+
+// Bytes that were read wrongly are not kept: the next reader may read them well.
+func TestWrongBytesAreNotKept(t *testing.T) {
+	l := newLedger(t)
+	since, _ := l.engine.File.Changes()
+	for _, wrong := range []bool{false, true} {
+		r := ledger.Resolved{Object: ledger.Object{Bucket: "b", Key: fmt.Sprint(wrong), Size: 4}, Inline: ledger.NewBody("digest", []byte("body"))}
+		if wrong {
+			r.Inline.Bytes = []byte("bodx")
+		}
+		for range 2 {
+			l.DB.keep(since, r)
+		}
+		if _, _, found := l.DB.kept(l.ctx, "b", r.Object.Key); found == wrong {
+			t.Errorf("wrong %t: kept %t", wrong, found)
+		}
+	}
+}
