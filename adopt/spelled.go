@@ -21,11 +21,13 @@ var ErrSpelled = errors.New("rows spell keys otherwise than the bucket")
 // respellings are the ways in which applications spell the keys of objects in rows, or clients
 // in buckets: with the escapes of URLs, and in the composed and the decomposed form of Unicode,
 // such as é, which macOS sends as e and an accent.
-var respellings = []func(string) (string, error){
-	url.PathUnescape, url.QueryUnescape,
+var respellings = append(slices.Clip(unescapings),
 	func(key string) (string, error) { return norm.NFC.String(key), nil },
 	func(key string) (string, error) { return norm.NFD.String(key), nil },
-}
+)
+
+// unescapings read keys that are escaped as in the path of a URL, and as in its query.
+var unescapings = []func(string) (string, error){url.PathUnescape, url.QueryUnescape}
 
 // OtherSpelling returns the key of the object that is there under another spelling of a key
 // without one; empty if there is none.
@@ -43,7 +45,7 @@ func OtherSpelling(ctx context.Context, objects Stater, prefix, key string) (str
 			switch _, err := objects.Stat(ctx, rest); {
 			case err == nil:
 				return other, nil
-			case !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey):
+			case !blob.Absent(err):
 				return "", err
 			}
 			if i == 0 {
@@ -120,7 +122,7 @@ func unescaped(key string) (out []string) {
 	if !strings.ContainsAny(key, "%+") {
 		return nil
 	}
-	for _, read := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+	for _, read := range unescapings {
 		plain, err := read(key)
 		if err != nil || plain == key {
 			continue
@@ -143,7 +145,7 @@ func (c *comparison) there(ctx context.Context, key string) (bool, error) {
 	switch _, err := c.Store.Stat(ctx, rest); {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
+	case blob.Absent(err):
 		return false, nil
 	default:
 		return false, err

@@ -65,7 +65,7 @@ func (r *Review) Pass(string) func(ctx context.Context, add func(string, int64))
 				continue
 			}
 			err := Lies(ctx, r.Store, rest)
-			if err != nil && !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey) {
+			if err != nil && !blob.Absent(err) {
 				return false, err
 			}
 			if err == nil {

@@ -41,6 +41,11 @@ func inOrder(keys []string, results []Result) bool {
 	return slices.EqualFunc(keys, results, func(key string, r Result) bool { return r.Key == key })
 }
 
+// Absent reports whether an error of a look says that there is no object of the key, or can be none.
+func Absent(err error) bool {
+	return errors.Is(err, ErrNotExist) || errors.Is(err, ErrInvalidKey)
+}
+
 // Gone reports whether a delete that ended so has left no bytes.
 func Gone(err error) bool {
 	return err == nil || errors.Is(err, ErrNotExist) || errors.Is(err, ErrLate)

@@ -200,7 +200,7 @@ func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error
 
 // final reports whether neither another source nor another backend would help.
 func final(err error) bool {
-	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrReaped)
+	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrReaped)
 }
 
 func (w *work) made(src, copied ledger.Blob) {

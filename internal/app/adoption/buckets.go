@@ -244,7 +244,7 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 		switch err := adopt.Lies(ctx, store, rest); {
 		case err == nil:
 			s.Found++
-		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
+		case blob.Absent(err):
 			s.Missing = key
 			other, err := adopt.OtherSpelling(ctx, store, prefix, key)
 			if err != nil {
